@@ -25,9 +25,9 @@ from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.messages.agents import LogProgress, ProgressCategory
 from symposium.bus.protocol import Role
-from symposium.taskspaces import log_book
-from symposium.taskspaces.journal import Journal
-from symposium.taskspaces.model import Category, LogEntry
+from symposium.tasks import tables
+from symposium.tasks.model import Category, LogEntry
+from symposium.tasks.store import TaskStore
 
 ALONE: Final = "SQLite alone"
 
@@ -92,13 +92,13 @@ async def measure(place: Path, lines: int, reps: int) -> dict[str, float]:
 def inserts(place: Path, task: str, lines: int) -> float:
     """Seconds that SQLite takes for these rows."""
     path = place / f"{uuid4()}.db"
-    Journal(path).close()
+    TaskStore(path).close()
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=FULL")
     entries = [LogEntry(0, str(uuid4()), task, AT, Category.INFO, TEXT) for _ in range(lines)]
     begun = time.perf_counter()
     for entry in entries:
-        log_book.append(connection, entry)
+        tables.append(connection, entry)
     took = time.perf_counter() - begun
     connection.close()
     return took

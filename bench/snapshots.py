@@ -16,10 +16,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from symposium.taskspaces.creation import Order
-from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.ground import Ground
-from symposium.taskspaces.journal import Journal
+from symposium.tasks.context import EngineContext
+from symposium.tasks.creation import CreateRequest
+from symposium.tasks.engine import Engine
+from symposium.tasks.store import TaskStore
 
 IN_EACH: Final = 100
 """Files of one folder."""
@@ -102,7 +102,7 @@ def make_clone(place: Path, count: int) -> Path:
 
 async def measure(place: Path, clone: Path, reps: int) -> dict[str, list[float]]:
     """Milliseconds of each repetition, by what is done."""
-    engine = Engine(Ground(Journal(place / "taskspaces.db"), place / "state"))
+    engine = Engine(EngineContext(TaskStore(place / "taskspaces.db"), place / "state"))
     await engine.start()
     found: dict[str, list[float]] = {}
 
@@ -111,7 +111,7 @@ async def measure(place: Path, clone: Path, reps: int) -> dict[str, list[float]]
         await work()
         found.setdefault(name, []).append(1000 * (time.perf_counter() - begun))
 
-    task = await engine.create(Order(clone, "Bench"))
+    task = await engine.create(CreateRequest(clone, "Bench"))
     tree = Path(task.worktree)
     files = await asyncio.to_thread(spread, tree, 2 * reps)
 
@@ -127,7 +127,7 @@ async def measure(place: Path, clone: Path, reps: int) -> dict[str, list[float]]
         files[0].unlink(missing_ok=True)
         await timed(UNDO, lambda: engine.history.undo(task.id))
     engine.close()
-    again = Engine(Ground(Journal(place / "taskspaces.db"), place / "state"))
+    again = Engine(EngineContext(TaskStore(place / "taskspaces.db"), place / "state"))
     await again.start()
     await timed("nothing changed, daemon new", lambda: again.history.snapshot(task.id, "again"))
     again.close()
@@ -139,7 +139,7 @@ async def measure(place: Path, clone: Path, reps: int) -> dict[str, list[float]]
 
 async def memory_of(place: Path, task: str) -> float:
     """MB that a process grows by when it knows and watches the files of a task."""
-    engine = Engine(Ground(Journal(place / "taskspaces.db"), place / "state"))
+    engine = Engine(EngineContext(TaskStore(place / "taskspaces.db"), place / "state"))
     await engine.start()
     await engine.get(task)
     gc.collect()

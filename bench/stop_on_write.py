@@ -21,12 +21,12 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Final, Literal
 
-from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.transports.command import Command
 from peerwire.transports.memory import TappedTransport
 from peerwire.transports.process import ProcessTransport, spawn
-from symposium.keepers.agent_stop import AgentStop
-from symposium.keepers.tool_calls import ToolCalls
+from symposium.sessions.agent_stop import AgentStop
+from symposium.sessions.snapshots import OpenToolCalls
 
 LIMIT: Final = 25.0
 """Microseconds a line that the stop may cost on one processor (issue part 4, 2)."""
@@ -79,7 +79,7 @@ class Counter:
         self.first = asyncio.Event()
         self.all = asyncio.Event()
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Count."""
         self.first.set()
         self._left -= len(lines)
@@ -100,11 +100,11 @@ class Counter:
 
 async def measure(way: Way, count: int) -> float:
     """Microseconds a line from the first to the last, each in a write of its own."""
-    calls = ToolCalls()
+    calls = OpenToolCalls()
 
-    def announces(line: bytes | Overlong, called_at: float | None = None) -> bool:
+    def announces(line: bytes | OversizedLine, called_at: float | None = None) -> bool:
         del called_at
-        return not isinstance(line, Overlong) and calls.heard(line) is not None
+        return not isinstance(line, OversizedLine) and calls.heard(line) is not None
 
     first = CHUNK if way == "stopped" else ASKS
     words = (first.decode(), CHUNK.decode(), str(count))
@@ -125,12 +125,12 @@ def _listened(
     agent: ProcessTransport,
     way: Way,
     stop: AgentStop,
-    announces: Callable[[bytes | Overlong], bool],
+    announces: Callable[[bytes | OversizedLine], bool],
 ) -> Transport:
     if way != "heard only":
         return stop.listen(agent)
 
-    def seen(direction: Literal["received", "sent"], line: bytes | Overlong) -> None:
+    def seen(direction: Literal["received", "sent"], line: bytes | OversizedLine) -> None:
         if direction == "received":
             announces(line)
 

@@ -25,12 +25,12 @@ from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.messages.tasks import FindTaskspace, ListInbox, ListTaskspaces, ShowTaskspace
-from symposium.bus.protocol import Request, Role
-from symposium.taskspaces import log_book
-from symposium.taskspaces.ground import file_of
-from symposium.taskspaces.journal import Journal, save
-from symposium.taskspaces.model import Category, Layout, LogEntry, Standing, Taskspace
-from symposium.taskspaces.task_file import task_file_text
+from symposium.bus.protocol import BusRequest, Role
+from symposium.tasks import tables
+from symposium.tasks.context import file_of
+from symposium.tasks.files import task_file_text
+from symposium.tasks.model import Category, Layout, LogEntry, Taskspace, TaskState
+from symposium.tasks.store import TaskStore, save
 
 AT: Final = "2026-01-01T00:00:00.000Z"
 FEW: Final = 10
@@ -142,7 +142,7 @@ async def measure(place: Path, count: int, reps: int) -> dict[str, float]:
 
 async def over_the_bus(bus: BusClient, name: str, one: str, reps: int) -> dict[str, float]:
     """What the daemon takes to answer."""
-    requests: dict[str, Request[Any]] = {
+    requests: dict[str, BusRequest[Any]] = {
         "list": ListTaskspaces(limit=100, is_archived=False, is_urgent_first=True),
         "inbox": ListInbox(),
         "one by name": FindTaskspace(named=name),
@@ -190,7 +190,7 @@ async def timed(work: Callable[[], Awaitable[Any]], reps: int) -> float:
 
 async def fill(home: Path, work: Path, count: int) -> Sequence[str]:
     """Store tasks with a log each, and a worktree that exists; their ids."""
-    journal = Journal(home / "taskspaces.db")
+    journal = TaskStore(home / "taskspaces.db")
     tasks = [make(work, number) for number in range(count)]
     await asyncio.to_thread(make_worktrees, tasks)
 
@@ -200,14 +200,14 @@ async def fill(home: Path, work: Path, count: int) -> Sequence[str]:
             for line in range(LINES):
                 text = f"line {line}"
                 entry = LogEntry(0, str(uuid4()), each.id, AT, Category.INFO, text)
-                log_book.append(connection, entry)
+                tables.append(connection, entry)
         entry = LogEntry(0, str(uuid4()), tasks[0].id, AT, Category.QUESTION, "which one?")
-        log_book.append(connection, entry)
+        tables.append(connection, entry)
 
-    await journal.change(write)
+    await journal.write(write)
     for each in tasks:
-        log = await journal.look(
-            lambda connection, id_=each.id: log_book.latest(connection, id_, LINES + 1)
+        log = await journal.read(
+            lambda connection, id_=each.id: tables.latest(connection, id_, LINES + 1)
         )
         file = file_of(each)
         file.parent.mkdir(parents=True)
@@ -252,7 +252,7 @@ def make(work: Path, number: int) -> Taskspace:
         created_at=at,
         activated_at=at,
         base="refs/heads/main",
-        standing=Standing.READY,
+        standing=TaskState.READY,
     )
 
 

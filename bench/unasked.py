@@ -20,13 +20,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from symposium.agent_sessions.keeper_client import EVENT, SAY, WATCH, reach
-from symposium.agent_sessions.store import SessionStore
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
 from symposium.bus.messages.worktrees import UndoTaskspace
 from symposium.bus.protocol import Role
 from symposium.config.paths import paths
+from symposium.sessions.client import EVENT, SAY, WATCH, reach
+from symposium.sessions.session import SessionStore
 
 AGENT: Final = Path(__file__).parents[1] / "tests/process/agents/chaos_agent.py"
 BUSY: Final = "while True: pass"

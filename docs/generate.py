@@ -2,11 +2,14 @@
 
 In the other pages it updates the files that they show: a code block after `<!-- shows PATH -->` is
 the content of that file, so a page can be read without a build and cannot differ from the file.
+A code block after `<!-- layers -->`, also in ARCHITECTURE.md, lists the layers of `.importlinter`.
 """
 
+import configparser
 import importlib.util
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -49,15 +52,32 @@ def pages() -> dict[Path, str]:
 SHOWN = re.compile(r"(<!-- shows (\S+) -->\n```\w*\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 
 
+LAYERS = re.compile(r"(<!-- layers -->\n```text\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+
+
 def showing() -> dict[Path, str]:
-    """Each page that shows files, with their current content."""
+    """Each page that shows files or layers, with their current content."""
     found: dict[Path, str] = {}
-    for page in sorted(DOCS.rglob("*.md")):
+    for page in [DOCS.parent / "ARCHITECTURE.md", *sorted(DOCS.rglob("*.md"))]:
         text = page.read_text(encoding="utf-8")
         shown = SHOWN.sub(lambda block: block[1] + _text_of(block[2]), text)
-        if SHOWN.search(text):
-            found[page] = shown
+        if SHOWN.search(text) or LAYERS.search(text):
+            found[page] = LAYERS.sub(lambda block: block[1] + layers(), shown)
     return found
+
+
+def layers() -> str:
+    """Each layers contract, from the top: a line imports from what follows it, never across |."""
+    contracts = configparser.ConfigParser()
+    contracts.read(DOCS.parent / ".importlinter", encoding="utf-8")
+    lines: list[str] = []
+    for section in contracts.values():
+        if section.get("type") == "layers":
+            names = re.sub(r"[()]", "", section["layers"]).strip().splitlines()
+            title = section.get("containers", "src").strip().removeprefix("symposium.")
+            text = f"{title + ':':<11} {' / '.join(names)}"
+            lines += textwrap.wrap(text, 135, subsequent_indent=" " * 12, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
 
 
 def _text_of(path: str) -> str:
@@ -73,11 +93,11 @@ def main(arguments: list[str]) -> int:
     ]
     if arguments == ["--check"]:
         for page, _ in different:
-            print(f"docs/{page.relative_to(DOCS)} is out of date: make fix", file=sys.stderr)
+            print(f"{page.relative_to(DOCS.parent)} is out of date: make fix", file=sys.stderr)
         return 1 if different else 0
     for page, text in different:
         page.write_text(text, encoding="utf-8")
-        print(f"wrote docs/{page.relative_to(DOCS)}")
+        print(f"wrote {page.relative_to(DOCS.parent)}")
     return 0
 
 

@@ -20,7 +20,7 @@ from localio.text import plain_text
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
 from symposium.cli.failures import failure_of
-from symposium.client.conversation import Conversation, Terms, converse
+from symposium.client.conversation import Conversation, ConversationConfig, converse
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.client.permissions import Decision, DenyAll, Permission
 from symposium.errors import SymposiumError
@@ -159,7 +159,7 @@ async def show(agent: str, talk: Talk, workspace: Path) -> None:
     print("\n  one agent, with your tools and your rules")
     print(f"  editor → {' → '.join(MODS)} → policy → {name}\n")
     transcript = Transcript()
-    terms = Terms(workspace, DenyAll(), transcript.update, transcript.decided, TIMEOUT)
+    terms = ConversationConfig(workspace, DenyAll(), transcript.update, transcript.decided, TIMEOUT)
 
     def instantiate(_: object) -> Blueprint:
         return chain.blueprint()

@@ -2,14 +2,14 @@
 
 import re
 
-from symposium import Crossing, Forward, Mod, from_agent, run_mod
+from symposium import ChainMessage, Forward, Mod, from_agent, run_mod
 
 KEY = re.compile(r"\bsk-[\w-]+")
 
 
 class HideKeys(Mod):
     @from_agent("session/update")
-    def hide(self, message: Crossing) -> Forward:
+    def hide(self, message: ChainMessage) -> Forward:
         match message.params:
             case {"update": {"content": {"type": "text", "text": str(text)} as content}}:
                 content["text"] = KEY.sub("[hidden key]", text)

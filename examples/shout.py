@@ -1,11 +1,11 @@
 """A mod that lets the agent shout."""
 
-from symposium import Crossing, Forward, Mod, from_agent, run_mod
+from symposium import ChainMessage, Forward, Mod, from_agent, run_mod
 
 
 class Shout(Mod):
     @from_agent("session/update")
-    def shout(self, message: Crossing) -> Forward:
+    def shout(self, message: ChainMessage) -> Forward:
         match message.params:
             case {"update": {"content": {"type": "text", "text": str(text)} as content}}:
                 content["text"] = text.upper()

@@ -1,19 +1,19 @@
 """Settings that hold for every test."""
 
 import os
-import signal
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, core, settings
+from tests.support.known_signals import take_known_signals
 from tests.support.memory_files import in_memory
+from tests.support.nursery import NURSERY, Kind
 from tests.support.own_home import leave_own_home, take_own_home
-from tests.support.random_inputs import choose_seed
+from tests.support.random_inputs import EXAMPLES, FRESH_EXAMPLES, choose_seed
 from tests.support.worker_order import in_order
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell that starts us in the background has what we start ignore Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+take_known_signals()
 
 if "TMPDIR" not in os.environ and (memory := in_memory()):
     # `TMPDIR=/tmp make test` has them on a disk.
@@ -22,11 +22,15 @@ if "TMPDIR" not in os.environ and (memory := in_memory()):
 HOME = take_own_home()
 """Taken before any test module is read: some read the environment when they are imported."""
 
+NURSERY.kind = Kind.of_this_process()
+"""Taken before any test module is read: what a test process is, whatever a test makes of it."""
+
 SEEDED = choose_seed()
 """The seed of random inputs; None for the same inputs everywhere."""
 
 settings.register_profile(
     "house",
+    max_examples=EXAMPLES if SEEDED is None else FRESH_EXAMPLES,
     deadline=None,
     derandomize=SEEDED is None,
     database=None,
@@ -46,6 +50,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def unchanged_process() -> Iterator[None]:
+    """Fail where tests of a module leave signals, limits, or rights of their process changed.
+
+    The nursery would fork nothing from then on, so that every other test would take its time.
+    """
+    yield
+    changed = Kind.of_this_process().differs(NURSERY.kind)
+    assert not changed
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let every worker begin with its share of the long tests; `worksteal` cuts the list evenly."""
@@ -56,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _kind(item: pytest.Item) -> int:
     """0 for tests of minutes on a busy machine, 1 for those that start programs, 2 for the rest."""
     mark = item.get_closest_marker("timeout")
-    starts_programs = ("tests/process/", "tests/test_", "tests/unit/taskspaces/")
+    starts_programs = ("tests/process/", "tests/test_", "tests/unit/tasks/")
     return 0 if mark else 1 if item.nodeid.startswith(starts_programs) else 2
 
 

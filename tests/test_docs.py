@@ -19,15 +19,9 @@ def copy(tmp_path: Path) -> Path:
     """A copy of all that the pages are made from."""
     for name in ("docs", "examples", "src", "tests/requirements"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    for name in (".importlinter", "mkdocs.yml"):
+    for name in (".importlinter", "ARCHITECTURE.md", "mkdocs.yml"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
-
-
-def build(folder: Path) -> subprocess.CompletedProcess[str]:
-    # Not --quiet: it would drop the warnings before --strict counts them.
-    command = [BIN / "mkdocs", "build", "--strict"]
-    return subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
 
 
 def status_of_generate(folder: Path, *arguments: str) -> int:
@@ -35,19 +29,47 @@ def status_of_generate(folder: Path, *arguments: str) -> int:
     return subprocess.run(command, check=False, cwd=folder, capture_output=True).returncode
 
 
+WITHOUT_LOOKS = """
+INHERIT: mkdocs.yml
+plugins: []
+theme: {name: null, custom_dir: theme}
+"""
+"""Settings for all pages, links, and anchors; the theme, the search, and the pages of the API take
+most of a build, which `make docs` does."""
+
+
 @pytest.mark.requirement("house.docs-strict")
-@pytest.mark.timeout(240)
-def test_a_broken_link_breaks_the_build_and_nothing_else_does(copy: Path) -> None:
-    with (copy / "docs" / "index.md").open("a", encoding="utf-8") as page:
+def test_a_broken_link_breaks_the_build_and_nothing_else_does(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    (tmp_path / "theme").mkdir()
+    (tmp_path / "theme" / "main.html").write_text("{{ page.content }}", encoding="utf-8")
+    (tmp_path / "links.yml").write_text(WITHOUT_LOOKS, encoding="utf-8")
+    with (tmp_path / "docs" / "index.md").open("a", encoding="utf-8") as page:
         page.write("\n[nowhere](nowhere.md)\n")
 
-    built = build(copy)
+    # Not --quiet: it would drop the warnings before they are counted.
+    built = subprocess.run(
+        [BIN / "mkdocs", "build", "--config-file", "links.yml"],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
 
     warnings = [line for line in built.stderr.splitlines() if line.startswith("WARNING")]
     assert built.returncode != 0
     assert len(warnings) == 1
     assert "nowhere.md" in warnings[0]
     assert "Aborted with 1 warnings in strict mode!" in built.stdout
+
+
+@pytest.mark.requirement("house.docs-strict")
+def test_make_docs_builds_the_pages_strictly() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+    (recipe,) = re.findall(r"^docs: .*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert "mkdocs build --strict\n" in recipe
 
 
 @pytest.mark.requirement("house.docs-show-files")
@@ -64,6 +86,19 @@ def test_a_page_that_shows_a_file_shows_that_file(copy: Path) -> None:
 
     example.unlink()
     assert status_of_generate(copy, "--check") == 1
+
+
+@pytest.mark.requirement("house.architecture-page")
+@pytest.mark.timeout(240)
+def test_the_layers_on_the_map_are_those_of_the_contracts(copy: Path) -> None:
+    contracts = copy / ".importlinter"
+    text = contracts.read_text(encoding="utf-8")
+    contracts.write_text(text.replace("    (engine)\n", "    (engine)\n    (sample)\n"))
+    assert status_of_generate(copy, "--check") == 1
+
+    assert status_of_generate(copy) == 0
+    page = (copy / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert "tasks:      handlers / engine / sample / resolutions" in page
 
 
 @pytest.mark.requirement("house.docs-show-files")

@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,9 +50,14 @@ def rows_in(text: str, file: str) -> Iterator[Row | str]:
             yield Row(file, row["id"], "reason" in row)
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
 def marks_in(text: str, file: str) -> Iterator[tuple[str, str]]:
     """Each id that a `pytest.mark.requirement(...)` names, and where; "" for a computed one."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="mark"), attr="requirement")):
                 place = f"{file}:{node.lineno}"
@@ -66,7 +72,7 @@ def marks_in(text: str, file: str) -> Iterator[tuple[str, str]]:
 
 def unmarked_tests(text: str, file: str) -> Iterator[str]:
     """Each test that neither it, its class nor its file marks with a requirement."""
-    yield from _unmarked(ast.parse(text).body, file)
+    yield from _unmarked(parsed(text).body, file)
 
 
 def _unmarked(body: Sequence[ast.stmt], file: str) -> Iterator[str]:
@@ -90,12 +96,24 @@ def _is_pytestmark(node: ast.stmt) -> bool:
 
 def _marks(node: ast.AST) -> bool:
     """Whether a mark of a requirement is in there, for all of the test: not for a parameter."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize"):
+    if isinstance(node, ast.Call) and _name(node.func) == "parametrize":
         return False
     return any(
-        isinstance(each, ast.Call) and ast.unparse(each.func).endswith("mark.requirement")
+        isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and each.func.attr == "requirement"
+        and _name(each.func.value) == "mark"
         for each in ast.walk(node)
     )
+
+
+def _name(node: ast.expr) -> str:
+    """The last name of a dotted one."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
 def complaints(found: Iterable[Row | str], marks: Iterable[tuple[str, str]]) -> Iterator[str]:

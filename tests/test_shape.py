@@ -5,7 +5,8 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,9 +25,9 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.chain.run_mod": "a mod's file is also imported by hosts, which never call it",
     "localio.plugins": "a list is for who asks for one",
     "symposium.catalog": "what is installed is read only for a mod that is no built-in",
-    "symposium.run_mode.revival": "most agents do not die",
+    "symposium.run_mode.session_requests": "most agents do not die",
     "symposium.run_mode.config_agent": "what runs is told who asks; few sessions have two names",
-    "symposium.run_mode.lobby": "few sessions have two names",
+    "symposium.run_mode.new_sessions": "few sessions have two names",
     "symposium.cli.commands.run_with": "the same",
     "symposium.chain.assembly": "the table of methods is for names that are not usual",
     "symposium.bridge.url_servers": "most chains reach no URL",
@@ -34,17 +35,16 @@ IMPORTS_LATE: Mapping[str, str] = {
     "peerwire.mcp.client": "h11 is for servers at a URL only",
     "symposium.run_mode.directory": "the registry is for whoever chooses an agent",
     "symposium.run_mode.composition": "the registry is for agents that are not here yet",
-    "symposium.run_mode.config_mode": "the menus are for whoever opens one",
-    "symposium.run_mode.overviews": "lists are drawn for whoever asks for one",
-    "symposium.run_mode.attempts": "what went wrong is told only where something did",
+    "symposium.run_mode.menu.config_mode": "the menus are for whoever opens one",
+    "symposium.run_mode.menu.overviews": "lists are drawn for whoever asks for one",
+    "symposium.run_mode.chain_starts": "what went wrong is told only where something did",
     "symposium.config.user_config": "most only read a config",
-    "symposium.cli.agent_names": "the registry is for names that are no built-in",
-    "symposium.cli.host_socket": "who is not asked yet opens no socket",
+    "symposium.cli.chain_options": "the registry is for names that are no built-in",
+    "symposium.cli.hosts": "who is not asked yet opens no socket",
     "symposium.permissions.recorder": "hashes and locks are for who is asked for a permission",
-    "symposium.cli.recording": "who records nothing need not wait for what records",
     "localio.http": "ssl and http.client are for who asks the network",
     "symposium.registry.provision": "archives and installers are for what is not installed yet",
-    "symposium.run_mode.recommending": "what a workspace is like is asked when a session begins",
+    "symposium.run_mode.offers": "what a workspace is like is asked when a session begins",
     "symposium.mods.cargo": "what runs a tool is for who runs one",
     "symposium.mods.guidance": "texts are read when somebody says something",
     "symposium.mods.npm": "what runs a tool is for who runs one",
@@ -54,7 +54,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.mods.ferris": "archives and grammars of versions are for who asks for a source",
     "symposium.cli.commands.task": "what reads keys is for who chats with a task",
     "symposium.cli.commands.mcp": "the MCP SDK takes half a second, for who asks for help too",
-    "symposium.cli.front": "errors are put in words only where there is one",
+    "symposium.cli.app": "errors are put in words only where there is one",
     "symposium.agents.eliza.agent": "an MCP client is for who is told to use a tool",
     "symposium.permissions.policy": "scripts are read with a grammar and tables",
     "localio.text": "only a name that is wrong is compared with others",
@@ -77,16 +77,22 @@ type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One source file, as the rules see it."""
+    """One source file, as the rules see it.
+
+    Attributes:
+        nodes: all nodes of the tree; to walk through it takes longer than most rules.
+    """
 
     name: str
     text: str
     tree: ast.Module
+    nodes: Sequence[ast.AST]
     is_package: bool
 
 
 def module_of(text: str, name: str = "symposium.sample", *, is_package: bool = False) -> Module:
-    return Module(name, text, ast.parse(text), is_package)
+    tree = ast.parse(text)
+    return Module(name, text, tree, list(ast.walk(tree)), is_package)
 
 
 @cache
@@ -119,7 +125,7 @@ def says_what_it_is_about(module: Module) -> Iterator[str]:
 
 
 def has_small_classes(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ClassDef):
             methods = sum(isinstance(child, type_of_function) for child in node.body)
             if methods > MOST_METHODS:
@@ -127,7 +133,7 @@ def has_small_classes(module: Module) -> Iterator[str]:
 
 
 def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, type_of_function):
             yield node
 
@@ -148,7 +154,7 @@ def has_few_parameters(module: Module) -> Iterator[str]:
 
 
 def takes_no_open_ended_keywords(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.arguments) and node.kwarg:
             yield f"{node.kwarg.lineno}: **{node.kwarg.arg}; name what is taken"
 
@@ -157,9 +163,11 @@ def is_named_for_what_it_holds(module: Module) -> Iterator[str]:
     for part in module.name.split("."):
         if part in FORBIDDEN_MODULES:
             yield f"1: {part!r} names no subject"
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ClassDef) and node.name.endswith(FORBIDDEN_ENDINGS):
             yield f"{node.lineno}: {node.name} tells a rank, not a job"
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield f"{node.lineno}: {node.name} would be collected by pytest"
 
 
 def imported_names(node: ast.AST) -> set[str]:
@@ -177,7 +185,7 @@ def line_of(node: ast.AST) -> int:
 
 
 def imports_in_the_open(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and node.level:
             yield f"{node.lineno}: a relative import"
         for name in imported_names(node) & {"__future__.annotations", "typing.TYPE_CHECKING"}:
@@ -211,7 +219,7 @@ def is_a_loop(node: ast.expr) -> bool:
 
 def owns_its_work(module: Module) -> Iterator[str]:
     loose = {f"asyncio.{name}" for name in LOOSE}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         for name in imported_names(node) & loose:
             yield f"{line_of(node)}: {name}; use the task group of the owner"
         if isinstance(node, ast.Attribute) and node.attr in LOOSE and is_a_loop(node.value):
@@ -245,11 +253,11 @@ def gives_reasons_for_what_it_suppresses(module: Module) -> Iterator[str]:
 
 
 BOUNDARIES: Mapping[str, str] = {
-    "symposium.cli.front.invoke": "the command line",
+    "symposium.cli.app.invoke": "the command line",
     "symposium.chain.intake.receive": "a connection: what one message does is its own fault",
     "symposium.chain.calls.guarded": "a mod: what it does with a message at once",
     "symposium.chain.calls.guarded_wait": "a mod: what it does with a message later",
-    "symposium.chain.runner.contained": "a component in this process: its own work",
+    "symposium.chain.runner.log_failures": "a component in this process: its own work",
 }
 """Where any error is caught, and for whom; `peerwire.errors` is the one for handlers."""
 
@@ -267,7 +275,7 @@ def words_of(node: ast.AST) -> list[str]:
 
 def command_lines(module: Module) -> Iterator[tuple[int, list[str]]]:
     """Each that begins with our own interpreter, also where its words stand apart from it."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         words = words_of(node)
         if isinstance(node, ast.Dict):
             words = [word for each in node.values for word in words_of(each) or [ast.unparse(each)]]
@@ -289,7 +297,7 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
 
 
 def broad_handlers(module: Module) -> Iterator[int]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ExceptHandler) and is_broad(node):
             yield node.lineno
 
@@ -371,6 +379,34 @@ def test_nine_of_ten_modules_have_at_most_350_lines() -> None:
     assert lines_of_nine_in_ten([350] * 89 + [351] * 11) == 351
 
 
+def classes_defined_twice(found: Iterable[Module]) -> list[str]:
+    """Public names that two classes have at the top level of their modules."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for module in found:
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(module.name)
+    return [f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1]
+
+
+@pytest.mark.requirement("house.shape-class-names")
+def test_a_public_class_name_is_defined_once() -> None:
+    assert not classes_defined_twice(modules())
+
+
+@pytest.mark.requirement("house.shape-class-names")
+def test_a_second_class_of_one_name_is_found_with_both_modules() -> None:
+    first = module_of("class Peer: ...", "peerwire.handlers")
+    second = module_of("x = 1\nclass Peer: ...", "symposium.session")
+    private = module_of("class _Peer: ...\ndef f():\n class Peer: ...", "symposium.bus.peers")
+
+    assert classes_defined_twice([first, private]) == []
+    assert classes_defined_twice([first, private, second]) == [
+        "Peer: peerwire.handlers, symposium.session"
+    ]
+    assert classes_defined_twice([module_of("class Peer: ...\nclass Peer: ...")])
+
+
 BAD = [
     (has_a_bounded_length, "x = 1\n" * (MAX_LINES + 1)),
     (says_what_it_is_about, "x = 1"),
@@ -381,6 +417,7 @@ BAD = [
     (takes_no_open_ended_keywords, "def f(**options): ..."),
     (takes_no_open_ended_keywords, "f = lambda **options: None"),
     (is_named_for_what_it_holds, "class SessionManager: ..."),
+    (is_named_for_what_it_holds, "class TestSession: ..."),
     (imports_in_the_open, "from . import x"),
     (imports_in_the_open, "from __future__ import annotations"),
     (imports_in_the_open, "from typing import TYPE_CHECKING"),
@@ -465,9 +502,14 @@ def test_what_the_author_of_a_mod_imports_is_listed() -> None:
         for node in tree.body
         if isinstance(node, ast.Assign)
     ]
+    (function,) = (node for node in package.tree.body if isinstance(node, ast.FunctionDef))
+    dicts = [node for node in ast.walk(function) if isinstance(node, ast.Dict)]
+    (old_names,) = [ast.literal_eval(node) for node in dicts]
 
     assert modules_of == declared
     assert listed == public == sorted(declared)
+    assert set(old_names.values()) <= declared.keys()
+    assert not old_names.keys() & declared.keys()
 
 
 WATCH = """

@@ -1,6 +1,6 @@
 """The list of ACP's methods, from the table the program itself uses."""
 
-from peerwire.acp.methods import METHODS, Method, Role
+from peerwire.acp.methods import METHODS, Method, MethodRole
 
 PAGE = "reference/acp-methods.md"
 
@@ -12,10 +12,10 @@ method is not sent.
 """
 
 GROUPS = (
-    ("To the agent", frozenset({Role.AGENT})),
-    ("To the client", frozenset({Role.CLIENT})),
-    ("To both ends", frozenset({Role.AGENT, Role.CLIENT})),
-    ("Between a conductor and its proxies", frozenset({Role.PROXY, Role.CONDUCTOR})),
+    ("To the agent", frozenset({MethodRole.AGENT})),
+    ("To the client", frozenset({MethodRole.CLIENT})),
+    ("To both ends", frozenset({MethodRole.AGENT, MethodRole.CLIENT})),
+    ("Between a conductor and its proxies", frozenset({MethodRole.PROXY, MethodRole.CONDUCTOR})),
 )
 
 
@@ -35,13 +35,13 @@ def table(title: str, stable: list[Method]) -> str:
 
 def render() -> str:
     """The page: each group's stable methods before its unstable ones."""
-    ends = frozenset({Role.AGENT, Role.CLIENT})
+    ends = frozenset({MethodRole.AGENT, MethodRole.CLIENT})
     parts = [HEAD.strip()]
     for title, receivers in GROUPS:
         found = [
             method
             for method in METHODS.values()
-            if (method.receivers & ends or method.receivers | {Role.CONDUCTOR}) == receivers
+            if (method.receivers & ends or method.receivers | {MethodRole.CONDUCTOR}) == receivers
         ]
         parts.append(table(title, sorted(found, key=lambda method: not method.is_stable)))
     return "\n\n".join(parts)

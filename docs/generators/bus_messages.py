@@ -9,7 +9,14 @@ from typing import Any, ForwardRef, Literal, TypeGuard, Union, get_args, get_ori
 
 from msgspec import Struct
 
-from symposium.bus.protocol import Message, Role, Target, fields_of, message_types, reply_type
+from symposium.bus.protocol import (
+    BusMessage,
+    MessageTarget,
+    Role,
+    fields_of,
+    message_types,
+    reply_type,
+)
 
 PAGE = "reference/bus-messages.md"
 
@@ -22,12 +29,12 @@ of the same id.
 """
 
 AIMS = {
-    Target.BROKER: "the broker",
-    Target.ENGINE: "the daemon, or whoever has said that it answers it",
-    Target.WINDOW: "the one window that fits its sender",
-    Target.MCP_SERVER: "the MCP server of the same taskspace",
-    Target.ASKER: "whoever has asked",
-    Target.EVERYBODY: "everyone who has subscribed",
+    MessageTarget.BROKER: "the broker",
+    MessageTarget.ENGINE: "the daemon, or whoever has said that it answers it",
+    MessageTarget.WINDOW: "the one window that fits its sender",
+    MessageTarget.MCP_SERVER: "the MCP server of the same taskspace",
+    MessageTarget.ASKER: "whoever has asked",
+    MessageTarget.EVERYBODY: "everyone who has subscribed",
 }
 
 
@@ -56,7 +63,7 @@ def sections() -> Iterator[str]:
             yield ", ".join(f"`{member.value}`" for member in shape)
 
 
-def facts(kind: type[Message]) -> Iterator[str]:
+def facts(kind: type[BusMessage]) -> Iterator[str]:
     """What the bus knows of a message, as rows of a table."""
     about = kind.about
     yield f"| Sent by | {senders(about.sent_by)} |"

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from inspect import getdoc
 
-from symposium.code.query.evaluator import FUNCTIONS, MOST_CALLS, signature
+from symposium.code.query.evaluator import FUNCTIONS, MAX_CALLS, signature
 from symposium.code.query.functions import Function
-from symposium.code.query.parser import DEEPEST, MOST_CHARACTERS
-from symposium.code.query.search import MOST_HITS, PATIENCE
+from symposium.code.query.parser import DEEPEST, MAX_CHARACTERS
+from symposium.code.query.search import MAX_HITS, SEARCH_TIMEOUT
 
 PAGE = "reference/dialect.md"
 
@@ -26,8 +26,8 @@ string := "…" or '…' with \\n \\t \\r \\" \\' \\` \\\\ \\/ \\u0041,
 
 Commas are optional, and a trailing one is allowed. The case of function names does not matter.
 Write regular expressions in backticks. Paths are relative to the base folder; files outside of it
-are not used. A program has at most {MOST_CHARACTERS // 1024} KiB, {DEEPEST} levels, and
-{MOST_CALLS} calls; a search ends after {PATIENCE:g} seconds or {MOST_HITS} hits.
+are not used. A program has at most {MAX_CHARACTERS // 1024} KiB, {DEEPEST} levels, and
+{MAX_CALLS} calls; a search ends after {SEARCH_TIMEOUT:g} seconds or {MAX_HITS} hits.
 
 `FileRange` is `{{path, start: {{line, column}}, end: {{line, column}}, content?}}`, counted from 1,
 in characters; `SymbolDef` is `{{name, kind?, definedAt: FileRange}}`, `SymbolRef` the same with

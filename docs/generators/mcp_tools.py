@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 from symposium.documents.boot import ALIASES, COLLABORATORS
 from symposium.documents.guidance import BUILT_IN, library_for
-from symposium.mcp_server.registry import all_tools
-from symposium.mcp_server.tool import Hints, Tool, Topic
+from symposium.mcp_server.contents import all_tools
+from symposium.mcp_server.tool import Hints, ServedTool, Topic
 
 PAGE = "reference/mcp-tools.md"
 
@@ -41,7 +41,7 @@ def hints_of(hints: Hints) -> str:
     return "; ".join(text for text, holds in words.items() if holds) or "changes something"
 
 
-def section(tool: Tool) -> Iterator[str]:
+def section(tool: ServedTool) -> Iterator[str]:
     """One tool."""
     yield f"### `{tool.name}`"
     yield tool.description

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from symposium.permissions.programs.catalog import GROUPS
-from symposium.permissions.programs.vocabulary import Program
+from symposium.permissions.programs.vocabulary import KnownProgram
 
 PAGE = "reference/programs.md"
 
@@ -29,7 +29,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def row(name: str, program: Program) -> str:
+def row(name: str, program: KnownProgram) -> str:
     """One line of a table."""
     given = program.operands
     operands = given if isinstance(given, str) else given.get("", "")
@@ -43,7 +43,7 @@ def row(name: str, program: Program) -> str:
     return "| " + " | ".join(cell(each) for each in cells) + " |"
 
 
-def rows(name: str, program: Program) -> list[str]:
+def rows(name: str, program: KnownProgram) -> list[str]:
     """The lines of a program and of its subcommands."""
     own = [row(name, program)] if program.options or not program.commands else []
     return own + [
@@ -53,7 +53,7 @@ def rows(name: str, program: Program) -> list[str]:
     ]
 
 
-def table(title: str, programs: Mapping[str, Program]) -> str:
+def table(title: str, programs: Mapping[str, KnownProgram]) -> str:
     """A heading and its rows."""
     names = ("Program", "Operands", "Reads, writes, or runs by option", "Asked")
     head = ["| " + " | ".join(names) + " |", "|---|---|---|---|"]

@@ -1,4 +1,4 @@
-"""Unpacks what a stranger packed: files and directories below one place, and nothing else."""
+"""Unpack untrusted archives: files and directories below one place, nothing else."""
 
 import bz2
 import gzip
@@ -27,7 +27,7 @@ MAX_HEADERS: Final = 128 * 1024 * 1024
 MAX_LIST: Final = 8 * 1024 * 1024
 """Bytes of a zip's list of members: 50,000 members with 167 bytes each."""
 
-_TOO_LARGE: Final = "tell whoever publishes it"
+_TOO_LARGE: Final = "report it to its publisher"
 _PIECE: Final = 1024 * 1024
 _OPENERS: Final[Mapping[bytes, Callable[[Path], Any]]] = {
     b"\x1f\x8b": gzip.open,
@@ -54,8 +54,8 @@ class UnpackError(LocalIOError):
 
 
 @dataclass(slots=True)
-class Room:
-    """What an archive may still take up."""
+class ExtractionLimit:
+    """Space that an archive may still use."""
 
     files: int = 50_000
     size: int = 4 * 1024 * 1024 * 1024
@@ -81,7 +81,7 @@ class Room:
             raise UnpackError("the archive grows too large when it is unpacked", "")
 
 
-def unpack(archive: Path, name: str, to: Path, room: Room) -> bool:
+def unpack(archive: Path, name: str, to: Path, room: ExtractionLimit) -> bool:
     """Unpack by the ending of its name; False if it is no archive by that.
 
     Raises:
@@ -100,7 +100,7 @@ def unpack(archive: Path, name: str, to: Path, room: Room) -> bool:
     return True
 
 
-def _unpack_tar(archive: Path, to: Path, room: Room) -> None:
+def _unpack_tar(archive: Path, to: Path, room: ExtractionLimit) -> None:
     with _decompressed(archive) as stream, whole_tar(stream, room) as tar:
         for member in tar:
             room.take_file()
@@ -114,7 +114,7 @@ def _unpack_tar(archive: Path, to: Path, room: Room) -> None:
 
 
 @contextmanager
-def whole_tar(stream: IO[bytes], room: Room) -> Generator[tarfile.TarFile]:
+def whole_tar(stream: IO[bytes], room: ExtractionLimit) -> Generator[tarfile.TarFile]:
     """A tar to go through; when that is done, nothing of it was missing and all sums were right.
 
     Raises:
@@ -169,7 +169,7 @@ class _BoundedTar:
         self._header = min(MAX_HEADER, self._headers)
 
     def header_ends(self) -> None:
-        """What is read from now on is a file."""
+        """End of headers: the following bytes are a file."""
         self._header = None
 
     def read(self, size: int = -1) -> bytes:
@@ -226,7 +226,7 @@ class _BoundedZip:
 
 
 def _decompressed(archive: Path) -> IO[bytes]:
-    """What is packed, by how it begins: names have been wrong before."""
+    """Open the packed data by its first bytes: file names have been wrong before."""
     with archive.open("rb") as file:
         begin = file.read(max(map(len, _OPENERS)))
     for magic, opener in _OPENERS.items():
@@ -235,7 +235,7 @@ def _decompressed(archive: Path) -> IO[bytes]:
     return archive.open("rb")
 
 
-def _unpack_zip(archive: Path, to: Path, room: Room) -> None:
+def _unpack_zip(archive: Path, to: Path, room: ExtractionLimit) -> None:
     with bounded_zip(archive) as packed:
         for member in packed.infolist():
             room.take_file()
@@ -251,7 +251,7 @@ def _unpack_zip(archive: Path, to: Path, room: Room) -> None:
 
 
 def place_below(to: Path, name: str) -> Path:
-    """Where a member of that name belongs.
+    """Path for a member of that name.
 
     Raises:
         UnpackError: outside of `to`.
@@ -264,7 +264,7 @@ def place_below(to: Path, name: str) -> Path:
     return to / path
 
 
-def write_member(source: IO[bytes], to: Path, mode: int, room: Room) -> None:
+def write_member(source: IO[bytes], to: Path, mode: int, room: ExtractionLimit) -> None:
     """Write one file, as far as there is room.
 
     Raises:
@@ -281,4 +281,6 @@ def write_member(source: IO[bytes], to: Path, mode: int, room: Room) -> None:
 
 
 def _refused(name: str, why: str) -> UnpackError:
-    return UnpackError(f"the archive is refused: {name[:200]!r} {why}", "tell whoever publishes it")
+    return UnpackError(
+        f"the archive is refused: {name[:200]!r} {why}", "report it to its publisher"
+    )

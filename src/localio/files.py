@@ -60,7 +60,7 @@ def write_whole(path: Path, text: str | bytes) -> None:
 
 
 def read_text(path: Path) -> str | None:
-    """What a file says, line endings and all; None if there is none.
+    """Text of a file with its line endings; None if it does not exist.
 
     Raises:
         OSError, UnicodeDecodeError: it cannot be read, or is not UTF-8.
@@ -77,8 +77,8 @@ def check_writable(path: Path) -> None:
     Raises:
         OSError: it is.
     """
-    # A rename needs no right on the file itself, and root none at all: whoever took the right to
-    # write away meant it all the same.
+    # A rename needs no right on the file itself, and root needs none at all. But a user who
+    # removed the right to write meant it.
     target = path.resolve()
     for each in (target, target.parent):
         if each.exists() and not (each.stat().st_mode & _ANY_WRITE and os.access(each, os.W_OK)):
@@ -101,7 +101,7 @@ def make_private_directory(directory: Path, *, is_synced: bool = False) -> None:
     """Make a directory, and each missing one above it, for this user alone; those there stay.
 
     `Path.mkdir` gives its mode to the last one only: what else it makes, everybody can read, and
-    the directory of the sockets would then be refused by whoever comes next (users §7.4).
+    the directory of the sockets would then be refused by the next process (users §7.4).
 
     Args:
         directory: the lowest one.
@@ -119,7 +119,7 @@ def make_private_directory(directory: Path, *, is_synced: bool = False) -> None:
 
 
 def regular_content(path: Path, most: int) -> bytes:
-    """What a file holds.
+    """Content of a regular file.
 
     Args:
         path: links are followed.
@@ -129,7 +129,7 @@ def regular_content(path: Path, most: int) -> bytes:
         OSError: it cannot be read.
         ValueError: it is a pipe, a device or a directory, or larger.
     """
-    # A pipe that nobody writes to would be waited for.
+    # Opening a pipe without a writer would block.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -19,7 +19,7 @@ _MAX_POINTER: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class GitDirectories:
-    """Where a clone, or one of its worktrees, keeps what git needs.
+    """Git directories of a clone or of one of its worktrees.
 
     Attributes:
         git_dir: private to the worktree: `HEAD`, the index.
@@ -33,12 +33,12 @@ class GitDirectories:
 
     @property
     def main_checkout(self) -> Path:
-        """The clone's own checkout; the shared directory itself where there is none."""
+        """The clone's own checkout; the shared directory itself in a bare clone."""
         return self.common.parent if self.common.name == ".git" else self.common
 
 
 def find_git_directories(folder: Path) -> GitDirectories | None:
-    """The clone that a folder is in, found upwards on one file system; None if there is none."""
+    """Find the clone of a folder, upwards on one file system; None if it is in no clone."""
     try:
         start = folder.resolve(strict=True)
         device = start.stat().st_dev
@@ -54,7 +54,7 @@ def find_git_directories(folder: Path) -> GitDirectories | None:
 
 
 def git_directories_at(git_dir: Path) -> GitDirectories | None:
-    """The clone of a git directory that is known; None if it is none."""
+    """The clone of a known git directory; None if it is not one."""
     try:
         return _git_directory(git_dir.resolve(strict=True), None)
     except (OSError, RuntimeError, ValueError):
@@ -151,7 +151,7 @@ _LEFT_OUT: Final = frozenset({"worktreeconfig", "partialclone", "relativeworktre
 
 
 def allowed(settings: Iterable[Setting]) -> list[Setting]:
-    """Those of a clone's settings that may reach git, in their order."""
+    """Filter a clone's settings that may reach git, in their order."""
     return [each for each in settings if _is_allowed(*each)]
 
 
@@ -179,7 +179,7 @@ def unknown_extensions(settings: Sequence[Setting]) -> list[str]:
 
 
 def last_value(settings: Iterable[Setting], key: str) -> str | None:
-    """What git takes for a key that has one value: the last; `true` where there is no `=`."""
+    """The value that git uses for a key: the last; `true` if there is no `=`."""
     found = None
     for each, value in settings:
         if each == key:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from localio.http_values import FetchError, Got, Wish
-from peerwire.errors import Boundary
+from localio.http_values import FetchError, HttpRequest, HttpResult
+from peerwire.errors import ErrorBoundary
 
 INDEX_TIME: Final = 10.0
 """Seconds for an index (acp-host §4.10)."""
@@ -18,8 +18,8 @@ ARCHIVE_TIME: Final = 900.0
 MAX_ARCHIVE: Final = 1024 * 1024 * 1024
 
 
-async def fetch(wish: Wish, to: Path) -> Got:
-    """Get a file; the event loop goes on meanwhile.
+async def fetch(wish: HttpRequest, to: Path) -> HttpResult:
+    """Get a file; the event loop is not blocked.
 
     Raises:
         FetchError: it was refused, did not come in time, is too large, or cannot be written.
@@ -35,17 +35,17 @@ async def fetch(wish: Wish, to: Path) -> Got:
         wish.stop.set()
 
 
-async def _in_a_thread(wish: Wish, to: Path) -> Got:
+async def _in_a_thread(wish: HttpRequest, to: Path) -> HttpResult:
     """Not one of the loop's own threads: a program that ends would wait for them."""
     loop = asyncio.get_running_loop()
     over = asyncio.Event()
-    outcome: list[Got | Exception] = []
+    outcome: list[HttpResult | Exception] = []
 
     def work() -> None:
         # urllib, ssl and http.client take longer to import than a chain takes to start.
         from localio.http_get import http_get  # noqa: PLC0415 - as said above
 
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             outcome.append(http_get(wish, to))
         if caught.error is not None:
             outcome.append(caught.error)
@@ -56,7 +56,7 @@ async def _in_a_thread(wish: Wish, to: Path) -> Got:
     threading.Thread(target=work, name=f"GET {wish.url}", daemon=True).start()
     await over.wait()
     found = outcome.pop()
-    if isinstance(found, Got):
+    if isinstance(found, HttpResult):
         return found
     try:
         raise found

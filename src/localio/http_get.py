@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Final
 
-from localio.http_values import AnsweredError, FetchError, Got, Wish
+from localio.http_values import AnsweredError, FetchError, HttpRequest, HttpResult
 
 PIECE: Final = 256 * 1024
 SILENCE: Final = 10.0
@@ -52,7 +52,7 @@ def check_url(url: str, *, came_from: str | None = None) -> None:
     raise FetchError(f"{url}{on_the_way} is not https, and nothing is fetched without it", "")
 
 
-def http_get(wish: Wish, to: Path) -> Got:
+def http_get(wish: HttpRequest, to: Path) -> HttpResult:
     """Write what the URL gives to a file.
 
     Raises:
@@ -72,7 +72,7 @@ def http_get(wish: Wish, to: Path) -> Got:
     except urllib.error.HTTPError as error:
         with error:
             if error.code == HTTPStatus.NOT_MODIFIED:
-                return Got(is_unchanged=True, etag=wish.etag, sha256="")
+                return HttpResult(is_unchanged=True, etag=wish.etag, sha256="")
         refused = f"{wish.url} answered {error.code} {error.reason}"
         raise AnsweredError(refused, "", error.code) from error
     except TimeoutError as error:
@@ -82,7 +82,7 @@ def http_get(wish: Wish, to: Path) -> Got:
         raise FetchError(f"{wish.url}: {reason}", "is the network up?") from error
 
 
-def _take(response: http.client.HTTPResponse, wish: Wish, to: Path) -> Got:
+def _take(response: http.client.HTTPResponse, wish: HttpRequest, to: Path) -> HttpResult:
     if int(response.headers.get("Content-Length") or 0) > wish.most:
         raise _too_large(wish)
     digest, size = hashlib.sha256(), 0
@@ -96,10 +96,12 @@ def _take(response: http.client.HTTPResponse, wish: Wish, to: Path) -> Got:
     declared = response.headers.get("Content-Length")
     if declared is not None and size != int(declared):
         raise FetchError(f"{wish.url} broke off after {size} of {declared} bytes", "try again")
-    return Got(is_unchanged=False, etag=response.headers.get("ETag"), sha256=digest.hexdigest())
+    return HttpResult(
+        is_unchanged=False, etag=response.headers.get("ETag"), sha256=digest.hexdigest()
+    )
 
 
-def _pieces(response: http.client.HTTPResponse, wish: Wish) -> Iterator[bytes]:
+def _pieces(response: http.client.HTTPResponse, wish: HttpRequest) -> Iterator[bytes]:
     deadline = time.monotonic() + wish.seconds
     while piece := response.read1(PIECE):
         yield piece
@@ -107,7 +109,7 @@ def _pieces(response: http.client.HTTPResponse, wish: Wish) -> Iterator[bytes]:
             raise TimeoutError
 
 
-def _too_large(wish: Wish) -> FetchError:
+def _too_large(wish: HttpRequest) -> FetchError:
     return FetchError(f"{wish.url} is larger than {wish.most} bytes, which is too much", "")
 
 

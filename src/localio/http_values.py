@@ -1,4 +1,4 @@
-"""What to get over HTTP, what comes of it, and how it can fail."""
+"""Requests, results, and errors of HTTP downloads."""
 
 import threading
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ class FetchError(LocalIOError):
 
 
 class AnsweredError(FetchError):
-    """It was refused by whoever has it.
+    """The server refused it.
 
     Attributes:
         status: of HTTP.
@@ -23,8 +23,8 @@ class AnsweredError(FetchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What to get, and what to put up with.
+class HttpRequest:
+    """A request, and the limits on its response.
 
     Attributes:
         url: https, or http on this very machine.
@@ -32,7 +32,7 @@ class Wish:
         most: bytes that may come.
         etag: of the copy that is here; an unchanged file is not sent again.
         stop: set to give up.
-        headers: to send besides; none goes along with a redirect.
+        headers: additional headers; a redirect gets none of them.
     """
 
     url: str
@@ -44,8 +44,8 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
-    """What came.
+class HttpResult:
+    """A response.
 
     Attributes:
         is_unchanged: the copy that is here is still right; nothing was written.

@@ -52,7 +52,7 @@ def ends_in_line_comment(trivia: str) -> bool:
 
 
 def after_last_blank_line(trivia: str) -> int:
-    """Where the comments begin that no blank line separates from what follows; 0 for all."""
+    """Index of the first comment not separated from what follows by a blank line."""
     cut, at, has_comment = 0, 0, False
     for piece in _PIECE.findall(trivia):
         if not piece.isspace():
@@ -107,7 +107,7 @@ class ScalarNode(Struct, frozen=True):
     value: Any
 
 
-class Item(Struct, frozen=True):
+class JsoncItem(Struct, frozen=True):
     """One element of an array or member of an object; `start` is where its key, if any, begins.
 
     Attributes:
@@ -128,12 +128,12 @@ class ContainerNode(Struct, frozen=True):
 
     start: int
     end: int
-    items: tuple[Item, ...]
+    items: tuple[JsoncItem, ...]
     is_object: bool
 
     @property
     def value(self) -> Any:
-        """The dict or list that it stands for."""
+        """Its value as a dict or list."""
         if self.is_object:
             return {item.key: item.node.value for item in self.items}
         return [item.node.value for item in self.items]
@@ -228,7 +228,7 @@ class _Reader:
         return value, end
 
     def _container(self, start: int, depth: int, closing: str) -> ContainerNode:
-        items: list[Item] = []
+        items: list[JsoncItem] = []
         seen: set[str | None] = {None}
         at = self.skip(start + 1)
         while self._text[at : at + 1] != closing:
@@ -242,7 +242,7 @@ class _Reader:
             at = self.skip(item.tail)
         return ContainerNode(start, at + 1, tuple(items), closing == "}")
 
-    def _member(self, at: int, depth: int) -> Item:
+    def _member(self, at: int, depth: int) -> JsoncItem:
         if self._text[at : at + 1] != '"':
             raise JsoncError(self._expected("a key in double quotes", at), self._text, at)
         key, end = self._string(at)
@@ -251,12 +251,12 @@ class _Reader:
             raise JsoncError(f"expected `:` after the key {key!r}", self._text, colon)
         return self._item(key, at, self.skip(colon + 1), depth)
 
-    def _item(self, key: str | None, start: int, at: int, depth: int) -> Item:
+    def _item(self, key: str | None, start: int, at: int, depth: int) -> JsoncItem:
         node = self.value(at, depth + 1)
         comma = self.skip(node.end)
         has_comma = self._text[comma : comma + 1] == ","
         tail = rest_of_line(self._text, comma + 1 if has_comma else node.end)
-        return Item(key, start, node, tail, has_comma)
+        return JsoncItem(key, start, node, tail, has_comma)
 
     def _expected(self, what: str, at: int) -> str:
         found = self._text[at : at + 1]
@@ -268,6 +268,6 @@ def _expected_value(first: str) -> str:
         case "":
             return "the file ends where a value should stand"
         case "'":
-            return 'strings stand in double quotes: write "…"'
+            return 'strings need double quotes: write "…"'
         case _:
             return f"expected a value, found {first!r}"

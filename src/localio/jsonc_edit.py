@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from localio.jsonc import (
     ContainerNode,
-    Item,
+    JsoncItem,
     Node,
     after_last_blank_line,
     after_trivia,
@@ -84,7 +84,7 @@ _INDENT: Final = r"\n(\t|[ ]{1,8})[^\s]"  # compiled when a file is changed
 
 
 def rewrite(text: str, value: Any) -> str:
-    """The text with the smallest edits that make it stand for `value`.
+    """The text with the smallest edits that change its value to `value`.
 
     Members keep their order. Elements of lists are known by their value, by their `name`, or by
     what they have in common with an old one, and take their comments along when they move. What is
@@ -101,21 +101,21 @@ def rewrite(text: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """An item as it stands in the text.
+    """An item in the text.
 
     Attributes:
-        loose: what stands before it and does not speak of it: it ends with a blank line.
-        lead: what stands before it and goes where it goes.
+        loose: preceding text that is not about it: it ends with a blank line.
+        lead: preceding text that moves with it.
     """
 
-    item: Item
+    item: JsoncItem
     loose: str
     lead: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One item ready to be put back: what stands before it, itself, and what follows its comma."""
+    """One item ready to be written: its lead, its text, and the text after its comma."""
 
     lead: str
     body: str
@@ -132,7 +132,7 @@ class _Editor:
         self._step = "  " if found is None else found[1]
 
     def render(self, node: Node, value: Any, indent: str) -> str:
-        """The text of this node, changed to stand for `value`."""
+        """The text of this node, changed to the value `value`."""
         if is_same(node.value, value):
             return self._text[node.start : node.end]
         if isinstance(node, ContainerNode) and isinstance(value, dict if node.is_object else list):
@@ -159,7 +159,7 @@ class _Editor:
         return self._join(node, head, pieces, self._ending(node, left_over, indent, pieces))
 
     def _olds(self, node: ContainerNode) -> tuple[str, list[_Old]]:
-        # A comment on the line of the bracket speaks of all that follows.
+        # A comment on the line of the bracket is about everything that follows.
         begin = rest_of_line(self._text, node.start + 1)
         head = self._text[node.start + 1 : begin]
         olds: list[_Old] = []
@@ -219,7 +219,7 @@ class _Editor:
         return indent + self._step
 
     def _has_short_elements(self, node: ContainerNode) -> bool:
-        """Whether what stands in it stands on one line each."""
+        """Whether each item is on a line of its own."""
         inner = [item.node for item in node.items if isinstance(item.node, ContainerNode)]
         if node.is_object or not inner:
             return False

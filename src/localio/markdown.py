@@ -11,7 +11,7 @@ _FENCE: Final = "---\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
+class FrontMatter:
     """A text in two.
 
     Attributes:
@@ -23,15 +23,15 @@ class Parted:
     body: str
 
 
-def part(text: str) -> Parted:
+def part(text: str) -> FrontMatter:
     """The fields and the body of a text; any text has them."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     if not text.startswith(_FENCE):
-        return Parted({}, text)
+        return FrontMatter({}, text)
     head, fence, body = text[len(_FENCE) - 1 :].partition(f"\n{_FENCE}")
     if not fence:
-        return Parted({}, text)
-    return Parted(dict(filter(None, map(_field, head.split("\n")))), body.removeprefix("\n"))
+        return FrontMatter({}, text)
+    return FrontMatter(dict(filter(None, map(_field, head.split("\n")))), body.removeprefix("\n"))
 
 
 def _field(line: str) -> tuple[str, str] | None:

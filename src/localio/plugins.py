@@ -1,4 +1,4 @@
-"""What a package offers, one object a module: found by name, imported only when asked for."""
+"""Plugins of a package, one object a module: found by name, imported only when used."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ def module_name(name: str) -> str | None:
 
 
 def offered_name(module: str) -> str:
-    """What a module with this last name offers is called; undoes `module_name`."""
+    """The plugin name for a module with this last name; undoes `module_name`."""
     return module.removesuffix("_").replace("_", "-")
 
 

@@ -19,15 +19,15 @@ from localio.files import trusted_places
 from localio.text import plain_text
 from peerwire.transports.command import Command
 
-MOST: Final = 16 * 1024 * 1024
-"""Bytes that are listened to; whoever says more is cut short."""
+MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
+"""Maximum output in bytes; a program that writes more is stopped."""
 
-BURY_TIME: Final = 2.0
+KILL_TIMEOUT: Final = 2.0
 """Seconds that a killed program is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Talker:
+class ProcessSpec:
     """A program to listen to; it has no input. `stderr` is as `subprocess` has it."""
 
     argv: tuple[str, ...]
@@ -37,8 +37,8 @@ class Talker:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What it said; the code is None if it was cut short."""
+class CollectedOutput:
+    """Output of a program; the code is None if it was stopped."""
 
     said: bytes
     code: int | None
@@ -54,7 +54,7 @@ class _Listening(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         del fd
         self.said += data
-        if len(self.said) > MOST or self._is_enough(self.said):
+        if len(self.said) > MAX_OUTPUT_BYTES or self._is_enough(self.said):
             self.done.set()
 
     def process_exited(self) -> None:
@@ -66,13 +66,13 @@ class _Listening(asyncio.SubprocessProtocol):
         self.done.set()
 
 
-async def overhear(
-    talker: Talker, *, seconds: float, is_enough: Callable[[bytes], bool] = lambda _: False
-) -> Heard:
-    """Listen to its end or until it is enough; then nothing of its group is left running.
+async def run_collecting(
+    talker: ProcessSpec, *, seconds: float, is_enough: Callable[[bytes], bool] = lambda _: False
+) -> CollectedOutput:
+    """Read until the end or until it is enough, then stop its process group.
 
     Raises:
-        TimeoutError: it went on for longer.
+        TimeoutError: it ran for longer.
         OSError: it could not be started.
     """
     transport, listening = await asyncio.get_running_loop().subprocess_exec(
@@ -94,21 +94,21 @@ async def overhear(
             os.killpg(transport.get_pid(), signal.SIGKILL)
         try:
             with suppress(TimeoutError):  # only one stuck in the kernel needs any time
-                async with asyncio.timeout(BURY_TIME):
+                async with asyncio.timeout(KILL_TIMEOUT):
                     await listening.gone.wait()
         finally:
             # Only now: it asks for the exit code itself, and who waits for it would miss it.
             transport.close()
-    return Heard(listening.said, code)
+    return CollectedOutput(listening.said, code)
 
 
 PROBE_TIME: Final = 4.0
 """Seconds that the login shell has."""
 
 NOWHERE: Final = Path("/")
-"""Where programs are asked who they are: what stands in a workspace must not sway them."""
+"""Directory for asking programs for their version, outside any workspace."""
 
-_MOST: Final = 1024 * 1024
+_MAX_OUTPUT_BYTES: Final = 1024 * 1024
 _SHOWN_PLACES: Final = 12
 _AT_HOME: Final = (
     ".local/bin",
@@ -136,7 +136,7 @@ _VERSIONED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundProgram:
     """A program, and the PATH that it should be started with to find its own tools."""
 
     program: Path
@@ -172,20 +172,20 @@ def usual_path(env: Mapping[str, str]) -> str:
     return os.pathsep.join(dict.fromkeys(places))
 
 
-async def find_program(name: str, env: Mapping[str, str]) -> Found:
+async def find_program(name: str, env: Mapping[str, str]) -> FoundProgram:
     """Look along PATH, in the usual places, then along the login shell's PATH.
 
     Raises:
-        ProgramNotFoundError: it is nowhere; names what was searched, and how to mend it.
+        ProgramNotFoundError: it was not found; names the searched places and a fix.
     """
     searched = usual_path(env)
     if (program := look_up(name, searched.split(os.pathsep))) is not None:
-        return Found(program, searched)
+        return FoundProgram(program, searched)
     if "/" not in name:
         of_shell = await login_shell_path(env)
         searched = os.pathsep.join(dict.fromkeys([*searched.split(os.pathsep), *of_shell]))
         if (program := look_up(name, of_shell)) is not None:
-            return Found(program, searched)
+            return FoundProgram(program, searched)
     if "/" in name:
         raise ProgramNotFoundError(
             f"there is no program at {name}", "correct the path, or install it there"
@@ -234,7 +234,7 @@ def _own(env: Mapping[str, str]) -> str:
 
 
 def _interpreter(program: Path) -> str | None:
-    """What a script's first line has `env` look for on PATH."""
+    """The program that a script's first line has `env` find on PATH."""
     try:
         with program.open("rb") as file:
             first = file.readline(256)
@@ -251,14 +251,16 @@ async def login_shell_path(env: Mapping[str, str], *, seconds: float = PROBE_TIM
     mark = f"__{secrets.token_hex(8)}__"
 
     def has_it_all(said: bytes) -> bool:
-        return said.count(mark.encode()) == len(("before", "after")) or len(said) > _MOST
+        return (
+            said.count(mark.encode()) == len(("before", "after")) or len(said) > _MAX_OUTPUT_BYTES
+        )
 
     script = f"printf '%s%s%s' {mark} \"$PATH\" {mark}"
     shell = env.get("SHELL") or "/bin/sh"
-    talker = Talker((shell, "-l", "-i", "-c", script), env, NOWHERE)
+    talker = ProcessSpec((shell, "-l", "-i", "-c", script), env, NOWHERE)
     try:
         # Not until its end: what start-up files leave running may hold stdout open.
-        said = (await overhear(talker, seconds=seconds, is_enough=has_it_all)).said
+        said = (await run_collecting(talker, seconds=seconds, is_enough=has_it_all)).said
     except (OSError, TimeoutError):
         return []
     parts = said.decode(errors="surrogateescape").split(mark)
@@ -291,7 +293,7 @@ async def run_tool(
     cwd: Path,
     seconds: float = INSTALL_TIME,
 ) -> str:
-    """What it wrote to stdout and stderr; whoever is cancelled takes it along.
+    """Run a program for its stdout and stderr; cancellation stops it.
 
     Raises:
         ToolError: it failed.
@@ -300,9 +302,9 @@ async def run_tool(
     search_path = usual_path(os.environ)
     program = str(look_up(argv[0], search_path.split(os.pathsep)) or argv[0])
     env = {**os.environ, "PATH": search_path}
-    talker = Talker((program, *argv[1:]), env, cwd, asyncio.subprocess.STDOUT)
+    talker = ProcessSpec((program, *argv[1:]), env, cwd, asyncio.subprocess.STDOUT)
     try:
-        heard = await overhear(talker, seconds=seconds)
+        heard = await run_collecting(talker, seconds=seconds)
     except TimeoutError as error:
         raise ToolError(f"{argv[0]} took longer than {seconds:g} s", "try again") from error
     except OSError as error:

@@ -17,7 +17,7 @@ from peerwire.jsonrpc.values import Body, decode_value, encode_value
 REDACTED: Final = "[redacted]"
 
 UNREADABLE: Final = b'"[redacted: could not be read]"'
-"""Stands for a body that looks as if it held a secret and cannot be taken apart."""
+"""Placeholder for a body that seems to hold a secret and cannot be parsed."""
 
 LEAST_KNOWN: Final = 8
 """Characters that a known value must have: a shorter one would be found in ordinary words."""
@@ -207,9 +207,9 @@ _RANDOM: Final = re.compile(
 def agent_secrets(environment: Mapping[str, str]) -> frozenset[str]:
     """The secrets among variables that a user sets for an agent.
 
-    Besides those under a secret's name, values that look random: 20 characters or more, with small
+    Values under a secret's name, and values that look random: 20 characters or more, with small
     and capital letters and digits, or 32 hexadecimal digits. Paths, addresses, names of models and
-    other ordinary words are none.
+    other ordinary words do not count.
     """
     random = {value for value in environment.values() if _RANDOM.fullmatch(value)}
     return secret_values(environment) | random
@@ -254,13 +254,13 @@ class Redactor:
         return text
 
     def raw(self, data: bytes) -> bytes:
-        """The bytes of a text without secrets; what is no UTF-8 stays as it is."""
+        """The bytes of a text without secrets; text that is not UTF-8 is unchanged."""
         text = data.decode("utf-8", errors="surrogateescape")
         plain = self.text(text)
         return data if plain is text else plain.encode("utf-8", errors="surrogateescape")
 
     def json(self, body: Body) -> bytes:
-        """One JSON value without secrets, on one line; as it is written where it holds none."""
+        """One JSON value without secrets, on one line; unchanged if it holds none."""
         raw = bytes(body)
         try:
             lowered = raw.lower()

@@ -40,11 +40,11 @@ _QUOTED_ESCAPE: Final = re.compile(r'\\([$`"\\\n])')
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShellWord:
     """One word of a command.
 
     Attributes:
-        source: as it was written.
+        source: text of the script.
         text: what the program gets; None where only a running shell could tell.
     """
 
@@ -57,7 +57,7 @@ class Redirect:
     """A file that the shell opens for a command."""
 
     operator: str
-    target: Word
+    target: ShellWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ class SimpleCommand:
     """One program and its arguments.
 
     Attributes:
-        words: the program first; empty where there is none, as in `> file`.
+        words: the program first; empty if missing, as in `> file`.
         assignments: the variables that are set for it alone, with their values.
     """
 
-    words: tuple[Word, ...]
-    assignments: tuple[tuple[str, Word], ...] = ()
+    words: tuple[ShellWord, ...]
+    assignments: tuple[tuple[str, ShellWord], ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...] | None:
@@ -80,13 +80,13 @@ class SimpleCommand:
 
     @property
     def source(self) -> str:
-        """As it was written, less its redirects."""
+        """Its text without redirects."""
         return " ".join(word.source for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a script would run, in the order in which it is written, nested ones included."""
+    """Commands that a script would run, in written order, nested ones included."""
 
     commands: tuple[SimpleCommand, ...]
     redirects: tuple[Redirect, ...]
@@ -107,7 +107,7 @@ def read_script(text: str) -> Script:
         doubts: list[str] = []
     commands: list[SimpleCommand] = []
     redirects: list[Redirect] = []
-    displaced: dict[int, list[Word]] = {}
+    displaced: dict[int, list[ShellWord]] = {}
     for node in _nodes(_parser().parse(source).root_node):
         if node.is_error or node.is_missing:
             doubts.append("it is not understood as a script of bash")
@@ -148,7 +148,7 @@ def _evaluates(condition: str) -> bool:
     return is_subscript or (_COMPARES.search(condition) is not None and is_assignment)
 
 
-def _displace(statement: Node, displaced: dict[int, list[Word]]) -> list[str]:
+def _displace(statement: Node, displaced: dict[int, list[ShellWord]]) -> list[str]:
     """Note the words behind a redirect, which the grammar takes from their command.
 
     In `git > log push` the word `push` is a second destination of the redirect.
@@ -202,9 +202,9 @@ def _is_in_command(node: Node) -> bool:
     return parent is not None and parent.type in {"command", "declaration_command"}
 
 
-def _command(node: Node, displaced: list[Word]) -> SimpleCommand:
-    words: list[Word] = []
-    assignments: list[tuple[str, Word]] = []
+def _command(node: Node, displaced: list[ShellWord]) -> SimpleCommand:
+    words: list[ShellWord] = []
+    assignments: list[tuple[str, ShellWord]] = []
     for child in node.children:
         if child.type == "variable_assignment":
             assignments.append(_assignment(child))
@@ -215,12 +215,12 @@ def _command(node: Node, displaced: list[Word]) -> SimpleCommand:
     return SimpleCommand((*words, *displaced), tuple(assignments))
 
 
-def _assignment(node: Node) -> tuple[str, Word]:
+def _assignment(node: Node) -> tuple[str, ShellWord]:
     name = node.child_by_field_name("name")
     value = node.child_by_field_name("value")
     known = _source(name) if name is not None else _source(node)
     if value is None:
-        return known, Word("", "")
+        return known, ShellWord("", "")
     return known, _word(value)
 
 
@@ -230,18 +230,18 @@ def _redirect(node: Node) -> list[Redirect]:
         return []
     target = node.child_by_field_name("destination")
     if target is None:
-        return [Redirect(operator, Word(_source(node), None))]
+        return [Redirect(operator, ShellWord(_source(node), None))]
     if operator in {">&", "<&"} and target.type == "number":
         return []
     return [Redirect(operator, _word(target))]
 
 
-def _word(node: Node) -> Word:
-    return Word(_source(node), _text(node))
+def _word(node: Node) -> ShellWord:
+    return ShellWord(_source(node), _text(node))
 
 
 def _text(node: Node) -> str | None:
-    """What a program would get for it; None where a running shell decides."""
+    """The word as a program would get it; None if only a running shell knows."""
     source = _source(node)
     match node.type:
         case "word" if not _LIVE.search(source):

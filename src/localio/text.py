@@ -23,20 +23,20 @@ def plain_text(text: str) -> str:
 
 
 def one_line(text: str, *, width: int) -> str:
-    """The text on one line of at most `width` characters, indented as it was."""
+    """The text on one line of at most `width` characters, with its indentation."""
     indent = text[: len(text) - len(text.lstrip(" "))]
     line = indent + " ".join(plain_text(text).split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def clipped(text: str, *, width: int) -> str:
-    """One line of a text as it stands, its inner blanks too, of at most `width` characters."""
+    """One line of a text, inner blanks included, cut to at most `width` characters."""
     line = plain_text(text.expandtabs(4)).replace("\n", " ")
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def pieces(text: str, *, width: int) -> list[str]:
-    """One line of a text as it stands, in as many lines of at most `width` as it takes."""
+    """One line of a text, folded to lines of at most `width` characters."""
     line = clipped(text, width=sys.maxsize)
     return [line[at : at + width] for at in range(0, len(line), width)]
 
@@ -73,7 +73,7 @@ def minute_of(moment: str | float) -> str:
 
     Args:
         moment: ISO 8601, in UTC where it names no zone, or seconds since 1970. What is no moment
-            is shown as it stands.
+            is shown unchanged.
     """
     return _shown(moment, "%Y-%m-%d %H:%M")
 

@@ -31,7 +31,7 @@ class ConnectionClosedError(TransportError):
 
 
 class SpawnError(TransportError):
-    """A program could not be started; the message says why, and how to mend it.
+    """A program could not be started; the message says why, and how to fix it.
 
     Attributes:
         argv: what was to be started.
@@ -74,7 +74,7 @@ class RpcError(PeerwireError):
     Attributes:
         code: the number, JSON-RPC's or ACP's.
         message: the short text; the standard one where the code has one.
-        data: anything JSON can say; what, where and how to mend it.
+        data: anything JSON can say; what failed, where, and how to fix it.
     """
 
     def __init__(self, code: int, data: Any = None, *, message: str | None = None) -> None:
@@ -84,7 +84,7 @@ class RpcError(PeerwireError):
         super().__init__(self.message if data is None else f"{self.message}: {data}")
 
     def body(self) -> dict[str, Any]:
-        """The error object as it stands on the wire; `data` only when there is some."""
+        """The error object in its wire form; `data` only if present."""
         body = {"code": self.code, "message": self.message}
         return body if self.data is None else {**body, "data": self.data}
 
@@ -94,7 +94,7 @@ def invalid_params(reason: str, params: Any) -> RpcError:
     return RpcError(INVALID_PARAMS, {"error": reason, "json": params, "phase": "deserialization"})
 
 
-class Boundary:
+class ErrorBoundary:
     """Keeps the exception of its block instead of letting it out; cancellation still passes.
 
     A handler's fault is answered or logged and must not end the conversation (acp-host §1.6). Every

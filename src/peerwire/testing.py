@@ -8,19 +8,19 @@ from typing import Any, Final, Generic, TypeVar
 
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
-from peerwire.jsonrpc.transport import MAX_LINE, Overlong, Transport
+from peerwire.jsonrpc.transport import MAX_LINE, OversizedLine, Transport
 from peerwire.jsonrpc.values import decode_value
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.memory import memory_pair
 
-PATIENCE: Final = 5.0
+TEST_TIMEOUT: Final = 5.0
 """Seconds a record waits for what should come; a test that needs more is broken."""
 
 Item = TypeVar("Item")
 
 
 class Recorder(Generic[Item]):
-    """Keeps what it is told, in order, and wakes who waits for it: no test need sleep."""
+    """Record events in order and wake tests that wait for them, so that no test sleeps."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -38,7 +38,7 @@ class Recorder(Generic[Item]):
             AssertionError: it did not become so; the message shows what came instead.
         """
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TEST_TIMEOUT):
                 while not predicate(self.items):
                     self._news.clear()
                     await self._news.wait()
@@ -52,11 +52,11 @@ class Recorder(Generic[Item]):
 
 
 class LinePeer:
-    """The bare other end of a transport: writes the bytes it is told, and records what it reads."""
+    """The bare other end of a transport: writes given bytes, and records everything it reads."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        self.lines: Recorder[bytes | Overlong] = Recorder()
+        self.lines: Recorder[bytes | OversizedLine] = Recorder()
         self.ends: Recorder[Exception | None] = Recorder()
         transport.start(self)
 
@@ -70,7 +70,7 @@ class LinePeer:
         lines = await self.lines.count(number)
         return [decode_value(line) for line in lines if isinstance(line, bytes)]
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Record them."""
         for line in lines:
             self.lines.note(line)
@@ -79,7 +79,7 @@ class LinePeer:
         """Go on: a test writes what it means to."""
 
     def writing_resumed(self) -> None:
-        """Nothing waited."""
+        """Do nothing: no write was pending."""
 
     def ended(self, error: Exception | None) -> None:
         """Record the end."""
@@ -121,10 +121,10 @@ async def facing_bytes(
 
 
 class LineRecorder:
-    """A listener that remembers what it was told, and wakes whoever waits for more of it."""
+    """A listener that records its events, and wakes tests that wait for more."""
 
     def __init__(self) -> None:
-        self.lines: list[bytes | Overlong] = []
+        self.lines: list[bytes | OversizedLine] = []
         self.pauses = 0
         self.resumes = 0
         self.ends: list[Exception | None] = []
@@ -132,7 +132,7 @@ class LineRecorder:
         self.on_resume: Callable[[], None] | None = None
         self._told = asyncio.Event()
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Remember the lines."""
         self.lines += lines
         self._told.set()
@@ -157,22 +157,22 @@ class LineRecorder:
         self._told.set()
 
     async def until(self, claim: Callable[[], bool]) -> None:
-        """Wait until what was told makes the claim true."""
+        """Wait until the recorded events make the claim true."""
         while not claim():
             self._told.clear()
             await self._told.wait()
 
-    async def received(self, count: int) -> list[bytes | Overlong]:
+    async def received(self, count: int) -> list[bytes | OversizedLine]:
         """The lines, when there are `count` of them."""
         await self.until(lambda: len(self.lines) >= count)
         return self.lines
 
     async def paused(self, times: int) -> None:
-        """Wait until it was told that often that its peer is slow."""
+        """Wait until that many reports of a slow peer."""
         await self.until(lambda: self.pauses >= times)
 
     async def end(self) -> Exception | None:
-        """What ended it, when it has."""
+        """Wait for the end; the error that caused it, if any."""
         await self.until(lambda: bool(self.ends))
         (error,) = self.ends
         return error

@@ -11,17 +11,17 @@ from importlib import import_module
 
 _MODULES = {
     "Answer": "symposium.chain.messages",
+    "ChainMessage": "symposium.chain.messages",
     "ComponentSpec": "symposium.chain.mod",
-    "Content": "symposium.chain.tools",
-    "Crossing": "symposium.chain.messages",
+    "Deferred": "symposium.chain.mod",
     "Drop": "symposium.chain.mod",
     "Forward": "symposium.chain.mod",
-    "Later": "symposium.chain.mod",
     "Mod": "symposium.chain.mod",
     "Needs": "symposium.chain.mod",
     "Refuse": "symposium.chain.mod",
     "Reply": "symposium.chain.mod",
     "RpcError": "peerwire.errors",
+    "ToolContent": "symposium.chain.tools",
     "ToolContext": "symposium.chain.tools",
     "ToolMod": "symposium.chain.tool_mod",
     "ToolServer": "symposium.chain.tools",
@@ -34,17 +34,17 @@ _MODULES = {
 
 __all__ = [
     "Answer",
+    "ChainMessage",
     "ComponentSpec",
-    "Content",
-    "Crossing",
+    "Deferred",
     "Drop",
     "Forward",
-    "Later",
     "Mod",
     "Needs",
     "Refuse",
     "Reply",
     "RpcError",
+    "ToolContent",
     "ToolContext",
     "ToolMod",
     "ToolServer",
@@ -58,7 +58,11 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load a name from the module that defines it."""
-    if name not in _MODULES:
+    # Mods that were written for version 0.1 import these.
+    new = {"Content": "ToolContent", "Crossing": "ChainMessage", "Later": "Deferred"}.get(
+        name, name
+    )
+    if new not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    value = globals()[name] = getattr(import_module(_MODULES[new]), new)
     return value

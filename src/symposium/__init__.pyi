@@ -1,11 +1,11 @@
 from peerwire.errors import RpcError
 from symposium.chain.capabilities import has_capability, with_capability
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import (
     ComponentSpec,
+    Deferred,
     Drop,
     Forward,
-    Later,
     Mod,
     Needs,
     Refuse,
@@ -15,21 +15,21 @@ from symposium.chain.mod import (
 )
 from symposium.chain.run_mod import run_mod
 from symposium.chain.tool_mod import ToolMod
-from symposium.chain.tools import Content, ToolContext, ToolServer
+from symposium.chain.tools import ToolContent, ToolContext, ToolServer
 
 __all__ = [
     "Answer",
+    "ChainMessage",
     "ComponentSpec",
-    "Content",
-    "Crossing",
+    "Deferred",
     "Drop",
     "Forward",
-    "Later",
     "Mod",
     "Needs",
     "Refuse",
     "Reply",
     "RpcError",
+    "ToolContent",
     "ToolContext",
     "ToolMod",
     "ToolServer",

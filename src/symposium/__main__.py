@@ -5,7 +5,7 @@ from symposium.cli.quick_imports import quick_imports
 with quick_imports():
     import click
 
-    from symposium.cli.front import Front
+    from symposium.cli.app import RootGroup
     from symposium.config.paths import leave_relative_places
 
 HELP = """Run coding agents from any editor, several at a time, with your rules, your tools, and an
@@ -15,7 +15,7 @@ undo.
 """
 
 
-@click.group(cls=Front, help=HELP, context_settings={"help_option_names": ["--help", "-h"]})
+@click.group(cls=RootGroup, help=HELP, context_settings={"help_option_names": ["--help", "-h"]})
 @click.version_option(package_name="symposium-host", prog_name="symposium")
 def main() -> None:
     """Run a command of Symposium."""

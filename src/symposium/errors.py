@@ -32,7 +32,7 @@ class NotFoundError(SymposiumError):
     """What was named does not exist."""
 
 
-class PatienceError(SymposiumError):
+class AgentTimeoutError(SymposiumError):
     """The answer did not come in time."""
 
 

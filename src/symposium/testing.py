@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from peerwire.errors import METHOD_NOT_FOUND, Boundary, LocalError, RpcError
+from peerwire.errors import METHOD_NOT_FOUND, ErrorBoundary, LocalError, RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Reply, Request, RequestHandler
 from peerwire.jsonrpc.transport import Transport
@@ -278,7 +278,7 @@ async def editor_on(transport: Transport) -> AsyncGenerator[FakeEditor, None]:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(editor.connection.run())
         # So that a failed assertion comes out as itself rather than in a group.
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             yield editor
         editor.connection.close()
     if caught.error is not None:
@@ -309,7 +309,7 @@ async def chain_of(
     conductor = Conductor(far, lambda _: blueprint, settings)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(conductor.run())
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             async with editor_on(near) as editor:
                 yield editor
     if caught.error is not None:

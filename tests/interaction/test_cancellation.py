@@ -7,7 +7,7 @@ import pytest
 from tests.support.scenes import Peer, bare, inner, mods, scene
 
 from symposium.chain.blueprint import Component
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
@@ -15,7 +15,7 @@ class Rewrites(Mod):
     """Edits what sets a session up, and looks at the answer."""
 
     @from_client("session/new", "session/resume")
-    def edit(self, message: Crossing) -> Forward:
+    def edit(self, message: ChainMessage) -> Forward:
         return Forward({**message.params, "mcpServers": []}, then=self._look)
 
     def _look(self, answer: Answer) -> None:
@@ -26,12 +26,12 @@ class Waits(Mod):
     """Takes a turn of the loop over everything."""
 
     @from_client("*")
-    async def down(self, _: Crossing) -> Forward:
+    async def down(self, _: ChainMessage) -> Forward:
         await asyncio.sleep(0)
         return Forward()
 
     @from_agent("*")
-    async def up(self, _: Crossing) -> Forward:
+    async def up(self, _: ChainMessage) -> Forward:
         await asyncio.sleep(0)
         return Forward()
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.support.scenes import mods, scene
 
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Mod, Reply, from_client
 
 
@@ -17,7 +17,7 @@ class Thinker(Mod):
         self.may_answer = asyncio.Event()
 
     @from_client("_thinker/ask")
-    async def think(self, message: Crossing) -> Reply:
+    async def think(self, message: ChainMessage) -> Reply:
         self.asked.set()
         await self.may_answer.wait()
         return Reply({"thought": message.params["about"]})

@@ -10,7 +10,7 @@ from peerwire.jsonrpc.transport import Transport
 from symposium.chain.blueprint import Blueprint, Served
 from symposium.chain.conductor import Settings
 from symposium.chain.link import PeerState
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
@@ -156,7 +156,7 @@ async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
 async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason() -> None:
     class Keeps(Mod):
         @from_client("kept")
-        async def keep(self, _: Crossing) -> Forward:
+        async def keep(self, _: ChainMessage) -> Forward:
             await asyncio.Event().wait()
             return Forward()
 
@@ -300,7 +300,7 @@ async def test_a_response_that_is_no_response_settles_who_waits_for_it() -> None
 async def test_last_words_that_a_mod_holds_still_come_before_the_error() -> None:
     class Slow(Mod):
         @from_agent("session/update")
-        async def hold(self, message: Crossing) -> Forward:
+        async def hold(self, message: ChainMessage) -> Forward:
             await asyncio.sleep(0)
             return Forward({**message.params, "held": True})
 
@@ -322,7 +322,7 @@ async def test_a_death_while_a_mod_holds_the_answer_to_initialize_ends_the_chain
 
     class Slow(Mod):
         @from_client("initialize")
-        def greet(self, _: Crossing) -> Forward:
+        def greet(self, _: ChainMessage) -> Forward:
             async def wait(_: Answer) -> None:
                 holds.set()
                 await may_go_on.wait()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.support.scenes import inner, mods, scene
 
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, from_client
 
 
@@ -17,7 +17,7 @@ class Holder(Mod):
         self.holds = asyncio.Event()
 
     @from_client("hold")
-    async def hold(self, _: Crossing) -> Forward:
+    async def hold(self, _: ChainMessage) -> Forward:
         self.held += 1
         self.holds.set()
         await asyncio.Event().wait()

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from tests.support.random_inputs import random_source
 from tests.support.scenes import Peer, Scene, bare, inner, scene
 
-from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.jsonrpc.transport import OversizedLine, Transport
 from symposium.chain.blueprint import Component, InProcess
-from symposium.chain.messages import Crossing
-from symposium.chain.mod import Forward, Later, Mod, Outcome, Reply, from_agent, from_client
+from symposium.chain.messages import ChainMessage
+from symposium.chain.mod import Deferred, Forward, Mod, Outcome, Reply, from_agent, from_client
 
 SESSIONS = ("a", "b", None)
 LAST = 9999
@@ -34,11 +34,11 @@ class Sync(Mod):
     """Reads all and edits some."""
 
     @from_client("*")
-    def down(self, message: Crossing) -> Forward:
+    def down(self, message: ChainMessage) -> Forward:
         return Forward(message.params) if _number(message) % 2 else Forward()
 
     @from_agent("*")
-    def up(self, message: Crossing) -> Forward:
+    def up(self, message: ChainMessage) -> Forward:
         return self.down(message)
 
 
@@ -46,7 +46,7 @@ class Async(Mod):
     """Takes some turns over some, and looks at some answers as slowly."""
 
     @from_client("*")
-    async def down(self, message: Crossing) -> Forward:
+    async def down(self, message: ChainMessage) -> Forward:
         for _ in range(_number(message) % 3):
             await asyncio.sleep(0)
 
@@ -56,7 +56,7 @@ class Async(Mod):
         return Forward(then=look, catch=look) if _number(message) % 2 else Forward()
 
     @from_agent("*")
-    async def up(self, message: Crossing) -> Forward:
+    async def up(self, message: ChainMessage) -> Forward:
         return await self.down(message)
 
 
@@ -64,11 +64,11 @@ class Raises(Mod):
     """Fails on every notification; none of them may be lost by it."""
 
     @from_agent("tell")
-    def up(self, _: Crossing) -> Outcome:
+    def up(self, _: ChainMessage) -> Outcome:
         raise LookupError("on purpose")
 
     @from_client("tell")
-    async def down(self, _: Crossing) -> Outcome:
+    async def down(self, _: ChainMessage) -> Outcome:
         raise LookupError("on purpose, later")
 
 
@@ -76,12 +76,12 @@ class Replies(Mod):
     """Answers some requests in the other end's place."""
 
     @from_client("mine")
-    def now(self, message: Crossing) -> Reply:
+    def now(self, message: ChainMessage) -> Reply:
         return Reply({"answer": message.params})
 
     @from_agent("mine")
-    def later(self, message: Crossing) -> Later:
-        return Later(self._later(message.params))
+    def later(self, message: ChainMessage) -> Deferred:
+        return Deferred(self._later(message.params))
 
     async def _later(self, params: Any) -> Reply:
         await asyncio.sleep(0)
@@ -92,19 +92,19 @@ class Speaks(Mod):
     """Asks its neighbours while it holds a message, and tells them things."""
 
     @from_client("ask")
-    async def down(self, message: Crossing) -> Forward:
+    async def down(self, message: ChainMessage) -> Forward:
         await self.client.request("of a mod", {"sessionId": message.session_id})
         self.client.notify("by a mod", {})
         return Forward()
 
     @from_agent("ask")
-    async def up(self, message: Crossing) -> Forward:
+    async def up(self, message: ChainMessage) -> Forward:
         await self.agent.request("of a mod", {"sessionId": message.session_id})
         self.agent.notify("by a mod", {})
         return Forward()
 
 
-def _number(message: Crossing) -> int:
+def _number(message: ChainMessage) -> int:
     match message.params:
         case {"n": int(number)}:
             return number
@@ -160,9 +160,9 @@ class End:
     def write(self, message: dict[str, Any]) -> None:
         self.transport.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         for line in lines:
-            assert not isinstance(line, Overlong)
+            assert not isinstance(line, OversizedLine)
             self._take(json.loads(line))
         self.news.set()
 
@@ -372,12 +372,12 @@ class Passes(Mod):
     """Reads everything and changes nothing."""
 
     @from_client("*")
-    def down(self, message: Crossing) -> Forward:
+    def down(self, message: ChainMessage) -> Forward:
         _number(message)
         return Forward()
 
     @from_agent("*")
-    def up(self, message: Crossing) -> Forward:
+    def up(self, message: ChainMessage) -> Forward:
         return self.down(message)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.scenes import VERSION_ONE, Scene, Stand, bare, inner, mods, proxy_scene, scene
 
 from peerwire.errors import PARSE_ERROR, REQUEST_CANCELLED
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Drop, Forward, Mod, Reply, from_agent, from_client
 from symposium.testing import FakeAgent, chain_of
 
@@ -22,7 +22,7 @@ class Letters(Mod):
         self.letter = letter
 
     @from_client("_x/note", "_x/ask")
-    def mark(self, message: Crossing) -> Forward:
+    def mark(self, message: ChainMessage) -> Forward:
         message.params["by"] = message.params.get("by", "") + self.letter
         return Forward(message.params)
 
@@ -35,7 +35,7 @@ class Answering(Mod):
         self.seen: list[str] = []
 
     @from_client("_x/taken", "_x/passed")
-    def take(self, message: Crossing) -> Reply | Forward:
+    def take(self, message: ChainMessage) -> Reply | Forward:
         self.seen.append(message.method)
         return Reply(self.answer) if message.method == "_x/taken" else Forward()
 
@@ -44,7 +44,7 @@ class Consumer(Mod):
     """Lets a notification end."""
 
     @from_agent("_x/secret")
-    def swallow(self, _: Crossing) -> Drop:
+    def swallow(self, _: ChainMessage) -> Drop:
         return Drop()
 
 
@@ -182,7 +182,7 @@ async def test_a_protocol_notification_reaches_whoever_joins_the_chain_later() -
 
     class Late(Mod):
         @from_client("$/progress")
-        def note(self, message: Crossing) -> Forward:
+        def note(self, message: ChainMessage) -> Forward:
             seen.append(message.method)
             return Forward()
 

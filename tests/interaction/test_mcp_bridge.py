@@ -15,12 +15,12 @@ from peerwire.errors import INVALID_PARAMS, PeerwireError, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.mcp.client import open_server
-from peerwire.mcp.session import McpServer
+from peerwire.mcp.session import McpClientSession
 from symposium.bridge.bridge import Bridge
 from symposium.chain.blueprint import Blueprint, InProcess, Served
 from symposium.chain.capabilities import Mode
 from symposium.chain.conductor import Conductor, Settings
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
@@ -306,7 +306,7 @@ async def test_many_calls_of_many_clients_each_get_their_own_answer(mode: Mode) 
     mod = ToolMod(ToolServer("tools", [wait_for]))
     answers: dict[int, str] = {}
 
-    async def call(server: McpServer, number: int) -> None:
+    async def call(server: McpClientSession, number: int) -> None:
         answers[number] = (await server.call_tool("wait_for", {"number": number})).text
 
     async def client(declared: dict[str, Any], numbers: range) -> None:
@@ -363,12 +363,12 @@ async def test_a_client_that_is_quicker_than_the_bridge_waits_for_it() -> None:
     initialized = next(
         each.handler for each in bridge.interceptions() if each.method == "initialize"
     )
-    greeting = initialized(Crossing("initialize", b"{}", is_request=True))
+    greeting = initialized(ChainMessage("initialize", b"{}", is_request=True))
     assert isinstance(greeting, Forward)
     assert greeting.then is not None
     greeting.then(Answer(b'{"protocolVersion":1}'))
     body = b'{"mcpServers":[{"type":"acp","name":"x","serverId":"s"}]}'
-    outcome = set_up_handler(Crossing("session/new", body, is_request=True))
+    outcome = set_up_handler(ChainMessage("session/new", body, is_request=True))
     assert isawaitable(outcome)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(bridge.run())

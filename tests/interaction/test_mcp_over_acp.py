@@ -10,9 +10,9 @@ import pytest
 from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
-from peerwire.mcp.session import Tunnels
+from peerwire.mcp.session import AcpMcpConnections
 from symposium.agents.testy.scenario import ListTools, render_command
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, from_client
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
@@ -96,7 +96,7 @@ async def test_a_mods_own_handler_runs_too_and_sees_the_answer(*, is_slow: bool)
 
     class Both(ToolMod):
         @from_client("session/new")
-        def note(self, message: Crossing) -> Any:
+        def note(self, message: ChainMessage) -> Any:
             def then(answer: Any) -> None:
                 seen.append(answer.result)
 
@@ -120,7 +120,7 @@ async def test_a_mod_that_wants_every_method_sees_the_setup_requests_and_mcp_too
 
     class Curious(ToolMod):
         @from_client("*")
-        def note(self, message: Crossing) -> Forward:
+        def note(self, message: ChainMessage) -> Forward:
             seen.append(message.method)
             return Forward()
 
@@ -289,7 +289,7 @@ async def test_our_own_client_answers_a_ping_and_hears_of_the_end() -> None:
             answers.append(error.code)
         return answers
 
-    agent, tunnels = native_agent(), Tunnels()
+    agent, tunnels = native_agent(), AcpMcpConnections()
     agent.requests |= tunnels.requests
     async with native_chain(ToolMod(ToolServer("tools", [probe])), agent=agent) as (editor, _):
         await editor.new_session()
@@ -320,7 +320,7 @@ async def test_a_tool_reaches_what_its_mod_holds() -> None:
     notes = Notes()
     async with native_chain(notes) as (editor, agent):
         await editor.new_session()
-        tunnels = Tunnels()
+        tunnels = AcpMcpConnections()
         tunnels.connection = agent.connection
         async with open_server(declared(agent)[0], tunnels=tunnels) as server:
             result = await server.call_tool("push", {"note": "second"})
@@ -347,7 +347,7 @@ async def test_an_editor_may_attach_a_server_of_its_own_to_one_session() -> None
         editor.answers["mcp/disconnect"] = lambda _: {}
         editor.answers["mcp/message"] = answer
         await editor.new_session(servers=[server.declaration()])
-        tunnels = Tunnels()
+        tunnels = AcpMcpConnections()
         tunnels.connection = agent.connection
         async with open_server(declared(agent)[0], tunnels=tunnels) as opened:
             result = await opened.call_tool("push", {"note": "second"})

@@ -10,12 +10,12 @@ import pytest
 from tests.support.scenes import Peer, Scene, bare, inner, mods, scene
 
 from peerwire.errors import RpcError
-from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.messages import Answer, ChainMessage, Direction
 from symposium.chain.mod import (
+    Deferred,
     Drop,
     Forward,
     Interception,
-    Later,
     Mod,
     Outcome,
     Refuse,
@@ -41,7 +41,7 @@ class Wants(Mod):
         self,
         direction: Direction,
         method: str,
-        handler: Callable[[Crossing], Outcome | Awaitable[Outcome]],
+        handler: Callable[[ChainMessage], Outcome | Awaitable[Outcome]],
     ) -> None:
         self._interception = Interception(direction, method, handler)
 
@@ -49,16 +49,16 @@ class Wants(Mod):
         return [self._interception]
 
 
-def up(method: str, handler: Callable[[Crossing], Any]) -> Wants:
+def up(method: str, handler: Callable[[ChainMessage], Any]) -> Wants:
     return Wants(Direction.TO_CLIENT, method, handler)
 
 
-def down(method: str, handler: Callable[[Crossing], Any]) -> Wants:
+def down(method: str, handler: Callable[[ChainMessage], Any]) -> Wants:
     return Wants(Direction.TO_AGENT, method, handler)
 
 
-def noting(seen: list[str], name: str) -> Callable[[Crossing], Outcome]:
-    def note(message: Crossing) -> Outcome:
+def noting(seen: list[str], name: str) -> Callable[[ChainMessage], Outcome]:
+    def note(message: ChainMessage) -> Outcome:
         seen.append(f"{name} {message.method}")
         return Forward()
 
@@ -89,12 +89,12 @@ async def test_of_a_mods_handlers_the_one_that_names_the_method_is_called() -> N
 
     class Two(Mod):
         @from_client("*")
-        def others(self, message: Crossing) -> Forward:
+        def others(self, message: ChainMessage) -> Forward:
             seen.append(f"other {message.method}")
             return Forward()
 
         @from_client("a")
-        def named(self, message: Crossing) -> Forward:
+        def named(self, message: ChainMessage) -> Forward:
             seen.append(f"named {message.method}")
             return Forward()
 
@@ -108,8 +108,8 @@ async def test_of_a_mods_handlers_the_one_that_names_the_method_is_called() -> N
 
 @pytest.mark.requirement("conductor.mod-edit")
 async def test_the_next_mod_sees_what_the_last_one_made_of_it() -> None:
-    def add(name: str) -> Callable[[Crossing], Outcome]:
-        def handler(message: Crossing) -> Outcome:
+    def add(name: str) -> Callable[[ChainMessage], Outcome]:
+        def handler(message: ChainMessage) -> Outcome:
             message.params["by"].append(name)
             return Forward(message.params)
 
@@ -148,7 +148,7 @@ async def test_a_mod_may_answer_refuse_drop_and_rename() -> None:
 
 @pytest.mark.requirement("conductor.mod-edit")
 async def test_mods_revise_an_answer_from_the_agent_to_the_client() -> None:
-    def then(name: str) -> Callable[[Crossing], Outcome]:
+    def then(name: str) -> Callable[[ChainMessage], Outcome]:
         return lambda _: Forward(
             then=lambda answer: Reply([*answer.result, name]),
             catch=lambda _: Reply([f"{name} caught"]),
@@ -180,10 +180,10 @@ async def test_a_mod_that_raises_has_a_request_answered_and_a_notification_passe
     caplog: pytest.LogCaptureFixture,
     is_async: bool,  # noqa: FBT001 - both kinds of handler
 ) -> None:
-    def fail(_: Crossing) -> Outcome:
+    def fail(_: ChainMessage) -> Outcome:
         raise LookupError("oops")
 
-    async def fail_later(message: Crossing) -> Outcome:
+    async def fail_later(message: ChainMessage) -> Outcome:
         await asyncio.sleep(0)
         return fail(message)
 
@@ -202,7 +202,7 @@ async def test_a_mod_that_raises_has_a_request_answered_and_a_notification_passe
 
 @pytest.mark.requirement("conductor.mod-handlers")
 async def test_an_error_that_a_mod_raises_by_its_code_is_the_answer() -> None:
-    def fail(_: Crossing) -> Outcome:
+    def fail(_: ChainMessage) -> Outcome:
         raise RpcError(-32002, {"uri": "x"})
 
     async with scene(*mods(down("m", fail))) as it:
@@ -237,7 +237,7 @@ class Held(Mod):
         self.holding = asyncio.Event()
 
     @from_agent("session/update", "session/request_permission", "ext")
-    async def hold(self, message: Crossing) -> Forward:
+    async def hold(self, message: ChainMessage) -> Forward:
         if message.session_id == "slow" or message.params.get("hold"):
             self.holding.set()
             await self.free.wait()
@@ -295,7 +295,7 @@ async def test_a_message_without_a_session_passes_nothing_and_nothing_passes_it(
 async def test_a_mod_that_holds_a_message_may_ask_both_neighbours_about_it() -> None:
     class Asks(Mod):
         @from_client("session/prompt")
-        async def consult(self, message: Crossing) -> Forward:
+        async def consult(self, message: ChainMessage) -> Forward:
             session = message.session_id
             permit = await self.client.request("session/request_permission", {"sessionId": session})
             self.client.notify("session/update", {"sessionId": session, "say": "asking"})
@@ -326,7 +326,7 @@ async def test_a_mod_that_holds_a_message_may_ask_both_neighbours_about_it() -> 
 async def test_a_mod_that_waits_for_the_agent_hears_it_behind_any_flood() -> None:
     class Continues(Mod):
         @from_client("session/prompt")
-        def watch(self, message: Crossing) -> Forward:
+        def watch(self, message: ChainMessage) -> Forward:
             async def again(answer: Answer) -> Reply:
                 return Reply(await self.agent.request("again", message.params) or answer.result)
 
@@ -350,8 +350,8 @@ async def test_later_answers_without_holding_anything_up() -> None:
 
     class Tool(Mod):
         @from_agent("mcp/message")
-        def call(self, message: Crossing) -> Later:
-            return Later(self._work(message.params["n"]))
+        def call(self, message: ChainMessage) -> Deferred:
+            return Deferred(self._work(message.params["n"]))
 
         async def _work(self, number: int) -> Reply:
             await done.wait()
@@ -411,7 +411,7 @@ async def test_a_mod_that_stops_waiting_cancels_its_request() -> None:
 
     class Impatient(Mod):
         @from_client("m")
-        async def ask(self, _: Crossing) -> Reply:
+        async def ask(self, _: ChainMessage) -> Reply:
             try:
                 async with asyncio.timeout(0.01):
                     await self.agent.request("slow")
@@ -429,10 +429,10 @@ async def test_a_mod_that_stops_waiting_cancels_its_request() -> None:
 
 @pytest.mark.requirement("conductor.chain-hundreds-of-mods")
 async def test_a_chain_of_three_hundred_mods_does_not_exhaust_the_stack() -> None:
-    def count(message: Crossing) -> Outcome:
+    def count(message: ChainMessage) -> Outcome:
         return Forward({"n": message.params["n"] + 1})
 
-    def then(_: Crossing) -> Outcome:
+    def then(_: ChainMessage) -> Outcome:
         return Forward(then=lambda answer: Reply(answer.result + 1))
 
     chain = [one for _ in range(150) for one in (up("m", count), down("q", then))]
@@ -479,7 +479,7 @@ async def test_a_mod_that_watches_session_new_has_the_answer_before_any_update(
 
     class Watches(Mod):
         @from_client("session/new")
-        def new(self, _: Crossing) -> Forward:
+        def new(self, _: ChainMessage) -> Forward:
             return Forward(then=self._later if waits else self._now)
 
         def _now(self, answer: Answer) -> None:
@@ -490,7 +490,7 @@ async def test_a_mod_that_watches_session_new_has_the_answer_before_any_update(
             self._now(answer)
 
         @from_agent("session/update")
-        def update(self, message: Crossing) -> Forward:
+        def update(self, message: ChainMessage) -> Forward:
             seen.append((message.params["sessionId"], message.params["sessionId"] in known))
             return Forward()
 
@@ -574,7 +574,7 @@ async def reaches(it: Scene, agent: Peer, method: str) -> None:
 
 @pytest.mark.requirement("conductor.mod-cancel")
 async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_behind() -> None:
-    async def never(_: Crossing) -> Outcome:
+    async def never(_: ChainMessage) -> Outcome:
         raise AssertionError
 
     async with scene(*mods(down("m", never))) as it:
@@ -588,9 +588,9 @@ async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_
 @pytest.mark.requirement("conductor.mod-cancel")
 async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> None:
     free = asyncio.Event()
-    held: list[Crossing] = []
+    held: list[ChainMessage] = []
 
-    async def hold(message: Crossing) -> Outcome:
+    async def hold(message: ChainMessage) -> Outcome:
         held.append(message)
         await free.wait()
         return Forward()
@@ -615,7 +615,7 @@ async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> Non
 async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() -> None:
     started = asyncio.Event()
 
-    async def stubborn(_: Crossing) -> Outcome:
+    async def stubborn(_: ChainMessage) -> Outcome:
         started.set()
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
@@ -637,11 +637,11 @@ async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it(
 ) -> None:
     class Announces(Mod):
         @from_client("second")
-        def announce(self, _: Crossing) -> Forward:
+        def announce(self, _: ChainMessage) -> Forward:
             self.agent.notify("first", {"sessionId": "s"})
             return Forward()
 
-    async def slow(_: Crossing) -> Outcome:
+    async def slow(_: ChainMessage) -> Outcome:
         await asyncio.sleep(0)
         return Forward()
 
@@ -678,11 +678,11 @@ class Forgetful(Mod):
     """Returns nothing, as one forgets to."""
 
     @from_agent("session/update")
-    def plain(self, _: Crossing) -> Any:
+    def plain(self, _: ChainMessage) -> Any:
         """Say nothing."""
 
     @from_agent("_later/update")
-    async def later(self, _: Crossing) -> Any:
+    async def later(self, _: ChainMessage) -> Any:
         """Say nothing, later."""
 
 

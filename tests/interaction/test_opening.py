@@ -20,7 +20,7 @@ from peerwire.errors import RpcError
 from peerwire.transports.command import Command
 from symposium.chain.blueprint import Blueprint, InProcess, Program, Served
 from symposium.chain.conductor import Settings
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, Refuse, Reply, from_client
 from symposium.mods.arrow import Arrow
 
@@ -220,7 +220,7 @@ class Upgrade(Mod):
         self._seen = seen
 
     @from_client("initialize")
-    def change(self, message: Crossing) -> Forward:
+    def change(self, message: ChainMessage) -> Forward:
         self._seen.append(message.params["protocolVersion"])
         return Forward({**message.params, "protocolVersion": 1, "edited": True})
 
@@ -650,7 +650,7 @@ class Answers(Mod):
         self._outcome = outcome
 
     @from_client("initialize")
-    def answer(self, _: Crossing) -> Reply | Refuse:
+    def answer(self, _: ChainMessage) -> Reply | Refuse:
         return self._outcome
 
 

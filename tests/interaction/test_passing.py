@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.scenes import Peer, bare, inner, mods, scene
 
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
@@ -14,12 +14,12 @@ class Looks(Mod):
     """Sees everything in both directions, and lets it pass."""
 
     @from_client("*")
-    def down(self, message: Crossing) -> Forward:
+    def down(self, message: ChainMessage) -> Forward:
         assert message.method
         return Forward()
 
     @from_agent("*")
-    def up(self, message: Crossing) -> Forward:
+    def up(self, message: ChainMessage) -> Forward:
         assert message.method
         return Forward()
 
@@ -306,7 +306,7 @@ async def test_params_results_and_errors_cross_with_equal_bytes(chain: Any) -> N
 async def test_a_mod_that_edits_one_member_loses_nothing_of_the_others() -> None:
     class Edits(Mod):
         @from_agent("m")
-        def edit(self, message: Crossing) -> Forward:
+        def edit(self, message: ChainMessage) -> Forward:
             return Forward({**message.params, "edited": True})
 
     async with scene(*mods(Edits(), Edits())) as it:

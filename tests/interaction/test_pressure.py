@@ -10,8 +10,8 @@ from tests.support.scenes import VERSION_ONE, Peer, Scene, Stand, inner, mods, s
 from peerwire.jsonrpc.transport import HIGH_WATER
 from peerwire.transports.memory import memory_pair
 from symposium.chain import link
-from symposium.chain.link import MOST_OPEN, OVERFLOW
-from symposium.chain.messages import Crossing
+from symposium.chain.link import MAX_OPEN, OVERFLOW
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, from_agent
 
 LINE = 2048
@@ -120,7 +120,7 @@ class Holds(Mod):
         self.free = asyncio.Event()
 
     @from_agent("session/update")
-    async def hold(self, message: Crossing) -> Forward:
+    async def hold(self, message: ChainMessage) -> Forward:
         if message.params["n"] == 0:
             await self.free.wait()
         return Forward()
@@ -249,9 +249,9 @@ async def until_answer(peer: Peer) -> dict[str, Any]:
 async def test_who_asks_without_end_is_refused_and_may_ask_again_when_answers_have_come() -> None:
     async with scene() as it:
         agent = await it.open()
-        for name in range(MOST_OPEN):
+        for name in range(MAX_OPEN):
             it.client.ask(name, "session/list")
-        asked = await agent.reads(MOST_OPEN)
+        asked = await agent.reads(MAX_OPEN)
         it.client.ask("too many", "session/list")
         refusal = await it.client.read()
         assert refusal["error"]["data"]["reason"] == "too_many_open_requests"

@@ -15,7 +15,7 @@ import pytest
 from tests.support.scenes import Peer, bare, inner, mods, scene
 
 from symposium.chain.blueprint import Component
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 TRACES = sorted((Path(__file__).parents[1] / "golden" / "traces").glob("*.jsonl"))
@@ -27,11 +27,11 @@ class Rewrites(Mod):
     """Reads every message, and writes it anew as it was."""
 
     @from_client("*")
-    def down(self, message: Crossing) -> Forward:
+    def down(self, message: ChainMessage) -> Forward:
         return Forward(message.params)
 
     @from_agent("*")
-    def up(self, message: Crossing) -> Forward:
+    def up(self, message: ChainMessage) -> Forward:
         return Forward(message.params)
 
 

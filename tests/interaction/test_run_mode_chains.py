@@ -8,8 +8,8 @@ from tests.support.run_scenes import CONFIG, HOST_CAPABILITIES, MENU, RunScene, 
 from tests.support.scenes import VERSION_ONE, Peer
 
 from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
-from symposium.run_mode.chat_commands import COMMANDS
-from symposium.run_mode.trouble import KEPT
+from symposium.run_mode.chat import COMMANDS
+from symposium.run_mode.failure_text import KEPT
 
 OTHER = {**CONFIG, "agent": "other"}
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}

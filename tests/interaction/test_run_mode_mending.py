@@ -10,7 +10,7 @@ from tests.support.scenes import Peer
 
 from peerwire.errors import INVALID_PARAMS
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.trouble import CHOICES, KEPT, STILL
+from symposium.run_mode.failure_text import CHOICES, KEPT, STILL
 
 NOBODY = {**CONFIG, "agent": "nobody"}
 BROKEN = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'

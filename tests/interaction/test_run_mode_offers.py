@@ -9,7 +9,7 @@ from tests.support.run_scenes import CONFIG, RunScene, run_scene
 from tests.support.scenes import Peer
 
 from symposium.errors import SymposiumError
-from symposium.run_mode.offers import NOTHING, Offers
+from symposium.run_mode.offers import NOTHING, Suggestions
 
 
 class FakeOffer:
@@ -42,9 +42,9 @@ class FakeOffering:
         self.gate = threading.Event()
         self.gate.set()
 
-    def offer(self, directory: str, *, anew: bool) -> FakeOffer | None:
+    def offer(self, directory: str, *, include_postponed: bool) -> FakeOffer | None:
         self.gate.wait(45)
-        self.asked.append((directory, anew))
+        self.asked.append((directory, include_postponed))
         left = [name for name in self.names if f"{name} yes" not in self.answers]
         return FakeOffer(left[0], self.answers) if left else None
 
@@ -54,7 +54,7 @@ class FakeOffering:
 
 def offering(it: RunScene, *names: str) -> FakeOffering:
     made = FakeOffering(*names)
-    it.agent.offers = Offers(it.agent, made)
+    it.agent.offers = Suggestions(it.agent, made)
     it.agent.sessions.on_begun = it.agent.offers.begin
     return made
 

@@ -10,13 +10,12 @@ import pytest
 from tests.support.run_scenes import CONFIG, RunScene, run_scene
 from tests.support.scenes import VERSION_ONE, Peer
 
-from symposium.run_mode.attending import LEFT, STARTING
-from symposium.run_mode.lobby import PROMISED
-from symposium.run_mode.mending import NOT_SENT
-from symposium.run_mode.revival_text import NOTHING_SAID
-from symposium.run_mode.trouble import CHOICES, KEPT
+from symposium.run_mode.failure_text import CHOICES, KEPT, NOTHING_SAID
+from symposium.run_mode.menu.no_agent import NOT_SENT
+from symposium.run_mode.menu.waiting import LEFT, STARTING
+from symposium.run_mode.new_sessions import PROMISED
 
-AT_ONCE: dict[str, Any] = {"start_patience": 0.0}
+AT_ONCE: dict[str, Any] = {"start_timeout": 0.0}
 
 
 @asynccontextmanager
@@ -204,7 +203,7 @@ async def test_a_first_set_up_whose_agent_takes_its_time_can_be_cancelled(tmp_pa
 
 @pytest.mark.requirement("run-mode.slow-start")
 async def test_a_start_that_is_quick_enough_is_waited_for(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"start_patience": 60.0}) as it:
+    async with run_scene(tmp_path, CONFIG, settings={"start_timeout": 60.0}) as it:
         it.editor.ask("greet", "initialize", VERSION_ONE)
         agent = await it.chain()
         greeting = await agent.read()

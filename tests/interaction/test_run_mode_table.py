@@ -7,12 +7,12 @@ import pytest
 from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
 
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
-from symposium.chain.recovery import RevivalTerms
-from symposium.run_mode.trouble import KEPT
+from symposium.chain.recovery import RestartPolicy
+from symposium.run_mode.failure_text import KEPT
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
-NO_REVIVAL = {"revival": RevivalTerms(most=1)}
+NO_REVIVAL = {"revival": RestartPolicy(most=1)}
 
 
 async def in_setup(it: RunScene) -> str:

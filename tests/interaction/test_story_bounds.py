@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.support.run_scenes import CONFIG, run_scene
 
-from symposium.run_mode.editor_end import MOST_HELD
+from symposium.run_mode.editor_end import MAX_QUEUED
 
 SIZE = 256 * 1024
-COUNT = 2 * MOST_HELD // SIZE
+COUNT = 2 * MAX_QUEUED // SIZE
 
 
 @pytest.mark.requirement("stories.menu-bound")
@@ -24,12 +24,12 @@ async def test_an_agent_that_floods_behind_the_menu_is_not_read_and_loses_nothin
             agent.tell("session/update", {"sessionId": "s", "update": news})
         (chain,) = it.agent.supervisor.chains()
         kept = -1
-        while kept < chain.end.turnstile.size:
-            kept = chain.end.turnstile.size
+        while kept < chain.end.gate.size:
+            kept = chain.end.gate.size
             await it.say("1")
-        assert MOST_HELD < kept < MOST_HELD + 4 * 1024 * 1024
+        assert MAX_QUEUED < kept < MAX_QUEUED + 4 * 1024 * 1024
         # The rest waits at the agent's end.
-        assert agent.transport.backlog > MOST_HELD / 2
+        assert agent.transport.backlog > MAX_QUEUED / 2
 
         turn = it.prompt("cancel")
         numbers: list[int] = []
@@ -39,4 +39,4 @@ async def test_an_agent_that_floods_behind_the_menu_is_not_read_and_loses_nothin
                 update = message["params"]["update"]
                 numbers += [update["n"]] if "n" in update else []
         assert numbers == list(range(COUNT))
-        assert chain.end.turnstile.size == 0
+        assert chain.end.gate.size == 0

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.support.run_scenes import CONFIG, run_scene
 
-from symposium.chain.recovery import RevivalTerms
+from symposium.chain.recovery import RestartPolicy
 
-HASTY = {"revival": RevivalTerms(cancel_grace=0.02)}
+HASTY = {"revival": RestartPolicy(cancel_grace=0.02)}
 CANCELLED = {"stopReason": "cancelled"}
 QUESTION: dict[str, Any] = {
     "toolCall": {"toolCallId": "t1"},

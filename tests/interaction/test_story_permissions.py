@@ -11,11 +11,11 @@ from tests.support.scenes import mods, scene
 
 from symposium.chain.blueprint import InProcess
 from symposium.chain.conductor import Settings
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Mod, Reply, from_agent
 from symposium.chain.runner import ChainSettings
 from symposium.mods.policy import PolicyMod
-from symposium.permissions.recorder import POLICY_META, Witness
+from symposium.permissions.recorder import POLICY_META, PermissionObserver
 from symposium.planning.chain_spec import ChainSpec
 
 OPTIONS: list[dict[str, Any]] = [
@@ -53,7 +53,7 @@ async def test_five_odd_options_pass_byte_for_byte_and_the_choice_is_taken_down(
 ) -> None:
     seen: list[Mapping[str, Any]] = []
     witness = InProcess(
-        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = watching(witness)
     async with run_scene(tmp_path, CONFIG, settings=settings) as it:
@@ -83,7 +83,7 @@ async def test_a_cancelled_question_and_one_that_nobody_answers_are_taken_down_t
 ) -> None:
     seen: list[Mapping[str, Any]] = []
     witness = InProcess(
-        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = watching(witness)
     async with run_scene(tmp_path, CONFIG, settings=settings) as it:
@@ -116,7 +116,7 @@ async def test_what_the_users_rules_decide_is_taken_down_with_the_rule(tmp_path:
     rules.write_text(FORCE, encoding="utf-8")
     seen: list[Mapping[str, Any]] = []
     witness = InProcess(
-        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
     async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
@@ -157,7 +157,7 @@ async def test_a_terminal_that_a_rule_refuses_is_taken_down_and_the_agent_hears_
     rules.write_text(TOUCHING, encoding="utf-8")
     seen: list[Mapping[str, Any]] = []
     witness = InProcess(
-        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
     async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
@@ -192,7 +192,7 @@ async def test_a_file_that_a_rule_asks_about_is_taken_down_with_the_answer(
     rules.write_text(TOUCHING, encoding="utf-8")
     seen: list[Mapping[str, Any]] = []
     witness = InProcess(
-        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
     async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
@@ -218,14 +218,14 @@ async def test_a_file_that_a_rule_asks_about_is_taken_down_with_the_answer(
 async def test_a_rule_that_answers_is_named() -> None:
     class Rules(Mod):
         @from_agent("session/request_permission")
-        def answer(self, message: Crossing) -> Reply:
+        def answer(self, message: ChainMessage) -> Reply:
             del message
             outcome = {"outcome": "selected", "optionId": "no"}
             return Reply({"outcome": outcome, "_meta": {POLICY_META: {"rule": "no force"}}})
 
     seen: list[Mapping[str, Any]] = []
     witness = InProcess(
-        "witness", Witness("claude", lambda made: seen.append(made())), is_hidden=True
+        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
     async with scene(*mods(Rules()), settings=settings) as it:

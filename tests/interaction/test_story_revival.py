@@ -10,7 +10,7 @@ from tests.support.run_scenes import CONFIG, RunScene, run_scene
 from tests.support.scenes import Peer
 
 from symposium.chain.mod import Mod
-from symposium.chain.recovery import RevivalTerms
+from symposium.chain.recovery import RestartPolicy
 
 RESUMES: dict[str, Any] = {
     "protocolVersion": 1,
@@ -234,7 +234,7 @@ async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it
     tmp_path: Path,
 ) -> None:
     clock = Clock()
-    async with run_scene(tmp_path, CONFIG, settings={"revival": RevivalTerms(clock=clock)}) as it:
+    async with run_scene(tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}) as it:
         story = await begun(it, RESUMES)
         for _ in range(2):
             turn = await story.dies_in_turn()
@@ -267,7 +267,7 @@ async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it
 @pytest.mark.requirement("stories.a-04-gives-up")
 async def test_failures_that_are_long_ago_do_not_count(tmp_path: Path) -> None:
     clock = Clock()
-    async with run_scene(tmp_path, CONFIG, settings={"revival": RevivalTerms(clock=clock)}) as it:
+    async with run_scene(tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}) as it:
         story = await begun(it, RESUMES)
         for _ in range(5):
             await story.agent.hang_up()
@@ -292,7 +292,7 @@ async def test_an_agent_that_does_not_start_again_is_given_up_with_the_reason(
 
 @pytest.mark.requirement("stories.a-04-slow")
 async def test_who_has_to_wait_is_told_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
-    terms = RevivalTerms(tell_after=0.01)
+    terms = RestartPolicy(tell_after=0.01)
     async with run_scene(tmp_path, CONFIG, settings={"revival": terms}) as it:
         story = await begun(it, RESUMES)
         turn = await story.dies_in_turn()

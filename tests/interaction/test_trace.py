@@ -17,7 +17,7 @@ from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import Blueprint, InProcess, Served
 from symposium.chain.conductor import Conductor, Settings
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, Outcome, Reply, from_agent
 from symposium.chain.trace import open_trace
 from symposium.mods.arrow import Arrow
@@ -158,12 +158,12 @@ class Tools(Mod):
     """Serves one MCP tool over ACP."""
 
     @from_agent("mcp/connect")
-    def connect(self, message: Crossing) -> Outcome:
+    def connect(self, message: ChainMessage) -> Outcome:
         del message
         return Reply({"connectionId": "c1"})
 
     @from_agent("mcp/message")
-    def message(self, message: Crossing) -> Outcome:
+    def message(self, message: ChainMessage) -> Outcome:
         return Reply({"said": message.params["method"]}) if message.is_request else Forward()
 
 

@@ -9,7 +9,7 @@ from tests.support.scenes import VERSION_ONE, Peer, Scene, bare, inner, mods, sc
 
 from symposium.chain.blueprint import Component
 from symposium.chain.handshake import HIGHEST_VERSION
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Mod, Reply, from_client
 from symposium.mods.arrow import Arrow
 
@@ -111,7 +111,7 @@ class Rewriter(Mod):
     """Answers the client with another version than the agent's."""
 
     @from_client("initialize")
-    def change(self, message: Crossing) -> Forward:
+    def change(self, message: ChainMessage) -> Forward:
         def then(answer: Answer) -> Reply:
             return Reply({**answer.result, "protocolVersion": 2})
 
@@ -204,7 +204,7 @@ async def said_in_new_session(it: RunScene) -> str:
 async def test_slow_agent_is_asked_again_for_the_version_that_the_editor_was_answered(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, config(), settings={"start_patience": 0.0}) as it:
+    async with run_scene(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
         await greets(it, 2)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
         agent = await it.chain()
@@ -221,7 +221,7 @@ async def test_slow_agent_is_asked_again_for_the_version_that_the_editor_was_ans
 
 @pytest.mark.requirement("run-mode.version-slow-agent")
 async def test_slow_agent_with_version_one_is_started_once(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, config(), settings={"start_patience": 0.0}) as it:
+    async with run_scene(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
         await greets(it, 2)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
         await it.session(await it.greeted())
@@ -281,7 +281,7 @@ async def test_editor_without_an_agent_yet_gets_its_own_primitives_and_the_hosts
     tmp_path: Path, kind: str
 ) -> None:
     written = {"first start": None, "broken": config(agent="nobody"), "slow": config()}[kind]
-    settings = {"start_patience": 0.0} if kind == "slow" else None
+    settings = {"start_timeout": 0.0} if kind == "slow" else None
     async with run_scene(tmp_path, written, settings=settings) as it:
         it.editor.ask(0, "initialize", {**VERSION_ONE, "clientCapabilities": EDITOR})
         capabilities = (await it.editor.read())["result"]["agentCapabilities"]

@@ -30,19 +30,14 @@ from symposium.bus.messages.agents import (
     SpawnTaskspace,
     TaskspaceState,
 )
-from symposium.bus.protocol import Request, payload_of
-from symposium.mcp_server import latest, outbox, reporting, tool
-from symposium.mcp_server.tools import (
-    delete_taskspace,
-    log_progress,
-    signal_user,
-    spawn_taskspace,
-)
-from symposium.mcp_server.workplace import Workplace
+from symposium.bus.protocol import BusRequest, payload_of
+from symposium.mcp_server import outbox, progress, tool
+from symposium.mcp_server.tools import taskspaces
+from symposium.mcp_server.workplace import ServerContext
 
 MODULES: Final[Sequence[ModuleType]] = (
-    *(outbox, reporting, latest, files, log_progress, signal_user, delete_taskspace),
-    *(spawn_taskspace, tool),
+    *(outbox, progress, progress, files, taskspaces, taskspaces, taskspaces),
+    *(taskspaces, tool),
 )
 FILES: Final = frozenset(module.__file__ for module in MODULES)
 
@@ -56,7 +51,7 @@ class Ledger(FakeBus):
 
     async def request(
         self,
-        message: Request[Any],
+        message: BusRequest[Any],
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
@@ -88,7 +83,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-async def act(workplace: Workplace, root: Path, kind: str) -> None:
+async def act(workplace: ServerContext, root: Path, kind: str) -> None:
     """What is interrupted; each answer that an agent got is noted."""
     match kind:
         case "deliver":
@@ -143,7 +138,7 @@ async def look(root: Path, kind: str) -> str:
     return "" if first == order and not often else f"order {words}"
 
 
-def at(root: Path) -> Workplace:
+def at(root: Path) -> ServerContext:
     """A server's workplace there."""
     return replace(workplace_in(root), bus=Ledger(root))
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from symposium.agent_sessions.session import SessionKind, SessionSpec, SessionState, Status
 from symposium.client.permissions import Decision, Declined, Permission
-from symposium.keepers.agent_life import GO_ON, AgentLife, Around
-from symposium.keepers.before_tools import NothingKept
-from symposium.keepers.notes import NoNotes
-from symposium.keepers.prompt_queue import PromptQueue
-from symposium.keepers.purse import NoBudget, Purse
+from symposium.sessions.agent_runner import RESUME_PROMPT, AgentRunner, TurnHooks
+from symposium.sessions.budget import NoBudget, SpendingMeter
+from symposium.sessions.notes import NoNotes
+from symposium.sessions.server import PromptQueue
+from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, Status
+from symposium.sessions.snapshots import NoSnapshots
 
 
 class Nobody:
@@ -22,7 +22,7 @@ class Nobody:
         return Declined()
 
 
-class LastTurn(Purse):
+class LastTurn(SpendingMeter):
     """Somebody ends the keeper while the chain of the dead agent is put away."""
 
     def ended(self) -> None:
@@ -46,8 +46,8 @@ async def test_a_keeper_that_is_ended_while_its_agent_dies_does_not_start_it_aga
 
     agent = scripted("prompt=kill")
     spec = SessionSpec("s", SessionKind.ACP, (agent,), str(tmp_path))
-    around = Around(NothingKept(), LastTurn(tmp_path, NoBudget()), NoNotes())
-    life = AgentLife(spec, SessionState(Status.RUNNING), prompts, tell, around)
+    around = TurnHooks(NoSnapshots(), LastTurn(tmp_path, NoBudget()), NoNotes())
+    life = AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, around)
     with pytest.raises(asyncio.CancelledError):
         async with asyncio.timeout(45):
             await life.run(Nobody(), lambda _: None)
@@ -55,14 +55,14 @@ async def test_a_keeper_that_is_ended_while_its_agent_dies_does_not_start_it_aga
     assert told == ["started", "prompt"]
 
 
-class Unkept(NothingKept):
+class Unkept(NoSnapshots):
     """No snapshot can be made when a turn begins."""
 
     async def begin_turn(self) -> str:
         return "the disk is full"
 
 
-class SpentAtOnce(Purse):
+class SpentAtOnce(SpendingMeter):
     """The budget is spent as soon as a turn runs, and there is never more."""
 
     def __init__(self, directory: Path) -> None:
@@ -80,7 +80,7 @@ class SpentAtOnce(Purse):
 
 
 async def events_until(
-    life: Callable[[Callable[[str, dict[str, Any]], None]], AgentLife], last: str
+    life: Callable[[Callable[[str, dict[str, Any]], None]], AgentRunner], last: str
 ) -> list[tuple[str, dict[str, Any]]]:
     """What an agent's life reports up to the first event of this kind."""
     told: list[tuple[str, dict[str, Any]]] = []
@@ -105,9 +105,10 @@ async def test_an_agent_whose_worktree_could_not_be_kept_before_a_turn_says_so(
     prompts = PromptQueue(tmp_path)
     prompts.add("Work")
     spec = SessionSpec("s", SessionKind.ACP, (scripted(),), str(tmp_path))
-    around = Around(Unkept(), Purse(tmp_path, NoBudget()), NoNotes())
+    around = TurnHooks(Unkept(), SpendingMeter(tmp_path, NoBudget()), NoNotes())
     told = await events_until(
-        lambda tell: AgentLife(spec, SessionState(Status.RUNNING), prompts, tell, around), "result"
+        lambda tell: AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, around),
+        "result",
     )
 
     kinds = [kind for kind, _ in told]
@@ -122,11 +123,12 @@ async def test_a_turn_is_canceled_once_the_budget_is_spent_and_goes_on_with_more
     prompts = PromptQueue(tmp_path)
     prompts.add("Work for ever")
     spec = SessionSpec("s", SessionKind.ACP, (scripted("prompt=wait"),), str(tmp_path))
-    around = Around(NothingKept(), SpentAtOnce(tmp_path), NoNotes())
+    around = TurnHooks(NoSnapshots(), SpentAtOnce(tmp_path), NoNotes())
     told = await events_until(
-        lambda tell: AgentLife(spec, SessionState(Status.RUNNING), prompts, tell, around), "result"
+        lambda tell: AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, around),
+        "result",
     )
 
     assert ("notice", {"text": "paused: budget: 1 turn of 1turns"}) in told
     assert told[-1] == ("result", {"stopReason": "cancelled"})
-    assert prompts.take() == GO_ON
+    assert prompts.take() == RESUME_PROMPT

@@ -17,11 +17,9 @@ import pytest
 from click.testing import CliRunner
 
 from symposium.__main__ import main
-from symposium.agent_sessions.keeper_client import CANCEL, DESCRIBE, SAY, AgentSessions, reach
-from symposium.agent_sessions.launch import launch
-from symposium.agent_sessions.session import SessionKind, SessionSpec
-from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
+from symposium.sessions.client import CANCEL, DESCRIBE, SAY, AgentSessions, launch, reach
+from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]

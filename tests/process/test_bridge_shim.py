@@ -310,7 +310,7 @@ async def test_a_connection_without_the_token_is_closed_and_reaches_nobody(said:
 
 @pytest.mark.requirement("bridge.security-shim-token")
 async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio_endpoint, "GREETING_PATIENCE", 0.01)
+    monkeypatch.setattr(stdio_endpoint, "INITIALIZE_TIMEOUT", 0.01)
     async with opened() as (declaration, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port_and_token(declaration)[0])
         async with asyncio.timeout(PATIENCE):

@@ -11,7 +11,7 @@ from tests.support.daemons import Gone, Yard, yard
 
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
-from symposium.bus.client import MOST_ENDED, BusClient, ClientSettings, Identity
+from symposium.bus.client import MAX_ENDED, BusClient, ClientSettings, Identity
 from symposium.bus.connect import dial, dial_running
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import (
@@ -20,7 +20,7 @@ from symposium.bus.errors import (
     BusRefusedError,
     BusUnreachableError,
 )
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import (
     PROTOCOL,
     DaemonStatus,
@@ -31,7 +31,7 @@ from symposium.bus.messages.broker import (
     WindowKind,
 )
 from symposium.bus.messages.editor import GetSelection, PresentWalkthrough, Selection
-from symposium.bus.protocol import Done, Role
+from symposium.bus.protocol import Ack, Role
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -73,9 +73,9 @@ async def test_a_client_comes_back_after_the_daemon_was_killed(home: Yard) -> No
 async def test_an_idempotent_request_that_was_lost_is_asked_again(home: Yard) -> None:
     asked = asyncio.Event()
     times: list[int] = []
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def select(message: GetSelection, who: Asked) -> Selection:
+    async def select(message: GetSelection, who: RequestContext) -> Selection:
         del message, who
         times.append(1)
         asked.set()
@@ -83,7 +83,7 @@ async def test_an_idempotent_request_that_was_lost_is_asked_again(home: Yard) ->
             await asyncio.Event().wait()
         return Selection(selected_text="at last")
 
-    answers.to(GetSelection, select)
+    answers.on_request(GetSelection, select)
     async with (
         home.client(Role.EDITOR, answers, window(home), starts=True) as editor,
         home.client(starts=True) as mcp,
@@ -114,16 +114,16 @@ async def until_answered(mcp: BusClient) -> Selection:
 async def test_what_may_not_be_done_twice_is_not_asked_again(home: Yard) -> None:
     asked = asyncio.Event()
     times: list[int] = []
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def show(message: PresentWalkthrough, who: Asked) -> Done:
+    async def show(message: PresentWalkthrough, who: RequestContext) -> Ack:
         del message, who
         times.append(1)
         asked.set()
         await asyncio.Event().wait()
-        return Done()
+        return Ack()
 
-    answers.to(PresentWalkthrough, show)
+    answers.on_request(PresentWalkthrough, show)
     async with (
         home.client(Role.EDITOR, answers, window(home), starts=True) as editor,
         home.client(starts=True) as mcp,
@@ -186,7 +186,7 @@ async def test_a_daemon_that_hangs_up_is_not_waited_for(home: Yard) -> None:
     async with home.client() as client:
         with pytest.raises(BusUnreachableError, match="ended the connection before it answered"):
             await client.ready()
-        assert len(come) == MOST_ENDED
+        assert len(come) == MAX_ENDED
     listener.close()
 
 
@@ -255,18 +255,18 @@ async def test_a_window_says_again_and_again_where_it_is(home: Yard) -> None:
 @pytest.mark.requirement("bus.client-cancels", "bus.cancelled")
 async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Yard) -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def show(message: PresentWalkthrough, who: Asked) -> Done:
+    async def show(message: PresentWalkthrough, who: RequestContext) -> Ack:
         del message, who
         asked.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
-        return Done()
+        return Ack()
 
-    answers.to(PresentWalkthrough, show)
+    answers.on_request(PresentWalkthrough, show)
     editor = home.client(Role.EDITOR, answers, window(home), starts=True)
     async with editor, home.client() as mcp:
         await editor.ready()
@@ -283,19 +283,19 @@ async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Yard) 
 async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
     home: Yard, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def select(message: GetSelection, who: Asked) -> str:
+    async def select(message: GetSelection, who: RequestContext) -> str:
         del message
         if who.sender.shell_pid:
             return "no selection"
         raise RuntimeError("oops")
 
-    answers.to(GetSelection, select)
+    answers.on_request(GetSelection, select)
     async with home.client(Role.EDITOR, answers, window(home), starts=True) as editor:
         await editor.ready()
         async with home.client() as mcp:
-            with pytest.raises(BusRefusedError, match=r"bug of whoever answers.*oops") as failure:
+            with pytest.raises(BusRefusedError, match=r"bug in the handler of.*oops") as failure:
                 await mcp.request(GetSelection())
         who = Identity(Role.MCP_SERVER, "x", Sender(str(home.folder), None, 7))
         async with BusClient(who, settings=ClientSettings(home.options)) as mcp:
@@ -310,15 +310,15 @@ async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
 async def test_an_announcement_is_heard_in_order_and_counted(home: Yard) -> None:
     heard: list[int] = []
     all_heard = asyncio.Event()
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def polo(message: Polo, who: Asked) -> None:
+    async def polo(message: Polo, who: RequestContext) -> None:
         del message
         heard.append(who.sender.shell_pid or 0)
         if len(heard) == 100:
             all_heard.set()
 
-    answers.hear(Polo, polo)
+    answers.on_announcement(Polo, polo)
     async with home.client(Role.EDITOR, answers, starts=True) as editor:
         await editor.ready()
         for first in range(0, 100, 10):

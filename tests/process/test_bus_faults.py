@@ -15,13 +15,13 @@ from tests.support.daemons import Gone, Yard, yard
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.connect import DaemonOptions, dial_running, meeting_place
+from symposium.bus.connect import DaemonOptions, daemon_address, dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError, BusRefusedError, BusUnreachableError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import Presence, Who, WindowKind
 from symposium.bus.messages.editor import GetSelection, PresentWalkthrough, Selection
-from symposium.bus.protocol import Done, Role
+from symposium.bus.protocol import Ack, Role
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -73,13 +73,13 @@ class Nursery:
 
     async def kill(self) -> None:
         """Kill whichever daemon lives, and wait until it is gone."""
-        pid = int(meeting_place(self._options.socket).life_lock.read_text(encoding="utf-8"))
+        pid = int(daemon_address(self._options.socket).life_lock.read_text(encoding="utf-8"))
         with suppress(ProcessLookupError):
             gone = Gone(pid)
             os.kill(pid, signal.SIGKILL)
             await gone.wait()
 
-    def client(self, role: Role, folder: Path, answers: Answers | None = None) -> BusClient:
+    def client(self, role: Role, folder: Path, answers: HandlerTable | None = None) -> BusClient:
         """A client that comes back to such daemons."""
         where = Presence(kind=WindowKind.EDITOR, workspace_folders=(str(folder),))
         presence = where if role is Role.EDITOR else None
@@ -93,19 +93,19 @@ class Window:
     def __init__(self) -> None:
         self.selected = 0
         self.shown = 0
-        self.answers = Answers()
-        self.answers.to(GetSelection, self._select)
-        self.answers.to(PresentWalkthrough, self._show)
+        self.answers = HandlerTable()
+        self.answers.on_request(GetSelection, self._select)
+        self.answers.on_request(PresentWalkthrough, self._show)
 
-    async def _select(self, message: GetSelection, asked: Asked) -> Selection:
+    async def _select(self, message: GetSelection, asked: RequestContext) -> Selection:
         del message, asked
         self.selected += 1
         return Selection(selected_text="here")
 
-    async def _show(self, message: PresentWalkthrough, asked: Asked) -> Done:
+    async def _show(self, message: PresentWalkthrough, asked: RequestContext) -> Ack:
         del message, asked
         self.shown += 1
-        return Done()
+        return Ack()
 
 
 async def settled(request: Awaitable[object]) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.support.daemons import Yard, yard
 
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.unix import connect_unix
 from symposium.bus.messages.broker import DaemonStatus
 from symposium.bus.protocol import Role
-from symposium.daemon.pressure import CLIENT_BACKLOG
+from symposium.daemon.connection import CLIENT_BACKLOG
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -50,7 +50,7 @@ class Listener:
         hello = f'{{"type":"hello","id":"h",{SENDER},"payload":{json.dumps(payload)}}}'
         self.transport.send(hello.encode())
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         for line in lines:
             assert isinstance(line, bytes)
             message = json.loads(line)

@@ -12,7 +12,7 @@ from tests.support.daemons import Raw, Yard, yard
 from tests.support.mcp_process import repository_in
 
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import Presence, WindowKind
 from symposium.bus.messages.editor import GetSelection, Selection
 from symposium.bus.messages.tasks import AdoptTaskspace, CreateTaskspace, ListTaskspaces
@@ -85,9 +85,9 @@ async def test_a_client_without_a_role_deletes_and_ends_nothing(
 async def test_nobody_but_who_was_asked_answers(home: Yard, role: str | None) -> None:
     """The stranger has even learnt the id of the request."""
     strangers: list[Any] = []
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def select(message: GetSelection, asked: Asked) -> Selection:
+    async def select(message: GetSelection, asked: RequestContext) -> Selection:
         del message
         raw = Raw(home.socket)
         forged = {"success": True, "data": {"selected_text": "forged"}}
@@ -97,7 +97,7 @@ async def test_nobody_but_who_was_asked_answers(home: Yard, role: str | None) ->
         raw.close()
         return Selection(selected_text="true")
 
-    answers.to(GetSelection, select)
+    answers.on_request(GetSelection, select)
     window = Presence(kind=WindowKind.EDITOR, workspace_folders=(str(home.folder),))
     await home.start()
     async with home.client(Role.EDITOR, answers, window) as editor, home.client() as agent:
@@ -133,9 +133,9 @@ async def test_each_of_a_hundred_malformed_lines_gets_a_clear_error(home: Yard) 
 
 
 REFUSED = {
-    **dict.fromkeys(["", " ", "\u2003"], "nothing but spaces"),
+    **dict.fromkeys(["", " ", "\u2003"], "the name is blank"),
     **dict.fromkeys(["x\0y", "x\ny", "\x1b[31mred"], "control character"),
-    "x" * 5000: "of 5000 characters",
+    "x" * 5000: "5000 characters",
 }
 HARMLESS = ["../x", "/etc/x", "-rf", "..", ".git", "HEAD", "$(touch pwned)", "@{-1}", "x.lock"]
 
@@ -172,12 +172,12 @@ async def test_a_hostile_path_is_refused_with_its_reason(
     (tmp_path / "dangling").symlink_to(tmp_path / "gone")
     os.mkfifo(tmp_path / "pipe")
     paths = {
-        **{str(tmp_path / each): "is no directory" for each in ("file", "pipe")},
-        **{str(tmp_path / each): "is not there" for each in ("dangling", "gone")},
-        str(tmp_path / "loop"): "cannot be opened",
-        **dict.fromkeys(("/", str(tmp_path / "elsewhere")), "in no git repository"),
-        **dict.fromkeys(["/x\0y", "/" + "a" * 5000], "cannot be opened"),
-        **dict.fromkeys(["", "-C", "~", "file:///etc"], "no absolute path"),
+        **{str(tmp_path / each): "is not a directory" for each in ("file", "pipe")},
+        **{str(tmp_path / each): "does not exist" for each in ("dangling", "gone")},
+        str(tmp_path / "loop"): "cannot open",
+        **dict.fromkeys(("/", str(tmp_path / "elsewhere")), "is not in a git repository"),
+        **dict.fromkeys(["/x\0y", "/" + "a" * 5000], "cannot open"),
+        **dict.fromkeys(["", "-C", "~", "file:///etc"], "not an absolute path"),
     }
     await home.start()
     async with home.client(Role.CLI) as person:

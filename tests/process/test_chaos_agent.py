@@ -10,7 +10,7 @@ import pytest
 from tests.support.chaos import ALL_WAYS, whole, work_in
 from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file, tree_of
 
-from symposium.taskspaces.model import Taskspace
+from symposium.tasks.model import Taskspace
 
 pytestmark = pytest.mark.chaos
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.daemons import Yard, yard
 
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import Log, Polo, Presence, WindowKind
 from symposium.bus.messages.editor import GetSelection, Selection
 from symposium.bus.protocol import Role
@@ -31,14 +31,14 @@ def lines_of(text: str) -> list[Any]:
 
 @pytest.mark.requirement("bus.cli-send")
 async def test_a_request_is_sent_and_its_reply_printed(home: Yard) -> None:
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def select(message: GetSelection, asked: Asked) -> Selection:
+    async def select(message: GetSelection, asked: RequestContext) -> Selection:
         del message
         asked.progress("looking")
         return Selection(selected_text="here")
 
-    answers.to(GetSelection, select)
+    answers.on_request(GetSelection, select)
     where = Presence(kind=WindowKind.EDITOR, workspace_folders=("/",))
     async with home.client(Role.EDITOR, answers, where, starts=True) as editor:
         await editor.ready()
@@ -137,14 +137,14 @@ async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: Yard)
     file.write_text(f"{recorded.out}{cut}\n{secret}\n", encoding="utf-8")
     dry = await home.symposium("bus", "replay", str(file), "--dry-run")
     heard = asyncio.Event()
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def polo(message: Polo, asked: Asked) -> None:
+    async def polo(message: Polo, asked: RequestContext) -> None:
         del message
         assert asked.sender.working_directory == str(home.folder), "as its sender wrote it"
         heard.set()
 
-    answers.hear(Polo, polo)
+    answers.on_announcement(Polo, polo)
     async with home.client(Role.EDITOR, answers) as editor:
         await editor.ready()
         sent = await home.symposium("bus", "replay", str(file))

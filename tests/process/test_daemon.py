@@ -13,14 +13,14 @@ import pytest
 from tests.support.daemons import Gone, Raw, Yard, yard
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.connect import DaemonOptions, MeetingPlace, PlaceError, returning
+from symposium.bus.connect import DaemonAddress, DaemonOptions, PlaceError, returning
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import BusError, BusUnreachableError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import DaemonStatus, Log
 from symposium.bus.messages.editor import ReloadWindow
 from symposium.bus.protocol import Role
-from symposium.daemon.claim import starting
+from symposium.daemon.instance_lock import starting
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -82,7 +82,7 @@ async def test_a_daemon_that_is_started_in_a_workspace_imports_nothing_of_it(
 
 @pytest.mark.requirement("daemon.one")
 async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: Yard) -> None:
-    with starting(MeetingPlace(home.socket, home.folder / "log")):
+    with starting(DaemonAddress(home.socket, home.folder / "log")):
         process = await home.begin("daemon", "start")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(2):
@@ -251,13 +251,13 @@ async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
 ) -> None:
     await home.start("--compat-socket", str(home.compat))
     reloaded = asyncio.Event()
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def reload(message: ReloadWindow, asked: Asked) -> None:
+    async def reload(message: ReloadWindow, asked: RequestContext) -> None:
         del message, asked
         reloaded.set()
 
-    answers.hear(ReloadWindow, reload)
+    answers.on_announcement(ReloadWindow, reload)
     old = Raw(home.compat)
     async with home.client(Role.EDITOR, answers) as editor:
         gone = Gone((await editor.request(DaemonStatus())).pid)

@@ -12,17 +12,17 @@ from typing import Final
 import pytest
 from tests.support.task_desk import until
 
-from symposium.keepers import halting
-from symposium.keepers.halting import Halting
+from symposium.sessions import pause
+from symposium.sessions.pause import ProcessPauser
 
 PARENT: Final = "sleep 60 & setsid sleep 60 & echo $!; wait"
 """A program with two children, one of which has a group of its own."""
 
 KEEPER: Final = """
 import asyncio, sys
-from symposium.keepers.halting import Halting
+from symposium.sessions.pause import ProcessPauser
 async def hold():
-    async with Halting(print) as halting:
+    async with ProcessPauser(print) as halting:
         halting.halt(int(sys.argv[1]))
         print("stands", flush=True)
         await asyncio.sleep(60)
@@ -55,11 +55,11 @@ async def test_a_program_and_all_it_has_started_stand_still_until_they_are_let_g
 ) -> None:
     program, child = family
     late: list[str] = []
-    async with Halting(lambda: late.append("late")) as halt:
+    async with ProcessPauser(lambda: late.append("late")) as halt:
         halt.halt(program)
         halt.halt(program)
         stands = until(lambda: (state(program), state(child)) == ("T", "T"))
-        halt.go_on()
+        halt.resume()
         goes = until(lambda: (state(program), state(child)) == ("S", "S"))
 
     assert (stands, goes, late) == (True, True, [])
@@ -69,9 +69,9 @@ async def test_a_program_and_all_it_has_started_stand_still_until_they_are_let_g
 async def test_it_goes_on_when_its_time_is_over(
     family: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(halting, "HOLD", 0.1)
+    monkeypatch.setattr(pause, "HOLD", 0.1)
     late = asyncio.Event()
-    async with Halting(late.set) as halt:
+    async with ProcessPauser(late.set) as halt:
         halt.halt(family[0])
         async with asyncio.timeout(45):
             await late.wait()
@@ -81,7 +81,7 @@ async def test_it_goes_on_when_its_time_is_over(
 
 @pytest.mark.requirement("snapshots.stands-still")
 async def test_it_goes_on_when_nobody_holds_it_any_more(family: tuple[int, int]) -> None:
-    async with Halting(lambda: None) as halt:
+    async with ProcessPauser(lambda: None) as halt:
         halt.halt(family[0])
 
     assert until(lambda: [state(pid) for pid in family] == ["S", "S"])

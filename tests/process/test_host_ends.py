@@ -158,7 +158,7 @@ def test_no_process_of_a_mod_or_an_agent_is_left_when_the_host_has_ended(
 def test_what_waits_for_the_client_is_written_before_the_host_exits(
     start: Start, scripted: Spec
 ) -> None:
-    host, _ = open_host(start, "--agent", scripted("prompt=flood:20000"))
+    host, _ = open_host(start, "--agent", scripted("prompt=flood:5000"))
     ask(host, 1, "session/new", {"cwd": "/", "mcpServers": []})
     assert hear(host)["id"] == 1
     ask(host, 2, "session/prompt", {"sessionId": "one", "prompt": []})
@@ -168,7 +168,7 @@ def test_what_waits_for_the_client_is_written_before_the_host_exits(
     heard = [json.loads(line) for line in host.stdout]
     assert host.wait(45) == 0
     said = [each["params"]["update"]["content"]["text"] for each in heard if "params" in each]
-    assert said == [*(f"line {number}\n" for number in range(20000)), "Answered."]
+    assert said == [*(f"line {number}\n" for number in range(5000)), "Answered."]
     # On a slow machine the time after the end of input is over before the agent has answered.
     (answer,) = [each for each in heard if "params" not in each]
     late = answer.get("error", {}).get("data") == {"reason": "shutting_down"}

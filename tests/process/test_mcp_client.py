@@ -14,7 +14,7 @@ import pytest
 
 from peerwire.errors import INVALID_PARAMS, PeerwireError, RpcError, SpawnError
 from peerwire.mcp.client import open_server
-from peerwire.mcp.session import McpError, McpServer
+from peerwire.mcp.session import McpClientSession, McpError
 
 ECHO = {"name": "echo", "command": sys.executable, "args": ["-m", "peerwire.mcp.echo_server"]}
 
@@ -129,7 +129,7 @@ Answer = Callable[[str, dict[str, Any]], bytes]
 
 
 @asynccontextmanager
-async def http_server(answer: Answer) -> AsyncGenerator[tuple[McpServer, list[str]], None]:
+async def http_server(answer: Answer) -> AsyncGenerator[tuple[McpClientSession, list[str]], None]:
     """A client of a server that answers each POST with these bytes, headers included."""
     heads: list[str] = []
 

@@ -9,7 +9,7 @@ from tests.support.daemons import Yard, yard
 from tests.support.git_repository import GitRepository
 from tests.support.mcp_process import joined, repository_in, speaking
 
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.editor import CreateSyntheticPr, UserFeedback
 from symposium.bus.protocol import Role
 
@@ -118,16 +118,16 @@ async def test_a_review_outlives_its_server_and_its_reviewer_speaks_over_the_bus
 async def test_a_reviewer_on_the_bus_is_shown_the_change_and_its_words_reach_the_tool(
     home: Yard, changed: Path
 ) -> None:
-    answers, shown = Answers(), list[CreateSyntheticPr]()
+    answers, shown = HandlerTable(), list[CreateSyntheticPr]()
     came = asyncio.Event()
 
-    async def take(message: CreateSyntheticPr, asked: Asked) -> str:
+    async def take(message: CreateSyntheticPr, asked: RequestContext) -> str:
         del asked
         shown.append(message)
         came.set()
         return message.review_id
 
-    answers.to(CreateSyntheticPr, take)
+    answers.on_request(CreateSyntheticPr, take)
     await home.start()
     async with (
         home.client(Role.APP, answers) as reviewer,

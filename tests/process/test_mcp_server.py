@@ -15,7 +15,7 @@ from tests.support.mcp_process import GREETING, Spoken, joined, repository_in, s
 from tests.support.mcp_scenes import TASK
 
 from symposium.bus.envelope import Address
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import Presence, WindowKind
 from symposium.bus.messages.editor import GetSelection, Selection, StoreReference
 from symposium.bus.protocol import Role
@@ -45,13 +45,13 @@ async def test_without_a_daemon_it_serves_and_ends_with_its_input(tmp_path: Path
 
 @pytest.mark.requirement("mcp-server.code-tools", "mcp-server.references")
 async def test_a_real_bus_brings_an_editor_and_references(home: Yard) -> None:
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def select(message: GetSelection, asked: Asked) -> Selection:
+    async def select(message: GetSelection, asked: RequestContext) -> Selection:
         del message, asked
         return Selection(selected_text="x = 1", file_path="/a.py", start_line=1, end_line=1)
 
-    answers.to(GetSelection, select)
+    answers.on_request(GetSelection, select)
     window = Presence(kind=WindowKind.EDITOR, workspace_folders=(str(home.folder),))
     await home.start()
     async with home.client(Role.EDITOR, answers, window) as editor:

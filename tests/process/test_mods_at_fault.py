@@ -13,11 +13,11 @@ Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 MOD = """
 import sys
-from symposium import Crossing, Forward, Mod, from_agent, from_client, run_mod
+from symposium import ChainMessage, Forward, Mod, from_agent, from_client, run_mod
 
 class Mine(Mod):
     @{mark}({method!r})
-    def handle(self, message: Crossing):
+    def handle(self, message: ChainMessage):
         {body}
 
 print("talk", file=sys.stderr)

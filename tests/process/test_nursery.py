@@ -230,7 +230,57 @@ def test_session_server_is_to_the_kernel_as_one_that_is_started(
 
     forked, started = twice(monkeypatch, look)
 
-    assert b"symposium.keepers" in started["words"]
+    assert b"symposium.sessions" in started["words"]
+    assert forked == started
+
+
+def layout_of(pid: int) -> bytes:
+    """Where the kernel has put the program of a process: a fork has it where its parent has it."""
+    return Path("/proc", str(pid), "auxv").read_bytes()
+
+
+@pytest.mark.requirement("house.nursery-daemons")
+def test_daemon_that_a_command_starts_is_to_the_kernel_as_one_that_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+    symposium: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> None:
+    layouts: list[bool] = []
+
+    def look() -> dict[str, Any]:
+        assert symposium("inbox").returncode == 0
+        status = json.loads(symposium("daemon", "status", "--json").stdout)
+        seen = facts(status["pid"])
+        # It has threads that answer, as many as were needed at once.
+        seen["status"] = [each for each in seen["status"] if not each.startswith("Threads")]
+        with subprocess.Popen([PROGRAM, "eliza"], stdin=subprocess.PIPE) as another:
+            layouts.append(layout_of(status["pid"]) == layout_of(another.pid))
+        assert symposium("daemon", "stop").returncode == 0
+        return seen
+
+    forked, started = twice(monkeypatch, look)
+
+    assert layouts == [True, False]
+    assert b"daemon\0start" in started["words"]
+    assert forked == started
+
+
+@pytest.mark.requirement("house.nursery-daemons")
+def test_daemon_that_cannot_start_ends_its_command_in_the_same_way(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    symposium: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "log").write_text("no directory", encoding="utf-8")
+
+    def look() -> tuple[int, str, str]:
+        done = symposium("inbox")
+        return done.returncode, done.stdout, done.stderr
+
+    forked, started = twice(monkeypatch, look)
+
+    assert started[0] != 0
+    assert "the daemon did not start" in started[2]
     assert forked == started
 
 
@@ -238,7 +288,7 @@ def test_session_server_is_to_the_kernel_as_one_that_is_started(
 def test_session_server_that_cannot_start_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     def look() -> tuple[bytes, int]:
         reading, writing = os.pipe()
-        words = [sys.executable, "-P", "-m", "symposium.keepers", "no id", str(writing)]
+        words = [sys.executable, "-P", "-m", "symposium.sessions", "no id", str(writing)]
         with subprocess.Popen(words, pass_fds=[writing], start_new_session=True) as process:
             os.close(writing)
             with os.fdopen(reading, "rb") as pipe:
@@ -258,7 +308,7 @@ subprocess._fork_exec, subprocess._USE_POSIX_SPAWN = nursery.fork_or_execute, Fa
 words = [nursery.PROGRAM, "--version"]
 for _ in range(2):
     print(subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip())
-words = [sys.executable, "-P", "-m", "symposium.keepers", "no id", "2"]
+words = [sys.executable, "-P", "-m", "symposium.sessions", "no id", "2"]
 print(subprocess.run(words, check=True, capture_output=True, text=True, pass_fds=[2]).stderr)
 print(nursery.NURSERY.count)
 """
@@ -269,8 +319,8 @@ print(nursery.NURSERY.count)
     ("change", "words"),
     [
         ("", []),
-        ("refused.refuse_clone_parent()", []),
-        ("refused.refuse_new_arguments()", []),
+        ("refused.refuse_clone_parent(); nursery.NURSERY = nursery.Nursery()", []),
+        ("refused.refuse_new_arguments(); nursery.NURSERY = nursery.Nursery()", []),
         ("", ["setarch", "i686"]),
         ("nursery.NURSERY = nursery.Nursery(['/bin/true'])", []),
         ("nursery.NURSERY = nursery.Nursery(['/bin/cat'])", []),
@@ -335,3 +385,75 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert len(found) == 1
     select.select([handle], [], [])
     os.close(handle)
+
+
+IGNORING: Final = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+    signal.signal(number, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+TWO_MODULES: Final = {
+    "test_begins.py": """
+import signal
+def test_begins():
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    ends = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGUSR1)]
+    assert ends == [signal.SIG_DFL, signal.SIG_DFL]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+""",
+    "test_changes.py": """
+import signal
+def test_changes():
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+""",
+}
+
+
+@pytest.mark.requirement("house.nursery-kind")
+def test_tests_begin_with_known_signals_and_fail_where_they_leave_others(tmp_path: Path) -> None:
+    for name, text in TWO_MODULES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "tests.conftest", "--rootdir", tmp_path]
+    settings = ["-c", ROOT / "pyproject.toml"]
+    command = [sys.executable, "-m", "pytest", *options, *settings, tmp_path]
+
+    done = subprocess.run(
+        [sys.executable, "-c", IGNORING, *command],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "2 passed, 1 error" in done.stdout
+    assert "ERROR at teardown of test_changes" in done.stdout
+    assert "assert not ['ignored']" in done.stdout
+
+
+AFTER_ANOTHER_KIND: Final = """
+import signal, subprocess
+from tests.support.nursery import NURSERY, PROGRAM, fork_or_execute
+subprocess._fork_exec, subprocess._USE_POSIX_SPAWN = fork_or_execute, False
+usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+for handler in (usual, signal.SIG_IGN, usual):
+    subprocess.run([PROGRAM, "--version"], check=True, stdout=subprocess.DEVNULL)
+    print(NURSERY.count)
+    signal.signal(signal.SIGHUP, handler)
+"""
+
+
+@pytest.mark.requirement("house.nursery-kind")
+def test_the_nursery_forks_for_usual_processes_whoever_is_first() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AFTER_ANOTHER_KIND],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+
+    assert done.stdout.split() == ["0", "1", "2"]

@@ -13,11 +13,10 @@ import pytest
 from tests.support.editor import Editor
 from tests.support.task_desk import Desk, until
 
-from symposium.agent_sessions.launch import launch
-from symposium.agent_sessions.session import SessionError, SessionKind, SessionSpec
-from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
 from symposium.permissions.notes import read_note
+from symposium.sessions.client import launch
+from symposium.sessions.session import SessionError, SessionKind, SessionSpec, SessionStore
 
 Spec: TypeAlias = Callable[..., str]
 

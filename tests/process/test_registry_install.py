@@ -25,23 +25,23 @@ from tests.support.web import Web, reply, serving
 from localio.archives import UnpackError
 from peerwire.transports.command import Command
 from symposium.registry.entries import (
-    Crate,
     Distribution,
-    Entry,
     FromArchive,
     FromPackage,
+    RegistryCrate,
+    RegistryEntry,
     choose_way,
     parse_entry,
 )
 from symposium.registry.index import (
-    Receipt,
-    Surroundings,
+    InstallReceipt,
+    RegistryContext,
     installed,
     installed_command,
     installed_versions,
 )
 from symposium.registry.installers import InstallError, build_from_cargo, install, uninstall
-from symposium.registry.provision import obtain, obtain_agent, resolved
+from symposium.registry.provision import obtain_agent, provision, resolved
 
 PLATFORM = "linux-x86_64"
 SAYS = b"#!/bin/sh\necho I am $0 with $1\n"
@@ -54,16 +54,18 @@ def web() -> Iterator[Web]:
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
-    return Surroundings(os.environ, tmp_path, tmp_path / "cache", PLATFORM, "/no/registry.json")
+def around(tmp_path: Path) -> RegistryContext:
+    return RegistryContext(os.environ, tmp_path, tmp_path / "cache", PLATFORM, "/no/registry.json")
 
 
-def entry(ways: Mapping[str, Any], *, agent_id: str = "some", version: str = "1.0.0") -> Entry:
+def entry(
+    ways: Mapping[str, Any], *, agent_id: str = "some", version: str = "1.0.0"
+) -> RegistryEntry:
     members = {"id": agent_id, "name": "Some", "version": version, "description": "d"}
     return parse_entry({**members, "distribution": ways})
 
 
-def local_package(ways: Mapping[str, Any]) -> Entry:
+def local_package(ways: Mapping[str, Any]) -> RegistryEntry:
     """As no registry may have it: its package is a file, and nobody asks a network for it."""
     given = entry({})
     return msgspec.structs.replace(given, distribution=msgspec.convert(ways, Distribution))
@@ -83,7 +85,7 @@ def tar(body: bytes = SAYS) -> bytes:
     return packed.getvalue()
 
 
-async def put(given: Entry, directory: Path) -> Receipt:
+async def put(given: RegistryEntry, directory: Path) -> InstallReceipt:
     way = choose_way(given, PLATFORM, lambda _: True)
     assert isinstance(way, FromArchive | FromPackage)
     return await install(given, way, directory)
@@ -251,14 +253,14 @@ def wheel(place: Path) -> Path:
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-npm", "registry.receipts")
 async def test_an_npm_package_is_installed_once_and_started_directly(
-    around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    around: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if which("npm") is None:
         pytest.skip("npm is not on this machine")
     monkeypatch.setenv("npm_config_offline", "true")
     given = local_package({"npx": {"package": f"file:{npm_package(tmp_path)}", "args": ["--acp"]}})
 
-    obtained = await obtain(given, around)
+    obtained = await provision(given, around)
 
     place = tmp_path / "bin" / "some" / "1.0.0"
     assert not obtained.note
@@ -276,7 +278,7 @@ async def test_an_npm_package_is_installed_once_and_started_directly(
 @pytest.mark.requirement("registry.install-python")
 @pytest.mark.parametrize("tool", ["uv", "pip"])
 async def test_a_python_package_is_installed_once_and_started_directly(
-    tool: str, around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tool: str, around: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_ours = str(Path(sys.executable).parent)
     if tool == "uv" and which("uv", path=of_ours) is None:
@@ -299,7 +301,7 @@ async def test_a_python_package_is_installed_once_and_started_directly(
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-falls-back", "registry.installs-aloud")
 async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
-    around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    around: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = "#!/bin/sh\necho E404 no such package >&2\nexit 1\n"
     for name in ("npm", "npx"):
@@ -310,7 +312,7 @@ async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
     lines: list[str] = []
     speaking = replace(around, notify=lines.append)
 
-    obtained = await obtain(entry({"npx": {"package": "@x/y@1", "args": ["--acp"]}}), speaking)
+    obtained = await provision(entry({"npx": {"package": "@x/y@1", "args": ["--acp"]}}), speaking)
 
     assert re.fullmatch(r"installing \S+ \S+ with npx; this can take a minute …", lines[0])
     assert obtained.command.argv == ("npx", "-y", "@x/y@1", "--acp")
@@ -350,7 +352,7 @@ async def test_a_crate_is_asked_for_its_program_and_built_if_it_cannot_be_fetche
     web.answers["/some-crate/1.0.0"] = reply(b'{"version":{"num":"1.0.0","bin_names":["prog"]}}')
 
     built = await build_from_cargo(
-        Crate(crate="some-crate", args=("acp",)), "1.0.0", place, address=web.address
+        RegistryCrate(crate="some-crate", args=("acp",)), "1.0.0", place, address=web.address
     )
 
     assert built.argv == ("./bin/prog", "acp")
@@ -364,4 +366,4 @@ async def test_a_crate_with_several_programs_wants_one_named(web: Web, tmp_path:
     web.answers["/some/1.0.0"] = reply(b'{"version":{"num":"1.0.0","bin_names":["b","a"]}}')
 
     with pytest.raises(InstallError, match="several programs: a, b"):
-        await build_from_cargo(Crate(crate="some"), "1.0.0", tmp_path, address=web.address)
+        await build_from_cargo(RegistryCrate(crate="some"), "1.0.0", tmp_path, address=web.address)

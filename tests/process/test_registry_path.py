@@ -10,7 +10,7 @@ import pytest
 from localio.errors import ProgramNotFoundError
 from localio.processes import find_program, login_shell_path, reachable
 from peerwire.transports.command import Command
-from symposium.registry.entries import Distribution, Entry, Local
+from symposium.registry.entries import Distribution, Local, RegistryEntry
 from symposium.registry.listing import detect
 
 POOR = "/usr/bin:/bin"
@@ -104,7 +104,9 @@ async def test_programs_are_asked_who_they_are_outside_the_workspace(
     monkeypatch.chdir(work)
     env = poor(tmp_path, str(shell))
     ways = Distribution(local=Local(command="some-agent"))
-    entry = Entry(id="some-agent", name="Some", version="9", description="", distribution=ways)
+    entry = RegistryEntry(
+        id="some-agent", name="Some", version="9", description="", distribution=ways
+    )
     (found,) = await detect([entry], env)
 
     assert found.version == "1.2.3"

@@ -13,11 +13,11 @@ Spec: TypeAlias = Callable[..., str]
 
 ANSWER = "How do you do. Please state your problem."
 SURPRISE = """
-from symposium import Crossing, Forward, Mod, from_client, run_mod
+from symposium import ChainMessage, Forward, Mod, from_client, run_mod
 
 class Surprise(Mod):
     @from_client("initialize")
-    def add(self, message: Crossing) -> Forward:
+    def add(self, message: ChainMessage) -> Forward:
         return Forward({**message.params, "surprise": True})
 
 run_mod(Surprise())

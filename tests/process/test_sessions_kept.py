@@ -44,7 +44,7 @@ def test_what_is_kept_of_an_agent_goes_with_its_task_for_good(desk: Desk) -> Non
 
     assert kept == {}
     assert again.returncode == 0
-    assert "there is no way back" in again.stdout
+    assert "cannot be undone" in again.stdout
     assert statuses(desk) == {}
     assert desk.tasks() == {}
 
@@ -61,7 +61,7 @@ def test_what_was_left_of_a_task_that_nobody_knows_is_cleared_away(desk: Desk) -
     shown = desk.ok("task", "gc")
     assert "the session of gone, a task that is deleted for good" in shown
     assert left.exists()
-    assert "is gone" in desk.ok("task", "gc", "--apply")
+    assert "is removed" in desk.ok("task", "gc", "--apply")
     assert not left.exists()
 
 

@@ -15,11 +15,11 @@ from typing import Final
 import pytest
 from tests.support.task_desk import until
 
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.command import Command
 from peerwire.transports.process import ProcessTransport, spawn
 from peerwire.transports.stop_on_write import StopOnWrite
-from symposium.keepers.agent_stop import AgentStop
+from symposium.sessions.agent_stop import AgentStop
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Linux alone signals a process group"
@@ -29,33 +29,41 @@ ROUNDS: Final = 200
 
 ANNOUNCES: Final = """
 import os, sys
+sys.stdin.readline()
 for number in range(int(sys.argv[1])):
     os.write(1, b"tool %d\\n" % number)
     os.close(os.open(f"{sys.argv[2]}/{number}", os.O_CREAT))
 """
-"""Makes a file as soon as it has announced it."""
+"""Makes a file as soon as it has announced it. It waits for a line, so that it is armed by then."""
 
-ASKS: Final = """
-import json, os
-def write(method, params, **more):
+CALLS: Final = """
+import json, os, sys
+def line(method, params, **more):
     message = {"jsonrpc": "2.0", "method": method, "params": params, **more}
-    os.write(1, json.dumps(message).encode() + b"\\n")
+    return json.dumps(message).encode() + b"\\n"
 def call(id_):
     update = {"sessionUpdate": "tool_call", "toolCallId": id_, "kind": "edit", "status": "pending"}
-    write("session/update", {"sessionId": "one", "update": update})
-call("1")
-write("session/request_permission", {"toolCall": {"toolCallId": "1"}, "options": []}, id=1)
-call("2")
+    return line("session/update", {"sessionId": "one", "update": update})
+def ask(id_, **more):
+    params = {"toolCall": {"toolCallId": id_}, "options": [], **more}
+    return line("session/request_permission", params, id=1)
+def write(*lines):
+    for each in lines:
+        os.write(1, each)
+def written():
+    os.close(os.open(sys.argv[1], os.O_CREAT))
 """
-"""Announces a tool call, asks for it, and announces another."""
+"""The lines of an agent that announces tool calls and asks for permission."""
+
+SET_MODE: Final = b'{"jsonrpc":"2.0","id":2,"method":"session/set_mode","params":{"modeId":"yolo"}}'
 
 KEEPER: Final = """
 import asyncio, sys
 from peerwire.transports.command import Command
 from peerwire.transports.process import spawn
-from symposium.keepers.halting import Halting
+from symposium.sessions.pause import ProcessPauser
 async def main():
-    async with Halting(print) as halting:
+    async with ProcessPauser(print) as halting:
         transport = spawn(Command(tuple(sys.argv[1:])))
         def check(lines):
             print(transport.pid, flush=True)
@@ -65,6 +73,7 @@ async def main():
         class Listener:
             def lines_received(self, lines): pass
         transport.start(Listener())
+        transport.send(b"go")
         await asyncio.sleep(600)
 asyncio.run(main())
 """
@@ -86,7 +95,7 @@ class Output:
                 await self._more.wait()
                 self._more.clear()
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         self.lines += [line for line in lines if isinstance(line, bytes)]
         self._more.set()
 
@@ -108,7 +117,7 @@ class Held:
         self.line = b""
         self.reached = asyncio.Event()
 
-    def check(self, lines: Sequence[bytes | Overlong]) -> bool:
+    def check(self, lines: Sequence[bytes | OversizedLine]) -> bool:
         for line in lines:
             if isinstance(line, bytes) and line.startswith(b"tool"):
                 self.line = line
@@ -123,7 +132,7 @@ class Held:
         return self.line
 
 
-def nothing(lines: Sequence[bytes | Overlong]) -> bool:
+def nothing(lines: Sequence[bytes | OversizedLine]) -> bool:
     """Hold nothing."""
     del lines
     return False
@@ -131,7 +140,7 @@ def nothing(lines: Sequence[bytes | Overlong]) -> bool:
 
 @asynccontextmanager
 async def running(
-    words: Sequence[str], check: Callable[[Sequence[bytes | Overlong]], bool]
+    words: Sequence[str], check: Callable[[Sequence[bytes | OversizedLine]], bool]
 ) -> AsyncGenerator[tuple[ProcessTransport, StopOnWrite, Output]]:
     transport = spawn(Command(tuple(words)))
     stop = transport.stop_on_write(check)
@@ -163,7 +172,8 @@ async def test_a_program_does_nothing_after_a_line_that_is_held_until_it_is_resu
 ) -> None:
     held = Held()
     words = [*wrapper, *python(ANNOUNCES, str(ROUNDS), str(tmp_path))]
-    async with running(words, held.check) as (_, stop, output):
+    async with running(words, held.check) as (transport, stop, output):
+        transport.send(b"go")
         for number in range(ROUNDS):
             assert await held.next() == b"tool %d" % number
             # Another program would have had the time for it.
@@ -185,7 +195,9 @@ async def test_a_program_stays_stopped_until_a_line_of_several_reads_was_checked
         'b"tool %d\\n" % number', 'b"tool %d" % number + b"." * 900_000 + b"\\n"'
     )
     rounds = 20
-    async with running(python(code, str(rounds), str(tmp_path)), held.check) as (_, stop, output):
+    words = python(code, str(rounds), str(tmp_path))
+    async with running(words, held.check) as (transport, stop, output):
+        transport.send(b"go")
         for number in range(rounds):
             assert (await held.next()).rstrip(b".") == b"tool %d" % number
             os.sched_yield()
@@ -209,7 +221,6 @@ if os.fork():
 else:
     os.setsid()
     os.write(1, b"%d\\n" % os.getpid())
-    sys.stdin.readline()
     {ANNOUNCES.strip().replace(chr(10), chr(10) + "    ")}
 """
     words = python(code, str(ROUNDS), str(tmp_path))
@@ -292,7 +303,9 @@ async def test_a_held_program_that_is_not_stopped_yet_stays_held_after_disarming
 @pytest.mark.requirement("snapshots.stopped-in-write")
 async def test_a_program_that_is_not_armed_is_not_stopped(tmp_path: Path) -> None:
     held = Held()
-    async with running(python(ANNOUNCES, "3", str(tmp_path)), held.check) as (_, stop, output):
+    words = python(ANNOUNCES, "3", str(tmp_path))
+    async with running(words, held.check) as (transport, stop, output):
+        transport.send(b"go")
         assert await held.next() == b"tool 0"
         stop.disarm()
         stands = not (tmp_path / "0").exists()
@@ -313,43 +326,166 @@ def bye(*_):
     os.close(os.open({str(tmp_path / "bye")!r}, os.O_CREAT))
     sys.exit()
 signal.signal(signal.SIGTERM, bye)
+sys.stdin.readline()
 os.write(1, b"tool\\n")
 while True: signal.pause()
 """
     async with running(python(code), held.check) as (transport, _, _output):
+        transport.send(b"go")
         assert await held.next() == b"tool"
         await transport.stop(eof_grace=0.01, term_grace=30)
 
     assert (tmp_path / "bye").exists()
 
 
-@pytest.mark.requirement("snapshots.time-of-call")
-async def test_a_call_of_an_agent_that_asks_has_the_time_at_which_it_was_read() -> None:
-    seen: list[float | None] = []
+class Times:
+    """When each line of an agent was read, as `AgentStop` reports it."""
 
-    def announces(line: bytes | Overlong, at: float | None) -> bool:
+    def __init__(self) -> None:
+        self.seen: list[float | None] = []
+
+    def announces(self, line: bytes | OversizedLine, at: float | None) -> bool:
         del line
-        seen.append(at)
+        self.seen.append(at)
         return False
 
-    async with AgentStop(announces, lambda: None) as stop:
-        transport = spawn(Command(tuple(python(ASKS))))
-        output = Output()
+    @property
+    def are_known(self) -> list[bool]:
+        return [at is not None for at in self.seen]
+
+
+@asynccontextmanager
+async def agent(code: str, *words: str) -> AsyncGenerator[ProcessTransport]:
+    """An agent that is not listened to before the test has begun."""
+    transport = spawn(Command(tuple(python(CALLS + code, *words))))
+    try:
+        yield transport
+    finally:
+        await transport.stop(eof_grace=0, term_grace=0)
+
+
+@pytest.mark.requirement("snapshots.time-of-call")
+async def test_a_call_of_an_agent_that_asks_has_the_time_at_which_it_was_read() -> None:
+    times, output = Times(), Output()
+    code = "sys.stdin.readline(); write(call('1'), ask('1'), call('2'))"
+    async with (
+        AgentStop(times.announces, lambda: None) as stop,
+        agent(code) as transport,
+    ):
         begun = time.time()
         stop.listen(transport).start(output)
-        try:
-            await output.count(3)
-        finally:
-            await transport.stop(eof_grace=0, term_grace=0)
+        transport.send(b"go")
+        await output.count(3)
 
-    assert seen[:2] == [None, None]
-    assert seen[2] is not None
-    assert begun <= seen[2] <= time.time()
+    assert times.are_known == [False, False, True]
+    assert times.seen[2] is not None
+    assert begun <= times.seen[2] <= time.time()
+
+
+@pytest.mark.requirement("snapshots.time-of-call")
+async def test_a_call_written_in_one_piece_with_the_first_request_has_no_time() -> None:
+    times, output = Times(), Output()
+    code = "sys.stdin.readline(); write(call('1') + ask('1') + call('2'))"
+    async with (
+        AgentStop(times.announces, lambda: None) as stop,
+        agent(code) as transport,
+    ):
+        stop.listen(transport).start(output)
+        transport.send(b"go")
+        await output.count(3)
+
+    assert times.are_known == [False] * 3
+
+
+@pytest.mark.requirement("snapshots.time-of-call")
+async def test_a_call_written_before_the_stop_is_armed_has_a_time(tmp_path: Path) -> None:
+    times, output = Times(), Output()
+    code = "write(call('1'), call('2')); written(); sys.stdin.readline(); write(call('3'))"
+    async with (
+        AgentStop(times.announces, lambda: None) as stop,
+        agent(code, str(tmp_path / "written")) as transport,
+    ):
+        assert until((tmp_path / "written").exists)
+        stop.listen(transport).start(output)
+        await output.count(2)
+        transport.send(b"go")
+        await output.count(3)
+
+    assert times.are_known == [True, True, False]
+
+
+@pytest.mark.requirement("snapshots.time-of-call")
+async def test_a_call_written_before_the_mode_changes_has_a_time(tmp_path: Path) -> None:
+    times, output = Times(), Output()
+    code = """
+write(call("1"), ask("1"))
+sys.stdin.readline()
+write(call("2"))
+written()
+sys.stdin.readline()
+sys.stdin.readline()
+write(call("3"))
+"""
+    async with (
+        AgentStop(times.announces, lambda: None) as stop,
+        agent(code, str(tmp_path / "written")) as transport,
+    ):
+        tapped = stop.listen(transport)
+        tapped.start(output)
+        await output.count(2)
+        # So that the line is in the pipe when the mode changes.
+        tapped.pause_reading()
+        transport.send(b"go")
+        assert await asyncio.to_thread(until, (tmp_path / "written").exists)
+        tapped.send(SET_MODE)
+        tapped.resume_reading()
+        await output.count(3)
+        transport.send(b"go")
+        await output.count(4)
+
+    assert times.are_known[2:] == [True, False]
+
+
+@pytest.mark.requirement("snapshots.time-of-call")
+async def test_a_line_read_after_the_program_continued_is_not_one_of_a_stopped_program() -> None:
+    held, stopped = Held(), list[bool]()
+
+    def check(lines: Sequence[bytes | OversizedLine]) -> bool:
+        stopped.extend(stop.was_stopped for _ in lines)
+        if not (is_held := held.check(lines)):
+            return False
+        transport.pause_reading()
+        return is_held
+
+    code = "import os, sys; sys.stdin.readline(); os.write(1, b'tool\\n' + b'x' * 200_000 + b'\\n')"
+    async with running(python(code), check) as (transport, stop, output):
+        transport.send(b"go")
+        await held.next()
+        stop.resume()
+        transport.resume_reading()
+        await output.count(2)
+
+    assert stopped == [True, False]
+
+
+@pytest.mark.requirement("snapshots.stopped-in-write")
+async def test_a_program_that_is_disarmed_before_all_of_its_write_was_read_continues() -> None:
+    times, output = Times(), Output()
+    code = "sys.stdin.readline(); write(ask('1') + b' ' * 200_000 + b'\\n'); write(b'more\\n')"
+    async with (
+        AgentStop(times.announces, lambda: None) as stop,
+        agent(code) as transport,
+    ):
+        stop.listen(transport).start(output)
+        transport.send(b"go")
+        await output.count(3)
+
+    assert output.lines[2] == b"more"
 
 
 @pytest.mark.requirement("snapshots.stands-still")
 def test_a_program_that_the_kernel_has_stopped_goes_on_when_its_session_server_is_killed() -> None:
-    code = "import os, signal\nos.write(1, b'tool\\n')\nwhile True: signal.pause()"
+    code = "import os, signal, sys; sys.stdin.readline(); os.write(1, b'tool\\n'); signal.pause()"
     words = [sys.executable, "-c", KEEPER, *python(code)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as keeper:
         assert keeper.stdout is not None

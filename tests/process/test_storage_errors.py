@@ -11,11 +11,11 @@ from tests.support.task_desk import Desk, until
 
 from localio.files import storage_error_text, write_whole
 from symposium.bus.envelope import Envelope, Sender, envelope_of, read_outcome
-from symposium.bus.handlers import Answering, Answers, Asked
+from symposium.bus.handlers import HandlerTable, HandlerTasks, RequestContext
 from symposium.bus.messages.tasks import Inbox, ListInbox
-from symposium.keepers.prompt_queue import PromptQueue
-from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.journal import Journal
+from symposium.sessions.server import PromptQueue
+from symposium.tasks.model import TaskspaceError
+from symposium.tasks.store import TaskStore
 
 
 @pytest.mark.requirement("tasks.storage-errors")
@@ -49,7 +49,7 @@ def test_say_names_the_file_and_the_fix_and_keeps_nothing_when_it_cannot_be_save
 async def test_request_that_cannot_be_stored_fails_with_path_and_fix(number: int, fix: str) -> None:
     sent = Mailbox[Envelope]()
 
-    async def fail(message: ListInbox, asked: Asked) -> Inbox:
+    async def fail(message: ListInbox, asked: RequestContext) -> Inbox:
         del message, asked
         raise OSError(number, os.strerror(number), "/home/me/x")
 
@@ -57,9 +57,9 @@ async def test_request_that_cannot_be_stored_fails_with_path_and_fix(number: int
         sent.add(envelope)
         return True
 
-    answers = Answers()
-    answers.to(ListInbox, fail)
-    answering = Answering(answers, Sender("/"), send)
+    answers = HandlerTable()
+    answers.on_request(ListInbox, fail)
+    answering = HandlerTasks(answers, Sender("/"), send)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(answering.run())
         answering.start(envelope_of(ListInbox(), Sender("/")))
@@ -74,7 +74,7 @@ async def test_request_that_cannot_be_stored_fails_with_path_and_fix(number: int
 def test_store_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
     (tmp_path / "taskspaces.db").mkdir()
     with pytest.raises(TaskspaceError) as caught:
-        Journal(tmp_path / "taskspaces.db")
+        TaskStore(tmp_path / "taskspaces.db")
 
     assert str(tmp_path / "taskspaces.db") in caught.value.message
     assert "move it away" not in caught.value.hint

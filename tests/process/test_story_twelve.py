@@ -7,7 +7,7 @@ import pytest
 from tests.support.task_desk import Desk
 
 from bench.twelve import deaf_watcher
-from symposium.daemon.pressure import CLIENT_BACKLOG
+from symposium.daemon.connection import CLIENT_BACKLOG
 
 Spec: TypeAlias = Callable[..., str]
 

@@ -11,7 +11,7 @@ from tests.support.mcp_process import repository_in
 
 from symposium.bus.envelope import read_envelope
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import (
     DeleteTaskspace,
     LogProgress,
@@ -24,7 +24,7 @@ from symposium.bus.messages.broker import Presence, WindowKind
 from symposium.bus.messages.editor import RegisterTaskspaceWindow
 from symposium.bus.messages.tasks import CreateTaskspace, ListInbox
 from symposium.bus.messages.worktrees import RemoveTaskspace, TaskspaceWillDelete
-from symposium.bus.protocol import Request, Role
+from symposium.bus.protocol import BusRequest, Role
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -44,13 +44,13 @@ async def test_editors_hear_that_a_taskspace_goes_before_it_does(
     repository_in(clone)
     heard: list[tuple[TaskspaceWillDelete, str]] = []
     has_heard = asyncio.Event()
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def hear(message: TaskspaceWillDelete, asked: Asked) -> None:
+    async def hear(message: TaskspaceWillDelete, asked: RequestContext) -> None:
         heard.append((message, asked.by))
         has_heard.set()
 
-    answers.hear(TaskspaceWillDelete, hear)
+    answers.on_announcement(TaskspaceWillDelete, hear)
     await home.start("--compat-socket", str(home.compat))
     window = Presence(kind=WindowKind.EDITOR)
     old = Raw(home.compat)
@@ -92,7 +92,7 @@ async def test_an_archived_task_takes_no_part(home: Yard, tmp_path: Path) -> Non
             await was_asked.wait()
             await user.request(RemoveTaskspace(taskspace_uuid=made.id))
         inbox = await user.request(ListInbox())
-        refused: tuple[Request[Any], ...] = (
+        refused: tuple[BusRequest[Any], ...] = (
             SignalUser(**place, message="m"),
             LogProgress(project_path=str(clone), taskspace_uuid=made.id, message="m"),
             UpdateTaskspace(**place, name="zombie", description="d"),

@@ -14,15 +14,15 @@ def test_what_cannot_be_taken_is_2_and_what_is_not_there_is_4(desk: Desk, tmp_pa
     (plain := tmp_path / "plain").mkdir()
     made = desk.new("there already")
     wrong = {
-        ("task", "new", "", *clone): "a name",
-        ("task", "new", "x", "--budget", "3", *clone): "'3' is no budget",
-        ("task", "new", "x", "--base", "-x", *clone): "'-x' is no branch",
-        ("task", "rename", made["id"], " "): "a name",
+        ("task", "new", "", *clone): "the name",
+        ("task", "new", "x", "--budget", "3", *clone): "'3' is not a budget",
+        ("task", "new", "x", "--base", "-x", *clone): "'-x' is not a branch",
+        ("task", "rename", made["id"], " "): "the name",
     }
     missing = {
-        ("task", "new", "x", "--base", "nosuchbranch", *clone): "no branch 'nosuchbranch'",
+        ("task", "new", "x", "--base", "nosuchbranch", *clone): "'nosuchbranch' does not exist",
         ("task", "new", "x", "--project", "/nonexistent"): "/nonexistent",
-        ("task", "new", "x", "--project", str(plain)): "is in no git repository",
+        ("task", "new", "x", "--project", str(plain)): "is not in a git repository",
         ("task", "show", "nosuch"): "nosuch",
         ("inbox", "answer", "nosuch:1", "yes"): "nosuch:1",
     }

@@ -165,7 +165,7 @@ def test_a_failed_check_waits_with_its_output_and_nothing_lands(
     ready = conflict.item(other_than=failed["id"])
 
     assert failed["text"].startswith("a check fails: `grep both a.txt")
-    assert failed["text"].endswith("ended with exit code 3")
+    assert failed["text"].endswith("failed with exit code 3")
     assert failed["call"]["lines"][-1] == "no both"
     assert "   - `grep both a.txt" in conflict.prompts
     assert ready["text"] == "is ready to land on main: 1 file, checks passed"

@@ -16,8 +16,8 @@ import pytest
 from tests.support.task_desk import PATIENCE, Desk, is_alive, make_clone, until
 from tests.support.web import reply, serving
 
-from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import paths
+from symposium.sessions.session import SessionStore
 
 Spec: TypeAlias = Callable[..., str]
 
@@ -200,7 +200,7 @@ def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_mo
     assert "80% of 1usd,20min is spent" in desk.ok("task", "log", "dear")
     until(lambda: [each["data"]["stopReason"] for each in results(desk, task)] == ["cancelled"])
     refused = desk.run("inbox", "answer", item["id"], "a little")
-    assert "no budget" in refused.stderr
+    assert "not a budget" in refused.stderr
 
     assert "may spend 3usd,20min" in desk.ok("inbox", "answer", item["id"], "2usd")
     until(lambda: desk.tasks()["dear"]["state"] == "working")

@@ -91,7 +91,7 @@ def test_an_agent_that_spawns_and_spawns_is_stopped(desk: Desk, playing: Spec) -
 
     said = [json.loads(line.partition(": ")[2]) for line in desk.said(parent["id"]).splitlines()]
     assert [each["isError"] for each in said][-1] is True
-    assert "taskspaces; at most 8" in said[-1]["content"][0]["text"]
+    assert "tasks; the limit is 8" in said[-1]["content"][0]["text"]
     assert len(desk.json("task", "list")) == 5
 
 

@@ -81,7 +81,7 @@ def test_retry_that_trusts_another_set_up_than_the_present_one_is_refused(asking
     refused = asking.run("bus", "send", "retry_taskspace", json.dumps(payload), "--json")
 
     assert refused.returncode != 0
-    assert "look at them again" in refused.stdout + refused.stderr
+    assert "check them again" in refused.stdout + refused.stderr
     assert not (Path(made["worktree"]) / "was-run").exists()
     assert len(trust_items(asking)) == 1
 

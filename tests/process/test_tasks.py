@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 from tests.support.task_desk import PATIENCE, Desk, git, until
 
-from symposium.daemon.tasks.radar_watch import PAUSE
+from symposium.tasks.handlers.overlap_watch import PAUSE
 
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
@@ -91,7 +91,7 @@ def test_what_waits_is_in_one_inbox_and_is_answered_once(
     desk.ok("inbox", "answer", items[1]["id"], "the narrow one")
     late = desk.run("inbox", "answer", items[0]["id"], "n")
 
-    assert "can be answered with n, y" in bad.stderr
+    assert "choices: n, y" in bad.stderr
     assert "already answered by" in late.stderr
     assert desk.run("inbox").returncode == 0
     events = tmp_path / "home" / "sessions" / wondering["id"] / "events.jsonl"
@@ -176,7 +176,7 @@ def test_an_agent_that_cannot_be_started_waits_in_the_inbox_with_the_reason(desk
     assert (item["kind"], item["taskspace"]) == ("failed", made["id"])
     assert item["text"].endswith("exited with code 3: no licence")
     assert "why          " in shown
-    assert told == "the agent of hopeless is started again\n"
+    assert told == "the agent of hopeless is restarted\n"
     assert desk.json("inbox") == []
 
 
@@ -216,7 +216,7 @@ def test_a_path_that_only_its_sender_could_complete_is_refused(desk: Desk, path:
 
     for message, payload in asked.items():
         done = desk.run("bus", "send", message, json.dumps(payload))
-        assert "is no absolute path" in done.stderr, message
+        assert "is not an absolute path" in done.stderr, message
     assert desk.tasks() == {}
 
 
@@ -317,7 +317,7 @@ def test_a_landed_task_is_deleted_as_advised_while_its_agent_is_idle(desk: Desk)
 
     removed = desk.run("task", "rm", task["id"][:8])
 
-    assert f"`symposium task rm {task['id'][:8]}` clears it away" in advice
+    assert f"`symposium task rm {task['id'][:8]}` deletes it" in advice
     assert removed.returncode == 0, removed.stdout + removed.stderr
     assert "nothing would be lost" in removed.stdout
     assert not tree.exists()
@@ -525,7 +525,7 @@ def test_nothing_young_is_cleared_away_and_a_clone_that_moved_hinders_nobody(des
     assert told.returncode == 0, told.stderr
     assert "Nothing to remove" in told.stderr, "its snapshots are not in the clone"
     land = desk.run("task", "land", stuck["id"])
-    assert "moved back" in land.stderr
+    assert "move it back" in land.stderr
 
 
 @pytest.mark.requirement("tasks.adopt")
@@ -544,5 +544,5 @@ def test_a_worktree_that_is_there_becomes_a_task_and_stays_as_it_is(
     assert list(tasks) == ["my own"]
     assert (tasks["my own"]["branch"], tasks["my own"]["worktree"]) == ("my-branch", str(mine))
     assert git(mine, "status", "--porcelain") == "?? new.txt\n"
-    assert "is a taskspace already" in again.stderr
+    assert "is a task already" in again.stderr
     assert (again.returncode, nothing.returncode) == (2, 4)

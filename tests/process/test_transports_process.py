@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from peerwire.errors import SpawnError
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.testing import LineRecorder, everything_served
 from peerwire.transports.command import Command, parse_command
 from peerwire.transports.memory import TappedTransport
@@ -614,7 +614,7 @@ async def test_one_that_is_stuck_in_the_kernel_is_left_behind(
 ) -> None:
     process = Stuck(["/bin/sh", "-c", "sleep 60"], start_new_session=True)
 
-    assert Child(process).bury() is None
+    assert Child(process).reap() is None
 
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert process.wait() == -signal.SIGKILL
@@ -673,7 +673,7 @@ async def test_stderr_may_be_closed_while_the_program_runs() -> None:
 
 @pytest.mark.requirement("process.debug-callback")
 async def test_whoever_watches_sees_every_line_in_out_and_of_stderr() -> None:
-    seen: list[tuple[str, bytes | Overlong]] = []
+    seen: list[tuple[str, bytes | OversizedLine]] = []
     process = spawn(
         shell("read line; echo words >&2; echo $line; echo more"),
         on_stderr=lambda line: seen.append(("stderr", line)),

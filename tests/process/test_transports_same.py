@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.testing import LineRecorder
 from peerwire.transports.command import Command
 from peerwire.transports.memory import memory_pair
@@ -49,7 +49,7 @@ class Echo(LineRecorder):
         self._transport = transport
         transport.start(self)
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Send them back."""
         for line in lines:
             assert isinstance(line, bytes)

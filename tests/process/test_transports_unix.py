@@ -273,7 +273,7 @@ async def test_a_visitor_nobody_can_name_is_refused(
     visitor.start(told)
 
     assert await told.end() is None
-    assert "was refused: [Errno 95] this system does not tell" in caplog.text
+    assert "unknown peer: [Errno 95] this system does not tell" in caplog.text
     assert place.came == []
     visitor.close()
     listener.close()

@@ -11,12 +11,12 @@ from tests.support.inside_daemon import daemon_of
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.tasks import SnapshotView
 from symposium.bus.messages.worktrees import Snapped, SnapshotTaskspace
 from symposium.bus.protocol import Role
 from symposium.daemon.part import Bus
-from symposium.keepers.bus_snapshots import BusSnapshots
+from symposium.sessions.snapshots import BusSnapshots
 
 FAILED = None
 """The answer to a snapshot that cannot be taken."""
@@ -29,9 +29,9 @@ class Engine:
         self._states = iter(states)
         self._count = 0
 
-    def answers(self) -> Answers:
-        answers = Answers()
-        answers.to(SnapshotTaskspace, self._snapshot)
+    def answers(self) -> HandlerTable:
+        answers = HandlerTable()
+        answers.on_request(SnapshotTaskspace, self._snapshot)
         return answers
 
     async def run(self, bus: Bus) -> None:
@@ -41,7 +41,7 @@ class Engine:
     def is_busy(self) -> bool:
         return False
 
-    async def _snapshot(self, message: SnapshotTaskspace, asked: Asked) -> Snapped:
+    async def _snapshot(self, message: SnapshotTaskspace, asked: RequestContext) -> Snapped:
         del asked
         state = next(self._states)
         if state is None:

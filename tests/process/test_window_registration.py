@@ -11,7 +11,7 @@ from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.connect import dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import LogProgress
 from symposium.bus.messages.editor import GetSelection, RegisterTaskspaceWindow, Selection
 from symposium.bus.messages.tasks import CreateTaskspace
@@ -39,13 +39,13 @@ async def test_a_window_answers_for_its_task_until_it_disconnects(
 ) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
-    answers = Answers()
+    answers = HandlerTable()
 
-    async def selection(message: GetSelection, asked: Asked) -> Selection:
+    async def selection(message: GetSelection, asked: RequestContext) -> Selection:
         del message, asked
         return Selection(selected_text="picked")
 
-    answers.to(GetSelection, selection)
+    answers.on_request(GetSelection, selection)
     await home.start()
     async with home.client(Role.CLI) as user:
         made = (await user.request(CreateTaskspace(project=str(clone), name="shown"))).taskspace

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from symposium.bus.broker import Broker
-from symposium.bus.broker_requests import History
-from symposium.bus.peers import Door
+from symposium.bus.broker_requests import BusHistory
+from symposium.bus.peers import SocketKind
 from symposium.bus.routing import Action, Close, Deliver, Warn
 
 NOW = 1_700_000_000.0
@@ -18,7 +18,7 @@ SENDER = {"workingDirectory": "/work", "taskspaceUuid": None, "shellPid": None}
 class Scene:
     """A broker and its peers by name; a message is a dict or the bytes of a line."""
 
-    def __init__(self, history: History | None = None) -> None:
+    def __init__(self, history: BusHistory | None = None) -> None:
         self.broker = Broker(lambda: self.uptime, boot="boot", history=history)
         self.now = NOW
         self.uptime = 100.0
@@ -39,7 +39,7 @@ class Scene:
         self.raw[name].clear()
         return name
 
-    def connect(self, name: str, door: Door = Door.BUS) -> str:
+    def connect(self, name: str, door: SocketKind = SocketKind.BUS) -> str:
         """Somebody comes and says nothing yet."""
         self.raw[name] = []
         self.broker.connected(name, door, self.now)
@@ -48,7 +48,7 @@ class Scene:
     def legacy(self, *names: str) -> None:
         """Peers of version 1 come."""
         for name in names:
-            self.connect(name, Door.COMPAT)
+            self.connect(name, SocketKind.COMPAT)
 
     def say(
         self,
@@ -74,7 +74,7 @@ class Scene:
         self.write(name, json.dumps(message).encode())
         return request_id
 
-    def write(self, name: str, line: bytes | Overlong) -> None:
+    def write(self, name: str, line: bytes | OversizedLine) -> None:
         """Write a line."""
         self.do(self.broker.receive(name, line, self.now))
 

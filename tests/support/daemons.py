@@ -14,7 +14,7 @@ from peerwire.transports.unix import connect_unix
 from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.connect import DaemonOptions, dial, dial_running
 from symposium.bus.envelope import Sender
-from symposium.bus.handlers import Answers
+from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import DaemonStatus, Presence
 from symposium.bus.protocol import Role
 
@@ -83,7 +83,7 @@ class Yard:
     def client(
         self,
         role: Role = Role.MCP_SERVER,
-        answers: Answers | None = None,
+        answers: HandlerTable | None = None,
         presence: Presence | None = None,
         *,
         starts: bool = False,

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from symposium.bus.connect import DaemonOptions
 from symposium.bus.envelope import Envelope
-from symposium.daemon import daemon, process
-from symposium.daemon.link import Lines
-from symposium.daemon.switchboard import Switchboard
+from symposium.daemon import process, server
+from symposium.daemon.connection import Lines
+from symposium.daemon.connection_table import ConnectionTable
 
 _steps = itertools.count(1)
 last = 0
@@ -30,7 +30,7 @@ def step() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class MortalSwitchboard(Switchboard):
+class MortalSwitchboard(ConnectionTable):
     """Dies before a line is looked at, before one is written, or after it."""
 
     def route(self, name: str, message: Lines | Envelope) -> None:
@@ -50,7 +50,7 @@ def say(word: bytes) -> None:
 
 
 if __name__ == "__main__":
-    daemon.Switchboard = MortalSwitchboard
+    server.ConnectionTable = MortalSwitchboard
     process.part_specs = list
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from symposium.code.operations import Diagnostic, FileLocation, FileRange, Hover, SymbolDef
+from symposium.code.operations import CodePosition, CodeRange, Diagnostic, Hover, SymbolDefinition
 from symposium.code.query.functions import At, IdeError
 
 
-def place(path: str, line: int, first: int, last: int, content: str | None = None) -> FileRange:
+def place(path: str, line: int, first: int, last: int, content: str | None = None) -> CodeRange:
     """A part of one line."""
-    return FileRange(path, FileLocation(line, first), FileLocation(line, last), content)
+    return CodeRange(path, CodePosition(line, first), CodePosition(line, last), content)
 
 
-USER = SymbolDef("User", place("src/models.rs", 10, 0, 4, "struct User {"), "struct")
+USER = SymbolDefinition("User", place("src/models.rs", 10, 0, 4, "struct User {"), "struct")
 VALIDATE = (
-    SymbolDef("validateToken", place("src/auth.rs", 42, 0, 13, "fn validateToken("), "function"),
-    SymbolDef("validateToken", place("src/utils.rs", 15, 0, 13, "fn validateToken("), "function"),
+    SymbolDefinition(
+        "validateToken", place("src/auth.rs", 42, 0, 13, "fn validateToken("), "function"
+    ),
+    SymbolDefinition(
+        "validateToken", place("src/utils.rs", 15, 0, 13, "fn validateToken("), "function"
+    ),
 )
 USES = (
     place("src/auth.rs", 5, 12, 16, "use crate::User;"),
@@ -33,20 +37,20 @@ class FakeIde:
     """
 
     asked: list[str] = field(default_factory=list[str])
-    also: Sequence[SymbolDef] = ()
+    also: Sequence[SymbolDefinition] = ()
 
-    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+    async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
         """Those that it knows."""
         self.asked.append(name)
         known = [each for each in (USER, *VALIDATE) if each.name == name]
         return [*known, *self.also]
 
-    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+    async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
         """Those of `User`."""
         self.asked.append(symbol.defined_at.path)
         return USES if symbol.name == "User" else []
 
-    async def definitions(self, at: At) -> Sequence[FileRange]:
+    async def definitions(self, at: At) -> Sequence[CodeRange]:
         """That of `User`, wherever it is asked for."""
         self.asked.append(f"{at.path}:{at.line}:{at.column}")
         return [USER.defined_at]

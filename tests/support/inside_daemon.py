@@ -6,19 +6,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from symposium.bus.client import ClientSettings
-from symposium.bus.connect import DaemonOptions, MeetingPlace, dial_running
-from symposium.daemon.claim import claim, starting
-from symposium.daemon.daemon import Daemon, Setting
+from symposium.bus.connect import DaemonAddress, DaemonOptions, dial_running
+from symposium.daemon.instance_lock import acquire_instance_lock, starting
 from symposium.daemon.part import Part
+from symposium.daemon.server import Daemon, DaemonConfig
 
 
 @asynccontextmanager
 async def daemon_of(part: Part, folder: Path) -> AsyncGenerator[ClientSettings]:
     """How clients connect to a daemon that runs this part."""
-    place = MeetingPlace(folder / "run" / "s", folder / "log")
+    place = DaemonAddress(folder / "run" / "s", folder / "log")
     with starting(place):
-        claim(place)
-        daemon = Daemon(Setting(place, DaemonOptions(place.socket), {"part": part}))
+        acquire_instance_lock(place)
+        daemon = Daemon(DaemonConfig(place, DaemonOptions(place.socket), {"part": part}))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(daemon.run())
         try:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from tests.support.taskspace_scenes import Scene, git, there, tree_of
 
-from symposium.taskspaces.deletion.removal import BranchFate
-from symposium.taskspaces.landing.land import LandOptions
-from symposium.taskspaces.model import Standing, Taskspace
-from symposium.taskspaces.operations import STAGES, unfinished
-from symposium.taskspaces.records import Update
-from symposium.taskspaces.trash import Consent
+from symposium.tasks.deletion.removal import BranchAction
+from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.land import LandOptions
+from symposium.tasks.model import Taskspace, TaskState
+from symposium.tasks.records import Update
+from symposium.tasks.tables import STAGES, unfinished
 
 KINDS = sorted({stage.partition(".")[0] for stage in STAGES})
 
@@ -38,7 +38,7 @@ async def prepare(scene: Scene, kind: str) -> Taskspace | None:
     if kind in {"delete", "undo"}:
         work(Path(made.worktree))
     if kind == "undo":
-        await scene.engine.trash.delete(made.id, Consent.ARCHIVE, BranchFate.DROP)
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE, BranchAction.DROP)
     if kind == "land":
         scene.commit(scene.upstream, "theirs", "two\n")
     return made
@@ -50,7 +50,7 @@ async def act(scene: Scene, kind: str, made: Taskspace | None) -> None:
         case "create", None:
             await scene.make()
         case "delete", Taskspace(id=id_):
-            await scene.engine.trash.delete(id_, Consent.ARCHIVE, BranchFate.DROP)
+            await scene.engine.trash.delete(id_, DeletionConsent.ARCHIVE, BranchAction.DROP)
         case "undo", Taskspace(id=id_):
             await scene.engine.trash.undo(id_)
         case "land", Taskspace(id=id_):
@@ -87,7 +87,7 @@ async def look(scene: Scene, kind: str, made: Taskspace | None) -> None:
         assert (scene.clone / "committed").exists()
         assert git("status", "--porcelain", cwd=Path(made.worktree)) == ""
     if kind in {"delete", "undo"}:
-        if now.standing is Standing.ARCHIVED:
+        if now.standing is TaskState.ARCHIVED:
             await scene.engine.trash.undo(made.id)
         await consistent(scene)
         worktree = Path(made.worktree)
@@ -101,14 +101,14 @@ async def look(scene: Scene, kind: str, made: Taskspace | None) -> None:
 async def consistent(scene: Scene) -> None:
     """No worktree without a record or half made, no record without one, no branch lost."""
     records = await scene.engine.taskspaces(scene.clone)
-    live = {each.worktree: each for each in records if each.standing is not Standing.ARCHIVED}
+    live = {each.worktree: each for each in records if each.standing is not TaskState.ARCHIVED}
     listed = git("worktree", "list", "--porcelain", cwd=scene.clone).split("\n\n")
     paths = {block.splitlines()[0].removeprefix("worktree ") for block in listed}
     assert paths - {str(scene.clone)} == set(live), (paths, set(live))
     assert await scene.engine.orphans(scene.clone) == []
-    assert await scene.ground.journal.look(unfinished) == []
+    assert await scene.ground.journal.read(unfinished) == []
     for path, each in live.items():
-        assert each.standing in {Standing.READY, Standing.SETUP_FAILED}, each
+        assert each.standing in {TaskState.READY, TaskState.SETUP_FAILED}, each
         assert not git("ls-files", "--deleted", cwd=Path(path)), "half made"
         git("fsck", "--no-progress", "--connectivity-only", cwd=Path(path))
         git("rev-parse", "--verify", each.branch, cwd=scene.clone)

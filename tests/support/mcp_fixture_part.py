@@ -15,8 +15,8 @@ from mcp import types
 from mcp.server.subscriptions import PromptsListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from symposium.mcp_server.part import Caller, Json
-from symposium.mcp_server.server import McpServer
+from symposium.mcp_server.server import SymposiumMcpServer
+from symposium.mcp_server.tool import Json, ToolCaller
 
 _HEADER = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
 PIXEL = f"{_HEADER}AAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -164,14 +164,14 @@ def arguments_of(params: Mapping[str, Any]) -> Json:
     return params.get("arguments") or {}
 
 
-Call = Callable[[Mapping[str, Any], Caller], Awaitable[Json]]
+Call = Callable[[Mapping[str, Any], ToolCaller], Awaitable[Json]]
 
 
 class FixturePart:
     """Test tools, resources and prompts beside whatever else the server offers."""
 
     def __init__(self) -> None:
-        self.server: McpServer | None = None
+        self.server: SymposiumMcpServer | None = None
         self._calls: dict[str, Call] = {
             "test_simple_text": self._plain(text("This is a simple text response for testing.")),
             "test_image_content": self._plain(image()),
@@ -244,7 +244,9 @@ class FixturePart:
             for name in self._calls
         ]
 
-    async def call_tool(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
+    async def call_tool(
+        self, name: str, params: Mapping[str, Any], caller: ToolCaller
+    ) -> Json | None:
         call = self._calls.get(name)
         return None if call is None else await call(params, caller)
 
@@ -258,7 +260,7 @@ class FixturePart:
     def templates(self) -> Sequence[Json]:
         return [{"uriTemplate": "test://template/{id}/data", "name": "template"}]
 
-    async def read(self, uri: str, caller: Caller) -> Json | None:
+    async def read(self, uri: str, caller: ToolCaller) -> Json | None:
         del caller
         plain = {"uri": uri, "mimeType": "text/plain"}
         match uri.removeprefix("test://").split("/"):
@@ -293,7 +295,7 @@ class FixturePart:
             for name, names in arguments.items()
         ]
 
-    async def prompt(self, name: str, params: Mapping[str, Any], caller: Caller) -> Json | None:
+    async def prompt(self, name: str, params: Mapping[str, Any], caller: ToolCaller) -> Json | None:
         del caller
         given = arguments_of(params)
         match name:
@@ -325,43 +327,43 @@ class FixturePart:
     # -- the tools
 
     def _plain(self, *blocks: Json) -> Call:
-        async def call(params: Mapping[str, Any], caller: Caller) -> Json:
+        async def call(params: Mapping[str, Any], caller: ToolCaller) -> Json:
             del params, caller
             return said(*blocks)
 
         return call
 
-    async def _failing(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _failing(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         del params, caller
         return said(text("This tool intentionally returns an error for testing"), is_error=True)
 
-    async def _logging(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _logging(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         del params
         for step in ("Tool execution started", "Tool processing data", "Tool execution completed"):
             await log(caller, step)
             await asyncio.sleep(STEP)
         return said(text("Logged."))
 
-    async def _progress(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _progress(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         del params
         for done in (0, 50, 100):
             await caller.news(done, 100, f"Completed step {done} of 100")
             await asyncio.sleep(STEP)
         return said(text("Done."))
 
-    async def _sampling(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _sampling(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         question = str(arguments_of(params).get("prompt"))
         answer = await ask(caller, sample(question))
         return said(text(f"LLM response: {answer['content']['text']}"))
 
-    async def _elicitation(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _elicitation(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         message = str(arguments_of(params).get("message"))
         answer = await ask(caller, form(message, {"response": "string"}))
         content = json.dumps(answer.get("content"))
         return said(text(f"User response: action={answer['action']}, content={content}"))
 
     def _elicit(self, schema: Json) -> Call:
-        async def call(params: Mapping[str, Any], caller: Caller) -> Json:
+        async def call(params: Mapping[str, Any], caller: ToolCaller) -> Json:
             del params
             asked = {"mode": "form", "message": "Please choose", "requestedSchema": schema}
             answer = await ask(caller, {"method": "elicitation/create", "params": asked})
@@ -370,7 +372,7 @@ class FixturePart:
 
         return call
 
-    async def _reconnection(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _reconnection(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         del params
         await log(caller, "Before disconnect")
         if caller.context.close_sse_stream is not None:
@@ -379,7 +381,7 @@ class FixturePart:
         await log(caller, "After reconnect")
         return said(text("Reconnection test completed"))
 
-    async def _capability(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _capability(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         del params
         declared = caller.context.session.client_capabilities
         if declared is None or declared.sampling is None:
@@ -391,7 +393,7 @@ class FixturePart:
         return said(text("The client samples."))
 
     def _publish(self, event: Any) -> Call:
-        async def call(params: Mapping[str, Any], caller: Caller) -> Json:
+        async def call(params: Mapping[str, Any], caller: ToolCaller) -> Json:
             del params, caller
             assert self.server is not None
             await self.server.bus.publish(event)
@@ -400,7 +402,7 @@ class FixturePart:
         return call
 
     def _asks(self, requests: Json, state: str | None = None) -> Call:
-        async def call(params: Mapping[str, Any], caller: Caller) -> Json:
+        async def call(params: Mapping[str, Any], caller: ToolCaller) -> Json:
             del caller
             came_back = opened(params)
             answers: Json = params.get("inputResponses") or {}
@@ -410,7 +412,7 @@ class FixturePart:
 
         return call
 
-    async def _rounds(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _rounds(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         del caller
         answers: Json = params.get("inputResponses") or {}
         match opened(params):
@@ -421,7 +423,7 @@ class FixturePart:
             case _:
                 return more({"step1": NAME}, "1")
 
-    async def _capable(self, params: Mapping[str, Any], caller: Caller) -> Json:
+    async def _capable(self, params: Mapping[str, Any], caller: ToolCaller) -> Json:
         del params
         declared = caller.context.session.client_capabilities
         requests: Json = {}
@@ -432,14 +434,14 @@ class FixturePart:
         return more(requests, "gated")
 
 
-async def ask(caller: Caller, request: Json) -> Json:
+async def ask(caller: ToolCaller, request: Json) -> Json:
     """Ask the client of a request, on the way that the request came."""
     context = caller.context
     outbound = context.session._request_outbound  # noqa: SLF001 - the SDK has typed ways only
     return await outbound.send_raw_request(request["method"], request["params"])
 
 
-async def log(caller: Caller, words: str) -> None:
+async def log(caller: ToolCaller, words: str) -> None:
     """Say something in MCP's log, on the way that the request came."""
     context = caller.context
     await context.session.send_log_message("info", words, related_request_id=context.request_id)

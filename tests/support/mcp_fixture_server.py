@@ -16,14 +16,20 @@ from tests.support.mcp_fixture_part import FixturePart
 from peerwire.transports.fd import stdio_transport
 from symposium.bus.client import ClientSettings
 from symposium.bus.connect import dial_running
-from symposium.mcp_server.guard import App, Guard, Receive, Scope, Send
-from symposium.mcp_server.notices import with_notices
-from symposium.mcp_server.offering import Offering
-from symposium.mcp_server.opening import at_work
-from symposium.mcp_server.over_http import open_door, run_app
-from symposium.mcp_server.server import McpServer
-from symposium.mcp_server.site import Site
-from symposium.mcp_server.workplace import Workplace
+from symposium.mcp_server.contents import ToolOffering
+from symposium.mcp_server.server import SymposiumMcpServer
+from symposium.mcp_server.startup import open_workplace
+from symposium.mcp_server.transports import (
+    App,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    open_door,
+    run_app,
+    with_notices,
+)
+from symposium.mcp_server.workplace import ServerContext, Site
 
 
 class Events(EventStore):
@@ -63,10 +69,12 @@ class WithToken:
         await self._app(scope, receive, send)
 
 
-def fixture_server(workplace: Workplace) -> McpServer:
+def fixture_server(workplace: ServerContext) -> SymposiumMcpServer:
     """Our own server with one part more."""
-    offering, fixture = Offering(workplace), FixturePart()
-    server = McpServer([offering, fixture], version="0", instructions=offering.instructions)
+    offering, fixture = ToolOffering(workplace), FixturePart()
+    server = SymposiumMcpServer(
+        [offering, fixture], version="0", instructions=offering.instructions
+    )
     fixture.server = server
 
     async def level(context: Any, params: types.SetLevelRequestParams) -> types.EmptyResult:
@@ -77,7 +85,7 @@ def fixture_server(workplace: Workplace) -> McpServer:
     return server
 
 
-async def serve(workplace: Workplace, transport: str) -> None:
+async def serve(workplace: ServerContext, transport: str) -> None:
     server = fixture_server(workplace)
     if transport == "stdio":
         lines = stdio_transport()
@@ -95,7 +103,7 @@ async def serve(workplace: Workplace, transport: str) -> None:
 
 async def main(transport: str) -> None:
     site = Site(Path.cwd(), bus=ClientSettings(dial=dial_running))
-    await at_work(site, lambda workplace: serve(workplace, transport))
+    await open_workplace(site, lambda workplace: serve(workplace, transport))
 
 
 if __name__ == "__main__":

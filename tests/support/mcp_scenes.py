@@ -7,25 +7,24 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.memory import MemoryTransport, memory_pair
 from symposium.bus.endpoint import OnProgress
 from symposium.bus.envelope import NO_HANDLER, Address
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.protocol import Message, Request
+from symposium.bus.protocol import BusMessage, BusRequest
 from symposium.code.query.functions import IdePort, NoIde
 from symposium.documents.boot import BootPrompts
 from symposium.documents.guidance import library_for
 from symposium.documents.references import ReferenceStore
 from symposium.documents.walkthroughs.store import WalkthroughStore
-from symposium.mcp_server.bus_port import Bus
-from symposium.mcp_server.detection import Standing
+from symposium.mcp_server.contents import all_tools
+from symposium.mcp_server.location import AgentLocation
 from symposium.mcp_server.outbox import Outbox
-from symposium.mcp_server.readings import Readings
-from symposium.mcp_server.registry import all_tools
-from symposium.mcp_server.review_desk import ReviewDesk
-from symposium.mcp_server.tool import Answer, Call
-from symposium.mcp_server.workplace import Workplace
+from symposium.mcp_server.review_inbox import PendingReviews
+from symposium.mcp_server.task_lookup import BusPort, Readings
+from symposium.mcp_server.tool import ToolAnswer, ToolInvocation
+from symposium.mcp_server.workplace import ServerContext
 
 TASK = "0f6f3f2e-6a86-4b1e-9d5c-3c1a9f2b7d10"
 
@@ -36,7 +35,7 @@ class FakeBus:
     """Answers by message type; who has nothing to say is nobody."""
 
     def __init__(self) -> None:
-        self.asked: list[Message] = []
+        self.asked: list[BusMessage] = []
         self.patience: list[float | None] = []
         self.answers: dict[str, Respond] = {}
 
@@ -53,7 +52,7 @@ class FakeBus:
 
     async def request(
         self,
-        message: Request[Any],
+        message: BusRequest[Any],
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
@@ -70,15 +69,15 @@ class FakeBus:
 
 
 def workplace_in(
-    root: Path, bus: Bus | None = None, *, ide: IdePort | None = None, taskspace: str = TASK
-) -> Workplace:
+    root: Path, bus: BusPort | None = None, *, ide: IdePort | None = None, taskspace: str = TASK
+) -> ServerContext:
     """A workplace with everything below one directory."""
     home = root / "home"
     checkout = root / "checkout"
     (checkout / ".git").mkdir(parents=True, exist_ok=True)
     library = library_for(checkout, {"HOME": str(root), "SYMPOSIUM_HOME": str(home)})
-    standing = Standing(checkout, str(checkout) if taskspace else "", taskspace)
-    return Workplace(
+    standing = AgentLocation(checkout, str(checkout) if taskspace else "", taskspace)
+    return ServerContext(
         standing=standing,
         library=library,
         boot=BootPrompts(library),
@@ -87,7 +86,7 @@ def workplace_in(
         bus=bus or FakeBus(),
         ide=ide or NoIde(),
         outbox=Outbox(home),
-        reviews=ReviewDesk(home / "reviews" / "here"),
+        reviews=PendingReviews(home / "reviews" / "here"),
         readings=Readings(standing),
     )
 
@@ -106,10 +105,10 @@ class Told:
 
 
 async def call_tool(
-    workplace: Workplace, name: str, arguments: dict[str, Any], told: Told | None = None
-) -> Answer:
+    workplace: ServerContext, name: str, arguments: dict[str, Any], told: Told | None = None
+) -> ToolAnswer:
     """Call a tool as a client does."""
-    return await all_tools()[name].call(arguments, Call(workplace, told or Told()))
+    return await all_tools()[name].call(arguments, ToolInvocation(workplace, told or Told()))
 
 
 class RawClient:
@@ -126,7 +125,7 @@ class RawClient:
 
     def lines_received(self, lines: Any) -> None:
         for line in lines:
-            assert not isinstance(line, Overlong)
+            assert not isinstance(line, OversizedLine)
             message = json.loads(line)
             is_asked = "method" not in message
             waiting = self._waiting.pop(message.get("id"), None) if is_asked else None

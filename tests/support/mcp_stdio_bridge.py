@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from tests.support.mcp_fixture_server import WithToken
 
-from symposium.mcp_server.guard import Guard, Receive, Scope, Send
-from symposium.mcp_server.over_http import open_door, run_app
+from symposium.mcp_server.transports import Guard, Receive, Scope, Send, open_door, run_app
 
 LIMIT = 1 << 24
 

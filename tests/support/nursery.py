@@ -6,14 +6,16 @@ has imported them, and only forks. Every other program is executed as always, an
 program on a machine where the nursery cannot do its work: it tries that when it starts.
 
 A command is a child of its caller, with the arguments, environment, directory, and descriptors that
-were asked for; it ends as an interpreter ends. A session server leaves its caller at once, so its
-caller gets another child that ends at once. What the nursery has forked starts session servers in
-the same way.
+were asked for. It ends as an interpreter ends, but takes no module apart: that costs more than most
+commands. A session server leaves its caller at once, so its caller gets another child that ends at
+once. What the nursery has forked starts session servers in the same way, and daemons in the
+background: there a small program waits for the command, and ends with its exit code.
 """
 
 import atexit
 import ctypes
 import fcntl
+import gc
 import json
 import os
 import pkgutil
@@ -34,19 +36,28 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-EXECUTE: Final[Callable[..., int] | None] = vars(subprocess).get("_fork_exec")
-"""Forks and executes; None where `subprocess` has no such function."""
+_STATUS: Final = Path("/proc/self/status")
+
+EXECUTE: Final[Callable[..., int] | None] = (
+    vars(subprocess).get("_fork_exec") if _STATUS.exists() else None
+)
+"""Forks and executes; None where `subprocess` has no such function, or the kernel no `/proc`."""
 
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
 
 _SERVER: Final = "session server"
+_DAEMON: Final = "daemon"
 _STARTS: Final = {
     "script": (PROGRAM,),
     "safe module": (sys.executable, "-P", "-m", "symposium"),
     "module": (sys.executable, "-m", "symposium"),
-    _SERVER: (sys.executable, "-P", "-m", "symposium.keepers"),
+    _SERVER: (sys.executable, "-P", "-m", "symposium.sessions"),
+    _DAEMON: (sys.executable, "-P", "-m", "symposium", "daemon", "start"),
 }
-"""The ways to start a command; a longer one is not the beginning of another."""
+"""The ways to start a command; the first one that fits is taken."""
+
+_WAYS_ABOVE: Final = (_SERVER, _DAEMON)
+"""Those that a forked process has: it is no parent of what the nursery forks."""
 
 _INTERPRETER: Final = re.compile(rb"(?:PYTHON|LANG=|LANGUAGE=|LC_|LD_)")
 """Variables that an interpreter reads when it starts."""
@@ -54,7 +65,9 @@ _INTERPRETER: Final = re.compile(rb"(?:PYTHON|LANG=|LANGUAGE=|LC_|LD_)")
 _ARGUMENTS: Final = 23
 """Arguments of `EXECUTE` in the Pythons that are known."""
 
-_ENDS_AT_ONCE: Final = b"/bin/true"
+_ENDS_AT_ONCE: Final = (b"/bin/true",)
+_WAITS: Final = (b"/bin/sh", b"-c", b'read -r code; exit "$code"')
+"""Ends with the exit code that it reads, and with an error if there is none."""
 
 _LENGTH: Final = struct.Struct("=q")
 _FLAGS: Final = 0x00008000 | 17
@@ -76,6 +89,8 @@ class Nursery:
     """A process that forks commands; it is started when the first command is, and ends with us.
 
     Attributes:
+        kind: the kind of process for which commands are forked, the caller's by default. A process
+            of another kind executes its commands, and does not start the nursery.
         count: the processes that were forked.
     """
 
@@ -83,7 +98,8 @@ class Nursery:
         self._command = command
         self._lock = threading.Lock()
         self._link: socket.socket | None = None
-        self._kind: Kind | None = None
+        self._is_tried = False
+        self.kind = Kind.of_this_process()
         self.count = 0
 
     def fork(
@@ -92,9 +108,9 @@ class Nursery:
         """Fork a command; return its process id, or None where it must be executed."""
         kind = Kind.of_this_process()
         with self._lock:
-            if self._kind is None:
-                self._kind, self._link = kind, self._start()
-            if not self._link or not self._kind.fits(kind, environment):
+            if not self._is_tried and not kind.differs(self.kind):
+                self._is_tried, self._link = True, self._start()
+            if not self._link or not self.kind.fits(kind, environment):
                 return None
             child = _ask(self._link, {**asked, "ignored": kind.ignored}, descriptors)
             self.count += child is not None
@@ -157,8 +173,10 @@ class Kind:
 
     @classmethod
     def of_this_process(cls) -> "Kind":
-        """That of the caller."""
-        status = Path("/proc/self/status").read_text()
+        """That of the caller; the same for all where the kernel has no `/proc`."""
+        if not _STATUS.exists():
+            return cls(frozenset(), (), "", (), 0)
+        status = _STATUS.read_text()
         return cls(
             frozenset(filter(_INTERPRETER.match, _variables(None))),
             tuple(re.findall(rf"^(?:{_INHERITED}):.*$", status, re.MULTILINE)),
@@ -167,13 +185,14 @@ class Kind:
             int(re.findall(r"^SigIgn:\s*(\w+)", status, re.MULTILINE)[0], 16),
         )
 
+    def differs(self, other: "Kind") -> list[str]:
+        """Names of what is not the same in both."""
+        return [name for name in vars(self) if vars(self)[name] != vars(other)[name]]
+
     def fits(self, caller: "Kind", environment: Sequence[bytes]) -> bool:
         """Whether what is forked here starts as what the caller would execute."""
         variables = frozenset(filter(_INTERPRETER.match, environment))
         return caller == self and variables == self.variables and not self.ignored & ~caller.ignored
-
-
-NURSERY: Final = Nursery()
 
 
 def fork_or_execute(*given: Any) -> int:
@@ -187,12 +206,33 @@ def _start(nursery: Nursery | NurseryAbove, ways: Sequence[str], given: Sequence
     if asked is None:
         return EXECUTE(*given)
     words, descriptors = asked
+    if words["way"] == _DAEMON:
+        return _start_waiting(EXECUTE, nursery, asked, given)
     child = nursery.fork(words, _variables(given[5]), descriptors)
     if child is None:
         return EXECUTE(*given)
     if words["way"] == _SERVER:
-        return EXECUTE((_ENDS_AT_ONCE,), (_ENDS_AT_ONCE,), *given[2:])
+        return EXECUTE(_ENDS_AT_ONCE, _ENDS_AT_ONCE[:1], *given[2:])
     return child
+
+
+def _start_waiting(
+    execute: Callable[..., int],
+    nursery: Nursery | NurseryAbove,
+    asked: tuple[dict[str, Any], list[int]],
+    given: Sequence[Any],
+) -> int:
+    """Fork a command that is not our child; return a child that ends with its exit code."""
+    words, descriptors = asked
+    reading, writing = os.pipe()
+    try:
+        child = nursery.fork(words, _variables(given[5]), [*descriptors, writing])
+        if child is None:
+            return execute(*given)
+        return execute(_WAITS, _WAITS[:1], *given[2:6], reading, *given[7:])
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def _asked(ways: Sequence[str], given: Sequence[Any]) -> tuple[dict[str, Any], list[int]] | None:
@@ -227,7 +267,7 @@ def _variables(environment: Sequence[bytes] | None) -> Sequence[bytes]:
 
 
 def _umask() -> int:
-    found = re.search(r"^Umask:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    found = re.search(r"^Umask:\s*(\d+)", _STATUS.read_text(), re.MULTILINE)
     assert found
     return int(found[1], 8)
 
@@ -269,14 +309,55 @@ def _serve(link: socket.socket, others: socket.socket) -> dict[str, Any] | None:
                 return None
             head += _exactly(caller, _LENGTH.size - len(head)) if head else b""
             asked = json.loads(_exactly(caller, _LENGTH.unpack(head)[0]))
-            # A session server leaves whoever starts it: it may be our child.
-            child = os.fork() if asked["way"] == _SERVER else _clone()
+            _import_for(asked)
+            # These leave whoever starts them: they may be our children.
+            child = os.fork() if asked["way"] in _WAYS_ABOVE else _clone()
             if child == 0:
                 link.detach()
                 return {**asked, "sources": descriptors}
             for each in descriptors:
                 os.close(each)
             caller.sendall(_LENGTH.pack(child))
+
+
+def _import_for(asked: Mapping[str, Any]) -> None:
+    """Import the SDK that a command imports late, once for all that follow."""
+    if "mcp" in asked.get("words", ())[1:5]:
+        import_module("symposium.mcp_server.transports")
+
+
+def _report_end(asked: dict[str, Any]) -> None:
+    """Return in a child; wait for it, and write its exit code to the last descriptor."""
+    status = asked["sources"].pop()
+    child = os.fork()
+    if child == 0:
+        os.close(status)
+        return
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.write(status, b"%d\n" % (code if code >= 0 else 128 - code))
+    os._exit(0)
+
+
+def _run_to_end(run: Callable[[], Any]) -> None:
+    """Run a command; at a usual end, end the process without taking modules apart."""
+    code = 0
+    try:
+        run()
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    # What the interpreter does when it ends, in this order.
+    vars(threading)["_shutdown"]()
+    vars(atexit)["_run_exitfuncs"]()
+    gc.collect()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            # The interpreter will say so.
+            sys.exit(code)
+    os._exit(code & 0xFF)
 
 
 def _clone() -> int:
@@ -377,6 +458,9 @@ def _show(words: Sequence[bytes], variables: Sequence[bytes]) -> ctypes.Array[ct
     return kept
 
 
+NURSERY: Final = Nursery()
+
+
 def main() -> None:
     """Import everything, fork for whoever asks, and run the command in the child."""
     address = f"\0symposium-nursery-{secrets.token_hex(16)}".encode()
@@ -391,21 +475,25 @@ def main() -> None:
         with prepare():
             for module in pkgutil.iter_modules(import_module("symposium.cli.commands").__path__):
                 import_module(f"symposium.cli.commands.{module.name}")
-            import_module("symposium.keepers.__main__")
+            import_module("symposium.sessions.__main__")
+            import_module("symposium.daemon.process").part_specs()
         asked = _serve(link, others)
     if asked is None:
         return
     signal.signal(signal.SIGCHLD, usual)
     if asked["way"] is None:
         os._exit(0 if _try() else 1)
+    if asked["way"] == _DAEMON:
+        _report_end(asked)
+        asked["way"] = "safe module"
     run = _become(asked)
     above = NurseryAbove(address, kind)
 
     def fork_server(*given: Any) -> int:
-        return _start(above, [_SERVER], given)
+        return _start(above, _WAYS_ABOVE, given)
 
     subprocess.__dict__.update(_fork_exec=fork_server, _USE_POSIX_SPAWN=False)
-    run()
+    _run_to_end(run)
 
 
 if __name__ == "__main__":

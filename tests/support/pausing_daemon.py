@@ -44,7 +44,7 @@ def pause(wanted: str, passed: str) -> None:
 
 def be_daemon(stage: str) -> None:
     """Live as a daemon."""
-    taskspaces.Ground = partial(taskspaces.Ground, passed=partial(pause, stage))
+    taskspaces.EngineContext = partial(taskspaces.EngineContext, passed=partial(pause, stage))
     process.serve(DaemonOptions(idle_timeout=0), say)
 
 

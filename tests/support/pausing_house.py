@@ -119,7 +119,11 @@ class House:
         return int(until(lambda: children(keeper))[0])
 
     def _worktrees(self) -> set[str]:
-        listed = git(self.desk.clone, "worktree", "list", "--porcelain").strip().split("\n\n")
+        try:
+            listed = git(self.desk.clone, "worktree", "list", "--porcelain").strip().split("\n\n")
+        except subprocess.CalledProcessError as error:
+            # It reads a worktree that is being removed; `whole` asks again.
+            return {error.stderr}
         found = {each.splitlines()[0].removeprefix("worktree ") for each in listed}
         return found - {str(self.desk.clone)}
 

@@ -9,6 +9,11 @@ SEED: Final = "SEED"
 """The variable with the seed: a number, `fresh` for a new one, or nothing for the usual inputs."""
 
 
+EXAMPLES: Final = 30
+FRESH_EXAMPLES: Final = 100
+"""Inputs of a property test that names no number: the usual ones, and those of a seed."""
+
+
 def choose_seed() -> int | None:
     """The seed of this run, for every process of it; None for the usual inputs."""
     if os.environ.get(SEED) == "fresh":

@@ -11,17 +11,23 @@ from typing import Any
 from msgspec.structs import replace
 from tests.support.scenes import VERSION_ONE, Peer, Stand
 
-from peerwire.errors import Boundary
-from peerwire.testing import PATIENCE, Recorder
+from peerwire.errors import ErrorBoundary
+from peerwire.testing import TEST_TIMEOUT, Recorder
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import InProcess
 from symposium.chain.mod import Mod
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
 from symposium.planning.chain_spec import ChainSpec
-from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.config_agent import ConfigAgent
-from symposium.run_mode.settings import Composition, RunSettings
+from symposium.run_mode.settings import (
+    AgentChoice,
+    AgentChoices,
+    Composition,
+    ModChoice,
+    ModChoices,
+    RunSettings,
+)
 
 MENU = """## Current Configuration
 
@@ -204,7 +210,7 @@ class RunScene:
     async def over(self) -> int:
         """Hang up, and wait for the end."""
         await self.editor.hang_up()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TEST_TIMEOUT):
             return await self.running
 
 
@@ -225,7 +231,7 @@ async def run_scene(
         scene = RunScene(Peer(near), path, workshop, directory, agent, running)
         if config is not None:
             scene.write_config(config)
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             yield scene
         await near.aclose()
     if caught.error is not None:

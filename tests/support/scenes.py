@@ -10,8 +10,8 @@ from typing import Any
 from tests.support.bare_proxy import ERAS, BareProxy
 
 from peerwire.acp.names import Dialect
-from peerwire.errors import Boundary
-from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.errors import ErrorBoundary
+from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import Blueprint, Component, InProcess, Program, Served
@@ -76,7 +76,7 @@ class Peer:
         self._read += 1
         lines = await self._lines.lines.count(self._read)
         line = lines[self._read - 1]
-        assert not isinstance(line, Overlong)
+        assert not isinstance(line, OversizedLine)
         return line
 
     async def read(self) -> Any:
@@ -88,7 +88,7 @@ class Peer:
         return [await self.read() for _ in range(number)]
 
     @property
-    def unread(self) -> list[bytes | Overlong]:
+    def unread(self) -> list[bytes | OversizedLine]:
         """What has come and was not read."""
         return self._lines.lines.items[self._read :]
 
@@ -131,9 +131,9 @@ def bare(name: str = "bare", *, era: str = "b1", mark: str = "") -> tuple[Served
             self.transport = transport
             self.over = asyncio.Event()
 
-        def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+        def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
             for line in lines:
-                assert not isinstance(line, Overlong)
+                assert not isinstance(line, OversizedLine)
                 for answer in proxy.receive(line):
                     self.transport.send(answer)
 
@@ -212,7 +212,7 @@ async def scene(
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(conductor.run())
         client = Peer(near)
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             yield Scene(client, conductor, stand, running)
         await near.aclose()
     if caught.error is not None:
@@ -228,7 +228,7 @@ async def proxy_scene(
     conductor = Conductor(far, lambda _: Blueprint(components, None), HASTY_PROXY)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(conductor.run())
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             yield Peer(near), running
         await near.aclose()
     if caught.error is not None:

@@ -32,7 +32,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.failures import failure_of
 from symposium.documents.boot import ALIASES, COLLABORATORS
 from symposium.documents.guidance import BUILT_IN, library_for
-from symposium.mcp_server.registry import all_tools
+from symposium.mcp_server.contents import all_tools
 
 ROOT: Final = Path(__file__).parents[2]
 LISTS: Final = ROOT / "tests" / "golden" / "surface"
@@ -240,16 +240,20 @@ def settings() -> Iterator[str]:
     yield from (f"policy rule {each}" for each in known[1].split(", "))
 
 
+OLD_NAMES: Final = ("Content", "Crossing", "Later")
+"""Names that mods of version 0.1 import; `symposium` still has them."""
+
+
 def python() -> Iterator[str]:
     """What `from symposium import` and `symposium.testing` offer, and what pages import."""
-    for name in sorted(symposium.__all__):
+    for name in sorted({*symposium.__all__, *OLD_NAMES}):
         yield from _object(f"symposium.{name}", getattr(symposium, name))
     page = (ROOT / "docs" / "reference" / "testing.md").read_text(encoding="utf-8")
     members = re.search(r"members: \[(.*)\]", page)
     assert members is not None
     for name in members[1].split(", "):
         yield from _object(f"symposium.testing.{name}", getattr(symposium.testing, name))
-    for module, name in sorted(_imports()):
+    for module, name in sorted(_imports() | {("symposium", name) for name in OLD_NAMES}):
         getattr(importlib.import_module(module), name)
         yield f"from {module} import {name}"
 

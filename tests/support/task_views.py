@@ -3,22 +3,21 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from symposium.agent_sessions.store import SessionStore
 from symposium.bus.envelope import Sender
-from symposium.bus.handlers import Asked
+from symposium.bus.handlers import RequestContext
 from symposium.config.paths import paths
-from symposium.daemon.tasks.budgets import Budgets
-from symposium.daemon.tasks.inbox import Inbox
-from symposium.daemon.tasks.live_sessions import LiveSessions
-from symposium.daemon.tasks.put_off import PutOff
-from symposium.daemon.tasks.radar_watch import RadarWatch
-from symposium.daemon.tasks.setup_trust import SetUpTrust
-from symposium.daemon.tasks.task_agents import TaskAgents
-from symposium.daemon.tasks.task_desk import TaskDesk
-from symposium.daemon.tasks.task_viewing import TaskViewing
 from symposium.permissions.trust_store import TrustStore
-from symposium.registry.index import surroundings as registry_surroundings
-from symposium.taskspaces.engine import Engine
+from symposium.registry.index import registry_context as registry_surroundings
+from symposium.sessions.session import SessionStore
+from symposium.tasks.engine import Engine
+from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
+from symposium.tasks.handlers.inbox import TaskInbox
+from symposium.tasks.handlers.live_sessions import LiveSessions
+from symposium.tasks.handlers.overlap_watch import OverlapWatcher
+from symposium.tasks.handlers.snoozed import SnoozedItems
+from symposium.tasks.handlers.task_agents import TaskAgents
+from symposium.tasks.handlers.task_views import TaskViewing
+from symposium.tasks.handlers.users import TaskHandlers
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,9 @@ class Served:
 
     store: SessionStore
     live: LiveSessions
-    inbox: Inbox
+    inbox: TaskInbox
     viewing: TaskViewing
-    desk: TaskDesk
+    desk: TaskHandlers
 
 
 def serve(engine: Engine, folder: Path, live: LiveSessions | None = None) -> Served:
@@ -43,15 +42,15 @@ def serve(engine: Engine, folder: Path, live: LiveSessions | None = None) -> Ser
     live = live or LiveSessions(store)
     agents = TaskAgents(store, registry_surroundings(environment), live, Path("/nowhere"))
     trust, budgets = SetUpTrust(TrustStore(folder)), Budgets(engine, store)
-    inbox = Inbox(engine, store, trust, budgets, PutOff(folder / "put-off.json"), live)
-    viewing = TaskViewing(engine, agents, live, RadarWatch(engine), budgets)
-    return Served(store, live, inbox, viewing, TaskDesk(engine, agents, trust, inbox, viewing))
+    inbox = TaskInbox(engine, store, trust, budgets, SnoozedItems(folder / "put-off.json"), live)
+    viewing = TaskViewing(engine, agents, live, OverlapWatcher(engine), budgets)
+    return Served(store, live, inbox, viewing, TaskHandlers(engine, agents, trust, inbox, viewing))
 
 
-def asked() -> Asked:
+def asked() -> RequestContext:
     """A request of nobody in particular."""
 
     def ignore(text: str, done: float | None, total: float | None) -> None:
         del text, done, total
 
-    return Asked("1", Sender("/"), "c1", ignore)
+    return RequestContext("1", Sender("/"), "c1", ignore)

@@ -10,16 +10,16 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import IO
 
-from symposium.taskspaces import port_blocks
-from symposium.taskspaces.creation import Order
-from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.events import Event
-from symposium.taskspaces.ground import Agents, Ground, NoAgents, Trust
-from symposium.taskspaces.journal import Journal, save
-from symposium.taskspaces.model import Taskspace
-from symposium.taskspaces.operations import StageHook
-from symposium.taskspaces.snapshots.snapshots import Snapshots
-from symposium.taskspaces.snapshots.store import directory_of
+from symposium.tasks import tables
+from symposium.tasks.context import Agents, EngineContext, NoAgents, SetupApproval
+from symposium.tasks.creation import CreateRequest
+from symposium.tasks.engine import Engine
+from symposium.tasks.events import Event
+from symposium.tasks.model import Taskspace
+from symposium.tasks.snapshots.snapshots import Snapshots
+from symposium.tasks.snapshots.store import directory_of
+from symposium.tasks.store import TaskStore, save
+from symposium.tasks.tables import StageHook
 
 FILES: Mapping[str, bytes] = {
     "README.md": b"# Sample\n",
@@ -125,7 +125,7 @@ class Scene:
 
     root: Path
     engine: Engine
-    ground: Ground
+    ground: EngineContext
     events: list[Event] = field(default_factory=list[Event])
     prepared: Prepared | None = None
 
@@ -141,7 +141,7 @@ class Scene:
 
     async def make(self, name: str = "Fix login", task: str | None = "Mend it.") -> Taskspace:
         """A taskspace of the clone."""
-        return await self.engine.create(Order(self.clone, name, task=task))
+        return await self.engine.create(CreateRequest(self.clone, name, task=task))
 
     async def made(self) -> Taskspace:
         """The taskspace that `make` makes, copied from one that was made once.
@@ -158,10 +158,10 @@ class Scene:
             wanted = taskspace.ports
             assert wanted
             is_free = self.ground.is_port_free
-            assert port_blocks.claim(connection, taskspace.id, wanted.count, is_free) == wanted
+            assert tables.claim(connection, taskspace.id, wanted.count, is_free) == wanted
             save(connection, taskspace)
 
-        await self.ground.journal.change(record)
+        await self.ground.journal.write(record)
         return taskspace
 
     def commit(self, worktree: Path, name: str, text: str) -> str:
@@ -171,10 +171,10 @@ class Scene:
         git("commit", "-qm", f"change {name}", cwd=worktree)
         return git("rev-parse", "HEAD", cwd=worktree)
 
-    def again(self) -> "Scene":
+    def again(self, around: "Surroundings | None" = None) -> "Scene":
         """The same place after a restart."""
         self.engine.close()
-        return open_scene(self.root)
+        return open_scene(self.root, around)
 
 
 def store_of(scene: Scene) -> Path:
@@ -195,21 +195,26 @@ def no_stage(stage: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an engine stands on, where a test wants other than the usual."""
+    """What an engine stands on, where a test wants other than the usual.
 
-    trust: Trust = field(default_factory=AskedTrust)
+    Attributes:
+        git_timeout: seconds that a git from before a kill may still run.
+    """
+
+    trust: SetupApproval = field(default_factory=AskedTrust)
     agents: Agents = field(default_factory=NoAgents)
     passed: StageHook = no_stage
     now: Callable[[], float] = time.time
     is_port_free: Callable[[int], bool] = every_port
+    git_timeout: float = 10.0
 
 
 def open_scene(root: Path, around: Surroundings | None = None) -> Scene:
     """An engine over a directory."""
     around = around or Surroundings()
     events: list[Event] = []
-    ground = Ground(
-        Journal(root / "state" / "taskspaces.db"),
+    ground = EngineContext(
+        TaskStore(root / "state" / "taskspaces.db"),
         root / "state",
         agents=around.agents,
         trust=around.trust,
@@ -218,6 +223,7 @@ def open_scene(root: Path, around: Surroundings | None = None) -> Scene:
         now=around.now,
         snapshots=Snapshots(around.now),
         is_port_free=around.is_port_free,
+        git_timeout=around.git_timeout,
     )
     return Scene(root, Engine(ground), ground, events)
 

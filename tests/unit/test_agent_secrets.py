@@ -8,14 +8,13 @@ import pytest
 from localio import redaction
 from localio.redaction import REDACTED, Redactor, agent_secrets
 from peerwire.jsonrpc.values import decode_value
-from symposium.agent_sessions.session import SessionKind, SessionSpec, secrets_of
-from symposium.agent_sessions.store import SessionStore
 from symposium.config.paths import Paths
-from symposium.daemon.tasks.environments import Environments, TaskSecrets
 from symposium.documents.timelines import TimelineStore
-from symposium.keepers.event_log import EventLog
-from symposium.keepers.terminal_keeper import TerminalKeeper
 from symposium.planning.chain_spec import read_chain
+from symposium.sessions.event_log import EventLog
+from symposium.sessions.session import SessionKind, SessionSpec, SessionStore, secrets_of
+from symposium.sessions.terminal_server import TerminalSessionServer
+from symposium.tasks.handlers.task_agents import Environments, TaskSecrets
 
 SECRET = "correct horse battery"  # noqa: S105 - of these tests
 RANDOM = "Zq8xV2mKp0Lw7RtYb3Nd"
@@ -81,7 +80,7 @@ def test_the_events_of_a_session_hold_none_and_stay_json(tmp_path: Path) -> None
 async def test_what_a_terminal_showed_holds_none(tmp_path: Path) -> None:
     words = ("sh", "-c", 'printf "%s and \\377\\n" "$ACME_KEY"')
     terminal = SessionSpec(ID, SessionKind.TERMINAL, words, str(tmp_path), {"ACME_KEY": SECRET})
-    await TerminalKeeper(terminal, tmp_path).run(lambda _: None)
+    await TerminalSessionServer(terminal, tmp_path).run(lambda _: None)
 
     shown = (tmp_path / "terminal.log").read_bytes()
     assert shown.startswith(f"{REDACTED} and ".encode() + b"\xff")

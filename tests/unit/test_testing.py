@@ -171,10 +171,14 @@ def test_it_needs_no_test_framework() -> None:
 @pytest.mark.requirement("cli.mod-author-names")
 def test_what_a_mod_author_imports_is_named_and_there() -> None:
     assert sorted(symposium.__all__) == [
-        *("Answer", "ComponentSpec", "Content", "Crossing", "Drop", "Forward", "Later", "Mod"),
-        *("Needs", "Refuse", "Reply", "RpcError", "ToolContext", "ToolMod", "ToolServer"),
+        *("Answer", "ChainMessage", "ComponentSpec", "Deferred", "Drop", "Forward", "Mod"),
+        *("Needs", "Refuse", "Reply", "RpcError"),
+        *("ToolContent", "ToolContext", "ToolMod", "ToolServer"),
         *("from_agent", "from_client", "has_capability", "run_mod", "with_capability"),
     ]
     assert all(getattr(symposium, name).__name__ == name for name in symposium.__all__)
+    assert getattr(symposium, "Crossing") is symposium.ChainMessage  # noqa: B009 - an old name
+    assert getattr(symposium, "Content") is symposium.ToolContent  # noqa: B009 - an old name
+    assert getattr(symposium, "Later") is symposium.Deferred  # noqa: B009 - an old name
     with pytest.raises(AttributeError, match="has no attribute 'Mods'"):
         getattr(symposium, "Mods")  # noqa: B009 - the name is not there, as type checkers see

@@ -86,7 +86,7 @@ def _is_for_the_model(block: dict[str, Any]) -> bool:
 
 
 def read_params(params: Any, kind: type[_Kind]) -> _Kind:
-    """What a request's params say.
+    """Decode the params of a request.
 
     Raises:
         RpcError: `-32602`, they lack a member or it has a wrong type; `data` says which.
@@ -102,7 +102,7 @@ CANCELLED: Final = "cancelled"
 
 
 class Turns:
-    """What runs in one session at present; most clients let one turn end before the next."""
+    """Turns running in one session; most clients end one turn before the next."""
 
     def __init__(self) -> None:
         self._scopes: set[asyncio.Timeout] = set()

@@ -13,8 +13,8 @@ from typing import Any, Final, cast
 from peerwire.acp.names import CANONICAL, CONNECT, DISCONNECT, ENVELOPES, ERAS, INITIALIZE, MESSAGE
 
 
-class Role(Enum):
-    """What a program is in a conversation; the values are what people write and read."""
+class MethodRole(Enum):
+    """The part of a program in a conversation; its values are user-visible names."""
 
     CLIENT = "client"
     AGENT = "agent"
@@ -22,12 +22,12 @@ class Role(Enum):
     CONDUCTOR = "conductor"
 
 
-COUNTERPART: Final[Mapping[Role, Role]] = MappingProxyType(
+COUNTERPART: Final[Mapping[MethodRole, MethodRole]] = MappingProxyType(
     {
-        Role.CLIENT: Role.AGENT,
-        Role.AGENT: Role.CLIENT,
-        Role.PROXY: Role.CONDUCTOR,
-        Role.CONDUCTOR: Role.PROXY,
+        MethodRole.CLIENT: MethodRole.AGENT,
+        MethodRole.AGENT: MethodRole.CLIENT,
+        MethodRole.PROXY: MethodRole.CONDUCTOR,
+        MethodRole.CONDUCTOR: MethodRole.PROXY,
     }
 )
 """Whom a role faces. A conductor also faces the client as its agent and the agent as its client."""
@@ -36,14 +36,14 @@ COUNTERPART: Final[Mapping[Role, Role]] = MappingProxyType(
 UNSTABLE: Final = "unstable"
 """What `since` says of a method that only the unstable schema has."""
 
-_AGENT: Final = frozenset({Role.AGENT})
-_CLIENT: Final = frozenset({Role.CLIENT})
+_AGENT: Final = frozenset({MethodRole.AGENT})
+_CLIENT: Final = frozenset({MethodRole.CLIENT})
 _EITHER_END: Final = _AGENT | _CLIENT
-_PROXY: Final = frozenset({Role.PROXY})
+_PROXY: Final = frozenset({MethodRole.PROXY})
 _SESSION: Final = "agentCapabilities.sessionCapabilities."
 
 
-class Kind(Enum):
+class MethodKind(Enum):
     """Whether a method asks or tells."""
 
     REQUEST = "request"
@@ -66,9 +66,9 @@ class Method:
     """
 
     name: str
-    receivers: frozenset[Role]
+    receivers: frozenset[MethodRole]
     required: tuple[str, ...] = ()
-    kind: Kind = Kind.REQUEST
+    kind: MethodKind = MethodKind.REQUEST
     capability: str = ""
     since: str = "1"
     note: str = ""
@@ -136,10 +136,10 @@ _ROWS: Final = (
         "session/cancel",
         _AGENT,
         ("sessionId",),
-        Kind.NOTIFICATION,
+        MethodKind.NOTIFICATION,
         note="The prompt then ends with stop reason `cancelled`.",
     ),
-    Method("session/update", _CLIENT, ("sessionId", "update"), Kind.NOTIFICATION),
+    Method("session/update", _CLIENT, ("sessionId", "update"), MethodKind.NOTIFICATION),
     Method(
         "session/request_permission",
         _CLIENT,
@@ -189,18 +189,18 @@ _ROWS: Final = (
         "elicitation/complete",
         _CLIENT,
         ("elicitationId",),
-        Kind.NOTIFICATION,
+        MethodKind.NOTIFICATION,
         capability="clientCapabilities.elicitation.url",
         since="2026-07-24",
     ),
     # Both ways
     Method(
         "$/cancel_request",
-        _EITHER_END | _PROXY | {Role.CONDUCTOR},
+        _EITHER_END | _PROXY | {MethodRole.CONDUCTOR},
         ("requestId",),
-        Kind.NOTIFICATION,
+        MethodKind.NOTIFICATION,
         since="2026-06-29",
-        note="Its `requestId` is an id of this hop; never passed on as it came.",
+        note="Its `requestId` is an id of this hop; never forwarded unchanged.",
     ),
     # MCP over ACP
     Method(
@@ -215,7 +215,7 @@ _ROWS: Final = (
         MESSAGE,
         _EITHER_END,
         ("connectionId", "method"),
-        Kind.EITHER,
+        MethodKind.EITHER,
         capability="agentCapabilities.mcpCapabilities.acp",
         since=UNSTABLE,
         note="A request where the MCP message inside is one.",
@@ -258,7 +258,7 @@ _ROWS: Final = (
             f"nes/{act}",
             _AGENT,
             ("sessionId", "id"),
-            Kind.NOTIFICATION,
+            MethodKind.NOTIFICATION,
             capability="agentCapabilities.nes",
             since=UNSTABLE,
         )
@@ -270,7 +270,7 @@ _ROWS: Final = (
             f"document/{act}",
             _AGENT,
             ("sessionId", "uri", *members),
-            Kind.NOTIFICATION,
+            MethodKind.NOTIFICATION,
             capability="agentCapabilities.nes",
             since=UNSTABLE,
         )
@@ -293,9 +293,9 @@ _ROWS: Final = (
     *(
         Method(
             name,
-            _PROXY | {Role.CONDUCTOR},
+            _PROXY | {MethodRole.CONDUCTOR},
             ("method",),
-            Kind.EITHER,
+            MethodKind.EITHER,
             since=UNSTABLE,
             note="Carries a message to or from the proxy's successor; the response is plain.",
         )
@@ -308,16 +308,16 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType({row.name: row for row i
 """Every row, by its name on the wire."""
 
 
-def may_send(role: Role, method: Method) -> bool:
+def may_send(role: MethodRole, method: Method) -> bool:
     """Whether a program in this role sends such a message.
 
     A proxy passes on what its neighbours say, in both directions, so it may send what either end
     may; a conductor sends everything.
     """
     match role:
-        case Role.CONDUCTOR:
+        case MethodRole.CONDUCTOR:
             return True
-        case Role.PROXY:
+        case MethodRole.PROXY:
             return method.receivers != _PROXY
         case end:
             return COUNTERPART[end] in method.receivers
@@ -340,7 +340,7 @@ def is_offered(method: Method, handshake: Mapping[str, Any]) -> bool:
 def missing_params(method: str, params: object) -> list[str]:
     """The members that params of this method lack, in the table's order.
 
-    Empty for a method that is not in the table: nobody here knows what it needs.
+    Empty for a method that is not in the table: its requirements are unknown.
     """
     row = METHODS.get(method)
     if row is None:

@@ -17,6 +17,17 @@ from peerwire.jsonrpc.messages import quoted
 from peerwire.jsonrpc.values import Body, decode_value, object_members
 
 INITIALIZE: Final = "initialize"
+SESSION_NEW: Final = "session/new"
+SESSION_FORK: Final = "session/fork"
+SESSION_PROMPT: Final = "session/prompt"
+SESSION_CANCEL: Final = "session/cancel"
+SESSION_LIST: Final = "session/list"
+SESSION_DELETE: Final = "session/delete"
+
+REOPEN_METHODS: Final = frozenset({"session/load", "session/resume"})
+"""Requests that reopen a session, which another process may have created."""
+
+CLOSE_METHODS: Final = frozenset({"session/close", SESSION_DELETE})
 
 
 class Dialect(Enum):
@@ -40,7 +51,7 @@ class Era(Struct, frozen=True):
     """One row of the table.
 
     Attributes:
-        initialize: what makes a component a proxy; plain `initialize` stands for the handshake
+        initialize: the method that makes a component a proxy; plain `initialize` is the handshake
             with `_meta.proxy`.
         to_proxy: envelopes from a conductor to a proxy.
         to_conductor: envelopes from a proxy to its conductor.
@@ -90,15 +101,15 @@ ENVELOPES: Final = {
 """Every envelope's method, and the era that its sender shows by using it."""
 
 
-class Envelope(Struct, frozen=True, gc=False):
-    """What an envelope holds.
+class AcpEnvelope(Struct, frozen=True, gc=False):
+    """Content of an envelope.
 
     Attributes:
         method: the inner message's method.
         params: its params, as they came.
         extra: members of the envelope that no era names, kept for the next hop; metadata is
             among them, as `_meta`.
-        meta: the name under which the metadata came; empty where there was none.
+        meta: the name under which the metadata came; empty if there is no metadata.
     """
 
     method: str
@@ -115,15 +126,15 @@ class _Flat(Struct, frozen=True, gc=False):
 _decode_flat = msgspec.json.Decoder(_Flat).decode
 
 
-def unwrap(params: Body | UnsetType, dialect: Dialect) -> Envelope | None:
-    """What the envelope holds, one level deep; None if it is not one (acp-host §1.3)."""
+def unwrap(params: Body | UnsetType, dialect: Dialect) -> AcpEnvelope | None:
+    """Content of the envelope, one level deep; None if it is not one (acp-host §1.3)."""
     if params is UNSET:
         return None
     try:
         if not ERAS[dialect].nested:
             inner = _decode_flat(params)
             if _compact_size(inner) == memoryview(params).nbytes:
-                return Envelope(inner.method, inner.params)
+                return AcpEnvelope(inner.method, inner.params)
         return _unwrap_slowly(params)
     except (ValueError, RecursionError):
         # The fast decoder refuses lone surrogates, which JSON allows.
@@ -135,7 +146,7 @@ def _compact_size(inner: _Flat) -> int:
     return size if inner.params is UNSET else size + len(b',"params":') + len(inner.params)
 
 
-def _unwrap_slowly(params: Body) -> Envelope | None:
+def _unwrap_slowly(params: Body) -> AcpEnvelope | None:
     try:
         outer = object_members(bytes(params).decode())
         inner = object_members(outer.pop("message").decode()) if "message" in outer else outer
@@ -151,7 +162,7 @@ def _unwrap_slowly(params: Body) -> Envelope | None:
         for name, written in outer.items()
         if name == meta or name not in {"_meta", "meta"}
     )
-    return Envelope(method, body, extra, meta)
+    return AcpEnvelope(method, body, extra, meta)
 
 
 def wrap(dialect: Dialect, method: str, params: Body | UnsetType, extra: bytes = b"") -> bytes:
@@ -205,7 +216,7 @@ class McpEra(Struct, frozen=True):
         connect: the method that opens a connection; empty where there are no connections.
         request: the method that carries an MCP request.
         notification: the method that carries an MCP notification.
-        disconnect: the method that ends a connection; empty where there are none.
+        disconnect: the method that ends a connection; empty if connections do not exist.
         is_disconnect_answered: whether that is a request.
         server: the member that names the server in `connect`.
         opened: the member that names the connection in its answer, and in `disconnect`.

@@ -1,4 +1,4 @@
-"""One side of a JSON-RPC conversation: it asks, it answers, and it is told.
+"""One side of a JSON-RPC conversation: requests, responses, and notifications.
 
 For programs that are an end of the wire (an agent, a client, a test). What only passes messages on
 does not decode them and is not built on this.
@@ -14,14 +14,20 @@ from msgspec import UNSET, UnsetType
 from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.handlers import Handlers
-from peerwire.jsonrpc.requests import CANCEL_REQUEST, Answering, Failure, Inbox, OpenRequests
-from peerwire.jsonrpc.transport import MAX_LINE, Overlong, Transport
+from peerwire.jsonrpc.requests import (
+    CANCEL_REQUEST,
+    Failure,
+    IncomingQueue,
+    IncomingRequests,
+    OutgoingRequests,
+)
+from peerwire.jsonrpc.transport import MAX_LINE, OversizedLine, Transport
 from peerwire.jsonrpc.values import Body, encode_value
 
 MAX_BACKLOG: Final = 2 * MAX_LINE
 """Bytes the peer may leave unread; beyond them it is taken for dead.
 
-Reading stops for no backlog: two peers that both stop would wait for each other for ever.
+Reading stops for no backlog: two peers that both stop would deadlock.
 """
 
 _log = logging.getLogger(__name__)
@@ -36,9 +42,9 @@ class Connection:
         self._transport = transport
         self._max_backlog = max_backlog
         self._tasks = asyncio.TaskGroup()
-        self._answering = Answering(handlers, self._tasks)
-        self._open = OpenRequests()
-        self._inbox = Inbox(transport, self._answering, self._open, self._send)
+        self._answering = IncomingRequests(handlers, self._tasks)
+        self._open = OutgoingRequests()
+        self._inbox = IncomingQueue(transport, self._answering, self._open, self._send)
         self._ending: str | None = None
         self._unanswered = 0
         self._error: Exception | None = None
@@ -48,13 +54,13 @@ class Connection:
 
     @property
     def error(self) -> Exception | None:
-        """What broke the connection; None while it lives and after a clean end."""
+        """Error that broke the connection; None while it is open and after a clean end."""
         return self._error
 
     async def run(self) -> None:
         """Serve until the peer ends the connection or the caller cancels.
 
-        Then nothing of ours is left running, and what was written before has been sent.
+        Then no task is left running, and everything written before has been sent.
         """
         try:
             async with self._tasks:
@@ -108,7 +114,7 @@ class Connection:
         self._send(wire.request(self._open.skip(), method, _body(params)))
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell the peer; nothing comes back. After the end it tells nobody."""
+        """Send a notification; does nothing after the end."""
         self._send(wire.notification(method, _body(params)))
 
     def _send(self, line: bytes) -> None:
@@ -119,7 +125,7 @@ class Connection:
 
     # -- what the transport tells us
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Take what the peer wrote, in order."""
         self._inbox.receive(lines)
 
@@ -144,7 +150,7 @@ class Connection:
         self._ended.set()
 
     def _stop(self) -> None:
-        # Whoever is cancelled now answers still; nobody else is heard.
+        # A handler that is cancelled now still answers; nothing else is received.
         self._inbox.close()
         self._ending = self._ending or "the connection has ended"
         self._unanswered += self._open.fail_all(self._ending)

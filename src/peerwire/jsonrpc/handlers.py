@@ -1,4 +1,4 @@
-"""What one end does with what it is told and asked: functions by method."""
+"""Handlers of one end for notifications and requests: functions by method."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
@@ -7,17 +7,17 @@ from msgspec import Struct, field
 
 
 class Cancellation(Struct):
-    """Whether the peer has taken a request back; the answer is owed all the same."""
+    """Whether the peer has taken a request back; the answer is still owed."""
 
     is_requested: bool = False
 
 
 class Request(Struct, frozen=True):
-    """What a request handler is given.
+    """Argument of a request handler.
 
     Attributes:
         method: the method as the peer wrote it.
-        params: the decoded params; None where there were none.
+        params: the decoded params; None if absent.
         id: the JSON text of the id, as other messages of this hop may refer to it.
         cancellation: what becomes of it; a coroutine is also cancelled where it waits.
     """
@@ -34,7 +34,7 @@ NotificationHandler: TypeAlias = Callable[[Any], None]
 
 
 class Handlers(Struct, frozen=True):
-    """What one end does with what it gets; a request nobody handles is answered `-32601`.
+    """Handlers of one end; a request without a handler is answered `-32601`.
 
     Request handlers may be plain functions or coroutine functions; notification handlers are plain
     functions, so that notifications take effect in the order they arrive, before whatever was

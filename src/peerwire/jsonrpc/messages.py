@@ -1,6 +1,6 @@
 """One JSON-RPC 2.0 message: decode, encode, and the place of an answer in a batch.
 
-`id`, `params`, `result` and `error` stay the bytes they came as: nobody here interprets them, so
+`id`, `params`, `result` and `error` stay raw bytes: nothing here interprets them, so
 nothing in them can be lost. Knows nothing of ACP, of sessions, or of who is asking.
 """
 
@@ -47,9 +47,9 @@ class Malformed(Struct, frozen=True):
     Attributes:
         error: what is wrong with it.
         answer: whether its sender is owed that error. What looks like a response is owed none, or
-            two peers could answer each other's answers for ever; whoever waits for a response of
-            this id has waited in vain.
-        id: the id it was written with, where one can be told; the error goes out under it.
+            two peers could answer each other's answers endlessly; a request that waits for
+            this id then fails.
+        id: its id, if one can be found; the error goes out under it.
     """
 
     error: RpcError
@@ -69,7 +69,7 @@ _decode = msgspec.json.Decoder(Message).decode
 
 
 def decode(line: bytes) -> Incoming:
-    """What one line says. Never raises: a stranger's line is either a message or `Malformed`."""
+    """Decode one line. Does not raise: untrusted input is a message or `Malformed`."""
     try:
         if not isinstance(line, Utf8Line) and not line.isascii():
             check_utf8(line)  # the fast decoder skips bodies without a look at their UTF-8
@@ -203,7 +203,7 @@ _WHOLE: Final = re.compile(rb"(-?[0-9]+)\.0+")
 
 
 def id_key(raw: Body) -> bytes:
-    r"""What all writings of one id have in common: `"a"` is `"\u0061"`, and `7` is `7.0`."""
+    r"""A key shared by all spellings of one id: `"a"` is `"\u0061"`, and `7` is `7.0`."""
     text = bytes(raw)
     if text.isdigit():
         return text
@@ -297,7 +297,7 @@ def error_response(request_id: Body, error: Body, extra: bytes = b"") -> bytes:
 
 
 def rpc_error(body: Body) -> RpcError:
-    """The error object of a response, as an exception; what is none becomes an internal error."""
+    """The error object of a response, as an exception; else an internal error."""
     try:
         error = decode_value(body)
     except ValueError as reason:
@@ -317,8 +317,8 @@ Send: TypeAlias = Callable[[bytes], None]
 """Takes one line for a peer."""
 
 
-class Place(Protocol):
-    """Where the answer to one message goes."""
+class ReplyTarget(Protocol):
+    """Receiver of the answer to one message."""
 
     def send(self, answer: bytes) -> None:
         """Take the answer, as a line."""
@@ -329,7 +329,7 @@ class Place(Protocol):
         ...
 
 
-class Alone:
+class SingleReply:
     """The place of a message that came by itself: its answer goes straight out."""
 
     def __init__(self, send: Send) -> None:
@@ -340,7 +340,7 @@ class Alone:
         self._send(answer)
 
     def done(self) -> None:
-        """Nothing waits for it."""
+        """Do nothing: no one waits for it."""
 
 
 class BatchReply:
@@ -368,7 +368,7 @@ class BatchReply:
 
 
 class Slot:
-    """One entry of a batch; what is told twice counts once."""
+    """One entry of a batch; a second report does not count."""
 
     def __init__(self, batch: BatchReply, index: int) -> None:
         self._batch = batch

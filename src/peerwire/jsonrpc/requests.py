@@ -13,8 +13,8 @@ from peerwire.errors import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
-    Boundary,
     ConnectionClosedError,
+    ErrorBoundary,
     RpcError,
     invalid_params,
 )
@@ -22,20 +22,20 @@ from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.messages import (
     NULL_ID,
-    Alone,
     Batch,
     BatchReply,
     Malformed,
     Message,
-    Place,
+    ReplyTarget,
     Send,
+    SingleReply,
     error_response,
     id_key,
     quote,
     result_response,
     rpc_error,
 )
-from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 
 MAX_RUNNING: Final = 10_000
@@ -47,11 +47,11 @@ _log = logging.getLogger(__name__)
 class _Owed(Struct):
     request: Request
     reply: Awaitable[Any]
-    place: Place
+    place: ReplyTarget
     has_begun: bool = False
 
 
-class Answering:
+class IncomingRequests:
     """Calls the handlers; those that wait run as tasks of the group it is given."""
 
     def __init__(self, handlers: Handlers, tasks: asyncio.TaskGroup) -> None:
@@ -60,7 +60,9 @@ class Answering:
         self._running: dict[asyncio.Task[None], _Owed] = {}
         self._is_ending = False
 
-    def take_request(self, method: str, message: Message, request_id: bytes, place: Place) -> bool:
+    def take_request(
+        self, method: str, message: Message, request_id: bytes, place: ReplyTarget
+    ) -> bool:
         """Have it answered; whether a coroutine was started, which has yet to run at all."""
         try:
             request = Request(method, _params(message), request_id)
@@ -77,7 +79,7 @@ class Answering:
             self._refuse(request, RpcError(INTERNAL_ERROR, data), place)
             return False
         reply: Any = None
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             reply = handler(request)
         if hasattr(reply, "__await__"):
             self._start(request, reply, place)
@@ -86,10 +88,10 @@ class Answering:
         return False
 
     def take_notification(self, method: str, message: Message) -> None:
-        """Tell whoever handles it; nothing is ever answered."""
+        """Call the handler of a notification; there is no answer."""
         handler = self._handlers.notifications.get(method)
         other = self._handlers.other_notification
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             params = _params(message)
             if handler is not None:
                 handler(params)
@@ -117,13 +119,13 @@ class Answering:
                 task.cancel()
 
     def stop(self) -> int:
-        """The connection ends: whoever still works is cancelled, and answers; how many did."""
+        """End the connection: cancel running handlers, which answer; the number that did."""
         self._is_ending = True
         for task in self._running:
             task.cancel()
         return len(self._running)
 
-    def _start(self, request: Request, reply: Awaitable[Any], place: Place) -> None:
+    def _start(self, request: Request, reply: Awaitable[Any], place: ReplyTarget) -> None:
         owed = _Owed(request, reply, place)
         task = self._tasks.create_task(self._answer_later(owed))
         self._running[task] = owed
@@ -132,11 +134,11 @@ class Answering:
     async def _answer_later(self, owed: _Owed) -> None:
         owed.has_begun = True
         result: Any = None
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             try:
                 result = await owed.reply
             except asyncio.CancelledError:
-                # The answer is owed all the same, whoever it was that cancelled.
+                # The answer is still owed, whichever side cancelled.
                 self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
                 return
         self._answer(owed.request, result, caught.error, owed.place)
@@ -155,10 +157,12 @@ class Answering:
         reason = "the connection ends" if self._is_ending else "the handler gave up"
         return RpcError(INTERNAL_ERROR, {"reason": reason})
 
-    def _answer(self, request: Request, result: Any, error: Exception | None, place: Place) -> None:
+    def _answer(
+        self, request: Request, result: Any, error: Exception | None, place: ReplyTarget
+    ) -> None:
         body = b""
         if error is None:
-            with Boundary() as caught:  # the methods of a value's own class may run in there
+            with ErrorBoundary() as caught:  # the methods of a value's own class may run in there
                 body = encode_value(result)
             error = caught.error
         if error is None:
@@ -166,7 +170,7 @@ class Answering:
         else:
             self._refuse(request, error, place)
 
-    def _refuse(self, request: Request, error: Exception, place: Place) -> None:
+    def _refuse(self, request: Request, error: Exception, place: ReplyTarget) -> None:
         if not isinstance(error, RpcError):
             _log.error("the handler of %s failed", request.method, exc_info=error)
             error = RpcError(INTERNAL_ERROR, str(error) or type(error).__name__)
@@ -189,11 +193,11 @@ def error_body(error: RpcError) -> bytes:
 OnResult: TypeAlias = Callable[[Any], None]
 
 LONGEST_SHOWN: Final = 64
-"""Bytes of a stranger's id that a log line shows."""
+"""Bytes of a peer's id that a log line shows."""
 
 
 class Failure(Struct, frozen=True):
-    """An answer that is an error; a value and not a raise, so that it may find nobody waiting."""
+    """An answer that is an error; a value and not a raise, so that no one needs to wait for it."""
 
     error: Exception
 
@@ -203,8 +207,8 @@ class _Open(Struct, frozen=True):
     on_result: OnResult | None
 
 
-class OpenRequests:
-    """Gives out ids and takes answers; an id is never used twice, so a late answer finds nobody."""
+class OutgoingRequests:
+    """Assign ids and match answers; an id is used once, so a late answer matches none."""
 
     def __init__(self) -> None:
         self._open: dict[bytes, _Open] = {}
@@ -225,16 +229,16 @@ class OpenRequests:
         return key, answer
 
     def skip(self) -> bytes:
-        """The id of a request whose answer nobody will look at."""
+        """The id of a request whose answer is ignored."""
         self._last_id += 1
         return b"%d" % self._last_id
 
     def give_up(self, key: bytes) -> bool:
-        """Nobody waits for this answer any more; whether it was still to come."""
+        """Stop waiting for this answer; whether it was pending."""
         return self._open.pop(key, None) is not None
 
     def settle(self, response: Message) -> None:
-        """Give a response to whoever waits for it."""
+        """Pass a response to its waiter."""
         key = NULL_ID if response.id is UNSET else id_key(response.id)
         waiting = self._open.pop(key, None)
         if waiting is None:
@@ -285,7 +289,7 @@ def _outcome(response: Message, on_result: OnResult | None) -> Any:
         data = {"reason": f"the answer cannot be read: {reason}"}
         return Failure(RpcError(INTERNAL_ERROR, data))
     if on_result is not None:
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             on_result(value)
         if caught.error is not None:
             return Failure(caught.error)
@@ -298,28 +302,28 @@ MAX_SHOWN: Final = 200
 """Bytes of a line that is not JSON-RPC that are logged."""
 
 
-class Inbox:
+class IncomingQueue:
     """Takes lines as they come; holds the rest of a read back while a handler starts.
 
     It holds two reads at most: the one that started a handler, and one more that found it waiting.
     """
 
     def __init__(
-        self, transport: Transport, answering: Answering, asked: OpenRequests, send: Send
+        self, transport: Transport, answering: IncomingRequests, asked: OutgoingRequests, send: Send
     ) -> None:
         self._transport = transport
         self._answering = answering
         self._asked = asked
         self._send = send
-        self._alone = Alone(send)
-        self._waiting: deque[tuple[bytes | Overlong, Place]] = deque()
+        self._alone = SingleReply(send)
+        self._waiting: deque[tuple[bytes | OversizedLine, ReplyTarget]] = deque()
         self._has_started_one = False
         self._holds_reading = False
         self._is_closed = False
         self._has_warned = False
         self._when_empty: Callable[[], None] | None = None
 
-    def receive(self, lines: Sequence[bytes | Overlong]) -> None:
+    def receive(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Take these lines behind those before them."""
         if self._is_closed:
             return
@@ -357,9 +361,9 @@ class Inbox:
         if self._when_empty is not None:
             self._when_empty()
 
-    def _take(self, line: bytes | Overlong, place: Place) -> bool:
+    def _take(self, line: bytes | OversizedLine, place: ReplyTarget) -> bool:
         """Handle one line; whether that started a coroutine."""
-        incoming = _overlong(line) if isinstance(line, Overlong) else wire.decode(line)
+        incoming = _overlong(line) if isinstance(line, OversizedLine) else wire.decode(line)
         match incoming:
             case Message():
                 return self._take_message(incoming, place)
@@ -371,7 +375,7 @@ class Inbox:
                     self._has_warned = True
                 return self._take_malformed(malformed, place)
 
-    def _take_message(self, message: Message, place: Place) -> bool:
+    def _take_message(self, message: Message, place: ReplyTarget) -> bool:
         fault = wire.check(message)
         if fault is not None:
             return self._take_malformed(fault, place)
@@ -389,7 +393,7 @@ class Inbox:
             place.done()
         return False
 
-    def _take_batch(self, lines: Sequence[bytes], place: Place) -> Literal[False]:
+    def _take_batch(self, lines: Sequence[bytes], place: ReplyTarget) -> Literal[False]:
         if not lines or place is not self._alone:
             reason = "a batch inside a batch" if lines else "an empty batch"
             error = RpcError(INVALID_REQUEST, reason)
@@ -399,7 +403,7 @@ class Inbox:
         self._waiting.extendleft(reversed(entries))
         return False
 
-    def _take_malformed(self, malformed: Malformed, place: Place) -> Literal[False]:
+    def _take_malformed(self, malformed: Malformed, place: ReplyTarget) -> Literal[False]:
         _log.debug("the peer wrote an invalid message: %s", malformed.error.message)
         if malformed.answer:
             place.send(wire.error_response(malformed.id, error_body(malformed.error)))
@@ -409,14 +413,14 @@ class Inbox:
         return False
 
 
-def _warn_once(line: bytes | Overlong) -> None:
+def _warn_once(line: bytes | OversizedLine) -> None:
     """Show the first line that is not JSON-RPC: a program of another kind writes many."""
-    head = line.head if isinstance(line, Overlong) else line
+    head = line.head if isinstance(line, OversizedLine) else line
     text = head[:MAX_SHOWN].decode(errors="replace").encode("unicode_escape").decode()
     _log.warning("the peer wrote text that is not JSON-RPC; the first line: %s", text)
 
 
-def _overlong(line: Overlong) -> Malformed:
+def _overlong(line: OversizedLine) -> Malformed:
     error = RpcError(INVALID_REQUEST, {"reason": "line_too_long", "limit": line.limit})
     request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
     return Malformed(error, answer=not is_response, id=request_id)

@@ -26,7 +26,7 @@ class Utf8Line(bytes):
     __slots__ = ()
 
 
-class Overlong(Struct, frozen=True):
+class OversizedLine(Struct, frozen=True):
     """A line beyond the limit; its bytes are gone but for its two ends."""
 
     head: bytes
@@ -38,8 +38,8 @@ class LineSplitter:
     r"""Cuts a byte stream at newlines; a line may come in any number of pieces.
 
     A lone `\r` is part of a line; one before the newline is white space to JSON. Empty lines are
-    dropped. Of a line beyond the limit no more is kept than the limit, and it is told of when it
-    ends, in its place.
+    dropped. Of a line beyond the limit no more is kept than the limit, and it is reported when it
+    ends, in order.
     """
 
     def __init__(self, limit: int = MAX_LINE) -> None:
@@ -58,7 +58,7 @@ class LineSplitter:
         """Bytes kept of a line that is not complete yet."""
         return self._held
 
-    def feed(self, data: bytes) -> list[bytes | Overlong]:
+    def feed(self, data: bytes) -> list[bytes | OversizedLine]:
         """All lines that `data` completes, in order, without their newlines."""
         if self._at_start:
             data = self._without_bom(data)
@@ -72,7 +72,7 @@ class LineSplitter:
             return [data[:first]]
         end = data.rfind(b"\n")
         whole = data[:end]
-        lines: list[bytes | Overlong] = []
+        lines: list[bytes | OversizedLine] = []
         if self._held or self._head:
             last, _, whole = whole.partition(b"\n")
             lines += self._complete(last)
@@ -83,8 +83,8 @@ class LineSplitter:
         self._hold(data[end + 1 :])
         return lines
 
-    def finish(self) -> list[bytes | Overlong]:
-        """What is left when the stream ends without a newline."""
+    def finish(self) -> list[bytes | OversizedLine]:
+        """The rest when the stream ends without a newline."""
         return self._complete(b"")
 
     def _without_bom(self, data: bytes) -> bytes:
@@ -97,17 +97,17 @@ class LineSplitter:
         self._forget_parts()
         return start.removeprefix(BOM)
 
-    def _bounded(self, line: bytes) -> bytes | Overlong:
+    def _bounded(self, line: bytes) -> bytes | OversizedLine:
         if len(line) <= self._limit:
             return line
-        return Overlong(line[:HEAD], self._limit, line[-HEAD:])
+        return OversizedLine(line[:HEAD], self._limit, line[-HEAD:])
 
-    def _complete(self, last: bytes) -> list[bytes | Overlong]:
+    def _complete(self, last: bytes) -> list[bytes | OversizedLine]:
         self._hold(last)
         is_utf8 = bool(self._checked) and self._check() and not self._cut
-        line: bytes | Overlong = b"".join(self._parts)
+        line: bytes | OversizedLine = b"".join(self._parts)
         if self._head:
-            line = Overlong(self._head, self._limit, self._tail)
+            line = OversizedLine(self._head, self._limit, self._tail)
         self._forget_parts()
         self._head = self._tail = b""
         if is_utf8 and isinstance(line, bytes):
@@ -155,9 +155,9 @@ LOW_WATER: Final = 16 * 1024
 
 
 class Listener(Protocol):
-    """Who is told what happens on a transport; every call is synchronous and must not block."""
+    """Receiver of a transport's events; every call is synchronous and must not block."""
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Lines arrived, in the order the peer wrote them."""
         ...
 

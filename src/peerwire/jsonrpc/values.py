@@ -66,7 +66,7 @@ def object_members(text: str) -> dict[str, bytes]:
 
 
 def array_items(text: str, most: int) -> list[bytes]:
-    """The items of an array, each as it is written; no more than the first `most`.
+    """The items of an array, as raw JSON; no more than the first `most`.
 
     Raises:
         ValueError: the text is not exactly one JSON array.
@@ -134,7 +134,7 @@ def early_id(head: bytes, tail: bytes = b"") -> tuple[bytes, bool] | None:
 
 
 Body: TypeAlias = Raw | bytes
-"""One JSON value as the bytes that stand for it."""
+"""One JSON value as encoded bytes."""
 
 SHORT_ARRAY: Final = 1024 * 1024
 """Bytes of an array that may be taken apart in one go, however many items it has."""
@@ -146,7 +146,7 @@ _encode_exact = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def decode_value(body: Body) -> Any:
-    """The value that `body` stands for: dicts, lists, strings, ints, `Decimal`s, booleans and None.
+    """Decode `body` to dicts, lists, strings, ints, `Decimal`s, booleans and None.
 
     Raises:
         ValueError: `body` is not one JSON value, or one nested too deeply.
@@ -168,7 +168,7 @@ def _decode_slowly(body: Body) -> Any:
 
 
 def members(body: Body) -> dict[str, Raw]:
-    """The members of an object, each as it is written; of a name written twice, the last.
+    """The members of an object, as raw JSON; of a name written twice, the last.
 
     Raises:
         ValueError: `body` is not one JSON object.
@@ -182,7 +182,7 @@ def members(body: Body) -> dict[str, Raw]:
 
 
 def items(body: Body, most: int) -> list[Raw]:
-    """The items of an array, each as it is written; of a long text no more than the first `most`.
+    """The items of an array, as raw JSON; of a long text no more than the first `most`.
 
     Raises:
         ValueError: `body` is not one JSON array.
@@ -196,7 +196,7 @@ def items(body: Body, most: int) -> list[Raw]:
 
 
 def encode_value(value: Any) -> bytes:
-    """The JSON text of a value, on one line; compact but for a `Raw`, which stands for itself.
+    """The JSON text of a value, on one line; compact except for a `Raw`, which is unchanged.
 
     Raises:
         TypeError: the value has no JSON form.

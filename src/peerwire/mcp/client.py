@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from peerwire.errors import Boundary
+from peerwire.errors import ErrorBoundary
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Listener, Transport
-from peerwire.mcp.session import McpError, McpServer, Tunnels
+from peerwire.mcp.session import AcpMcpConnections, McpClientSession, McpError
 from peerwire.transports.command import Command
 from peerwire.transports.process import spawn
 
@@ -58,7 +58,7 @@ class McpLines:
         await self._transport.aclose(grace=grace)
 
 
-PATIENCE: Final = 30.0
+MCP_CLIENT_TIMEOUT: Final = 30.0
 """Seconds that a server has to answer `initialize`; the first start of an `npx` takes long."""
 
 
@@ -66,10 +66,10 @@ PATIENCE: Final = 30.0
 async def open_server(
     declaration: Mapping[str, Any],
     *,
-    tunnels: Tunnels | None = None,
+    tunnels: AcpMcpConnections | None = None,
     cwd: str | None = None,
-    patience: float = PATIENCE,
-) -> AsyncGenerator[McpServer, None]:
+    patience: float = MCP_CLIENT_TIMEOUT,
+) -> AsyncGenerator[McpClientSession, None]:
     """A server of a session, greeted and ready; it has ended after the block.
 
     Args:
@@ -84,13 +84,13 @@ async def open_server(
     name = str(declaration.get("name", "the server"))
     async with asyncio.TaskGroup() as tasks:
         # So that an exception of the block comes out as itself rather than in a group.
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             match declaration:
                 case {"type": "acp", "serverId": str(server_id)}:
                     if tunnels is None:
                         raise McpError(f"{name} is reached over ACP, which is not possible here")
                     async with tunnels.open(server_id) as wire:
-                        server = McpServer(name, wire)
+                        server = McpClientSession(name, wire)
                         await _greet(server, patience)
                         yield server
                 case _:
@@ -98,7 +98,7 @@ async def open_server(
                     connection = Connection(McpLines(transport), Handlers(requests={"ping": _pong}))
                     tasks.create_task(connection.run())
                     try:
-                        server = McpServer(name, connection)
+                        server = McpClientSession(name, connection)
                         await _greet(server, patience)
                         yield server
                     finally:
@@ -111,7 +111,7 @@ def _pong(_: Request) -> dict[str, Any]:
     return {}
 
 
-async def _greet(server: McpServer, patience: float) -> None:
+async def _greet(server: McpClientSession, patience: float) -> None:
     try:
         async with asyncio.timeout(patience):
             await server.greet()

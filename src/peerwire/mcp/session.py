@@ -22,7 +22,7 @@ class McpError(PeerwireError):
     """An MCP server could not be reached, or said what no MCP server says."""
 
 
-class Tool(Struct, frozen=True):
+class McpTool(Struct, frozen=True):
     """A tool as its server lists it; `schema` is the JSON schema of its arguments."""
 
     name: str
@@ -31,7 +31,7 @@ class Tool(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """What a tool said.
+    """Result of a tool call.
 
     Attributes:
         content: its blocks as they came.
@@ -50,8 +50,8 @@ class ToolResult(Struct, frozen=True):
         return "\n".join(text for text in texts if isinstance(text, str))
 
 
-class Wire(Protocol):
-    """How a server is asked and told."""
+class Peer(Protocol):
+    """Sender of requests and notifications to a server."""
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Ask, and wait for the result.
@@ -66,7 +66,7 @@ class Wire(Protocol):
         ...
 
 
-class McpServer(Struct):
+class McpClientSession(Struct):
     """A server that has been greeted.
 
     Attributes:
@@ -76,7 +76,7 @@ class McpServer(Struct):
     """
 
     name: str
-    wire: Wire
+    wire: Peer
     greeting: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     async def greet(self) -> None:
@@ -84,21 +84,21 @@ class McpServer(Struct):
 
         Raises:
             PeerwireError: the server refused.
-            McpError: its answer is none.
+            McpError: its answer is invalid.
         """
         client = {"name": "peerwire", "version": "1"}
         params = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": client}
         self.greeting = self._object(await self.wire.request("initialize", params), "initialize")
         self.wire.notify("notifications/initialized")
 
-    async def list_tools(self) -> list[Tool]:
+    async def list_tools(self) -> list[McpTool]:
         """All its tools, page by page.
 
         Raises:
             PeerwireError: the server refused.
             McpError: its answer is no list of tools.
         """
-        tools: list[Tool] = []
+        tools: list[McpTool] = []
         params: dict[str, Any] = {}
         while True:
             page = self._object(await self.wire.request("tools/list", params), "tools/list")
@@ -123,12 +123,12 @@ class McpServer(Struct):
             raise McpError(f"{self.name} answered tools/call with content that is no block")
         return ToolResult(blocks, answer.get("isError") is True, answer.get("structuredContent"))
 
-    def _tool(self, entry: Any) -> Tool:
+    def _tool(self, entry: Any) -> McpTool:
         match entry:
             case {"name": str(name), **rest}:
                 description = rest.get("description")
                 schema: Any = rest.get("inputSchema")
-                return Tool(
+                return McpTool(
                     name,
                     description if isinstance(description, str) else None,
                     cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {},
@@ -142,7 +142,7 @@ class McpServer(Struct):
         return cast("Mapping[str, Any]", answer)
 
 
-class Tunnels:
+class AcpMcpConnections:
     """The MCP connections that an agent has open over one ACP connection.
 
     Give its `requests` and `notifications` to the connection's `Handlers`.
@@ -159,15 +159,15 @@ class Tunnels:
 
     @property
     def notifications(self) -> Mapping[str, NotificationHandler]:
-        """Handlers of what servers tell, which is let go by."""
+        """Handlers of server notifications, which are ignored."""
         return {MESSAGE: lambda _: None}
 
     @asynccontextmanager
-    async def open(self, server_id: str) -> AsyncGenerator["Tunnel", None]:
+    async def open(self, server_id: str) -> AsyncGenerator["AcpMcpConnection", None]:
         """Connect to the server of that id; disconnected after the block.
 
         Raises:
-            PeerwireError: nobody serves it, or the connection to the client has ended.
+            PeerwireError: no handler serves it, or the connection to the client has ended.
         """
         connection = self.connection
         if connection is None:
@@ -179,7 +179,7 @@ class Tunnels:
                 raise McpError(f"{server_id} answered mcp/connect without a connectionId")
         self._open.add(connection_id)
         try:
-            yield Tunnel(connection, connection_id)
+            yield AcpMcpConnection(connection, connection_id)
         finally:
             self._open.discard(connection_id)
             connection.post(DISCONNECT, {"connectionId": connection_id})
@@ -204,7 +204,7 @@ class Tunnels:
         return {}
 
 
-class Tunnel:
+class AcpMcpConnection:
     """One connection to one server."""
 
     def __init__(self, connection: Connection, connection_id: str) -> None:

@@ -73,7 +73,7 @@ class HttpTransport:
         tasks: owns the POSTs; must outlive this.
 
     Raises:
-        McpError: the URL is none.
+        McpError: the URL is invalid.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class HttpTransport:
         """Go on reading: an answer is awaited, and has its bound."""
 
     def resume_reading(self) -> None:
-        """Nothing was paused."""
+        """Do nothing: reading is never paused here."""
 
     async def drain(self) -> None:
         """Wait until the server has taken everything."""
@@ -223,7 +223,7 @@ class HttpTransport:
 
 
 class _Place:
-    """Where a server is."""
+    """Address of a server."""
 
     def __init__(self, url: str) -> None:
         self.shown = _shown(url)

@@ -1,1 +1,1 @@
-"""How bytes become lines and back: file descriptors, child processes, Unix sockets, memory."""
+"""Transports of JSON lines: file descriptors, child processes, Unix sockets, memory."""

@@ -1,4 +1,4 @@
-"""What a person writes to name a program, read: shell words, or one of two JSON forms."""
+"""Parse a program as a user writes it: shell words, or one of two JSON forms."""
 
 import re
 import shlex
@@ -22,7 +22,7 @@ _OFFSET: Final = re.compile(r"\s*\(byte (\d+)\)$")
 
 
 class CommandError(PeerwireError, ValueError):
-    """What was written names no program; the message says what, where, and how to mend it."""
+    """The text names no program; the message says what is wrong, where, and how to fix it."""
 
 
 class Command(Struct, frozen=True):
@@ -80,7 +80,7 @@ def shown(argv: tuple[str, ...]) -> str:
 
 
 def without_values(spec: str) -> str:
-    """What a person wrote to name a program, to be shown: its variables without their values."""
+    """A program as the user wrote it, for display: without the values of its variables."""
     if spec.lstrip().startswith("{"):
         return _members_without_values(spec)
     try:
@@ -190,7 +190,7 @@ def _malformed(spec: str, error: Exception) -> str:
     place = f"column {column}" if "\n" not in spec else f"line {line}, column {column}"
     return (
         f"the JSON command is malformed near {place}: {reason}; "
-        "mend it, or quote the word if it was not meant as JSON"
+        "fix it, or quote the word if it was not meant as JSON"
     )
 
 

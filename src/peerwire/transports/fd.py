@@ -1,6 +1,6 @@
 """Lines over file descriptors, also over our own standard streams.
 
-The turn costs two microseconds of ours and a system call, on every hop of every round trip.
+The turn costs two microseconds of CPU time and a system call, on every hop of every round trip.
 
 Reads and writes go straight to the descriptor, one system call for all lines of a wake-up: several
 times faster than `asyncio`'s streams (docs/design/transports.md has the measurements).
@@ -21,8 +21,8 @@ from peerwire.transports.fd_streams import READ_SIZE, FdReader, FdWriter
 _Lines = TypeVar("_Lines")
 
 
-class WakeUp:
-    """What the transports of one event loop have to write once the lines just read are routed."""
+class WriteBatch:
+    """Writes to do on one event loop after the lines just read are routed."""
 
     def __init__(self) -> None:
         self._is_open = False
@@ -35,7 +35,7 @@ class WakeUp:
         else:
             asyncio.get_running_loop().call_soon(flush)
 
-    def around(self, receive: Callable[[_Lines], None]) -> Callable[[_Lines], None]:
+    def batched(self, receive: Callable[[_Lines], None]) -> Callable[[_Lines], None]:
         """The same receiver, with what it sends written when it returns."""
 
         def received(lines: _Lines) -> None:
@@ -53,13 +53,13 @@ class WakeUp:
 
 class _Here(threading.local):
     def __init__(self) -> None:
-        self.wake_up = WakeUp()
+        self.wake_up = WriteBatch()
 
 
 _here: Final = _Here()
 
 
-def current_wake_up() -> WakeUp:
+def current_wake_up() -> WriteBatch:
     """The one of this thread: a thread runs one event loop at a time."""
     return _here.wake_up
 
@@ -107,7 +107,7 @@ class FdTransport:
             os.set_blocking(fd, False)
         self._started = True
         self._writer.start(listener, self._broke)
-        self.reader.start(self._wake_up.around(listener.lines_received), listener.ended)
+        self.reader.start(self._wake_up.batched(listener.lines_received), listener.ended)
         self._flush()
 
     def pause_reading(self) -> None:
@@ -179,7 +179,7 @@ class FdTransport:
             self._close(self._write_fd)
 
     def close(self) -> None:
-        """Close both descriptors now, in the blocking mode they came with; tell nobody."""
+        """Close both descriptors now, in their original blocking mode, without notification."""
         self._mute = True
         self.reader.close()
         self._writer.close()
@@ -242,7 +242,7 @@ def stdio_transport(*, limit: int = MAX_LINE) -> FdTransport:
     write_fd = _open_again(STDOUT, os.O_WRONLY)
     give_back = [_point(STDOUT, STDERR if sys.__stderr__ is not None else None)]
     if sys.__stdin__ is None:
-        # Whatever is descriptor 0 now is somebody else's.
+        # Descriptor 0 may be reused by now: do not touch it.
         read_fd = os.open(os.devnull, os.O_RDONLY)
     else:
         read_fd = _open_again(STDIN, os.O_RDONLY)

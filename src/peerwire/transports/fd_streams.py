@@ -24,7 +24,7 @@ from peerwire.jsonrpc.transport import (
     LOW_WATER,
     LineSplitter,
     Listener,
-    Overlong,
+    OversizedLine,
 )
 
 WIDE: Final = 1024 * 1024
@@ -37,7 +37,7 @@ _GET: Final[int | None] = getattr(fcntl, "F_GETPIPE_SZ", None)
 _SET: Final[int | None] = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
-class PipeRoom:
+class PipeSize:
     """The room of one descriptor's pipe; of no effect on what is no pipe."""
 
     def __init__(self, fd: int) -> None:
@@ -50,7 +50,7 @@ class PipeRoom:
         return self._usual is not None
 
     def fit(self, size: int) -> None:
-        """Be wide while so many bytes are on their way at once, else as it was found."""
+        """Widen the pipe while so many bytes are in flight, else restore its size."""
         if size > WIDEN_ABOVE:
             self.widen()
         elif self._usual is not None and self._resized(self._usual):
@@ -85,11 +85,11 @@ AT_ONCE: Final = 1024 * 1024
 """Bytes of one large line that are read in one wake-up, so that other peers get their turn."""
 
 LAST_READ: Final = 1024 * 1024
-"""Bytes taken of a stream that must end now though somebody may still write: the largest pipe."""
+"""Bytes read from a stream that must end now although it has a writer: the largest pipe."""
 
-OnLines: TypeAlias = Callable[[Sequence[bytes | Overlong]], None]
+OnLines: TypeAlias = Callable[[Sequence[bytes | OversizedLine]], None]
 OnEnd: TypeAlias = Callable[[Exception | None], None]
-OnRead: TypeAlias = Callable[[Sequence[bytes | Overlong]], None]
+OnRead: TypeAlias = Callable[[Sequence[bytes | OversizedLine]], None]
 """Receives the lines of each read before `OnLines`; none where a read completed no line."""
 
 _log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class FdReader:
         self._size = size
         self._splitter = LineSplitter(limit)
         self._loop = asyncio.get_running_loop()
-        self._room = PipeRoom(fd)
+        self._room = PipeSize(fd)
         self._is_polled = _can_poll(fd)
         _keep_what_is_freed()
         self._reading = False
@@ -137,7 +137,7 @@ class FdReader:
         self._read_on()
 
     def discard(self) -> None:
-        """Go on reading, so that the peer does not block, but tell nobody of what comes."""
+        """Keep reading, so that the peer does not block, but discard the data."""
         self._on_lines = _nobody
         self._on_end = _nobody
 
@@ -160,7 +160,7 @@ class FdReader:
         self._end(error)
 
     def close(self) -> None:
-        """Read nothing any more and tell nobody; the descriptor stays open."""
+        """Stop reading, without notification; the descriptor stays open."""
         self._stop()
         self._over = True
 
@@ -220,10 +220,10 @@ class FdReader:
         if self._on_read is not None:
             self._on_read(())
         for line in self._splitter.finish():
-            if isinstance(line, Overlong) or line.rstrip().endswith((b"}", b"]")):
+            if isinstance(line, OversizedLine) or line.rstrip().endswith((b"}", b"]")):
                 self._on_lines([line])
             else:
-                # Cut off in the middle: no message, and nobody is left to be told so.
+                # Cut off in the middle: not a message, and no listener is left to report it to.
                 _log.warning("the input ended inside a line: %s", line[:HEAD])
         self._on_end(error)
 
@@ -257,7 +257,7 @@ class FdWriter:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._room = PipeRoom(fd)
+        self._room = PipeSize(fd)
         self._loop = asyncio.get_running_loop()
         self._backlog: deque[memoryview] = deque()
         self._waiting = False
@@ -269,7 +269,7 @@ class FdWriter:
         """Bytes that wait for the peer."""
 
     def start(self, listener: Listener, on_break: Callable[[OSError], None]) -> None:
-        """Name who hears of the marks, and of the peer's having closed its end."""
+        """Set the listener for the marks and for the peer closing its end."""
         self._listener = listener
         self._on_break = on_break
 

@@ -16,7 +16,7 @@ from peerwire.jsonrpc.transport import (
     LOW_WATER,
     MAX_LINE,
     Listener,
-    Overlong,
+    OversizedLine,
     Transport,
 )
 
@@ -100,7 +100,7 @@ class _Lane:
         self.schedule()
 
     def end(self) -> None:
-        """The sender sends no more; the receiver is told when it has been given everything."""
+        """The sender sends no more; the receiver is notified after the last line."""
         self._is_ending = True
         self.sender = None
         self.quick.set()
@@ -132,8 +132,8 @@ class _Lane:
             self.is_over = True
             receiver.ended(None)
 
-    def _take(self) -> list[bytes | Overlong]:
-        lines: list[bytes | Overlong] = []
+    def _take(self) -> list[bytes | OversizedLine]:
+        lines: list[bytes | OversizedLine] = []
         taken = 0
         while self._lines and taken <= HIGH_WATER:
             line = self._lines.popleft()
@@ -141,7 +141,7 @@ class _Lane:
             if len(line) <= self._limit:
                 lines.append(line)
             else:
-                lines.append(Overlong(line[:HEAD], self._limit, line[-HEAD:]))
+                lines.append(OversizedLine(line[:HEAD], self._limit, line[-HEAD:]))
         self.size -= taken
         return lines
 
@@ -165,8 +165,8 @@ def memory_pair(*, limit: int = MAX_LINE) -> tuple[MemoryTransport, MemoryTransp
     return MemoryTransport(back, there), MemoryTransport(there, back)
 
 
-Seen: TypeAlias = Callable[[Literal["received", "sent"], bytes | Overlong], None]
-"""Told the direction, as seen from here, and the line; before anybody acts on it."""
+Seen: TypeAlias = Callable[[Literal["received", "sent"], bytes | OversizedLine], None]
+"""Called with the direction, as seen from here, and the line, before it is handled."""
 
 
 class TappedTransport:
@@ -207,7 +207,7 @@ class TappedTransport:
         """Close the other transport."""
         await self._transport.aclose(grace=grace)
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Show the lines, and pass them on."""
         for line in lines:
             self._on_line("received", line)

@@ -15,13 +15,13 @@ from typing import Final
 from msgspec import Struct
 
 from peerwire.errors import SpawnError, TransportError
-from peerwire.jsonrpc.transport import MAX_LINE, Listener, Overlong
+from peerwire.jsonrpc.transport import MAX_LINE, Listener, OversizedLine
 from peerwire.transports.command import Command, shown
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.fd_streams import LAST_READ, READ_SIZE
 from peerwire.transports.stop_on_write import Check, StopOnWrite
 
-BURY_TIME: Final = 1.0
+REAP_TIMEOUT: Final = 1.0
 """Seconds we wait for a killed process; only one stuck in the kernel needs any."""
 
 _REMEDIES: Final = {
@@ -71,7 +71,7 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
-    def bury(self) -> int | None:
+    def reap(self) -> int | None:
         """Kill what is left of the group and reap the leader.
 
         Returns:
@@ -81,7 +81,7 @@ class Child:
         # Before the leader is reaped: until then nobody else can be given the group's number.
         self.signal(signal.SIGKILL)
         try:
-            return self._process.wait(BURY_TIME)
+            return self._process.wait(REAP_TIMEOUT)
         except subprocess.TimeoutExpired:
             _log.warning("process %d is stuck in the kernel and was left behind", self.pid)
             return None
@@ -388,7 +388,7 @@ class _Relay(Struct, frozen=True):
     listener: Listener
     ending: "_Ending"
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         self.listener.lines_received(lines)
 
     def writing_paused(self) -> None:
@@ -471,7 +471,7 @@ class _Ending:
         self.gone.set()
         if self._timer is not None:
             self._timer.cancel()
-        status = self.child.bury()
+        status = self.child.reap()
         self._stderr.finish()
         self._close()
         self._tell(status)

@@ -21,8 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from peerwire.jsonrpc.transport import Overlong
-from peerwire.transports.fd_streams import PipeRoom
+from peerwire.jsonrpc.transport import OversizedLine
+from peerwire.transports.fd_streams import PipeSize
 
 LEADER_CHECKS: Final = (0.004, 0.02, 0.1)
 """Seconds of silence after which the leader of the group is checked: one system call."""
@@ -32,7 +32,7 @@ GROUP_CHECKS: Final = (0.5, 2.5)
 
 _CHECKS: Final = LEADER_CHECKS + GROUP_CHECKS
 
-Check: TypeAlias = Callable[[Sequence[bytes | Overlong]], bool]
+Check: TypeAlias = Callable[[Sequence[bytes | OversizedLine]], bool]
 """Receives the lines that a read completed, none for part of a line; True keeps the stop."""
 
 
@@ -46,18 +46,22 @@ class StopOnWrite:
 
     Attributes:
         is_armed: whether the kernel stops the program in each write.
+        was_stopped: whether the program was stopped in the write of all that is read now. False
+            for what it wrote before it was armed, even if that is read afterwards.
     """
 
     def __init__(self, fd: int, group: int, check: Check) -> None:
         self.is_armed = False
+        self.was_stopped = False
         self._fd = fd
         self._group = group
         self._check = check
         self._loop = asyncio.get_running_loop()
-        self._room = PipeRoom(fd)
+        self._room = PipeSize(fd)
         self._waiting = array.array("i", [0])
         self._further: dict[int, int] = {}
         self._is_held = False
+        self._may_be_stopped = False
         self._is_over = False
         self._silent_since = 0.0
         self._step = len(_CHECKS)
@@ -73,13 +77,14 @@ class StopOnWrite:
             self._room.widen()
             for group, fd in self._further.items():
                 _signal_writes(fd, group)
+            self.was_stopped = self._is_pipe_empty()
         return self.is_armed
 
     def disarm(self) -> None:
         """Stop the program no more; one that is held stays so until `resume`."""
         if not self.is_armed:
             return
-        self.is_armed = False
+        self.is_armed = self.was_stopped = False
         if self._is_held:
             # Its line may be read before the kernel has sent the signal, which it now never does.
             for group in (self._group, *self._further):
@@ -109,26 +114,29 @@ class StopOnWrite:
         """The name of the pipe in `/proc/PID/fd`, by which its writers are found."""
         return f"pipe:[{os.fstat(self._fd).st_ino}]"
 
-    def read(self, lines: Sequence[bytes | Overlong]) -> None:
+    def read(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Check what a read completed; continue the program once all that it wrote was checked.
 
         Not before: a SIGCONT would undo the stop of a write that has not been read yet. And a
         write that finds its pipe empty has room, so that no signal cuts it short.
         """
-        was_armed = self.is_armed
+        # The check may disarm it when a part of its last write has not been read.
+        self._may_be_stopped = self._may_be_stopped or self.is_armed
         was_held, self._is_held = self._is_held, True
         self._is_held = self._check(lines) or was_held
-        if was_armed and not self._is_held and self._is_pipe_empty():
+        if self._may_be_stopped and not self._is_held and self._is_pipe_empty():
+            self.was_stopped = self.is_armed
             self._continue()
 
     def resume(self) -> None:
         """Continue a program that was held."""
         self._is_held = False
+        self.was_stopped = self.is_armed and self._is_pipe_empty()
         self._continue()
 
     def close(self) -> None:
         """End the checks; for a program that has ended, whose number may be another's by now."""
-        self._is_over, self.is_armed = True, False
+        self._is_over, self.is_armed, self.was_stopped = True, False, False
         for fd in self._further.values():
             os.close(fd)
         self._further.clear()
@@ -138,6 +146,7 @@ class StopOnWrite:
     def _continue(self) -> None:
         if self._is_held or self._is_over:
             return
+        self._may_be_stopped = False
         self._send_continue()
         self._silent_since = self._loop.time()
         self._step = 0
@@ -206,7 +215,7 @@ def _signal(
 
 
 def _is_leader_stopped(pid: int) -> bool:
-    """Whether a child of ours is stopped; one that has exited is not."""
+    """Whether a child process is stopped; one that has exited is not."""
     try:
         return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:

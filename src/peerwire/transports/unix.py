@@ -33,11 +33,11 @@ _log = logging.getLogger(__name__)
 
 
 def connect_unix(path: SocketPath, *, limit: int = MAX_LINE) -> FdTransport:
-    """Reach whoever listens at `path`.
+    """Connect to the listener at `path`.
 
     Raises:
-        FileNotFoundError: nobody ever listened there.
-        ConnectionRefusedError: whoever listened there has gone.
+        FileNotFoundError: the socket does not exist.
+        ConnectionRefusedError: the listener has exited.
         BlockingIOError: too many wait there to be taken.
         OSError: the path is too long, or not allowed.
     """
@@ -94,7 +94,7 @@ class UnixListener:
         self._watch()
 
     def is_reachable(self) -> bool:
-        """Whether the file is still ours, so that somebody can come."""
+        """Whether the socket file is still this listener's, so that clients can connect."""
         try:
             return _identity(self._path) == self._is_mine
         except OSError:
@@ -138,7 +138,7 @@ class UnixListener:
             try:
                 uid = peer_uid(sock)
             except OSError as error:
-                _log.warning("a connection from nobody knows whom was refused: %s", error)
+                _log.warning("refused a connection from an unknown peer: %s", error)
                 return True
             transport = FdTransport((fd := sock.detach()), fd, limit=self._limit, read_size=AT_ONCE)
         self._on_connection(transport, uid)

@@ -12,14 +12,20 @@ from symposium.bridge.tunnel import Tunnels, unknown_connection
 from symposium.bridge.url_servers import UrlServers
 from symposium.chain.blueprint import InProcess
 from symposium.chain.calls import SHUTTING_DOWN
-from symposium.chain.capabilities import Mode, Way, advertising, choose_way, is_second_version
-from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.capabilities import (
+    McpDelivery,
+    Mode,
+    advertising,
+    choose_way,
+    is_second_version,
+)
+from symposium.chain.messages import Answer, ChainMessage, Direction
 from symposium.chain.mod import (
     EVERY_METHOD,
+    Deferred,
     Drop,
     Forward,
     Interception,
-    Later,
     Mod,
     Outcome,
     Refuse,
@@ -27,10 +33,10 @@ from symposium.chain.mod import (
     Revision,
     from_client,
 )
-from symposium.chain.runner import contained
+from symposium.chain.runner import log_failures
 
 
-class Uses:
+class EndpointUsers:
     """Servers in use, by session, and by requests that have yet to make one."""
 
     def __init__(self) -> None:
@@ -42,19 +48,19 @@ class Uses:
         self._pending.update(servers)
 
     def opened(self, session: str, servers: Iterable[str]) -> list[str]:
-        """The session is there; those of its former servers that nobody uses now."""
+        """Confirm a session; returns its former servers that are unused now."""
         before = self._sessions.get(session, frozenset())
         self._sessions[session] = frozenset(servers)
         self._pending.subtract(servers)
         return self._unused(before)
 
     def failed(self, servers: Iterable[str]) -> list[str]:
-        """There will be no session; those of the servers that nobody uses now."""
+        """Give up a session; returns its servers that are unused now."""
         self._pending.subtract(servers)
         return self._unused(servers)
 
     def ended(self, session: str) -> list[str]:
-        """A session has ended; those of its servers that nobody uses now."""
+        """End a session; returns its servers that are unused now."""
         return self._unused(self._sessions.pop(session, frozenset()))
 
     def _unused(self, servers: Iterable[str]) -> list[str]:
@@ -68,7 +74,7 @@ _LOAD: Final = "session/load"
 
 
 class Endpoint(Protocol):
-    """Where the agent reaches one server."""
+    """Endpoint of one server for the agent."""
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
         """The declaration that leads the agent there."""
@@ -97,16 +103,16 @@ class Bridge(Mod):
     def __init__(self, mode: Mode = "auto", *, rewrites_unknown: bool = False) -> None:
         self._mode: Mode = mode
         self._rewrites_unknown = rewrites_unknown
-        self._way = Way.NATIVE
+        self._way = McpDelivery.NATIVE
         self._is_second_version = False
         self._tunnels = Tunnels(lambda: self.client)
         self._endpoints: dict[str, Endpoint] = {}
-        self._uses = Uses()
+        self._uses = EndpointUsers()
         self._tasks: asyncio.TaskGroup | None = None
         self._running = asyncio.Event()
 
     def interceptions(self) -> list[Interception]:
-        """What it wants to see; every method only where it was told to look everywhere."""
+        """Interceptions of the bridge; every method only if it must translate everywhere."""
         wanted = super().interceptions()
         if self._rewrites_unknown:
             wanted.append(Interception(Direction.TO_AGENT, EVERY_METHOD, self._set_up))
@@ -124,7 +130,7 @@ class Bridge(Mod):
                 await self.aclose()
 
     async def aclose(self) -> None:
-        """Close every port; the owners are ending too, and are told nothing."""
+        """Close every port; the owners are ending too, and are not notified."""
         self._tasks = None
         for endpoint in self._endpoints.values():
             endpoint.close()
@@ -133,7 +139,7 @@ class Bridge(Mod):
     # -- the handshake
 
     @from_client(INITIALIZE)
-    def _initialize(self, message: Crossing) -> Forward:
+    def _initialize(self, message: ChainMessage) -> Forward:
         del message
         return Forward(then=self._initialized)
 
@@ -141,14 +147,14 @@ class Bridge(Mod):
         result = answer.result
         self._way = choose_way(self._mode, result)
         self._is_second_version = is_second_version(result)
-        return None if self._way is Way.NATIVE else Reply(advertising(result))
+        return None if self._way is McpDelivery.NATIVE else Reply(advertising(result))
 
     # -- sessions
 
     @from_client(*SETUP_METHODS)
-    def _set_up(self, message: Crossing) -> Outcome | Awaitable[Outcome]:
+    def _set_up(self, message: ChainMessage) -> Outcome | Awaitable[Outcome]:
         params = _members(message)
-        if self._way is Way.NATIVE or not message.is_request or params is None:
+        if self._way is McpDelivery.NATIVE or not message.is_request or params is None:
             return Forward()
         if self._is_second_version and message.method == _LOAD:
             return Forward()
@@ -156,12 +162,12 @@ class Bridge(Mod):
             return self._rewrite(message, params)
         return self._rewrite_when_running(message, params)
 
-    async def _rewrite_when_running(self, message: Crossing, params: dict[str, Any]) -> Outcome:
+    async def _rewrite_when_running(self, message: ChainMessage, params: dict[str, Any]) -> Outcome:
         # Mods begin to run once `initialize` has been answered; a quick client is there before.
         await self._running.wait()
         return self._rewrite(message, params)
 
-    def _rewrite(self, message: Crossing, members: dict[str, Any]) -> Forward:
+    def _rewrite(self, message: ChainMessage, members: dict[str, Any]) -> Forward:
         used: set[str] = set()
 
         def rewrite(server_id: str, declaration: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,9 +192,9 @@ class Bridge(Mod):
         return Forward(members | {"mcpServers": declarations}, then=opened, catch=failed)
 
     @from_client("session/close", "session/delete")
-    def _end_session(self, message: Crossing) -> Forward:
+    def _end_session(self, message: ChainMessage) -> Forward:
         session = message.session_id
-        if self._way is Way.NATIVE or session is None:
+        if self._way is McpDelivery.NATIVE or session is None:
             return Forward()
 
         def ended(_: Answer) -> Revision:
@@ -201,7 +207,7 @@ class Bridge(Mod):
             raise SHUTTING_DOWN
         endpoint = self._endpoints.get(server_id)
         if endpoint is None:
-            make = _shim_endpoint() if self._way is Way.STDIO else _http_endpoint()
+            make = _shim_endpoint() if self._way is McpDelivery.STDIO else _http_endpoint()
             endpoint = self._endpoints[server_id] = make(server_id, self._tunnels, self._tasks)
         return endpoint
 
@@ -209,13 +215,13 @@ class Bridge(Mod):
         for server_id in servers:
             endpoint = self._endpoints.pop(server_id, None)
             if endpoint is not None and self._tasks is not None:
-                self._tasks.create_task(contained("an endpoint", endpoint.aclose))
+                self._tasks.create_task(log_failures("an endpoint", endpoint.aclose))
 
     # -- what owners of servers say
 
     @from_client(MESSAGE)
-    def _message(self, message: Crossing) -> Outcome:
-        if self._way is Way.NATIVE:
+    def _message(self, message: ChainMessage) -> Outcome:
+        if self._way is McpDelivery.NATIVE:
             return Forward()
         match message.params:
             case {"connectionId": str(connection_id), "method": str(method), **rest}:
@@ -224,7 +230,7 @@ class Bridge(Mod):
                 error = RpcError(INVALID_PARAMS, "mcp/message needs connectionId and method")
                 return Refuse(error) if message.is_request else Drop()
         if message.is_request:
-            return Later(self._ask(connection_id, method, params))
+            return Deferred(self._ask(connection_id, method, params))
         # In the turn that a request's task begins in, and the task that waits for the tunnel goes
         # on before it: nothing overtakes.
         loop = asyncio.get_running_loop()
@@ -241,8 +247,8 @@ class Bridge(Mod):
             raise unknown_connection(connection_id) from error
 
     @from_client(DISCONNECT)
-    def _disconnect(self, message: Crossing) -> Outcome:
-        if self._way is Way.NATIVE:
+    def _disconnect(self, message: ChainMessage) -> Outcome:
+        if self._way is McpDelivery.NATIVE:
             return Forward()
         named = (_members(message) or {}).get("connectionId")
         if self._tunnels.ended_by_owner(str(named)):
@@ -262,7 +268,7 @@ def _shim_endpoint() -> _MakeEndpoint:
     return ShimEndpoint
 
 
-def _members(message: Crossing) -> dict[str, Any] | None:
+def _members(message: ChainMessage) -> dict[str, Any] | None:
     params = message.params
     return cast("dict[str, Any]", params) if isinstance(params, dict) else None
 

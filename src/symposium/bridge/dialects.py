@@ -25,11 +25,11 @@ from peerwire.acp.names import (
 from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from symposium.bridge.tunnel import unknown_connection
 from symposium.chain.capabilities import Mode, speaks_first_era
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import (
+    Deferred,
     Drop,
     Forward,
-    Later,
     Mod,
     Outcome,
     Refuse,
@@ -53,7 +53,7 @@ def server_id(declaration: object) -> str | None:
 def rewritten(
     declarations: object, rewrite: Callable[[str, Mapping[str, Any]], dict[str, Any]]
 ) -> list[Any] | None:
-    """The array with every declaration of ours rewritten, in its place; None if there is none."""
+    """The array with every ACP declaration rewritten, in order; None if it has none."""
     if not isinstance(declarations, list):
         return None
     entries = cast("list[Any]", declarations)
@@ -69,7 +69,7 @@ _OURS: Final = MCP_ERAS[McpDialect.RUST_SDK]
 
 
 class Dialects(Mod):
-    """Translates between the eras; what needs no translation passes as it came.
+    """Translates between the eras; messages that need no translation pass unchanged.
 
     Args:
         mode: of the bridge below; where it is forced, the agent's own era does not matter.
@@ -83,7 +83,7 @@ class Dialects(Mod):
         self._connections: dict[str, McpDialect] = {}
 
     @from_client(INITIALIZE)
-    def greet(self, message: Crossing) -> Forward:
+    def greet(self, message: ChainMessage) -> Forward:
         """Learn from the answer which era the agent speaks."""
         del message
         return Forward(then=self._greeted)
@@ -95,7 +95,7 @@ class Dialects(Mod):
     # -- declarations, on their way to the agent
 
     @from_client(*SETUP_METHODS)
-    def declare(self, message: Crossing) -> Outcome:
+    def declare(self, message: ChainMessage) -> Outcome:
         """Write every declaration in the form that is understood below."""
         params = _object(message.params)
         declared = params.get("mcpServers")
@@ -136,7 +136,7 @@ class Dialects(Mod):
     # -- from the agent's side to the owner
 
     @from_agent(*CONNECTS)
-    def connect(self, message: Crossing) -> Outcome:
+    def connect(self, message: ChainMessage) -> Outcome:
         """Connect in the era of the server's owner."""
         params = _members(message)
         if not message.is_request or params is None:
@@ -182,7 +182,7 @@ class Dialects(Mod):
         )
 
     @from_agent(*MESSAGES)
-    def ask(self, message: Crossing) -> Outcome:
+    def ask(self, message: ChainMessage) -> Outcome:
         """Carry a message to a server's owner."""
         params = _members(message)
         if params is None:
@@ -197,7 +197,7 @@ class Dialects(Mod):
         return Forward(_written(params, era), method, catch=catch)
 
     def _first(self, connection: str, params: Mapping[str, Any]) -> Then | None:
-        """What to make of the owner's not knowing the method; None where that is the server's."""
+        """Handle a "method not found" of the owner; None if it is the server's answer."""
 
         def unknown(answer: Answer) -> Revision:
             is_unknown = answer.error is not None and answer.error.code == METHOD_NOT_FOUND
@@ -220,7 +220,7 @@ class Dialects(Mod):
         return again
 
     @from_agent(*DISCONNECTS)
-    def disconnect(self, message: Crossing) -> Outcome:
+    def disconnect(self, message: ChainMessage) -> Outcome:
         """End a connection in the era of the server's owner."""
         params = _members(message)
         if params is None:
@@ -230,7 +230,7 @@ class Dialects(Mod):
         written = renamed(params, {"connectionId": era.opened, "_meta": era.meta})
         if era.is_disconnect_answered:
             if not message.is_request:
-                return Later(_told(self.client.request(era.disconnect, written)))
+                return Deferred(_reply(self.client.request(era.disconnect, written)))
             is_ours = message.method == DISCONNECT
             return Forward() if is_ours else Forward(written, era.disconnect)
         if era.disconnect:
@@ -240,7 +240,7 @@ class Dialects(Mod):
     # -- from the owner to the agent's side
 
     @from_client(*MESSAGES)
-    def told(self, message: Crossing) -> Outcome:
+    def told(self, message: ChainMessage) -> Outcome:
         """Carry a message of a server's owner, as the agent understands it."""
         params = _members(message)
         if params is None or message.method == self._agent.request:
@@ -248,7 +248,7 @@ class Dialects(Mod):
         return Forward(_written(params, self._agent), self._agent.request)
 
     @from_client(*DISCONNECTS)
-    def ended(self, message: Crossing) -> Outcome:
+    def ended(self, message: ChainMessage) -> Outcome:
         """End a connection as its owner wants it."""
         params = _members(message)
         if params is None:
@@ -259,10 +259,10 @@ class Dialects(Mod):
             return Reply({}) if message.is_request else Drop()
         if message.is_request:
             return Forward() if message.method == DISCONNECT else Forward(params, DISCONNECT)
-        return Later(_told(self.agent.request(DISCONNECT, params)))
+        return Deferred(_reply(self.agent.request(DISCONNECT, params)))
 
 
-def _members(message: Crossing) -> dict[str, Any] | None:
+def _members(message: ChainMessage) -> dict[str, Any] | None:
     if not isinstance(message.params, dict):
         return None
     return canonical_members(_object(cast("object", message.params)))
@@ -276,6 +276,6 @@ def _written(params: Mapping[str, Any], era: McpEra) -> dict[str, Any]:
     return renamed(params, {"connectionId": era.connection, "_meta": era.meta})
 
 
-async def _told(request: Any) -> Reply:
+async def _reply(request: Any) -> Reply:
     await request
     return Reply({})

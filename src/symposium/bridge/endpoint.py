@@ -19,7 +19,7 @@ _OURS: Final = frozenset({"type", "serverId"})
 
 
 def http_declaration(declaration: Mapping[str, Any], url: str, token: str) -> dict[str, Any]:
-    """A declaration of ours as one of a server at a URL; what else is in it is kept."""
+    """Rewrite an ACP server declaration to one with a URL; keep its other members."""
     header = {"name": "Authorization", "value": f"Bearer {token}"}
     return {"type": "http", **_rest(declaration), "url": url, "headers": [header]}
 
@@ -27,7 +27,7 @@ def http_declaration(declaration: Mapping[str, Any], url: str, token: str) -> di
 def stdio_declaration(
     declaration: Mapping[str, Any], port: int, token: str, *, is_typed: bool
 ) -> dict[str, Any]:
-    """A declaration of ours as one of a program: our shim, whose last argument is the port.
+    """Rewrite an ACP server declaration to one of the shim; its last argument is the port.
 
     Args:
         declaration: as the mod wrote it; what else is in it is kept.
@@ -53,7 +53,7 @@ CANCELLED: Final = "notifications/cancelled"
 """MCP's way to take a request back; it names an id that does not travel through the chain."""
 
 
-class TakenBackError(RpcError):
+class CancelledByPeerError(RpcError):
     """The client has taken its request back; it waits for no answer."""
 
 
@@ -77,7 +77,7 @@ class InFlight:
                 self._scopes.setdefault(key, []).append(scope)
                 return await work
         except TimeoutError as error:
-            raise TakenBackError(REQUEST_CANCELLED) from error
+            raise CancelledByPeerError(REQUEST_CANCELLED) from error
         finally:
             self._scopes[key].remove(scope)
             if not self._scopes[key]:

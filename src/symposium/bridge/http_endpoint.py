@@ -23,14 +23,14 @@ from symposium.bridge.http_server import (
     IDLE_UNPROVEN,
     BodyTooLongError,
     Connections,
-    HttpClient,
     HttpConversation,
-    Listener,
+    HttpListenerPort,
+    McpHttpSession,
     is_same,
     new_token,
 )
 from symposium.bridge.tunnel import Tunnels
-from symposium.chain.runner import contained
+from symposium.chain.runner import log_failures
 
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
@@ -81,7 +81,7 @@ MAX_UNPROVEN: Final = 16
 """Connections that have not shown the token; of more, the oldest is closed."""
 
 MAX_CLIENTS: Final = 64
-"""Clients that an endpoint remembers; one that comes back after that is told to begin again."""
+"""Clients that an endpoint remembers; one it has forgotten must initialize again."""
 
 _ACCEPTED: Final = 202
 _BAD_REQUEST: Final = 400
@@ -92,7 +92,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpEndpoint:
-    """Where the agent's MCP clients reach one server; open until `aclose`.
+    """HTTP endpoint of one server for the agent's MCP clients; open until `aclose`.
 
     Args:
         server_id: of the server.
@@ -107,9 +107,9 @@ class HttpEndpoint:
         self._token = new_token()
         # At its end: some clients add `/mcp` to a URL that does not end so (peers: fast-agent).
         self._path = f"/{secrets.token_urlsafe(16)}/mcp"
-        self._clients: dict[str, HttpClient] = {}
+        self._clients: dict[str, McpHttpSession] = {}
         self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
-        self._listener = Listener(self._connected)
+        self._listener = HttpListenerPort(self._connected)
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
         """The declaration that leads the agent here."""
@@ -136,7 +136,7 @@ class HttpEndpoint:
             _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
             sock.close()
             return
-        task = self._tasks.create_task(contained("the bridge", partial(self._serve, sock)))
+        task = self._tasks.create_task(log_failures("the bridge", partial(self._serve, sock)))
         self._connections.add(task)
         # Cancelled before its first step, it closes nothing itself.
         task.add_done_callback(lambda task: sock.close() if task.cancelled() else None)
@@ -213,19 +213,19 @@ class HttpEndpoint:
             await client.aclose()
         await conversation.answer(NOT_FOUND if client is None else 204)
 
-    def _client(self, request: h11.Request, *, begins: bool) -> HttpClient | None:
-        """Whose request this is; None where it names a session that is not, or no longer, open."""
+    def _client(self, request: h11.Request, *, begins: bool) -> McpHttpSession | None:
+        """The session of a request; None if it names one that is not open."""
         named = members(request).get(b"mcp-session-id")
         for client in [each for each in self._clients.values() if not each.is_open]:
             del self._clients[client.session_id]
         if named is not None and not begins:
             return self._clients.get(named.decode("latin-1"))
         if self._clients and not begins:
-            # It does not say who it is: most likely whoever came last.
+            # The request names no session: most likely it is from the newest client.
             return next(reversed(self._clients.values()))
         if len(self._clients) >= MAX_CLIENTS:
             self._forget_one()
-        client = HttpClient(self._tunnels, self._server_id)
+        client = McpHttpSession(self._tunnels, self._server_id)
         self._clients[client.session_id] = client
         return client
 
@@ -234,14 +234,14 @@ class HttpEndpoint:
         idle = (client for client in self._clients.values() if not client.is_busy)
         client = next(idle, None) or next(iter(self._clients.values()))
         del self._clients[client.session_id]
-        self._tasks.create_task(contained("the bridge", client.aclose))
+        self._tasks.create_task(log_failures("the bridge", client.aclose))
 
 
 class Post:
-    """What one POST brings, and its answer."""
+    """One POST request and its response."""
 
     def __init__(
-        self, conversation: HttpConversation, request: h11.Request, client: HttpClient
+        self, conversation: HttpConversation, request: h11.Request, client: McpHttpSession
     ) -> None:
         self._conversation = conversation
         self._client = client

@@ -19,13 +19,13 @@ from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import decode_value, encode_value
 from peerwire.mcp.streamable_http import event
-from symposium.bridge.endpoint import CANCELLED, InFlight, TakenBackError
+from symposium.bridge.endpoint import CANCELLED, CancelledByPeerError, InFlight
 from symposium.bridge.tunnel import Tunnel, Tunnels, unknown_connection
 
 MAX_HEAD: Final = 16 * 1024
 """Bytes of a request's head; agents send far less."""
 
-PATIENCE: Final = 30.0
+HTTP_REQUEST_TIMEOUT: Final = 30.0
 """Seconds that a client has for the rest of a request that it has begun."""
 
 IDLE: Final = 300.0
@@ -38,7 +38,7 @@ UNREAD: Final = 8 * 1024 * 1024
 """Bytes of events that a client may leave unread before it counts as gone."""
 
 LINGER: Final = 1.0
-"""Seconds that a client whose request was not read to its end has to read the answer."""
+"""Seconds that a client whose request was not read completely has to read the answer."""
 
 LINGERING: Final = 1024 * 1024
 """Bytes that it may still send meanwhile."""
@@ -49,7 +49,7 @@ Headers = Sequence[tuple[str, str]]
 
 
 class BodyTooLongError(Exception):
-    """A request's body is longer than allowed; it has not been read to its end."""
+    """A request's body is longer than allowed; it was not read completely."""
 
 
 class HttpConversation:
@@ -67,7 +67,7 @@ class HttpConversation:
             idle: seconds in which it must begin.
 
         Raises:
-            h11.RemoteProtocolError: it is none.
+            h11.RemoteProtocolError: the request is malformed.
             TimeoutError: it does not come, or stops coming.
         """
         has_begun = False
@@ -76,7 +76,7 @@ class HttpConversation:
                 data = await self._reader.read(_READ)
                 if data and not has_begun:
                     has_begun = True
-                    scope.reschedule(asyncio.get_running_loop().time() + PATIENCE)
+                    scope.reschedule(asyncio.get_running_loop().time() + HTTP_REQUEST_TIMEOUT)
                 self._http.receive_data(data)
         return found if isinstance(found, h11.Request) else None
 
@@ -90,14 +90,14 @@ class HttpConversation:
         """
         chunks: list[bytes] = []
         size = 0
-        async with asyncio.timeout(PATIENCE) as scope:
+        async with asyncio.timeout(HTTP_REQUEST_TIMEOUT) as scope:
             while True:
                 match found := self._http.next_event():
                     case h11.NEED_DATA:
                         if self._http.they_are_waiting_for_100_continue:
                             self._send(h11.InformationalResponse(status_code=100, headers=[]))
                         self._http.receive_data(await self._reader.read(_READ))
-                        scope.reschedule(asyncio.get_running_loop().time() + PATIENCE)
+                        scope.reschedule(asyncio.get_running_loop().time() + HTTP_REQUEST_TIMEOUT)
                     case h11.Data():
                         size += len(found.data)
                         if size > limit:
@@ -107,7 +107,7 @@ class HttpConversation:
                         return b"".join(chunks)
 
     async def answer(self, status: int, headers: Headers = (), body: bytes = b"") -> None:
-        """Answer the request at once, whether or not it has been read to its end."""
+        """Answer the request at once, whether or not it was read completely."""
         self._head(status, [*headers, ("Content-Length", str(len(body)))])
         if body:
             self._send(h11.Data(data=body))
@@ -180,11 +180,11 @@ MAX_QUEUED: Final = 1024 * 1024
 """Bytes of server messages that wait for the client to open a stream."""
 
 
-class HttpClient:
+class McpHttpSession:
     """The agent's MCP client, as the owner of its server sees it.
 
     Attributes:
-        session_id: what the client is told to call this by, in `Mcp-Session-Id`.
+        session_id: the value of `Mcp-Session-Id` in responses.
         is_open: until one side ends it.
     """
 
@@ -219,7 +219,7 @@ class HttpClient:
         """Its tunnel, opened when first needed.
 
         Raises:
-            RpcError: nobody owns the server, or this has ended.
+            RpcError: the server has no owner, or this has ended.
         """
         async with self._opening:
             if self._tunnel is None and self.is_open:
@@ -238,7 +238,7 @@ class HttpClient:
             asked = tunnel.request(str(request.method), request.params)
             result = await self._in_flight.run(request_id, asked)
             return wire.result_response(request_id, encode_value(result))
-        except TakenBackError:
+        except CancelledByPeerError:
             return None
         except RpcError as error:
             return wire.error_response(request_id, encode_value(error.body()))
@@ -284,7 +284,7 @@ class HttpClient:
             self._posts.remove(conversation)
 
     async def aclose(self) -> None:
-        """The client has gone, or its endpoint closes: the owner is told."""
+        """The client has gone, or its endpoint closes: notify the owner."""
         self.close()
         if self._tunnel is not None:
             await self._tunnel.aclose()
@@ -352,7 +352,7 @@ RETRY: Final = 0.5
 _log = logging.getLogger(__name__)
 
 
-class Listener:
+class HttpListenerPort:
     """Takes connections on a free port until it is closed."""
 
     def __init__(self, on_connection: Callable[[socket.socket], None]) -> None:
@@ -436,7 +436,7 @@ class Connections:
 
 
 def new_token() -> str:
-    """A secret nobody guesses."""
+    """A random secret."""
     return secrets.token_urlsafe(32)
 
 

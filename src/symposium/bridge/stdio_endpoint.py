@@ -16,12 +16,12 @@ from peerwire.jsonrpc.values import encode_value
 from peerwire.mcp.client import McpLines
 from peerwire.transports.fd import FdTransport
 from symposium.bridge.endpoint import CANCELLED, InFlight, stdio_declaration
-from symposium.bridge.http_server import Connections, Listener, is_same, new_token
+from symposium.bridge.http_server import Connections, HttpListenerPort, is_same, new_token
 from symposium.bridge.tunnel import Tunnel, Tunnels
-from symposium.chain.runner import contained
+from symposium.chain.runner import log_failures
 
-GREETING_PATIENCE: Final = 10.0
-"""Seconds that whoever connects has to say the token."""
+INITIALIZE_TIMEOUT: Final = 10.0
+"""Seconds within which a new connection must send the token."""
 
 MAX_CONNECTIONS: Final = 64
 """Connections to one endpoint at a time: one for each client of the agent."""
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class ShimEndpoint:
-    """Where our shim reaches one server; open until `aclose`.
+    """TCP endpoint through which the shim reaches one server; open until `aclose`.
 
     Args:
         server_id: of the server.
@@ -51,7 +51,7 @@ class ShimEndpoint:
         self._token = new_token()
         self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
         self._open: set[Tunnel] = set()
-        self._listener = Listener(self._connected)
+        self._listener = HttpListenerPort(self._connected)
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
         """The declaration that leads the agent here."""
@@ -73,14 +73,13 @@ class ShimEndpoint:
             _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
             sock.close()
             return
-        task = self._tasks.create_task(contained("the bridge", partial(self._serve, sock)))
+        task = self._tasks.create_task(log_failures("the bridge", partial(self._serve, sock)))
         self._connections.add(task)
-        # Cancelled before its first step, it closes nothing itself.
+        # Also without the token, and when canceled before its first step.
         task.add_done_callback(lambda _: sock.close())
 
     async def _serve(self, sock: socket.socket) -> None:
         if not await self._is_greeted(sock):
-            sock.close()
             return
         self._connections.prove()
         transport = FdTransport((fd := sock.detach()), fd)
@@ -110,7 +109,7 @@ class ShimEndpoint:
         loop = asyncio.get_running_loop()
         line = b""
         try:
-            async with asyncio.timeout(GREETING_PATIENCE):
+            async with asyncio.timeout(INITIALIZE_TIMEOUT):
                 while not line.endswith(b"\n") and len(line) <= len(self._token):
                     byte = await loop.sock_recv(sock, 1)
                     if not byte:
@@ -122,7 +121,7 @@ class ShimEndpoint:
 
 
 class _Calls:
-    """What the agent's MCP client asks and tells, handed on to the owner of the server."""
+    """Forward requests and notifications of the agent's MCP client to the server's owner."""
 
     def __init__(self) -> None:
         self.tunnel: Tunnel | None = None

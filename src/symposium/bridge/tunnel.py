@@ -23,7 +23,7 @@ class McpClient(Protocol):
         ...
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell it."""
+        """Send a notification."""
         ...
 
     def close(self) -> None:
@@ -42,7 +42,7 @@ class Tunnels:
         """Connect to a server; what its owner says from now on reaches `client`.
 
         Raises:
-            RpcError: nobody owns the server, or its owner refused.
+            RpcError: the server has no owner, or its owner refused.
         """
         answer = await self._upstream().request(CONNECT, {"serverId": server_id})
         # Nothing is awaited from here on: what the owner says next comes in a later turn.
@@ -59,7 +59,7 @@ class Tunnels:
         return None if tunnel is None else tunnel.client
 
     def tell(self, connection_id: str, method: str, params: Any) -> None:
-        """Hand a notification of an owner to the MCP client; where there is none, let it end."""
+        """Forward an owner's notification to the MCP client; drop it if there is no client."""
         client = self.client(connection_id)
         if client is not None:
             client.notify(method, params)
@@ -117,12 +117,12 @@ class Tunnel:
             self._upstream.notify(MESSAGE, self._wrapped(method, params))
 
     async def aclose(self) -> None:
-        """End it, if the owner has not: the owner is told."""
+        """Close it and notify the owner, unless the owner closed it."""
         if not self.is_open:
             return
         self.is_open = False
         self._tunnels.forget(self.connection_id)
-        # An owner that is gone, or knows it no more, has ended it all the same.
+        # An owner that has exited or forgotten it has closed it, too.
         with suppress(RpcError):
             await self._upstream.request(DISCONNECT, {"connectionId": self.connection_id})
 

@@ -9,7 +9,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.values import as_object
 from peerwire.mcp.streamable_http import HttpTransport
-from symposium.bridge.url_sides import AgentSide
+from symposium.bridge.url_sides import AgentConnection
 
 
 class UrlConnection:
@@ -36,12 +36,12 @@ class UrlConnection:
 
 
 def connected(
-    server: Mapping[str, Any], agent: AgentSide, tasks: asyncio.TaskGroup
+    server: Mapping[str, Any], agent: AgentConnection, tasks: asyncio.TaskGroup
 ) -> UrlConnection:
     """Reach the server of a declaration.
 
     Raises:
-        RpcError: its URL is none.
+        RpcError: the URL is invalid.
     """
 
     async def ask(request: Request) -> Any:

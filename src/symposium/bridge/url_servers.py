@@ -10,11 +10,20 @@ from typing import Any, Final, cast
 
 from peerwire.acp.names import CONNECT, DISCONNECT, INITIALIZE, MESSAGE, SETUP_METHODS
 from peerwire.jsonrpc.values import as_object, encode_value
-from symposium.bridge.url_sides import AgentSide, ServerSide
+from symposium.bridge.url_sides import AgentConnection, ServerSide
 from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.capabilities import Mode, takes_servers_over
-from symposium.chain.messages import Answer, Crossing
-from symposium.chain.mod import Drop, Forward, Later, Mod, Outcome, Reply, from_agent, from_client
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.chain.mod import (
+    Deferred,
+    Drop,
+    Forward,
+    Mod,
+    Outcome,
+    Reply,
+    from_agent,
+    from_client,
+)
 
 _REACHED: Final = ("http://", "https://")
 
@@ -49,7 +58,7 @@ class UrlServers(Mod):
                     connection.close()
 
     @from_client(INITIALIZE)
-    def _initialize(self, message: Crossing) -> Forward:
+    def _initialize(self, message: ChainMessage) -> Forward:
         del message
         return Forward(then=self._greeted)
 
@@ -57,7 +66,7 @@ class UrlServers(Mod):
         self._is_needed = not (self._is_off or takes_servers_over("http", answer.result))
 
     @from_client(*SETUP_METHODS)
-    def _set_up(self, message: Crossing) -> Forward:
+    def _set_up(self, message: ChainMessage) -> Forward:
         params = as_object(message.params)
         declared: Any = params.get("mcpServers")
         if not self._is_needed or not isinstance(declared, list):
@@ -76,9 +85,9 @@ class UrlServers(Mod):
         return {"type": "acp", "name": str(entry.get("name", server_id)), "serverId": server_id}
 
     @from_agent(CONNECT)
-    def _connect(self, message: Crossing) -> Outcome:
+    def _connect(self, message: ChainMessage) -> Outcome:
         server = self._servers.get(str(as_object(message.params).get("serverId")))
-        return Forward() if server is None else Later(self._connected(server))
+        return Forward() if server is None else Deferred(self._connected(server))
 
     async def _connected(self, server: Mapping[str, Any]) -> Reply:
         from symposium.bridge.url_connection import connected  # noqa: PLC0415 - see there
@@ -87,24 +96,24 @@ class UrlServers(Mod):
             raise SHUTTING_DOWN
         self._last += 1
         connection_id = f"{_ID}{self._last}"
-        agent = AgentSide(self.agent, connection_id)
+        agent = AgentConnection(self.agent, connection_id)
         self._open[connection_id] = connected(server, agent, self._tasks)
         return Reply({"connectionId": connection_id})
 
     @from_agent(MESSAGE)
-    def _message(self, message: Crossing) -> Outcome:
+    def _message(self, message: ChainMessage) -> Outcome:
         params = as_object(message.params)
         connection = self._open.get(str(params.get("connectionId")))
         if connection is None:
             return Forward()
         method, inner = str(params.get("method")), params.get("params")
         if message.is_request:
-            return Later(_asked(connection, method, inner))
+            return Deferred(_asked(connection, method, inner))
         connection.tell(method, inner)
         return Drop()
 
     @from_agent(DISCONNECT)
-    def _disconnect(self, message: Crossing) -> Outcome:
+    def _disconnect(self, message: ChainMessage) -> Outcome:
         connection = self._open.pop(str(as_object(message.params).get("connectionId")), None)
         if connection is None:
             return Forward()

@@ -20,15 +20,15 @@ class ServerSide(Protocol):
         ...
 
     def tell(self, method: str, params: Any) -> None:
-        """Tell it."""
+        """Send a notification."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Disconnect."""
         ...
 
 
-class AgentSide(Struct, frozen=True):
+class AgentConnection(Struct, frozen=True):
     """The agent's MCP client, as the server at the other end reaches it.
 
     Attributes:
@@ -48,7 +48,7 @@ class AgentSide(Struct, frozen=True):
         return await self.agent.request(MESSAGE, self._inner(method, params))
 
     def tell(self, method: str, params: Any) -> None:
-        """Tell it."""
+        """Send a notification."""
         self.agent.notify(MESSAGE, self._inner(method, params))
 
     def _inner(self, method: str, params: Any) -> dict[str, Any]:

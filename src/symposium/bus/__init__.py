@@ -1,1 +1,1 @@
-"""How the parts of the host find and ask each other: typed messages, pure routing, a client."""
+"""The bus between the parts of the host: typed messages, pure routing, a client."""

@@ -12,9 +12,15 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from localio.text import near_names
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from symposium.bus import envelope as refusals
-from symposium.bus.broker_requests import Desk, History, LegacyPeers, cancelled, passed_by
+from symposium.bus.broker_requests import (
+    BrokerRequests,
+    BusHistory,
+    LegacyPeers,
+    cancelled,
+    passed_by,
+)
 from symposium.bus.envelope import (
     Envelope,
     EnvelopeError,
@@ -28,31 +34,33 @@ from symposium.bus.envelope import (
     write_envelope,
 )
 from symposium.bus.messages.broker import Traffic
-from symposium.bus.peers import EVERYTHING, Canonical, Door, Peer, Peers, plain_parts
+from symposium.bus.peers import EVERYTHING, BusPeer, Canonical, Peers, SocketKind, plain_parts
 from symposium.bus.protocol import (
-    GIVEN,
-    About,
-    Message,
+    ASSIGNED_ROLES,
+    BusMessage,
+    MessageSpec,
+    MessageTarget,
     PayloadError,
     Role,
-    Target,
     message_types,
     read_as,
 )
 from symposium.bus.routing import (
-    MOST_OPEN,
+    MAX_OPEN,
     Action,
     Deliver,
+    MessageOrigin,
+    OpenBusRequests,
     OpenRequest,
-    OpenRequests,
-    Place,
     Warn,
     is_same_taskspace,
     window_for,
 )
 
 
-def assign(about: About, envelope: Envelope, asker: Peer, peers: Peers, now: float) -> Peer | None:
+def assign(
+    about: MessageSpec, envelope: Envelope, asker: BusPeer, peers: Peers, now: float
+) -> BusPeer | None:
     """The peer of version 2 that is to answer; None if nobody can.
 
     Whoever the envelope names, if it answers the type. Else, for a window, the one that the rules
@@ -66,19 +74,19 @@ def assign(about: About, envelope: Envelope, asker: Peer, peers: Peers, now: flo
         return able[0] if able else None
     daemon = next((each for each in able if each.role is Role.DAEMON), None)
     match about.target:
-        case Target.WINDOW:
+        case MessageTarget.WINDOW:
             return _window(envelope, able, peers, now) or daemon
-        case Target.MCP_SERVER:
+        case MessageTarget.MCP_SERVER:
             here = [each for each in able if is_same_taskspace(each.taskspace, asker.taskspace)]
             return (here or able or [None])[-1]
         case _:
             return daemon or next(iter(able), None)
 
 
-def _window(envelope: Envelope, able: list[Peer], peers: Peers, now: float) -> Peer | None:
+def _window(envelope: Envelope, able: list[BusPeer], peers: Peers, now: float) -> BusPeer | None:
     sender = envelope.sender
     directory = peers.directory(sender.working_directory)
-    place = Place(directory, sender.taskspace_uuid, sender.shell_pid)
+    place = MessageOrigin(directory, sender.taskspace_uuid, sender.shell_pid)
     found = window_for(place, peers.windows(able, now))
     return None if found is None else peers.get(found.connection)
 
@@ -87,7 +95,7 @@ _UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
 """Types that nobody would look for in the history."""
 
 
-_Way: TypeAlias = Callable[[Peer, bytes, Envelope, About, float], Sequence[Action]]
+_Way: TypeAlias = Callable[[BusPeer, bytes, Envelope, MessageSpec, float], Sequence[Action]]
 """What is done with a message of one type: who sent it, its line, what that says, when."""
 
 
@@ -108,25 +116,25 @@ class Broker:
         clock: Callable[[], float],
         *,
         canonical: Canonical = plain_parts,
-        history: History | None = None,
+        history: BusHistory | None = None,
         boot: str = "",
     ) -> None:
         self._clock = clock
         self.peers = Peers(canonical)
-        self.open = OpenRequests()
-        self.history = history if history is not None else History()
+        self.open = OpenBusRequests()
+        self.history = history if history is not None else BusHistory()
         self.messages = 0
         """How many have passed."""
-        self.desk = Desk(self.peers, self.history, self.open, boot)
+        self.desk = BrokerRequests(self.peers, self.history, self.open, boot)
         self._legacy = LegacyPeers(self.peers, self.history)
         self._types = message_types()
         self._ways = {
             name: (self._way_of(kind.about), kind.about) for name, kind in self._types.items()
         }
 
-    def connected(self, connection: str, door: Door, now: float) -> None:
+    def connected(self, connection: str, door: SocketKind, now: float) -> None:
         """Somebody has come; `now` is always in seconds since the epoch."""
-        self.peers.add(Peer(connection, door, now, connection))
+        self.peers.add(BusPeer(connection, door, now, connection))
 
     def disconnected(self, connection: str) -> list[Action]:
         """Somebody has gone: what it was to answer is answered for it."""
@@ -158,11 +166,11 @@ class Broker:
         return actions
 
     def receive(
-        self, connection: str, message: bytes | Overlong | Envelope, now: float
+        self, connection: str, message: bytes | OversizedLine | Envelope, now: float
     ) -> Sequence[Action]:
         """Take one line of a peer, or a message of a peer in this process."""
         peer = self.peers.get(connection)
-        if peer is None or isinstance(message, Overlong):
+        if peer is None or isinstance(message, OversizedLine):
             return _overlong(peer, message)
         if isinstance(message, Envelope):
             text, envelope = write_envelope(message), message
@@ -186,7 +194,7 @@ class Broker:
         return actions if seen is None else [seen, *actions]
 
     def _without_hello(
-        self, peer: Peer, text: bytes, envelope: Envelope, now: float
+        self, peer: BusPeer, text: bytes, envelope: Envelope, now: float
     ) -> Sequence[Action]:
         if envelope.type == "hello":
             return self.desk.hello(peer, envelope)
@@ -200,7 +208,7 @@ class Broker:
 
     # -- what is no message
 
-    def _unreadable(self, peer: Peer, text: bytes, now: float, reason: str) -> Sequence[Action]:
+    def _unreadable(self, peer: BusPeer, text: bytes, now: float, reason: str) -> Sequence[Action]:
         if not text:
             return ()
         if not peer.is_legacy:
@@ -211,7 +219,7 @@ class Broker:
         actions = self._legacy.relay(text)
         return actions if seen is None else [seen, *actions]
 
-    def _remember(self, peer: Peer, text: bytes, now: float) -> Action | None:
+    def _remember(self, peer: BusPeer, text: bytes, now: float) -> Action | None:
         """Keep it; what those who watch are shown, if anybody does."""
         self.history.add(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         watchers = self.peers.subscribers(EVERYTHING)
@@ -223,17 +231,17 @@ class Broker:
 
     # -- what is
 
-    def _way_of(self, about: About) -> _Way:
+    def _way_of(self, about: MessageSpec) -> _Way:
         match about.target:
-            case Target.BROKER:
-                return self._desk_takes
-            case Target.ASKER:
+            case MessageTarget.BROKER:
+                return self._is_for_broker
+            case MessageTarget.ASKER:
                 return self._to_who_asked
             case _:
                 return self._ask if about.budget else self._announce
 
-    def _desk_takes(
-        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+    def _is_for_broker(
+        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> Sequence[Action]:
         del text, about
         try:
@@ -242,13 +250,13 @@ class Broker:
             return [_refusal(peer, envelope.id, refusals.BAD_PAYLOAD, f"{envelope.type}: {error}")]
 
     def _ask(
-        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> list[Action]:
         if self.open.get(envelope.id) is not None:
             reason = "a request of this id is open already; an id is used once"
             return [_refusal(peer, envelope.id, refusals.DUPLICATE, reason)]
-        if self.open.count_of(peer.id) >= MOST_OPEN:
-            reason = f"{MOST_OPEN} requests of this peer are open already; wait for their answers"
+        if self.open.count_of(peer.id) >= MAX_OPEN:
+            reason = f"{MAX_OPEN} requests of this peer are open already; wait for their answers"
             return [_refusal(peer, envelope.id, refusals.TOO_MANY, reason)]
         chosen = assign(about, envelope, peer, self.peers, now)
         if chosen is not None:
@@ -283,7 +291,7 @@ class Broker:
         return actions
 
     def _announce(
-        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> Sequence[Action]:
         del now
         legacy: tuple[str, ...] = ()
@@ -305,7 +313,7 @@ class Broker:
         return actions
 
     def _to_who_asked(
-        self, peer: Peer, text: bytes, envelope: Envelope, about: About, now: float
+        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> Sequence[Action]:
         del about, now
         is_response = envelope.type == "response"
@@ -327,7 +335,7 @@ class Broker:
     # -- version 1
 
     def _from_legacy(
-        self, peer: Peer, text: bytes, envelope: Envelope, now: float
+        self, peer: BusPeer, text: bytes, envelope: Envelope, now: float
     ) -> Sequence[Action]:
         if envelope.type == "log":
             return ()
@@ -347,7 +355,7 @@ class Broker:
 
 
 def _refuse_legacy(
-    peer: Peer, envelope: Envelope, kind: type[Message] | None, peers: Peers
+    peer: BusPeer, envelope: Envelope, kind: type[BusMessage] | None, peers: Peers
 ) -> list[Action]:
     """Refuse what version 1 may not ask, unless another peer of version 1 may answer it."""
     if kind is None or not kind.about.budget or len(peers.legacy()) > 1:
@@ -375,9 +383,9 @@ def _about_request(envelope: Envelope) -> str:
         return ""
 
 
-def _not_asked(peer: Peer, envelope: Envelope, request: OpenRequest | None) -> Sequence[Action]:
+def _not_asked(peer: BusPeer, envelope: Envelope, request: OpenRequest | None) -> Sequence[Action]:
     """It answers what was asked of somebody else, or of nobody any more."""
-    if peer.role in GIVEN or (request is None and envelope.type != "response"):
+    if peer.role in ASSIGNED_ROLES or (request is None and envelope.type != "response"):
         # Version 1 knows no such errors; and news of what is over by now harm nobody.
         return []
     if request is None:
@@ -393,15 +401,15 @@ def _not_asked(peer: Peer, envelope: Envelope, request: OpenRequest | None) -> S
     return [told, Warn(f"{who} has sent a {envelope.type} to a {request.type} of somebody else's")]
 
 
-def _overlong(peer: Peer | None, line: bytes | Overlong | Envelope) -> Sequence[Action]:
-    if peer is None or peer.is_legacy or not isinstance(line, Overlong):
+def _overlong(peer: BusPeer | None, line: bytes | OversizedLine | Envelope) -> Sequence[Action]:
+    if peer is None or peer.is_legacy or not isinstance(line, OversizedLine):
         return ()
     text = f"a line has {line.limit} bytes at most; this one had more and was dropped"
     return [_refusal(peer, early_id(line.head), refusals.TOO_LONG, text)]
 
 
 def _forbidden(
-    peer: Peer, envelope: Envelope, known: Mapping[str, type[Message]]
+    peer: BusPeer, envelope: Envelope, known: Mapping[str, type[BusMessage]]
 ) -> Sequence[Action]:
     type_, role = envelope.type, peer.role.value
     if type_ in known:
@@ -415,5 +423,5 @@ def _forbidden(
     return [_refusal(peer, envelope.id, refusals.UNKNOWN_TYPE, reason)]
 
 
-def _refusal(peer: Peer, request_id: str, code: str, text: str) -> Deliver:
+def _refusal(peer: BusPeer, request_id: str, code: str, text: str) -> Deliver:
     return Deliver((peer.id,), refusals.refusal(request_id, code, text))

@@ -27,18 +27,18 @@ from symposium.bus.messages.broker import (
     Welcome,
     Who,
 )
-from symposium.bus.peers import EVERYTHING, Peer, Peers
-from symposium.bus.protocol import GIVEN, Message, PayloadError, Role, payload_of
-from symposium.bus.routing import Action, Close, Deliver, OpenRequests, is_same_taskspace
+from symposium.bus.peers import EVERYTHING, BusPeer, Peers
+from symposium.bus.protocol import ASSIGNED_ROLES, BusMessage, PayloadError, Role, payload_of
+from symposium.bus.routing import Action, Close, Deliver, OpenBusRequests, is_same_taskspace
 
-MOST_MESSAGES: Final = 1024
+MAX_MESSAGES: Final = 1024
 """Messages that are remembered (bus §1.1)."""
 
 KEPT: Final = 16 * 1024
 """Bytes kept of one line, and so 16 MiB of all: a few walkthroughs of megabytes would be more."""
 
 
-class Passed(NamedTuple):
+class HistoryEntry(NamedTuple):
     """One message as it passed.
 
     Attributes:
@@ -76,15 +76,15 @@ class _Typed(Struct):
 _read_type: Final = msgspec.json.Decoder(_Typed).decode
 
 
-class History:
+class BusHistory:
     """The last messages, at most `messages`; 0 turns it off."""
 
-    def __init__(self, redactor: Redactor | None = None, *, messages: int = MOST_MESSAGES) -> None:
+    def __init__(self, redactor: Redactor | None = None, *, messages: int = MAX_MESSAGES) -> None:
         self._redactor = redactor or Redactor()
         self._entries: deque[_Entry] = deque(maxlen=messages)
 
-    def __iter__(self) -> Iterator[Passed]:
-        return (Passed(*each) for each in self._entries)
+    def __iter__(self) -> Iterator[HistoryEntry]:
+        return (HistoryEntry(*each) for each in self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -97,7 +97,7 @@ class History:
         # A plain tuple: this runs for every message, and anything else takes five times longer.
         self._entries.append((at, by, name, is_legacy, size, line))
 
-    def logged(self, passed: Passed) -> Logged:
+    def logged(self, passed: HistoryEntry) -> Logged:
         """One of them as it may be shown."""
         line = passed.line
         if len(line) == passed.size:
@@ -109,9 +109,9 @@ class History:
         )
 
 
-def passed_by(at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> Passed:
-    """A message as it is remembered: of a long one the beginning."""
-    return Passed(at, by, name, is_legacy, len(line), line[:KEPT])
+def passed_by(at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> HistoryEntry:
+    """A message in the history: of a long one the beginning."""
+    return HistoryEntry(at, by, name, is_legacy, len(line), line[:KEPT])
 
 
 WATCHERS: Final = frozenset({Role.APP, Role.CLI, Role.OBSERVER, Role.DAEMON})
@@ -121,16 +121,18 @@ MAX_NAME: Final = 200
 """Characters of a peer's name."""
 
 _REMEMBERED: Final = 64
-"""Ends of connections that are told to whoever comes back."""
+"""Closed connections that are reported to a peer that reconnects."""
 
-_Answer: TypeAlias = Callable[[Peer, Envelope, float], list[Action]]
+_Answer: TypeAlias = Callable[[BusPeer, Envelope, float], list[Action]]
 _encode = msgspec.json.Encoder().encode
 
 
-class Desk:
+class BrokerRequests:
     """Answers for the broker; changes the tables that the broker routes by."""
 
-    def __init__(self, peers: Peers, history: History, open_: OpenRequests, boot: str) -> None:
+    def __init__(
+        self, peers: Peers, history: BusHistory, open_: OpenBusRequests, boot: str
+    ) -> None:
         self._peers = peers
         self._history = history
         self._open = open_
@@ -146,7 +148,7 @@ class Desk:
             "hello": _said_before,
         }
 
-    def take(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    def take(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         """Do what a message for the broker asks.
 
         Raises:
@@ -154,7 +156,7 @@ class Desk:
         """
         return self._answers[envelope.type](peer, envelope, now)
 
-    def hello(self, peer: Peer, envelope: Envelope) -> list[Action]:
+    def hello(self, peer: BusPeer, envelope: Envelope) -> list[Action]:
         """Let a peer of version 2 in, or say why not and end its connection."""
         try:
             said = Hello.read(envelope.payload)
@@ -162,7 +164,7 @@ class Desk:
         except PayloadError as error:
             line = refusals.refusal(envelope.id, refusals.BAD_HELLO, str(error))
             return [Deliver((peer.id,), line), Close(peer.id, str(error)[:MAX_NAME])]
-        peer.let_in(said)
+        peer.accept_hello(said)
         peer.sender = envelope.sender
         self._peers.changed()
         previous = self._ends.pop((said.name, said.pid), None)
@@ -173,11 +175,11 @@ class Desk:
         calls = [Deliver(peer.only, _line(TaskspaceRollCall()))] if wanted else []
         return [answer, *self.changed(peer, "came"), *self._for_server(peer, Polo()), *calls]
 
-    def changed(self, peer: Peer, change: str) -> list[Action]:
-        """Tell whoever else wants to know that a peer came, moved or is gone."""
+    def changed(self, peer: BusPeer, change: str) -> list[Action]:
+        """Announce to subscribers that a peer came, moved, or left."""
         subscribers = self._peers.subscribers("presence_changed")
         hearers = tuple(each for each in subscribers if each != peer.id)
-        if not hearers or peer.role in GIVEN:
+        if not hearers or peer.role in ASSIGNED_ROLES:
             return []
         news = msgspec.convert({"change": change, "peer": peer.present()}, PresenceChanged)
         return [Deliver(hearers, _line(news))]
@@ -190,11 +192,11 @@ class Desk:
         peer.shows, peer.window_title = taskspace, title
         return self.changed(peer, "moved")
 
-    def left(self, peer: Peer) -> list[Action]:
+    def left(self, peer: BusPeer) -> list[Action]:
         """A peer is gone from the table."""
         return [*self.changed(peer, "gone"), *self._for_server(peer, Goodbye())]
 
-    def remember_end(self, peer: Peer, reason: str) -> None:
+    def remember_end(self, peer: BusPeer, reason: str) -> None:
         """Keep why a connection was ended, for the peer to hear when it comes back."""
         pid = None if peer.hello is None else peer.hello.pid
         self._ends[peer.name, pid] = reason
@@ -202,7 +204,7 @@ class Desk:
             del self._ends[next(iter(self._ends))]
 
     def polos(self, to: tuple[str, ...]) -> list[Action]:
-        """What the MCP servers of version 2 answer to the `marco` of a peer of version 1."""
+        """Answers of MCP servers of version 2 to the `marco` of a peer of version 1."""
         lines = [
             version_one(envelope_of(Polo(), each.sender))
             for each in self._peers
@@ -210,7 +212,7 @@ class Desk:
         ]
         return [Deliver(to, line) for line in lines]
 
-    def _for_server(self, peer: Peer, message: Message) -> list[Action]:
+    def _for_server(self, peer: BusPeer, message: BusMessage) -> list[Action]:
         """Announce for an MCP server that it came or left, once to each peer that listens."""
         if peer.role is not Role.MCP_SERVER or peer.sender is None:
             return []
@@ -225,7 +227,7 @@ class Desk:
             actions.append(Deliver(legacy, version_one(envelope)))
         return actions
 
-    def _subscribe(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    def _subscribe(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         del now
         wanted = Subscribe.read(envelope.payload).types
         if EVERYTHING in wanted and peer.role not in WATCHERS:
@@ -235,7 +237,7 @@ class Desk:
         self._peers.changed()
         return [_answer(peer, envelope, Raw(b"{}"))]
 
-    def _presence(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    def _presence(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         where = Presence.read(envelope.payload)
         before, peer.presence, peer.seen = peer.presence, where, now
         if before is None or before.focus_uri != where.focus_uri:
@@ -243,10 +245,10 @@ class Desk:
         answer = _answer(peer, envelope, Raw(b"{}"))
         return [answer] if before == where else [answer, *self.changed(peer, "moved")]
 
-    def _who(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    def _who(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         del now
         wanted = Who.read(envelope.payload)
-        found = [each.present() for each in self._peers if each.role not in GIVEN]
+        found = [each.present() for each in self._peers if each.role not in ASSIGNED_ROLES]
         shown = [
             each
             for each in found
@@ -259,7 +261,7 @@ class Desk:
         ]
         return [_answer(peer, envelope, Raw(_encode(shown)))]
 
-    def _tell_history(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    def _tell_history(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         del now
         asked = history_message.History.read(envelope.payload)
         return [_answer(peer, envelope, Raw(_encode(self.remembered(asked))))]
@@ -278,7 +280,7 @@ class Desk:
         ]
         return [self._history.logged(each) for each in found[-asked.last or None :]]
 
-    def _cancel(self, peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+    def _cancel(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         del now
         request = self._open.get(CancelRequest.read(envelope.payload).request_id)
         if request is None:
@@ -294,7 +296,7 @@ class Desk:
 
 
 def cancelled(request_id: str, answerers: Iterable[str], peers: Peers) -> list[Action]:
-    """Tell those who were to answer that nobody waits any more."""
+    """Notify the handlers that the asker stopped waiting."""
     found = [peers.get(each) for each in answerers]
     able = tuple(each.id for each in found if each is not None and not each.is_legacy)
     return [Deliver(able, _line(CancelRequest(request_id=request_id)))] if able else []
@@ -307,39 +309,39 @@ def _check(said: Hello) -> None:
     if len(said.name) > MAX_NAME:
         text = f"the name has {len(said.name)} characters; at most {MAX_NAME} are possible"
         raise PayloadError(text)
-    if said.role in GIVEN:
-        raise PayloadError(f"nobody connects as {said.role.value}")
+    if said.role in ASSIGNED_ROLES:
+        raise PayloadError(f"no peer may connect as {said.role.value}")
     if EVERYTHING in said.subscribes and said.role not in WATCHERS:
         raise PayloadError(f"a peer of role {said.role.value} may not watch everybody's messages")
 
 
-def _kept_already(peer: Peer, envelope: Envelope, now: float) -> list[Action]:
-    """A log is remembered, and relayed to nobody: relayed and logged again it would never end.
+def _kept_already(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
+    """A log is stored and not relayed: relayed and logged again, it would loop.
 
     Raises:
-        PayloadError: its level is none that there is, or it has no message.
+        PayloadError: its level is unknown, or it has no message.
     """
     del now
     Log.read(envelope.payload)
     return [_answer(peer, envelope, Raw(b'{"delivered":0}'))] if envelope.ack is True else []
 
 
-def _said_before(peer: Peer, envelope: Envelope, now: float) -> list[Action]:
+def _said_before(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
     del now
     text = "this connection has said hello before"
     line = refusals.refusal(envelope.id, refusals.BAD_HELLO, text)
     return [Deliver(peer.only, line), Close(peer.id, text)]
 
 
-def _line(message: Message) -> bytes:
+def _line(message: BusMessage) -> bytes:
     return write_envelope(envelope_of(message, refusals.DAEMON_SENDER))
 
 
-def _answer(peer: Peer, envelope: Envelope, data: Raw) -> Deliver:
+def _answer(peer: BusPeer, envelope: Envelope, data: Raw) -> Deliver:
     return Deliver((peer.id,), refusals.answer(envelope, data))
 
 
-def _refusal(peer: Peer, envelope: Envelope, code: str, text: str) -> Deliver:
+def _refusal(peer: BusPeer, envelope: Envelope, code: str, text: str) -> Deliver:
     return Deliver((peer.id,), refusals.refusal(envelope.id, code, text))
 
 
@@ -350,15 +352,15 @@ DUMP: Final = b"#debug_dump_messages"
 class LegacyPeers:
     """Relays what one of them writes to all of them, and obeys their control lines."""
 
-    def __init__(self, peers: Peers, history: History) -> None:
+    def __init__(self, peers: Peers, history: BusHistory) -> None:
         self._peers = peers
         self._history = history
 
     def relay(self, text: bytes) -> list[Action]:
-        """The line as it is, to every peer of version 1, its sender too."""
+        """Relay the unchanged line to every peer of version 1, its sender too."""
         return [Deliver(self._peers.legacy(), text)]
 
-    def control(self, peer: Peer, text: bytes) -> list[Action]:
+    def control(self, peer: BusPeer, text: bytes) -> list[Action]:
         """Obey a control line; what we do not know is ignored (bus §1.3)."""
         if text.startswith(IDENTIFY):
             peer.name = text.removeprefix(IDENTIFY).decode(errors="replace")

@@ -16,15 +16,15 @@ from random import SystemRandom
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from peerwire.jsonrpc.transport import Overlong, Transport
+from peerwire.jsonrpc.transport import OversizedLine, Transport
 from symposium.bus import envelope as refusals
 from symposium.bus.connect import DaemonOptions, PlaceError, dial
-from symposium.bus.endpoint import CONNECT_TIMEOUT, Exchange, OnProgress
+from symposium.bus.endpoint import CONNECT_TIMEOUT, BusEndpoint, OnProgress
 from symposium.bus.envelope import MAX_LINE, Address, Envelope, Sender, write_envelope
 from symposium.bus.errors import BusEndedError, BusError, BusRefusedError, BusUnreachableError
-from symposium.bus.handlers import Answers
+from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import PROTOCOL, Hello, Presence, Welcome
-from symposium.bus.protocol import Announcement, Request, Role
+from symposium.bus.protocol import Announcement, BusRequest, Role
 
 FIRST_PAUSE: Final = 0.05
 """Seconds before the second attempt to connect; doubled with each."""
@@ -32,13 +32,13 @@ FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 5.0
 """Seconds that the pause grows to."""
 
-MOST_ENDED: Final = 5
+MAX_ENDED: Final = 5
 """Connections in a row that a daemon may end before it answers, until whoever waits is told."""
 
 HEARTBEAT: Final = 30.0
 """Seconds after which a peer that has a presence says again where it is."""
 
-MOST_WAITING: Final = 4 * MAX_LINE
+MAX_WAITING: Final = 4 * MAX_LINE
 """Bytes that may wait for a daemon that does not read; then the connection is ended."""
 
 _Answer = TypeVar("_Answer")
@@ -91,14 +91,14 @@ class BusClient:
     def __init__(
         self,
         identity: Identity,
-        answers: Answers | None = None,
+        answers: HandlerTable | None = None,
         settings: ClientSettings | None = None,
     ) -> None:
-        self._answers = answers if answers is not None else Answers()
+        self._answers = answers if answers is not None else HandlerTable()
         self._identity = identity
         self._presence = identity.presence
         self._settings = settings or ClientSettings()
-        self._exchange = Exchange(
+        self._exchange = BusEndpoint(
             self._answers,
             identity.sender,
             self._send,
@@ -139,13 +139,13 @@ class BusClient:
 
     async def request(
         self,
-        message: Request[_Answer],
+        message: BusRequest[_Answer],
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
         patience: float | None = None,
     ) -> _Answer:
-        """Ask, and wait for the reply; see `Exchange.request`.
+        """Ask, and wait for the reply; see `BusEndpoint.request`.
 
         Raises:
             BusError: no reply came; its class says what is known of it.
@@ -198,7 +198,7 @@ class BusClient:
                 self._lose(str(error))
                 # One that was just going away is no reason to give up: nothing was asked yet.
                 ended = ended + 1 if isinstance(error, BusEndedError) else 0
-                if not 0 < ended < MOST_ENDED:
+                if not 0 < ended < MAX_ENDED:
                     self._refuse(error)
                 if _is_final(error):
                     self._exchange.give_up(error)
@@ -271,7 +271,7 @@ def _is_final(error: Exception) -> bool:
 class _Wire:
     """What comes over one connection, and when it is over."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: BusEndpoint) -> None:
         self._exchange = exchange
         self.over = asyncio.Event()
         self._transport: Transport | None = None
@@ -280,15 +280,15 @@ class _Wire:
         self._transport = transport
         transport.start(self)
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         for line in lines:
-            if isinstance(line, Overlong):
+            if isinstance(line, OversizedLine):
                 _log.warning("a line beyond %d bytes was dropped", line.limit)
             else:
                 self._exchange.take(line)
 
     def writing_paused(self) -> None:
-        if self._transport is not None and self._transport.backlog > MOST_WAITING:
+        if self._transport is not None and self._transport.backlog > MAX_WAITING:
             _log.warning("the daemon does not read; the connection is ended")
             self.over.set()
 

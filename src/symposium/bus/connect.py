@@ -31,7 +31,7 @@ class PlaceError(BusError):
 
 
 @dataclass(frozen=True, slots=True)
-class MeetingPlace:
+class DaemonAddress:
     """The files by which a daemon and its clients find each other.
 
     Attributes:
@@ -68,21 +68,21 @@ class MeetingPlace:
         return self.socket.with_name(self.socket.name + ".options")
 
 
-def meeting_place(
+def daemon_address(
     socket: Path | None = None, environment: Mapping[str, str] | None = None
-) -> MeetingPlace:
+) -> DaemonAddress:
     """Where this environment's daemon is: `--socket`, `$SYMPOSIUM_SOCKET`, or the usual place."""
     env = os.environ if environment is None else environment
     found = paths(env)
     named = socket or (Path(env["SYMPOSIUM_SOCKET"]) if env.get("SYMPOSIUM_SOCKET") else None)
     log = found.home / "log" / "daemon.log"
     if named is None:
-        return MeetingPlace(found.runtime / "bus.sock", log)
+        return DaemonAddress(found.runtime / "bus.sock", log)
     where = named.absolute()
-    return MeetingPlace(where, log.with_name(f"daemon-{where.name}.log"))
+    return DaemonAddress(where, log.with_name(f"daemon-{where.name}.log"))
 
 
-def make_directory(place: MeetingPlace) -> None:
+def make_directory(place: DaemonAddress) -> None:
     """Make the socket's directory, for this user alone, or check the one that is there.
 
     Raises:
@@ -97,7 +97,7 @@ def make_directory(place: MeetingPlace) -> None:
     check_directory(place)
 
 
-def check_directory(place: MeetingPlace) -> None:
+def check_directory(place: DaemonAddress) -> None:
     """Refuse a directory in which somebody else could put a socket.
 
     Raises:
@@ -190,7 +190,7 @@ async def start_daemon(options: DaemonOptions) -> None:
         raise BusUnreachableError(text, "symposium daemon start --foreground says more")
 
 
-def remember(place: MeetingPlace, options: DaemonOptions) -> None:
+def remember(place: DaemonAddress, options: DaemonOptions) -> None:
     """Keep how a daemon was started: after a crash the next one is to be like it.
 
     Raises:
@@ -204,7 +204,7 @@ def _words(options: DaemonOptions) -> Sequence[str]:
     if options != DaemonOptions(socket=options.socket):
         return options.words()
     try:
-        words: object = json.loads(meeting_place(options.socket).options.read_bytes())
+        words: object = json.loads(daemon_address(options.socket).options.read_bytes())
     except (OSError, ValueError):
         return options.words()
     kept = cast("list[object]", words) if isinstance(words, list) else []
@@ -231,7 +231,7 @@ async def dial(options: DaemonOptions) -> FdTransport:
         BusUnreachableError: it does not start, or too many wait for it.
         PlaceError: the directory is not safe, or somebody else listens there.
     """
-    place = meeting_place(options.socket)
+    place = daemon_address(options.socket)
     for _ in range(ATTEMPTS):
         try:
             return reach(place)
@@ -251,7 +251,7 @@ async def dial_running(options: DaemonOptions) -> FdTransport:
         BusUnreachableError: there is none.
         PlaceError: the directory is not safe, or somebody else listens there.
     """
-    place = meeting_place(options.socket)
+    place = daemon_address(options.socket)
     try:
         return reach(place)
     except (FileNotFoundError, ConnectionRefusedError) as error:
@@ -268,7 +268,7 @@ def returning() -> Dial:
 
     async def dial_again(options: DaemonOptions) -> FdTransport:
         nonlocal was_there
-        is_stopped = was_there and meeting_place(options.socket).stopped.exists()
+        is_stopped = was_there and daemon_address(options.socket).stopped.exists()
         transport = await (dial_running if is_stopped else dial)(options)
         was_there = True
         return transport
@@ -276,7 +276,7 @@ def returning() -> Dial:
     return dial_again
 
 
-def reach(place: MeetingPlace) -> FdTransport:
+def reach(place: DaemonAddress) -> FdTransport:
     """Connect to whoever listens, if that is a process of this user.
 
     Raises:
@@ -291,7 +291,7 @@ def reach(place: MeetingPlace) -> FdTransport:
         return FdTransport((fd := sock.detach()), fd, limit=MAX_LINE)
 
 
-def check_peer(sock: socket.socket, place: MeetingPlace) -> None:
+def check_peer(sock: socket.socket, place: DaemonAddress) -> None:
     """Refuse a daemon that runs as another user (users §7.4, E-3).
 
     Raises:

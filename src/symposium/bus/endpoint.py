@@ -15,9 +15,9 @@ from msgspec import UNSET
 from symposium.bus import envelope as refusals
 from symposium.bus.envelope import (
     Address,
+    BusOutcome,
     Envelope,
     EnvelopeError,
-    Outcome,
     Sender,
     envelope_of,
     read_envelope,
@@ -31,9 +31,16 @@ from symposium.bus.errors import (
     BusRefusedError,
     BusUnreachableError,
 )
-from symposium.bus.handlers import Answering, Answers
+from symposium.bus.handlers import HandlerTable, HandlerTasks
 from symposium.bus.messages.broker import CancelRequest, Progress
-from symposium.bus.protocol import Announcement, Message, PayloadError, Request, read_as, read_reply
+from symposium.bus.protocol import (
+    Announcement,
+    BusMessage,
+    BusRequest,
+    PayloadError,
+    read_as,
+    read_reply,
+)
 
 CONNECT_TIMEOUT: Final = 10.0
 """Seconds that a request waits for a connection before it fails without being sent."""
@@ -48,28 +55,28 @@ _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 
 
-def _future() -> asyncio.Future[Outcome]:
+def _future() -> asyncio.Future[BusOutcome]:
     return asyncio.get_running_loop().create_future()
 
 
 @dataclass(slots=True)
 class Pending:
-    """A request of ours that is not answered.
+    """A pending request.
 
     Attributes:
         kind: its class.
-        envelope: as it is sent.
+        envelope: the sent envelope.
         outcome: what its response will say.
         on_progress: who wants the news.
-        is_sent: whether it may have reached somebody.
+        is_sent: whether it may have reached a peer.
         limit: seconds that the caller waits for an answer, if shorter than the type's budget.
         connect_timeout: seconds to wait for a connection.
         until: when we stop waiting.
     """
 
-    kind: type[Message]
+    kind: type[BusMessage]
     envelope: Envelope | None = None
-    outcome: asyncio.Future[Outcome] = field(default_factory=_future)
+    outcome: asyncio.Future[BusOutcome] = field(default_factory=_future)
     on_progress: OnProgress | None = None
     is_sent: bool = False
     limit: float | None = None
@@ -91,12 +98,12 @@ class Pending:
             self.until.reschedule(asyncio.get_running_loop().time() + self.timeout)
 
 
-class Exchange:
+class BusEndpoint:
     """Sends what we ask through `send`, and is given what comes by `take`; `run` owns its tasks."""
 
     def __init__(
         self,
-        answers: Answers,
+        answers: HandlerTable,
         sender: Sender,
         send: Callable[[Envelope], bool],
         *,
@@ -107,9 +114,9 @@ class Exchange:
         self._connect_timeout = connect_timeout
         self._pending: dict[str, Pending] = {}
         self._opening: Pending | None = None
-        self._answering = Answering(answers, sender, send)
+        self._answering = HandlerTasks(answers, sender, send)
         self.trouble = ""
-        """Why there is no connection, in words, while there is none."""
+        """Reason for the missing connection; empty while connected."""
 
     async def run(self) -> None:
         """Own the answers at work until cancelled."""
@@ -117,7 +124,7 @@ class Exchange:
 
     async def request(
         self,
-        message: Request[_Answer],
+        message: BusRequest[_Answer],
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
@@ -144,7 +151,7 @@ class Exchange:
     async def post(
         self, message: Announcement, *, to: Address | None = None, patience: float | None = None
     ) -> int:
-        """Tell whoever listens, and wait until it is delivered; to how many.
+        """Send an announcement and wait for delivery; the number of receivers.
 
         Raises:
             BusRefusedError: the broker does not pass it on.
@@ -157,7 +164,9 @@ class Exchange:
             raise BusRefusedError(outcome.error or "", outcome.code or "")
         return read_as(dict[str, int], outcome.data)["delivered"]
 
-    async def _ask(self, envelope: Envelope, pending: Pending, patience: float | None) -> Outcome:
+    async def _ask(
+        self, envelope: Envelope, pending: Pending, patience: float | None
+    ) -> BusOutcome:
         pending.envelope = envelope
         pending.limit, pending.connect_timeout = patience, self._connect_timeout
         self._pending[envelope.id] = pending
@@ -175,7 +184,7 @@ class Exchange:
         finally:
             self._pending.pop(envelope.id, None)
 
-    async def first(self, message: Request[_Answer]) -> _Answer:
+    async def first(self, message: BusRequest[_Answer]) -> _Answer:
         """Ask what must be answered on a new connection before anything else.
 
         Raises:
@@ -189,7 +198,7 @@ class Exchange:
             outcome = await self._ask(envelope, self._opening, message.about.budget)
         except BusRefusedError as error:
             text = f"the daemon is there, and does not answer {message.about.type}"
-            raise BusUnreachableError(text, "symposium daemon stop; it starts anew") from error
+            raise BusUnreachableError(text, "symposium daemon stop; then retry") from error
         finally:
             self._opening = None
         return _reply(kind, outcome)
@@ -202,7 +211,7 @@ class Exchange:
             _fail(self._opening, BusEndedError(text, "symposium daemon logs"))
 
     def announce(self, message: Announcement, *, to: Address | None = None) -> None:
-        """Tell whoever listens; while there is no connection, nobody does."""
+        """Send an announcement; drop it while there is no connection."""
         self._send(envelope_of(message, self._sender, to=to))
 
     def lost(self, reason: str) -> None:
@@ -263,7 +272,7 @@ class Exchange:
         try:
             outcome = read_outcome(envelope)
         except EnvelopeError as error:
-            outcome = Outcome(success=False, error=str(error), code=refusals.BAD_PAYLOAD)
+            outcome = BusOutcome(success=False, error=str(error), code=refusals.BAD_PAYLOAD)
         if pending is None:
             if not outcome.success:
                 _log.warning("the bus refused %s: %s", envelope.id, outcome.error)
@@ -281,7 +290,7 @@ class Exchange:
             pending.on_progress(news)
 
 
-def _late(kind: type[Message], trouble: str | None) -> BusError:
+def _late(kind: type[BusMessage], trouble: str | None) -> BusError:
     """No answer has come: it was sent and not answered, or there is this trouble."""
     type_ = kind.about.type
     if trouble is None:
@@ -291,7 +300,7 @@ def _late(kind: type[Message], trouble: str | None) -> BusError:
     return BusReconnectingError(text, hint)
 
 
-def _reply(kind: type[Request[_Answer]], outcome: Outcome) -> _Answer:
+def _reply(kind: type[BusRequest[_Answer]], outcome: BusOutcome) -> _Answer:
     if not outcome.success:
         raise BusRefusedError(outcome.error or "", outcome.code or "")
     try:

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from symposium.bus.protocol import Message, PayloadError, payload_of, read_as
+from symposium.bus.protocol import BusMessage, PayloadError, payload_of, read_as
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """Bytes of the longest line (bus §7, row 14)."""
@@ -21,11 +21,11 @@ _Name = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Sender(Struct, frozen=True, gc=False, rename="camel"):
-    """Who sends, for routing.
+    """Sender of a message, for routing.
 
     Attributes:
         working_directory: absolute path.
-        taskspace_uuid: the taskspace it stands in, if any.
+        taskspace_uuid: the taskspace of the sender, if any.
         shell_pid: the process id of the terminal's shell it runs under, if known.
     """
 
@@ -35,12 +35,12 @@ class Sender(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Address(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """Whom a sender means; of several that fit, one is chosen.
+    """Intended receiver; if several match, one is chosen.
 
     Attributes:
         connection: exactly this connection.
         role: one that has said hello as this.
-        taskspace: one that stands in this taskspace.
+        taskspace: a peer in this taskspace.
     """
 
     connection: str | None = None
@@ -57,7 +57,7 @@ class Envelope(Struct, frozen=True, gc=False):
         sender: who says it sends.
         payload: the bytes of its body.
         to: whom it is for; by the message class if unset.
-        ack: whether the sender is told that an announcement was delivered.
+        ack: whether the sender wants to know that an announcement was delivered.
         from_: the connection that really sent it, written by the broker.
     """
 
@@ -70,7 +70,7 @@ class Envelope(Struct, frozen=True, gc=False):
     from_: str | UnsetType = msgspec.field(default=UNSET, name="from")
 
 
-class Outcome(Struct, frozen=True, gc=False, omit_defaults=True):
+class BusOutcome(Struct, frozen=True, gc=False, omit_defaults=True):
     """The payload of every response (bus §1.2).
 
     Attributes:
@@ -114,7 +114,7 @@ def write_envelope(envelope: Envelope) -> bytes:
 
 
 def stamp(connection: str) -> bytes:
-    """How a line begins that this connection has sent."""
+    """Prefix of a line that this connection has sent."""
     return b'{"from":"%b",' % connection.encode()
 
 
@@ -138,30 +138,30 @@ def version_one(envelope: Envelope) -> bytes:
     return _encode(Envelope(envelope.type, envelope.id, envelope.sender, envelope.payload))
 
 
-def envelope_of(message: Message, sender: Sender, *, to: Address | None = None) -> Envelope:
-    """A message of ours, under a fresh id."""
+def envelope_of(message: BusMessage, sender: Sender, *, to: Address | None = None) -> Envelope:
+    """Make an envelope for a message, with a fresh id."""
     where = UNSET if to is None else to
     return Envelope(message.about.type, str(uuid.uuid4()), sender, payload_of(message), where)
 
 
-def success(data: Raw) -> Outcome:
+def success(data: Raw) -> BusOutcome:
     """The outcome of what was done."""
-    return Outcome(success=True, data=data)
+    return BusOutcome(success=True, data=data)
 
 
-def response(request_id: str, sender: Sender, outcome: Outcome) -> Envelope:
+def response(request_id: str, sender: Sender, outcome: BusOutcome) -> Envelope:
     """The response to the request of this id."""
     return Envelope(RESPONSE, request_id, sender, Raw(_encode(outcome)))
 
 
-def read_outcome(envelope: Envelope) -> Outcome:
-    """What a response says.
+def read_outcome(envelope: Envelope) -> BusOutcome:
+    """Decode the outcome of a response.
 
     Raises:
         EnvelopeError: its payload is no outcome.
     """
     try:
-        return read_as(Outcome, envelope.payload)
+        return read_as(BusOutcome, envelope.payload)
     except PayloadError as error:
         text = f"the response {envelope.id} has no readable payload: {error}"
         raise EnvelopeError(text) from error
@@ -213,7 +213,7 @@ MAX_TEXT: Final = 1000
 """Characters of a refusal's text."""
 
 NO_ID: Final = "-"
-"""Stands for the id of a line that has none."""
+"""Placeholder for the id of a line that has none."""
 
 DAEMON_SENDER: Final = Sender("/tmp")  # noqa: S108 - what the reference's daemon says of itself
 
@@ -222,11 +222,11 @@ def refusal(request_id: str, code: str, text: str) -> bytes:
     """The line that says so; a text that quotes a long value is shortened."""
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}…"
-    outcome = Outcome(success=False, error=text, code=code)
+    outcome = BusOutcome(success=False, error=text, code=code)
     return write_envelope(response(request_id or NO_ID, DAEMON_SENDER, outcome))
 
 
 def answer(request: Envelope, data: Raw) -> bytes:
     """The line of an answer that the broker gives itself."""
-    outcome = Outcome(success=True, data=data)
+    outcome = BusOutcome(success=True, data=data)
     return write_envelope(response(request.id, DAEMON_SENDER, outcome))

@@ -1,4 +1,4 @@
-"""What can go wrong on the bus, for whoever asks something over it.
+"""Errors that a caller of the bus receives.
 
 BusError
 ├── BusUnreachableError    there is no daemon, and none could be started
@@ -32,7 +32,7 @@ class BusLostError(BusError):
 
 
 class BusRefusedError(BusError):
-    """What was asked was answered with an error.
+    """The handler of a request answered with an error.
 
     Attributes:
         code: which kind (`symposium.bus.envelope`); empty from a peer of version 1.

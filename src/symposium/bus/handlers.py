@@ -31,28 +31,28 @@ from msgspec import UNSET, Raw
 
 from localio.errors import ExplainedError, ProgramNotFoundError
 from localio.files import storage_error_text
-from peerwire.errors import Boundary
+from peerwire.errors import ErrorBoundary
 from symposium.bus import envelope as refusals
-from symposium.bus.envelope import Envelope, Outcome, Sender, envelope_of, response, success
+from symposium.bus.envelope import BusOutcome, Envelope, Sender, envelope_of, response, success
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.broker import CancelRequest, Progress
 from symposium.bus.protocol import (
     Announcement,
-    Message,
+    BusMessage,
+    BusRequest,
     PayloadError,
-    Request,
     message_types,
     payload_of,
     reply_type,
 )
 from symposium.errors import BadValueError, NotFoundError
 
-Told: TypeAlias = Callable[[str, float | None, float | None], None]
+ProgressCallback: TypeAlias = Callable[[str, float | None, float | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who sent a message, as a function that answers it needs to know.
+class RequestContext:
+    """The sender of a message, for the function that answers it.
 
     Attributes:
         id: the request's.
@@ -64,22 +64,22 @@ class Asked:
     id: str
     sender: Sender
     by: str
-    tell: Told
+    tell: ProgressCallback
 
     def progress(
         self, message: str, *, done: float | None = None, total: float | None = None
     ) -> None:
-        """Send news to whoever asked; nothing comes back."""
+        """Send progress to the asker, without a response."""
         self.tell(message, done, total)
 
 
-_Request = TypeVar("_Request", bound=Request[Any])
-_Heard = TypeVar("_Heard", bound=Message)
+_Request = TypeVar("_Request", bound=BusRequest[Any])
+_Heard = TypeVar("_Heard", bound=BusMessage)
 
-Respond: TypeAlias = Callable[[Any, Asked], Awaitable[Any]]
+Respond: TypeAlias = Callable[[Any, RequestContext], Awaitable[Any]]
 
 
-class Answers:
+class HandlerTable:
     """The functions of one peer, by message type."""
 
     def __init__(self) -> None:
@@ -88,8 +88,8 @@ class Answers:
         self.announcements: dict[str, Respond] = {}
         """What hears each announcement."""
 
-    def to(
-        self, kind: type[_Request], respond: Callable[[_Request, Asked], Awaitable[Any]]
+    def on_request(
+        self, kind: type[_Request], respond: Callable[[_Request, RequestContext], Awaitable[Any]]
     ) -> None:
         """Answer requests of this class with this function.
 
@@ -100,13 +100,15 @@ class Answers:
             raise ValueError(f"{kind.about.type} is answered already")
         self.requests[kind.about.type] = respond
 
-    def hear(self, kind: type[_Heard], heard: Callable[[_Heard, Asked], Awaitable[None]]) -> None:
+    def on_announcement(
+        self, kind: type[_Heard], heard: Callable[[_Heard, RequestContext], Awaitable[None]]
+    ) -> None:
         """Call this function for each announcement of this class.
 
         Also for each copy of a public request, which another peer answers.
 
         Raises:
-            ValueError: another one hears them already, or nobody gets copies of this request.
+            ValueError: it already has a listener, or no peer gets copies of this request.
         """
         if not issubclass(kind, Announcement) and not kind.about.is_public:
             raise ValueError(f"{kind.about.type} is a request that is not public")
@@ -114,7 +116,7 @@ class Answers:
             raise ValueError(f"{kind.about.type} is heard already")
         self.announcements[kind.about.type] = heard
 
-    def extend(self, others: "Answers") -> None:
+    def extend(self, others: "HandlerTable") -> None:
         """Take over the functions of others.
 
         Raises:
@@ -136,16 +138,16 @@ class Answers:
 
     @property
     def subscribes(self) -> frozenset[str]:
-        """What to subscribe to for the announcements heard here."""
+        """Message types to subscribe to for the announcements handled here."""
         return frozenset("*" if name == "traffic" else name for name in self.announcements)
 
-    def find(self, message: Message) -> Respond | None:
+    def find(self, message: BusMessage) -> Respond | None:
         """The function for this message."""
         type_ = message.about.type
         return self.requests.get(type_) or self.announcements.get(type_)
 
 
-def read_message(envelope: Envelope) -> Message:
+def read_message(envelope: Envelope) -> BusMessage:
     """The message of an envelope, under the name that is emitted (bus §1.11).
 
     Raises:
@@ -158,10 +160,12 @@ def read_message(envelope: Envelope) -> Message:
 _log = logging.getLogger(__name__)
 
 
-class Answering:
+class HandlerTasks:
     """Calls the functions of `answers`, and sends what they return; `run` owns its tasks."""
 
-    def __init__(self, answers: Answers, sender: Sender, send: Callable[[Envelope], bool]) -> None:
+    def __init__(
+        self, answers: HandlerTable, sender: Sender, send: Callable[[Envelope], bool]
+    ) -> None:
         self._answers = answers
         self._sender = sender
         self._send = send
@@ -192,7 +196,7 @@ class Answering:
         task.add_done_callback(lambda _: self._working.pop(envelope.id, None))
 
     def cancel(self, envelope: Envelope) -> None:
-        """Whoever asked has gone on: end what its request has started."""
+        """The asker gave up: cancel the work for its request."""
         try:
             request_id = CancelRequest.read(envelope.payload).request_id
         except PayloadError as error:
@@ -203,37 +207,37 @@ class Answering:
             task.cancel()
 
     def cancel_all(self) -> None:
-        """The wire is gone, and with it whoever asked."""
+        """The connection is closed, so no asker waits."""
         for task in self._working.values():
             task.cancel()
 
     async def _answer(self, envelope: Envelope) -> None:
-        outcome: Outcome | None = None
+        outcome: BusOutcome | None = None
         # The one boundary: whatever an answer raises is its own, and must end nothing else.
-        with Boundary() as boundary:
+        with ErrorBoundary() as boundary:
             outcome = await self._outcome(envelope)
         if boundary.error is not None:
             _log.error("%s failed", envelope.type, exc_info=boundary.error)
         if isinstance(boundary.error, OSError):
             # A full disk or a read-only home is no bug.
             text = f"{envelope.type} failed: {storage_error_text(boundary.error)}"
-            outcome = Outcome(success=False, error=text, code=refusals.FAILED)
+            outcome = BusOutcome(success=False, error=text, code=refusals.FAILED)
         elif boundary.error is not None:
             kind = type(boundary.error).__name__
-            text = f"this is a bug of whoever answers {envelope.type}: {kind}: {boundary.error}"
-            outcome = Outcome(success=False, error=text, code=refusals.FAILED)
+            text = f"this is a bug in the handler of {envelope.type}: {kind}: {boundary.error}"
+            outcome = BusOutcome(success=False, error=text, code=refusals.FAILED)
         if outcome is not None:
             self._send(response(envelope.id, self._sender, outcome))
 
-    async def _outcome(self, envelope: Envelope) -> Outcome | None:
-        """What is answered; None for an announcement."""
+    async def _outcome(self, envelope: Envelope) -> BusOutcome | None:
+        """The outcome to answer; None for an announcement."""
         try:
             message = read_message(envelope)
         except (PayloadError, KeyError) as error:
             return _refused(f"{envelope.type}: {error}", refusals.BAD_PAYLOAD)
         respond = self._answers.find(message)
         if respond is None:
-            return _refused(f"nobody here answers {envelope.type}", refusals.NO_HANDLER)
+            return _refused(f"no handler for {envelope.type}", refusals.NO_HANDLER)
         try:
             reply = await respond(message, self._asked(envelope))
         except BusRefusedError as error:
@@ -243,13 +247,13 @@ class Answering:
         is_asked = message.about.type in self._answers.requests
         return success(_data(message, reply)) if is_asked else None
 
-    def _asked(self, envelope: Envelope) -> Asked:
+    def _asked(self, envelope: Envelope) -> RequestContext:
         def tell(text: str, done: float | None, total: float | None) -> None:
             news = Progress(request_id=envelope.id, message=text, done=done, total=total)
             self._send(envelope_of(news, self._sender))
 
         by = "" if envelope.from_ is UNSET else envelope.from_
-        return Asked(envelope.id, envelope.sender, by, tell)
+        return RequestContext(envelope.id, envelope.sender, by, tell)
 
 
 def _code_of(error: ExplainedError) -> str:
@@ -262,11 +266,11 @@ def _code_of(error: ExplainedError) -> str:
             return refusals.FAILED
 
 
-def _refused(text: str, code: str) -> Outcome:
-    return Outcome(success=False, error=text, code=code)
+def _refused(text: str, code: str) -> BusOutcome:
+    return BusOutcome(success=False, error=text, code=code)
 
 
-def _data(message: Message, reply: object) -> Raw:
+def _data(message: BusMessage, reply: object) -> Raw:
     expected = reply_type(type(message))
     if isinstance(expected, type) and not isinstance(reply, expected):
         raise TypeError(f"{message.about.type} is answered with {expected.__name__}: {reply!r}")

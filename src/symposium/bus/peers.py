@@ -20,15 +20,15 @@ Canonical = Callable[[str], Parts | None]
 """Makes a path canonical; None for what is no absolute path."""
 
 
-class Door(Enum):
-    """Where a peer came in: it says what may be expected of it."""
+class SocketKind(Enum):
+    """The socket of a peer, which determines its protocol."""
 
     BUS = "bus"
     COMPAT = "compat"
 
 
 @dataclass(slots=True)
-class Peer:
+class BusPeer:
     """One connection.
 
     Attributes:
@@ -47,13 +47,13 @@ class Peer:
         role: what it may do.
         is_legacy: whether it speaks version 1.
         may: the message types that it may send.
-        has_forged: whether it has answered what was asked of somebody else.
+        has_forged: whether it has answered a request to another peer.
         only: its name alone, as the hearers of a message.
         stamp: how a line begins that it has sent.
     """
 
     id: str
-    door: Door
+    door: SocketKind
     since: float
     name: str
     hello: Hello | None = None
@@ -74,9 +74,9 @@ class Peer:
     def __post_init__(self) -> None:
         self.only = (self.id,)
         self.stamp = stamp(self.id)
-        self.is_legacy = self.door is Door.COMPAT
+        self.is_legacy = self.door is SocketKind.COMPAT
 
-    def let_in(self, hello: Hello) -> None:
+    def accept_hello(self, hello: Hello) -> None:
         """It has said hello, and may do what its role may."""
         self.hello, self.name, self.role = hello, hello.name, hello.role
         self.is_legacy = False
@@ -85,7 +85,7 @@ class Peer:
 
     @property
     def taskspace(self) -> str | None:
-        """Where it stands."""
+        """The taskspace of the peer."""
         if self.presence is not None and self.presence.taskspace_uuid:
             return self.presence.taskspace_uuid
         if self.shows is not None:
@@ -109,7 +109,7 @@ class Peer:
         )
 
     def present(self) -> Present:
-        """What others may know of it."""
+        """The peer as shown to others."""
         where, hello = self.presence, self.hello
         return Present(
             connection=self.id,
@@ -129,43 +129,43 @@ class Peer:
 
 
 class Peers:
-    """The table of peers; what it answers is remembered until somebody comes, goes or changes."""
+    """The table of peers; its answers are cached until a peer comes, goes, or changes."""
 
     def __init__(self, canonical: Canonical) -> None:
         self._canonical = canonical
-        self._peers: dict[str, Peer] = {}
+        self._peers: dict[str, BusPeer] = {}
         self._subscribers: dict[str, tuple[str, ...]] = {}
-        self._handlers: dict[str, tuple[Peer, ...]] = {}
+        self._handlers: dict[str, tuple[BusPeer, ...]] = {}
         self._legacy: tuple[str, ...] | None = None
 
-    def __iter__(self) -> Iterator[Peer]:
+    def __iter__(self) -> Iterator[BusPeer]:
         return iter(self._peers.values())
 
     def __len__(self) -> int:
         return len(self._peers)
 
-    def get(self, connection: str) -> Peer | None:
+    def get(self, connection: str) -> BusPeer | None:
         """The peer of that name."""
         return self._peers.get(connection)
 
-    def add(self, peer: Peer) -> None:
+    def add(self, peer: BusPeer) -> None:
         """A peer has come."""
         self._peers[peer.id] = peer
         self.changed()
 
-    def remove(self, connection: str) -> Peer | None:
+    def remove(self, connection: str) -> BusPeer | None:
         """A peer has gone."""
         self.changed()
         return self._peers.pop(connection, None)
 
     def changed(self) -> None:
-        """Somebody has said hello, or subscribes to something else."""
+        """Record a peer that has said hello or changed its subscriptions."""
         self._subscribers.clear()
         self._handlers.clear()
         self._legacy = None
 
     def subscribers(self, type_: str) -> tuple[str, ...]:
-        """Who hears announcements of this type."""
+        """Connections that receive announcements of this type."""
         found = self._subscribers.get(type_)
         if found is None:
             found = tuple(each.id for each in self if type_ in each.subscribes)
@@ -173,7 +173,7 @@ class Peers:
         return found
 
     def meant(self, to: Address) -> tuple[str, ...]:
-        """Those of version 2 that an address fits."""
+        """Peers of version 2 that an address matches."""
         if to.connection is not None:
             named = self._peers.get(to.connection)
             if named is None or named.hello is None:
@@ -182,8 +182,8 @@ class Peers:
             return named.only if is_all or named.is_meant(to) else ()
         return tuple(each.id for each in self if each.hello is not None and each.is_meant(to))
 
-    def handlers(self, type_: str) -> tuple[Peer, ...]:
-        """Who answers requests of this type, in the order in which they came."""
+    def handlers(self, type_: str) -> tuple[BusPeer, ...]:
+        """Peers that answer requests of this type, in the order of connection."""
         found = self._handlers.get(type_)
         if found is None:
             found = tuple(each for each in self if each.handles(type_))
@@ -191,7 +191,7 @@ class Peers:
         return found
 
     def legacy(self) -> tuple[str, ...]:
-        """Those of version 1."""
+        """Peers of version 1."""
         if self._legacy is None:
             self._legacy = tuple(each.id for each in self if each.is_legacy)
         return self._legacy
@@ -200,7 +200,7 @@ class Peers:
         """A path as the rules of routing compare it."""
         return self._canonical(path)
 
-    def windows(self, peers: Iterable[Peer], now: float) -> list[Window]:
+    def windows(self, peers: Iterable[BusPeer], now: float) -> list[Window]:
         """The windows of these peers; one that is silent loses against any that is not."""
         found: list[Window] = []
         for each in peers:

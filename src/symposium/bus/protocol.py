@@ -1,14 +1,16 @@
-'''What a message of the bus is made of: base classes, roles, and the catalog of all.
+'''Messages of the bus: base classes, roles, and the catalog of all types.
 
 A message is one class in a module under `bus/messages/`, one module for each topic:
 
-    class SignalUser(Request[Recorded], frozen=True, kw_only=True):
+    class SignalUser(BusRequest[Recorded], frozen=True, kw_only=True):
         """Ask for the user's attention."""
 
-        about: ClassVar = About("signal_user", sent_by=AGENTS, target=Target.ENGINE, budget=2.0)
+        about: ClassVar = MessageSpec(
+            "signal_user", sent_by=AGENTS, target=MessageTarget.ENGINE, budget=2.0
+        )
         taskspace_uuid: str
 
-`Request[...]` names the reply's data; a message that wants no reply is an `Announcement`.
+`BusRequest[...]` names the reply's data; a message that wants no reply is an `Announcement`.
 '''
 
 from collections.abc import Mapping
@@ -27,10 +29,10 @@ from peerwire.errors import LocalError
 
 
 class Role(Enum):
-    """What a peer has said it is.
+    """The declared role of a peer.
 
     The bus is one user's: roles keep parts of the host from each other's mistakes, and a stray
-    program from the levers. Nobody connects as `daemon` or as `legacy`.
+    program from the levers. No peer connects as `daemon` or as `legacy`.
     """
 
     DAEMON = "daemon"
@@ -43,10 +45,10 @@ class Role(Enum):
     LEGACY = "legacy"
 
 
-GIVEN: Final = frozenset({Role.DAEMON, Role.LEGACY})
+ASSIGNED_ROLES: Final = frozenset({Role.DAEMON, Role.LEGACY})
 """Roles that no `hello` may claim."""
 
-PEOPLE: Final = frozenset({Role.APP, Role.CLI, Role.EDITOR})
+USER_ROLES: Final = frozenset({Role.APP, Role.CLI, Role.EDITOR})
 """Peers that act for a person."""
 
 AGENTS: Final = frozenset({Role.MCP_SERVER, Role.HOST})
@@ -59,8 +61,8 @@ ANYONE: Final = frozenset(Role) - {Role.OBSERVER, Role.LEGACY}
 Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - a name, not its variance
 
 
-class Target(Enum):
-    """Who a message is for, when its envelope names nobody."""
+class MessageTarget(Enum):
+    """Receiver of a message whose envelope has no address."""
 
     BROKER = "broker"
     ENGINE = "engine"
@@ -71,8 +73,8 @@ class Target(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What the bus must know of a message type.
+class MessageSpec:
+    """Properties of a message type that the bus uses.
 
     Attributes:
         type: its name on the wire.
@@ -88,7 +90,7 @@ class About:
 
     type: str
     sent_by: frozenset[Role]
-    target: Target
+    target: MessageTarget
     budget: float = 0.0
     is_idempotent: bool = False
     version: int = 1
@@ -101,10 +103,10 @@ class PayloadError(ValueError):
     """A payload is not what its message type says; the text names the place in it."""
 
 
-class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class BusMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The payload of one message type; members we do not know are left aside."""
 
-    about: ClassVar[About]
+    about: ClassVar[MessageSpec]
 
     @classmethod
     def read(cls, payload: Raw) -> Self:
@@ -115,20 +117,20 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         return read_as(cls, payload)
 
-    def canonical(self) -> "Message":
-        """What this stands for: itself, or for an older name of a message, that message."""
+    def canonical(self) -> "BusMessage":
+        """The current message for an older name, otherwise itself."""
         return self
 
 
-class Announcement(Message, frozen=True):
+class Announcement(BusMessage, frozen=True):
     """A message that wants no reply."""
 
 
-class Request(Message, Generic[Answer], frozen=True):
+class BusRequest(BusMessage, Generic[Answer], frozen=True):
     """A message that is answered with `Answer`, or with an error."""
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class BusReply(Struct, frozen=True, kw_only=True):
     """The data of a successful response; every member is written."""
 
     @classmethod
@@ -141,7 +143,7 @@ class Reply(Struct, frozen=True, kw_only=True):
         return read_as(cls, data)
 
 
-class Done(Reply, frozen=True):
+class Ack(BusReply, frozen=True):
     """Data of a response that says no more than that it is done; may be absent."""
 
     @classmethod
@@ -157,7 +159,7 @@ def read_as(kind: type[_Value], payload: Raw | bytes) -> _Value:
     """A JSON value as this type.
 
     Raises:
-        PayloadError: it is none.
+        PayloadError: the payload is malformed.
     """
     try:
         return msgspec.json.decode(payload, type=kind)
@@ -165,7 +167,7 @@ def read_as(kind: type[_Value], payload: Raw | bytes) -> _Value:
         raise PayloadError(str(error)) from error
 
 
-def read_reply(kind: type[Request[Answer]], data: Raw | UnsetType) -> Answer:
+def read_reply(kind: type[BusRequest[Answer]], data: Raw | UnsetType) -> Answer:
     """The data of a response to a request of this kind.
 
     Raises:
@@ -173,12 +175,12 @@ def read_reply(kind: type[Request[Answer]], data: Raw | UnsetType) -> Answer:
     """
     expected: Any = reply_type(kind)
     written = Raw(b"null") if data is UNSET else data
-    if isinstance(expected, type) and issubclass(cast("type[Any]", expected), Reply):
-        return cast("Answer", cast("type[Reply]", expected).read(written))
+    if isinstance(expected, type) and issubclass(cast("type[Any]", expected), BusReply):
+        return cast("Answer", cast("type[BusReply]", expected).read(written))
     return cast("Answer", read_as(expected, written))
 
 
-def reply_type(kind: type[Message]) -> Any:
+def reply_type(kind: type[BusMessage]) -> Any:
     """The type of a request's reply, as its class says; None for an announcement."""
     for base in getattr(kind, "__orig_bases__", ()):
         if found := get_args(base):
@@ -187,7 +189,7 @@ def reply_type(kind: type[Message]) -> Any:
 
 
 def fields_of(kind: type[Any]) -> dict[str, Any]:
-    """The wire names of a struct's members, each with its type as it is written."""
+    """The wire names of a struct's members, each with its annotated type."""
     hints = get_type_hints(kind)
     return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
 
@@ -204,13 +206,13 @@ MESSAGES: Final = "symposium.bus.messages"
 
 
 @cache
-def message_types() -> Mapping[str, type[Message]]:
+def message_types() -> Mapping[str, type[BusMessage]]:
     """Every message class by its type's name; imports them all.
 
     Raises:
         LocalError: a module holds no message class, or two classes have one name.
     """
-    types: dict[str, type[Message]] = {}
+    types: dict[str, type[BusMessage]] = {}
     for name in names_in(MESSAGES):
         for kind in _classes_of(name.replace("-", "_")):
             if kind.about.type in types:
@@ -225,13 +227,13 @@ def sendable_by(role: Role) -> frozenset[str]:
     return frozenset(n for n, kind in message_types().items() if role in kind.about.sent_by)
 
 
-def _classes_of(name: str) -> list[type[Message]]:
+def _classes_of(name: str) -> list[type[BusMessage]]:
     module = import_module(f"{MESSAGES}.{name}")
     found = [value for value in vars(module).values() if _is_message_of(value, module.__name__)]
     if not found:
         raise LocalError(f"{module.__name__} holds no message")
-    return [cast("type[Message]", each) for each in found]
+    return [cast("type[BusMessage]", each) for each in found]
 
 
 def _is_message_of(value: object, module: str) -> bool:
-    return isinstance(value, type) and issubclass(value, Message) and value.__module__ == module
+    return isinstance(value, type) and issubclass(value, BusMessage) and value.__module__ == module

@@ -18,7 +18,7 @@ Parts: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MessageOrigin:
     """Where a sender stands.
 
     Attributes:
@@ -51,7 +51,7 @@ class Window:
     focused: float = 0.0
 
 
-def window_for(place: Place, windows: Iterable[Window]) -> Window | None:
+def window_for(place: MessageOrigin, windows: Iterable[Window]) -> Window | None:
     """The one window that a message from this place is for; None if none is.
 
     A window that shows the sender's taskspace goes before all others; then the window that owns its
@@ -84,13 +84,13 @@ def depth(directory: Parts | None, folders: Iterable[Parts]) -> int:
     return max((len(each) for each in folders if directory[: len(each)] == each), default=-1)
 
 
-def _owner(place: Place, windows: list[Window]) -> Window | None:
+def _owner(place: MessageOrigin, windows: list[Window]) -> Window | None:
     if not place.shell_pid:
         return None
     return _latest([each for each in windows if place.shell_pid in each.terminals])
 
 
-def _innermost(place: Place, windows: list[Window]) -> list[Window]:
+def _innermost(place: MessageOrigin, windows: list[Window]) -> list[Window]:
     depths = [depth(place.directory, each.folders) for each in windows]
     best = max(depths, default=-1)
     if best < 0:
@@ -134,7 +134,7 @@ class Warn(Struct, frozen=True, gc=False):
 Action: TypeAlias = Deliver | Close | Warn
 
 
-MOST_OPEN: Final = 1000
+MAX_OPEN: Final = 1000
 """Requests of one asker that may be open at a time; one more is refused."""
 
 
@@ -160,7 +160,7 @@ class OpenRequest:
 
 
 @dataclass(slots=True)
-class Took:
+class ResponseTime:
     """How long the answers to one message type have taken.
 
     Attributes:
@@ -174,14 +174,14 @@ class Took:
     worst: float = 0.0
 
 
-class OpenRequests:
+class OpenBusRequests:
     """All of them, by id and by who is concerned."""
 
     def __init__(self) -> None:
         self._open: dict[str, OpenRequest] = {}
         self._of: dict[str, int] = {}
         self._deadlines: list[tuple[float, str]] = []
-        self.took: dict[str, Took] = {}
+        self.took: dict[str, ResponseTime] = {}
         """How long answers have taken, by message type."""
 
     def __len__(self) -> int:
@@ -204,7 +204,7 @@ class OpenRequests:
     def answered(self, request: OpenRequest, now: float) -> None:
         """Who was asked has answered."""
         self.close(request)
-        took = self.took.setdefault(request.type, Took())
+        took = self.took.setdefault(request.type, ResponseTime())
         took.count += 1
         took.total += now - request.since
         took.worst = max(took.worst, now - request.since)
@@ -217,7 +217,7 @@ class OpenRequests:
             self._of[request.asker] = left
         else:
             del self._of[request.asker]
-        if len(self._deadlines) > 2 * len(self._open) + MOST_OPEN:
+        if len(self._deadlines) > 2 * len(self._open) + MAX_OPEN:
             self._deadlines = [(each.deadline, each.id) for each in self._open.values()]
             self._deadlines.sort()
 

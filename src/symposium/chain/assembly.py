@@ -11,21 +11,21 @@ from msgspec import UNSET, Struct, field
 from peerwire.acp.names import Dialect
 from peerwire.jsonrpc.values import encode_value
 from symposium.chain.blueprint import Blueprint, Component, InProcess, Program, Served
-from symposium.chain.calls import FAULTS, Call, End
+from symposium.chain.calls import FAULTS, ModCall, RouteEnd
 from symposium.chain.ends import PlainEnd, SuccessorEnd, to_conductor
-from symposium.chain.handshake import AS_AGENT, AS_PROXY, Greeter, Selection
+from symposium.chain.handshake import AS_AGENT, AS_PROXY, Initializer, VersionSelection
 from symposium.chain.link import Link
-from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.messages import Answer, ChainMessage, Direction
 from symposium.chain.mod import EVERY_METHOD, Interception, Mod
 from symposium.chain.monitoring import Durations, timed
-from symposium.chain.ordering import Lanes
-from symposium.chain.routing import Way, join
+from symposium.chain.ordering import OrderedQueues
+from symposium.chain.routing import Route, join
 
 
-class Toward:
+class PeerOfMod:
     """One direction, as the mod at `position` along it sees it."""
 
-    def __init__(self, way: Way, position: int) -> None:
+    def __init__(self, way: Route, position: int) -> None:
         self._way = way
         self._position = position
 
@@ -37,7 +37,7 @@ class Toward:
         """
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         crossing = self._crossing(method, params, is_request=True)
-        call = Call(crossing, waiting, b"", self._way, place=self._position)
+        call = ModCall(crossing, waiting, b"", self._way, place=self._position)
         call.is_urgent = self._holds_something()
         # What the neighbours send is read on meanwhile, however much of it waits for this mod.
         answers = self._way.back.lanes
@@ -59,13 +59,13 @@ class Toward:
         self._way.take(self._crossing(method, params, is_request=False), after=self._position)
 
     def _holds_something(self) -> bool:
-        # Two mods that hold a message and ask each past the other would wait for ever.
+        # Two mods that hold a message and ask each past the other would deadlock.
         back = self._way.back
         mirrored = back.length - 1 - self._position
         return self._way.lanes.holds(self._position) or back.lanes.holds(mirrored)
 
-    def _crossing(self, method: str, params: Any, *, is_request: bool) -> Crossing:
-        return Crossing(
+    def _crossing(self, method: str, params: Any, *, is_request: bool) -> ChainMessage:
+        return ChainMessage(
             method, UNSET if params is None else encode_value(params), is_request=is_request
         )
 
@@ -74,7 +74,7 @@ class _Waiting:
     def __init__(self, answer: asyncio.Future[Answer]) -> None:
         self.answer = answer
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         del call
         if not self.answer.done():
             self.answer.set_result(answer)
@@ -93,11 +93,11 @@ _USUAL: Final = frozenset(
 """Names that need no looking up: a start is to cost nothing for them."""
 
 _FREE: Final = ("_", "$/", "mcp/")
-"""How names begin that are nobody's, the wire's, or another protocol's."""
+"""Prefixes of names that are unassigned, the wire's, or another protocol's."""
 
 
 def checked(component: InProcess) -> list[Interception]:
-    """What a mod wants to see; a name that is almost one of ACP's is warned of."""
+    """The interceptions of a mod; warns of a name that is almost one of ACP's."""
     wanted = component.mod.interceptions()
     for method in dict.fromkeys(each.method for each in wanted):
         if method not in _USUAL and not method.startswith(_FREE):
@@ -134,7 +134,7 @@ class Watcher(Protocol):
 
 
 class Assembly(Struct):
-    """A chain as it stands.
+    """An assembled chain.
 
     Attributes:
         links: the out-of-process components, from the client's side; the agent last, if it has one.
@@ -142,13 +142,13 @@ class Assembly(Struct):
         entrance: the way that the client's messages take.
     """
 
-    entrance: Way
+    entrance: Route
     links: list[Link] = field(default_factory=list[Link])
     mods: list[InProcess] = field(default_factory=list[InProcess])
 
 
-class Workshop(Struct, frozen=True):
-    """What it takes to make a chain.
+class AssemblyContext(Struct, frozen=True):
+    """Requirements for assembling a chain.
 
     Attributes:
         client: the link that the chain begins at (and ends at, for a chain without agent).
@@ -162,14 +162,14 @@ class Workshop(Struct, frozen=True):
 
     client: Link
     open_link: Callable[[Program | Served, int], Link]
-    lanes: Callable[[Link], Lanes]
-    selection: Selection
+    lanes: Callable[[Link], OrderedQueues]
+    selection: VersionSelection
     watcher: Watcher | None = None
-    client_end: End | None = None
+    client_end: RouteEnd | None = None
     durations: Mapping[int, Durations] = field(default_factory=dict[int, Durations])
 
 
-def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
+def assemble(workshop: AssemblyContext, blueprint: Blueprint) -> Assembly:
     """Start the components, all at once, and lay the ways between them.
 
     Raises:
@@ -193,7 +193,7 @@ def assemble(workshop: Workshop, blueprint: Blueprint) -> Assembly:
             place += 1
     if blueprint.agent is not None:
         stretches.pop()
-    layer = _Layer(workshop, blueprint, links, wanted)
+    layer = _SpanBuilder(workshop, blueprint, links, wanted)
     entrance, *_ = [layer.span(at, stretch) for at, stretch in enumerate(stretches)]
     return Assembly(entrance, links[1:], [mod for stretch in stretches for mod in stretch])
 
@@ -203,12 +203,12 @@ def is_mod(component: Component) -> TypeGuard[InProcess]:
     return isinstance(component, InProcess)
 
 
-class _Layer:
+class _SpanBuilder:
     """Lays the spans of one chain."""
 
     def __init__(
         self,
-        workshop: Workshop,
+        workshop: AssemblyContext,
         blueprint: Blueprint,
         links: list[Link],
         wanted: dict[int, list[Interception]],
@@ -219,7 +219,7 @@ class _Layer:
         self._wanted = wanted
         self._proxies_before = 0
 
-    def span(self, at: int, stretch: Sequence[InProcess]) -> Way:
+    def span(self, at: int, stretch: Sequence[InProcess]) -> Route:
         """Lay the two ways below the link at this place; the way towards the agent."""
         upper = self._links[at]
         is_last = at + 1 == len(self._links)
@@ -227,16 +227,16 @@ class _Layer:
         mods = self._with_watchers(at, stretch)
         names = [mod.name for mod in mods]
         wanted = [self._interceptions(mod.mod) for mod in mods]
-        to_agent = Way(
+        to_agent = Route(
             Direction.TO_AGENT,
             wanted,
             self._lower_end(at, is_last=is_last),
             self._workshop.lanes(upper),
             names=names,
         )
-        client_end: End = self._workshop.client_end or PlainEnd(upper)
-        upper_end: End = client_end if at == 0 else SuccessorEnd(upper)
-        to_client = Way(
+        client_end: RouteEnd = self._workshop.client_end or PlainEnd(upper)
+        upper_end: RouteEnd = client_end if at == 0 else SuccessorEnd(upper)
+        to_client = Route(
             Direction.TO_CLIENT,
             wanted[::-1],
             upper_end,
@@ -253,11 +253,11 @@ class _Layer:
         upper.feeders.append(lower)
         lower.writers.append(upper)
         for position, component in enumerate(mods):
-            component.mod.agent = Toward(to_agent, position)
-            component.mod.client = Toward(to_client, len(mods) - 1 - position)
+            component.mod.agent = PeerOfMod(to_agent, position)
+            component.mod.client = PeerOfMod(to_client, len(mods) - 1 - position)
         return to_agent
 
-    def _lower_end(self, at: int, *, is_last: bool) -> End:
+    def _lower_end(self, at: int, *, is_last: bool) -> RouteEnd:
         if is_last:
             return SuccessorEnd(self._workshop.client, to_conductor)
         link = self._links[at + 1]
@@ -266,7 +266,7 @@ class _Layer:
         if fixed is not None:
             link.dialect = fixed
         dialects = AS_AGENT if is_agent else AS_PROXY if fixed is None else (fixed,)
-        return PlainEnd(link, Greeter(self._workshop.selection, dialects=dialects))
+        return PlainEnd(link, Initializer(self._workshop.selection, dialects=dialects))
 
     def _fixed_dialect(self, at: int) -> Dialect | None:
         programs = [

@@ -1,4 +1,4 @@
-"""What a chain is to be made of, before any of it runs."""
+"""Description of a chain, made before any part of it runs."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias

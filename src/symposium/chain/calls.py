@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from peerwire.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.messages import Message
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Handler, Outcome, Refuse, Reply
 from symposium.chain.ordering import Started
 
@@ -18,7 +18,9 @@ FAULTS: Final = "symposium.mods"
 _log = logging.getLogger(FAULTS)
 
 
-def guarded(mod: str, function: Callable[[Any], Any], argument: object, crossing: Crossing) -> Any:
+def guarded(
+    mod: str, function: Callable[[Any], Any], argument: object, crossing: ChainMessage
+) -> Any:
     """What a function of a mod returns; its fault is told as ours, not the peer's (§1.6)."""
     try:
         return function(argument)
@@ -26,7 +28,7 @@ def guarded(mod: str, function: Callable[[Any], Any], argument: object, crossing
         return _outcome_of_fault(mod, error, crossing)
 
 
-async def guarded_wait(mod: str, outcome: Awaitable[Any], crossing: Crossing) -> Any:
+async def guarded_wait(mod: str, outcome: Awaitable[Any], crossing: ChainMessage) -> Any:
     """What a coroutine of a mod returns, with the same care."""
     try:
         return await outcome
@@ -34,7 +36,7 @@ async def guarded_wait(mod: str, outcome: Awaitable[Any], crossing: Crossing) ->
         return _outcome_of_fault(mod, error, crossing)
 
 
-def _outcome_of_fault(mod: str, error: Exception, crossing: Crossing) -> Outcome:
+def _outcome_of_fault(mod: str, error: Exception, crossing: ChainMessage) -> Outcome:
     if not isinstance(error, RpcError):
         _log.error("mod %s failed on %s", mod, crossing.method, exc_info=error)
         fault = str(error) or type(error).__name__
@@ -44,7 +46,7 @@ def _outcome_of_fault(mod: str, error: Exception, crossing: Crossing) -> Outcome
     return Refuse(error) if crossing.is_request else Forward()
 
 
-def told(mod: str, outcome: Any, crossing: Crossing) -> Any:
+def checked_outcome(mod: str, outcome: Any, crossing: ChainMessage) -> Any:
     """What becomes of a notification; one that a mod returns nothing for travels on as it came."""
     if outcome is not None or crossing.is_request:
         return outcome
@@ -52,7 +54,7 @@ def told(mod: str, outcome: Any, crossing: Crossing) -> Any:
     return Forward()
 
 
-def answer_of(mod: str, outcome: object, crossing: Crossing) -> Answer:
+def answer_of(mod: str, outcome: object, crossing: ChainMessage) -> Answer:
     """The answer that a mod gives to a request."""
     match outcome:
         case Reply(result):
@@ -75,7 +77,7 @@ def revised(answer: Answer, revision: object) -> Answer:
             return answer
 
 
-def writable(answer: Answer, crossing: Crossing) -> Answer:
+def writable(answer: Answer, crossing: ChainMessage) -> Answer:
     """The same answer, sure to have a JSON form; where a mod made one that has none, an error."""
     fault = guarded("that answered", Answer.encode, answer, crossing)
     return Answer(error=fault.error) if isinstance(fault, Refuse) else answer
@@ -98,7 +100,7 @@ BEFORE_ALL: Final = -1
 """The place of a link: before the first mod of the way that its messages take."""
 
 
-def stay(_: Crossing) -> Forward:
+def pass_through(_: ChainMessage) -> Forward:
     """Stands for the handler of a mod that has none, where its lane is to be kept."""
     return Forward()
 
@@ -111,53 +113,53 @@ class Step(Struct, frozen=True):
     mod: str = ""
 
 
-class End(Protocol):
+class RouteEnd(Protocol):
     """Where a way ends: something that takes messages on, mostly a link."""
 
     def forward(self, message: Message, line: bytes) -> None:
         """Take a notification that nobody touched, as the line it came in."""
         ...
 
-    def notify(self, crossing: Crossing) -> None:
+    def notify(self, crossing: ChainMessage) -> None:
         """Take a notification."""
         ...
 
-    def ask(self, call: "Call") -> None:
+    def ask(self, call: "ModCall") -> None:
         """Take a request; settle the call when its answer is there."""
         ...
 
-    def cancel(self, call: "Call") -> None:
+    def cancel(self, call: "ModCall") -> None:
         """Tell whoever was asked that the answer is not wanted any more."""
         ...
 
 
-class Route(Protocol):
+class ReturnRoute(Protocol):
     """One direction of a span, as far as a call needs to know it."""
 
     @property
-    def back(self) -> "Route":
+    def back(self) -> "ReturnRoute":
         """The other direction."""
         ...
 
     @property
-    def far(self) -> End:
+    def far(self) -> RouteEnd:
         """Where it ends."""
         ...
 
-    def carry_back(self, call: "Call", answer: Answer, *, after: int = BEFORE_ALL) -> None:
+    def carry_back(self, call: "ModCall", answer: Answer, *, after: int = BEFORE_ALL) -> None:
         """Carry an answer, given by the mod at `after`, to whoever asked."""
         ...
 
 
-class Asker(Protocol):
+class Requester(Protocol):
     """Whoever asked: a peer over its link, or a mod."""
 
-    def answered(self, call: "Call", answer: Answer) -> None:
+    def on_answer(self, call: "ModCall", answer: Answer) -> None:
         """Take the answer; called exactly once for each call."""
         ...
 
 
-class Call:
+class ModCall:
     """One request on its way: who asked, which mods wait for its answer, and where it went.
 
     Attributes:
@@ -188,10 +190,10 @@ class Call:
 
     def __init__(
         self,
-        crossing: Crossing,
-        asker: Asker,
+        crossing: ChainMessage,
+        asker: Requester,
         request_id: bytes,
-        way: Route,
+        way: ReturnRoute,
         *,
         place: int = BEFORE_ALL,
     ) -> None:
@@ -228,7 +230,7 @@ class Call:
         """Hand the answer to whoever asked; the last step of its way back."""
         if answer.body is UNSET and answer.error_body is UNSET:
             answer = writable(answer, self.crossing)
-        self.asker.answered(self, answer)
+        self.asker.on_answer(self, answer)
 
     def started(self, rest: Started) -> None:
         """A mod takes its time over the request; it can be cancelled before its first step too."""

@@ -44,7 +44,7 @@ def without_capability(capabilities: Mapping[str, Any] | None, key: str) -> dict
 
 
 def declared(capabilities: object) -> Mapping[str, Any]:
-    """All that stands there; empty where nothing does, or something that is no object."""
+    """The object there; empty if it is missing or not an object."""
     return _member(_member(capabilities, "_meta"), "symposium")
 
 
@@ -57,30 +57,30 @@ Mode: TypeAlias = Literal["auto", "http", "stdio", "off"]
 """What a person may choose for a run: `auto` goes by what the agent declares."""
 
 
-class Way(Enum):
-    """How the tools of mods reach the agent."""
+class McpDelivery(Enum):
+    """Ways in which tools of mods reach the agent."""
 
     NATIVE = "native"
     HTTP = "http"
     STDIO = "stdio"
 
 
-def choose_way(mode: Mode, result: object) -> Way:
-    """How this agent is served, given its answer to `initialize`."""
+def choose_way(mode: Mode, result: object) -> McpDelivery:
+    """Choose the way to serve this agent from its answer to `initialize`."""
     match mode:
         case "http":
-            return Way.HTTP
+            return McpDelivery.HTTP
         case "stdio":
-            return Way.STDIO
+            return McpDelivery.STDIO
         case "off":
-            return Way.NATIVE
+            return McpDelivery.NATIVE
         case "auto":
             pass
     mcp = _mcp(result)
     if _is_set(mcp.get("acp")) or speaks_first_era(result):
-        return Way.NATIVE
+        return McpDelivery.NATIVE
     # Every agent must take servers over stdio.
-    return Way.HTTP if takes_servers_over("http", result) else Way.STDIO
+    return McpDelivery.HTTP if takes_servers_over("http", result) else McpDelivery.STDIO
 
 
 def takes_servers_over(transport: str, result: object) -> bool:
@@ -134,7 +134,7 @@ def _object(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-LAST_HOP: Final = ("url servers", "dialects", "bridge")
+BRIDGE_COMPONENTS: Final = ("url servers", "dialects", "bridge")
 """How the components of the bridge are called, in their order."""
 
 
@@ -160,8 +160,8 @@ class Reach(Struct, frozen=True):
     why: str
 
 
-def reach(declaration: Mapping[str, Any], mode: Mode, greeting: object) -> Reach:
-    """How it is.
+def reachability(declaration: Mapping[str, Any], mode: Mode, greeting: object) -> Reach:
+    """Determine it.
 
     Args:
         declaration: the entry of `mcpServers`, above the bridge.
@@ -194,16 +194,20 @@ def _takes(kind: str, mode: Mode, greeting: object) -> bool:
             return takes_servers_over("sse", greeting)
         case _:
             is_forced = mode in {"http", "stdio"}
-            return kind == "acp" and not is_forced and choose_way("auto", greeting) is Way.NATIVE
+            return (
+                kind == "acp"
+                and not is_forced
+                and choose_way("auto", greeting) is McpDelivery.NATIVE
+            )
 
 
 def _form(mode: Mode, greeting: object) -> str:
     match choose_way(mode, greeting):
-        case Way.HTTP:
+        case McpDelivery.HTTP:
             return "http"
-        case Way.STDIO:
+        case McpDelivery.STDIO:
             return "a program"
-        case Way.NATIVE:
+        case McpDelivery.NATIVE:
             return "MCP over ACP"
 
 
@@ -221,7 +225,7 @@ _CONVENTION: Final = frozenset({"version", "details"})
 
 
 def primitives(params: object) -> dict[str, Any]:
-    """What the client of this `initialize` offers: name to detail, true where there is none.
+    """Capabilities of the client of this `initialize`: name to detail, or to true.
 
     An explicit `_meta.symposium` key wins over ACP's own field; false and null mean absent.
     """
@@ -236,19 +240,19 @@ def primitives(params: object) -> dict[str, Any]:
 
 
 def capabilities_member(params: object) -> str:
-    """What the params call the client's capabilities: ACP v2 renames the member."""
+    """Name of the member with the client's capabilities: ACP v2 renames it."""
     given = as_object(params)
     is_v2 = "capabilities" in given and "clientCapabilities" not in given
     return "capabilities" if is_v2 else "clientCapabilities"
 
 
 def client_capabilities(params: object) -> Mapping[str, Any]:
-    """The client's capabilities; empty where there are none."""
+    """The client's capabilities; empty if missing."""
     return as_object(as_object(params).get(capabilities_member(params)))
 
 
 def as_object(value: object) -> Mapping[str, Any]:
-    """The JSON object; an empty one where it is none."""
+    """The JSON object; an empty one if it is anything else."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 

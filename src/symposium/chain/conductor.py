@@ -7,20 +7,20 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE, Dialect
-from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Boundary, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ErrorBoundary, RpcError
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.blueprint import Instantiator
-from symposium.chain.calls import SHUTTING_DOWN, Call, Step
+from symposium.chain.calls import SHUTTING_DOWN, ModCall, Step
 from symposium.chain.handshake import flagged, is_flagged, pin_version, select_version, unflagged
 from symposium.chain.intake import Intake
 from symposium.chain.link import Link, PeerState, abandon, cancel_serving, fail_serving
-from symposium.chain.messages import UNCHANGED, Answer, Crossing, Direction
+from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
 from symposium.chain.mod import Drop, Outcome, Refuse
-from symposium.chain.ordering import Lanes
-from symposium.chain.routing import Way, join
-from symposium.chain.runner import ChainSettings, RunningChain, Stage, overflow
+from symposium.chain.ordering import OrderedQueues
+from symposium.chain.routing import Route, join
+from symposium.chain.runner import ChainSettings, ComponentTasks, RunningChain, overflow
 
 EXPECTED_INITIALIZE: Final = RpcError(
     INVALID_REQUEST, "expected `initialize` request", message="Invalid Request"
@@ -35,24 +35,24 @@ NOT_ANSWERED_YET: Final = RpcError(
 )
 
 
-class Nowhere:
+class ClosedEnd:
     """The end of a way that leads nowhere."""
 
     def forward(self, message: Message, line: bytes) -> None:
         """Let it end here."""
 
-    def notify(self, crossing: Crossing) -> None:
+    def notify(self, crossing: ChainMessage) -> None:
         """Let it end here."""
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: ModCall) -> None:
         """Nobody will answer."""
         call.fail(SHUTTING_DOWN)
 
-    def cancel(self, call: Call) -> None:
+    def cancel(self, call: ModCall) -> None:
         """Nobody was asked."""
 
 
-class Gate(Way):
+class ClosedRoute(Route):
     """Stands in the client's way and answers for the chain that is not there.
 
     Attributes:
@@ -63,17 +63,21 @@ class Gate(Way):
     is_open = False
 
     def __init__(
-        self, lanes: tuple[Lanes, Lanes], *, is_proxy: bool, on_initialize: Callable[[Call], None]
+        self,
+        lanes: tuple[OrderedQueues, OrderedQueues],
+        *,
+        is_proxy: bool,
+        on_initialize: Callable[[ModCall], None],
     ) -> None:
-        super().__init__(Direction.TO_AGENT, (), Nowhere(), lanes[0])
-        join(self, Way(Direction.TO_CLIENT, (), Nowhere(), lanes[1]))
+        super().__init__(Direction.TO_AGENT, (), ClosedEnd(), lanes[0])
+        join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes[1]))
         # Never the short way: everything is to be looked at.
         self.other = (Step(0, _stop),)
         self.refusal: RpcError | None = None
         self._is_proxy = is_proxy
         self._on_initialize = on_initialize
 
-    def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
+    def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Begin, or refuse; a notification has nobody to go to."""
         del after
         if call is None:
@@ -87,7 +91,7 @@ class Gate(Way):
             self.refusal = EXPECTED_PROXY_INITIALIZE if self._is_proxy else EXPECTED_INITIALIZE
             call.fail(self.refusal)
 
-    def _is_greeting(self, crossing: Crossing) -> bool:
+    def _is_greeting(self, crossing: ChainMessage) -> bool:
         if not self._is_proxy:
             return crossing.method == INITIALIZE
         return crossing.method in PROXY_INITIALIZE or (
@@ -95,7 +99,7 @@ class Gate(Way):
         )
 
 
-def _stop(_: Crossing) -> Outcome:
+def _stop(_: ChainMessage) -> Outcome:
     return Drop()
 
 
@@ -105,16 +109,16 @@ _log = logging.getLogger(__name__)
 class OpeningOwner(Protocol):
     """Who is told how an opening went, before the client is."""
 
-    def opened(self, opening: "Opening", entrance: Way) -> None:
+    def opened(self, opening: "ChainOpening", entrance: Route) -> None:
         """The chain has answered; from now on it may have the client's messages."""
         ...
 
-    def opening_failed(self, opening: "Opening", error: RpcError) -> None:
+    def opening_failed(self, opening: "ChainOpening", error: RpcError) -> None:
         """The client gets this error, and the chain has to end."""
         ...
 
 
-class Opening:
+class ChainOpening:
     """Stands between the client's `initialize` and its answer.
 
     Attributes:
@@ -123,7 +127,7 @@ class Opening:
         is_started: the components have been started, or have failed to.
     """
 
-    def __init__(self, call: Call, chain: RunningChain, owner: OpeningOwner) -> None:
+    def __init__(self, call: ModCall, chain: RunningChain, owner: OpeningOwner) -> None:
         self.call = call
         self.chain = chain
         self.is_started = False
@@ -135,8 +139,8 @@ class Opening:
     async def run(self, instantiate: Instantiator) -> None:
         """Start the components and greet the first; the answer comes when it comes."""
         call = self.call
-        entrance: Way | None = None
-        with Boundary() as caught:
+        entrance: Route | None = None
+        with ErrorBoundary() as caught:
             version = self._select()
             entrance = await self.chain.start(instantiate, call.crossing, version)
         self.is_started = True
@@ -149,19 +153,19 @@ class Opening:
             call.way = entrance
             entrance.take(call.crossing, call)
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Have the owner open the chain, or give it up; then answer the client."""
         answer = self.chain.checked(answer)
         if answer.error is not None:
             self._owner.opening_failed(self, answer.error)
         else:
-            if isinstance(call.way, Way):
+            if isinstance(call.way, Route):
                 self._owner.opened(self, call.way)
             # After the answer: nothing of theirs may come before it.
             asyncio.get_running_loop().call_soon(self.chain.opened)
             if self._marks_answer:
                 answer = Answer(value=flagged(as_object(answer.result)))
-        self._asker.answered(call, answer)
+        self._asker.on_answer(call, answer)
 
     def _select(self) -> int:
         """Bring the request into its canonical form; the version that it selects.
@@ -181,14 +185,14 @@ class Opening:
         return version
 
 
-def shown_dialect(crossing: Crossing) -> Dialect | None:
+def shown_dialect(crossing: ChainMessage) -> Dialect | None:
     """The era that a conductor above us shows by how it greets us; None for an ordinary client."""
     if crossing.method in PROXY_INITIALIZE:
         return PROXY_INITIALIZE[crossing.method]
     return Dialect.PACP_SPLIT if is_flagged(_params(crossing)) else None
 
 
-def _params(crossing: Crossing) -> Any:
+def _params(crossing: ChainMessage) -> Any:
     try:
         return crossing.params
     except ValueError as error:
@@ -240,7 +244,7 @@ class Conductor:
         self._instantiate = instantiate
         self.client = Link("client", client, self)
         self.client.state = PeerState.READY
-        self._opening: Opening | None = None
+        self._opening: ChainOpening | None = None
         self._chain: RunningChain | None = None
         self._exit_code = 0
         self._failure: RpcError | None = None
@@ -257,7 +261,7 @@ class Conductor:
         """
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            self._stage = Stage(tasks, self, None)
+            self._stage = ComponentTasks(tasks, self, None)
             self._gate = self._new_gate()
             self.client.plain = self._gate
             self.client.transport.start(Intake(self.client))
@@ -277,26 +281,26 @@ class Conductor:
 
     # -- the beginning
 
-    def _new_gate(self) -> Gate:
+    def _new_gate(self) -> ClosedRoute:
         lanes = (self._stage.lanes(self.client), self._stage.lanes(self.client))
-        return Gate(lanes, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
+        return ClosedRoute(lanes, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
 
-    def _initialize(self, call: Call) -> None:
+    def _initialize(self, call: ModCall) -> None:
         if self._settings.is_proxy:
             self.client.dialect = shown_dialect(call.crossing) or self.client.dialect
         self._exit_code, self._failure = 0, None
         chain = RunningChain(self.client, self._tasks, self._settings, self._died)
-        self._opening = Opening(call, chain, self)
+        self._opening = ChainOpening(call, chain, self)
         self._stage.start(self._opening.run(self._instantiate))
 
-    def opened(self, opening: Opening, entrance: Way) -> None:
+    def opened(self, opening: ChainOpening, entrance: Route) -> None:
         """The chain has answered `initialize`: from now on it has the client's messages."""
         if self._is_ending:
             return
         self._opening, self._chain = None, opening.chain
         again = Refuse(ALREADY_ANSWERED)
 
-        def refuse(_: Crossing) -> Outcome:
+        def refuse(_: ChainMessage) -> Outcome:
             return again
 
         greetings = (INITIALIZE, *PROXY_INITIALIZE) if self._settings.is_proxy else (INITIALIZE,)
@@ -307,7 +311,7 @@ class Conductor:
             # A component has died while a mod held the answer back.
             self._died(opening.chain.failure)
 
-    def opening_failed(self, opening: Opening, error: RpcError) -> None:
+    def opening_failed(self, opening: ChainOpening, error: RpcError) -> None:
         """The client has its error and may try again; a conductor above us may not (§2.2)."""
         self._exit_code = 1
         if self._is_ending:

@@ -27,10 +27,10 @@ from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Message, id_key, quoted
 from peerwire.jsonrpc.values import Body, decode_value
-from symposium.chain.calls import SHUTTING_DOWN, Call
-from symposium.chain.handshake import Greeter
+from symposium.chain.calls import SHUTTING_DOWN, ModCall
+from symposium.chain.handshake import Initializer
 from symposium.chain.link import Link, PeerState, Waiter
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 
 OPENING: Final = b'{"jsonrpc":"2.0","method":%b,"params":{' % quoted(
     ERAS[CANONICAL].to_proxy.notification
@@ -43,7 +43,7 @@ _INNER: Final = len(OPENING) - 1
 
 _END: Final = b"}"
 _FRAME: Final = len(b'{"method":"","params":}')
-"""Bytes of the message in an envelope besides its name and its params."""
+"""Bytes of the message in an envelope, without its name and its params."""
 
 _decode: Final = msgspec.json.Decoder(Message).decode
 
@@ -101,10 +101,10 @@ def cancel_params(request_id: bytes) -> bytes:
     return b'{"requestId":%b}' % request_id
 
 
-def translate_ids(crossing: Crossing, asked: Mapping[bytes, Waiter], sender: str) -> None:
+def translate_ids(crossing: ChainMessage, asked: Mapping[bytes, Waiter], sender: str) -> None:
     """Rewrite the id that a request names to the id it has on the next hop.
 
-    An id that names no open request stays as it is.
+    An id that names no open request is unchanged.
     """
     named = None if crossing.body is UNSET else _request_id(crossing.body)
     if named is None:
@@ -134,17 +134,17 @@ GREETINGS = frozenset({INITIALIZE, *PROXY_INITIALIZE})
 class PlainEnd:
     """Speaks to a link's peer in plain messages: to the client as its agent, else as its client."""
 
-    def __init__(self, link: Link, greeter: Greeter | None = None) -> None:
+    def __init__(self, link: Link, greeter: Initializer | None = None) -> None:
         self._link = link
         self._kept = link.from_predecessor
         self._greeter = greeter
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Take a notification that nobody touched, as the line it came in."""
+        """Take an unchanged notification, as its original line."""
         del message
         self._kept.write(line)
 
-    def notify(self, crossing: Crossing) -> None:
+    def notify(self, crossing: ChainMessage) -> None:
         """Take a notification."""
         if crossing.method in ENVELOPES and self._is_agent():
             _log.warning("an envelope for %s is dropped: it is no proxy", self._link.name)
@@ -153,7 +153,7 @@ class PlainEnd:
             crossing.line or wire.notification(crossing.method, crossing.encoded(), crossing.extra)
         )
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: ModCall) -> None:
         """Take a request; `initialize` opens the component's handshake."""
         crossing = call.crossing
         if self._greeter is not None and crossing.method in GREETINGS:
@@ -168,7 +168,7 @@ class PlainEnd:
             if self._link.passing is not None:
                 self._link.passing.entered(crossing.method)
 
-    def cancel(self, call: Call) -> None:
+    def cancel(self, call: ModCall) -> None:
         """Tell the peer that the answer is not wanted any more."""
         if call.far_id is not None:
             line = wire.notification(CANCEL_REQUEST, cancel_params(call.far_id))
@@ -179,7 +179,7 @@ class PlainEnd:
     def _is_agent(self) -> bool:
         return self._greeter is not None and self._greeter.is_for_agent
 
-    def _greet(self, greeter: Greeter, call: Call) -> None:
+    def _greet(self, greeter: Initializer, call: ModCall) -> None:
         method = call.crossing.method
         if method in PROXY_INITIALIZE:
             reason = f"initialize/proxy: {method} is the conductor's to send; forward `initialize`"
@@ -193,12 +193,12 @@ class PlainEnd:
 
 
 def to_proxy(era: Era) -> Names:
-    """What a conductor calls its envelopes for a proxy."""
+    """Names of a conductor's envelopes for a proxy."""
     return era.to_proxy
 
 
 def to_conductor(era: Era) -> Names:
-    """What a proxy calls its envelopes for its conductor."""
+    """Names of a proxy's envelopes for its conductor."""
     return era.to_conductor
 
 
@@ -211,18 +211,18 @@ class SuccessorEnd:
         self._names = names
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Take a notification that nobody touched."""
+        """Take an unchanged notification."""
         if self._link.dialect is CANONICAL and (envelope := put_in(line)) is not None:
             self._kept.write(envelope)
         elif message.method is not UNSET:
             extra = wire.extra_members(message, line)
             self._notify(message.method, message.params, extra)
 
-    def notify(self, crossing: Crossing) -> None:
+    def notify(self, crossing: ChainMessage) -> None:
         """Take a notification."""
         self._notify(crossing.method, crossing.encoded(), crossing.extra)
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: ModCall) -> None:
         """Take a request."""
         if _can_be_asked(self._link, call):
             dialect = self._link.dialect
@@ -232,7 +232,7 @@ class SuccessorEnd:
             name = self._names(ERAS[dialect]).request
             self._kept.write(wire.request(call.far_id, name, params))
 
-    def cancel(self, call: Call) -> None:
+    def cancel(self, call: ModCall) -> None:
         """Tell the peer that the answer is not wanted any more."""
         if call.far_id is not None:
             self._notify(CANCEL_REQUEST, cancel_params(call.far_id), b"")
@@ -243,7 +243,7 @@ class SuccessorEnd:
         self._kept.write(wire.notification(name, wrap(dialect, method, params, extra)))
 
 
-def _can_be_asked(link: Link, call: Call) -> bool:
+def _can_be_asked(link: Link, call: ModCall) -> bool:
     if link.failure is not None:
         call.fail(link.failure)
         return False

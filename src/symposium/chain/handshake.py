@@ -22,9 +22,9 @@ from peerwire.errors import (
 )
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.values import as_object, encode_value
-from symposium.chain.calls import Call
+from symposium.chain.calls import ModCall
 from symposium.chain.link import Link, begin_greeting, end_greeting
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 
 
 def is_flagged(params: object) -> bool:
@@ -54,7 +54,7 @@ INITIALIZE_TIMEOUT: Final = 60.0
 """Seconds a component has to answer its greeting (acp-host §3.4)."""
 
 
-class Selection(Struct):
+class VersionSelection(Struct):
     """The version that the components of one chain are asked for, and the agent's answer.
 
     Attributes:
@@ -100,8 +100,8 @@ def answered_version(answer: Answer) -> int | None:
     return version if isinstance(version, int) and not isinstance(version, bool) else None
 
 
-def pin_version(crossing: Crossing, version: int) -> None:
-    """Make a request ask for this version; one that does already stays as it came."""
+def pin_version(crossing: ChainMessage, version: int) -> None:
+    """Make a request ask for this version; one that does already is unchanged."""
     params = as_object(crossing.params)
     if params.get("protocolVersion") != version:
         crossing.replace(method=None, params={**params, "protocolVersion": version})
@@ -114,10 +114,10 @@ AS_PROXY: Final[tuple[Dialect | None, ...]] = ATTEMPTS
 """The proxy forms of all eras, the next only when the last is not known to the component."""
 
 
-class Greeter:
+class Initializer:
     """Greets one component, in the eras it may understand, until it answers or its time is up."""
 
-    def __init__(self, selection: Selection, *, dialects: Sequence[Dialect | None]) -> None:
+    def __init__(self, selection: VersionSelection, *, dialects: Sequence[Dialect | None]) -> None:
         self._selection = selection
         self._dialects = dialects
 
@@ -126,7 +126,7 @@ class Greeter:
         """Whether the component is greeted as an agent."""
         return None in self._dialects
 
-    def greet(self, link: Link, call: Call) -> None:
+    def greet(self, link: Link, call: ModCall) -> None:
         """Send the request on as the component's greeting; its answer settles the call."""
         pin_version(call.crossing, self._selection.version)
         greeting = _Greeting(link, call, self._selection, self._dialects)
@@ -138,14 +138,18 @@ class _Greeting:
     """One component's handshake; the waiter for the response of each attempt."""
 
     def __init__(
-        self, link: Link, call: Call, selection: Selection, dialects: Sequence[Dialect | None]
+        self,
+        link: Link,
+        call: ModCall,
+        selection: VersionSelection,
+        dialects: Sequence[Dialect | None],
     ) -> None:
         self._link = link
         self._call = call
         self._selection = selection
         self._left = list(dialects)
         self._dialect: Dialect | None = None
-        self._successors: set[Call] = set()
+        self._successors: set[ModCall] = set()
         self._from_successor: int | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._start_timer()
@@ -187,12 +191,12 @@ class _Greeting:
         end_greeting(self._link, fault)
         self._call.settle(answer if error is not None or fault is None else Answer(error=fault))
 
-    def wait_for(self, call: Call) -> None:
+    def wait_for(self, call: ModCall) -> None:
         """The component waits for its successor, whose time it is now."""
         self._successors.add(call)
         self._stop_timer()
 
-    def go_on(self, call: Call, answer: Answer) -> None:
+    def go_on(self, call: ModCall, answer: Answer) -> None:
         """The successor has answered: the component's own time runs again."""
         if call in self._successors:
             self._successors.discard(call)
@@ -239,7 +243,6 @@ class _Greeting:
     def _time_out(self) -> None:
         if self._call.far_id is not None:
             self._link.asked.pop(self._call.far_id, None)
-        self._left.clear()
         seconds = self._selection.timeout
         data = {"reason": "initialize_timeout", "component": self._link.name, "seconds": seconds}
         self.settle(Answer(error=RpcError(INTERNAL_ERROR, data)))

@@ -1,7 +1,7 @@
-"""Reads what one peer wrote: every message is told apart and sent on its way, at once.
+"""Read the messages of one peer: classify and route each at once.
 
-The hot path of the host. A notification that nobody intercepts costs one decoding of its envelope
-and goes on as the bytes that came; everything is routed in the reader's own call, so order holds by
+The hot path of the host. A notification without interceptors costs one decoding of its envelope
+and keeps its original bytes; everything is routed in the reader's own call, so order holds by
 construction (acp-host §1.5, R3). Knows nothing of what the messages mean, but for the few that
 speak about ids of this very connection.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from peerwire.acp.names import CANONICAL, ENVELOPES, INITIALIZE, Dialect, Envelope, unwrap
+from peerwire.acp.names import CANONICAL, ENVELOPES, INITIALIZE, AcpEnvelope, Dialect, unwrap
 from peerwire.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -21,10 +21,17 @@ from peerwire.errors import (
     RpcError,
 )
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.messages import Alone, Batch, BatchReply, Malformed, Message, Place
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.messages import (
+    Batch,
+    BatchReply,
+    Malformed,
+    Message,
+    ReplyTarget,
+    SingleReply,
+)
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.jsonrpc.values import Body
-from symposium.chain.calls import SHUTTING_DOWN, Call
+from symposium.chain.calls import SHUTTING_DOWN, ModCall
 from symposium.chain.ends import (
     CANCEL_REQUEST,
     NAMES_HOP_IDS,
@@ -33,12 +40,12 @@ from symposium.chain.ends import (
     opened,
     translate_ids,
 )
-from symposium.chain.link import MOST_OPEN, OVERFLOW, Link, PeerState, greets_successor
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.link import MAX_OPEN, OVERFLOW, Link, PeerState, greets_successor
+from symposium.chain.messages import Answer, ChainMessage
 
 _log = logging.getLogger(__name__)
 
-MOST_TOLD: Final = 20
+MAX_NOTIFIED: Final = 20
 """Lines of one peer that are no messages and are warned of."""
 
 _SPECIAL: Final = frozenset({CANCEL_REQUEST, *ENVELOPES})
@@ -46,24 +53,24 @@ _LOOKED_AT: Final = _SPECIAL | NAMES_HOP_IDS | {INITIALIZE}
 
 
 class Intake:
-    """The reading half of one link; what its transport tells is told here."""
+    """The reading half of one link: receives the events of its transport."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._alone = Alone(link.transport.send)
+        self._alone = SingleReply(link.transport.send)
         self._malformed_so_far = 0
         self.writing_paused = link.writing_paused
         self.writing_resumed = link.writing_resumed
         self.ended = link.ended
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Route what the peer wrote, in order."""
         link, decode = self._link, wire.decode
         is_proxy = link.wrapped is not None
         if link.on_lines is not None:
             link.on_lines(lines)
         for line in lines:
-            if isinstance(line, Overlong):
+            if isinstance(line, OversizedLine):
                 self.receive(_overlong(line, link.name), b"", self._alone)
                 continue
             if is_proxy and line.startswith(OPENING) and self._relayed(line):
@@ -95,13 +102,13 @@ class Intake:
         way.far.forward(message, plain)
         return True
 
-    def receive(self, incoming: wire.Incoming, line: bytes, place: Place) -> None:
+    def receive(self, incoming: wire.Incoming, line: bytes, place: ReplyTarget) -> None:
         """Route one message, whose answer goes to `place`."""
         try:
             match incoming:
                 case Message():
                     if incoming.method is not UNSET and incoming.id is UNSET:
-                        # Not looked at more closely: what is odd is for whoever takes it to say.
+                        # Not validated further: that is the handler's part.
                         self._notification(incoming.method, incoming, line)
                         place.done()
                     elif place is not self._alone or not self._exchanged(incoming, line):
@@ -110,11 +117,11 @@ class Intake:
                     self._batch(lines, place)
                 case Malformed():
                     self._malformed(incoming, place)
-        except Exception:  # noqa: BLE001 - the connection's boundary: a fault of ours is one message's
+        except Exception:  # noqa: BLE001 - the connection's boundary: a bug here costs one message
             _log.exception("could not route a message of %s", self._link.name)
             self._give_up(incoming, place)
 
-    def _give_up(self, incoming: wire.Incoming, place: Place) -> None:
+    def _give_up(self, incoming: wire.Incoming, place: ReplyTarget) -> None:
         error = RpcError(INTERNAL_ERROR, {"reason": "not_routed", "peer": self._link.name})
         if isinstance(incoming, Message) and incoming.method is not UNSET:
             if incoming.id is UNSET:
@@ -128,7 +135,7 @@ class Intake:
         else:
             place.done()
 
-    def _message(self, message: Message, line: bytes, place: Place) -> None:
+    def _message(self, message: Message, line: bytes, place: ReplyTarget) -> None:
         if (fault := wire.check(message)) is not None:
             self._malformed(fault, place)
         elif message.method is UNSET:
@@ -156,9 +163,9 @@ class Intake:
             return False
         if params is UNSET or not _is_object(params) or _refusal(link) is not None:
             return False
-        crossing = Crossing(method, params, is_request=True)
+        crossing = ChainMessage(method, params, is_request=True)
         crossing.extra = wire.extra_members(message, line)
-        call = Call(crossing, link, key, way)
+        call = ModCall(crossing, link, key, way)
         link.serve(call)
         if way.lanes.idle and not way.steps.get(method, way.other):
             way.far.ask(call)
@@ -166,13 +173,13 @@ class Intake:
             way.take(crossing, call)
         return True
 
-    def _malformed(self, malformed: Malformed, place: Place) -> None:
+    def _malformed(self, malformed: Malformed, place: ReplyTarget) -> None:
         self._malformed_so_far += 1
-        if self._malformed_so_far <= MOST_TOLD:
+        if self._malformed_so_far <= MAX_NOTIFIED:
             _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
-        if self._malformed_so_far == MOST_TOLD:
+        if self._malformed_so_far == MAX_NOTIFIED:
             # An editor that does not read our stderr would hold us up once that is full.
-            _log.warning("what else of it %s writes is not told", self._link.name)
+            _log.warning("suppressing further warnings about %s", self._link.name)
         if malformed.answer:
             _refuse(malformed.id, malformed.error, place)
             return
@@ -181,7 +188,7 @@ class Intake:
             waiter.settle(Answer(error=RpcError(INTERNAL_ERROR, malformed.error.data)))
         place.done()
 
-    def _batch(self, lines: tuple[bytes, ...], place: Place) -> None:
+    def _batch(self, lines: tuple[bytes, ...], place: ReplyTarget) -> None:
         if not lines or place is not self._alone:
             reason = "a batch inside a batch" if lines else "an empty batch"
             _refuse(wire.NULL_ID, RpcError(INVALID_REQUEST, reason), place)
@@ -195,7 +202,7 @@ class Intake:
         if method == CANCEL_REQUEST:
             self._cancelled(message.params)
         elif method not in ENVELOPES or (link.wrapped is None and not link.plain.is_open):
-            crossing = Crossing(method, message.params, is_request=False, line=line)
+            crossing = ChainMessage(method, message.params, is_request=False, line=line)
             crossing.message = message
             link.plain.take(crossing)
         elif link.wrapped is None:
@@ -204,19 +211,19 @@ class Intake:
             if envelope.method == CANCEL_REQUEST:
                 self._cancelled(envelope.params)
                 return
-            crossing = Crossing(envelope.method, envelope.params, is_request=False)
+            crossing = ChainMessage(envelope.method, envelope.params, is_request=False)
             crossing.extra = envelope.extra
             link.wrapped.take(crossing)
         elif method in link.wrapped.steps:
-            link.wrapped.take(Crossing(method, message.params, is_request=False))
+            link.wrapped.take(ChainMessage(method, message.params, is_request=False))
         else:
             _log.warning("%s sent an envelope without a method", link.name)
 
-    def _request(self, method: str, message: Message, line: bytes, place: Place) -> None:
+    def _request(self, method: str, message: Message, line: bytes, place: ReplyTarget) -> None:
         link = self._link
         request_id = b"" if message.id is UNSET else bytes(message.id)
         way = link.plain
-        crossing = Crossing(method, message.params, is_request=True)
+        crossing = ChainMessage(method, message.params, is_request=True)
         if (refusal := _refusal(link)) is not None:
             _refuse(request_id, refusal, place)
             return
@@ -224,7 +231,7 @@ class Intake:
             way = link.wrapped
             envelope = self._unwrapped(method, message.params)
             if envelope is not None:
-                crossing = Crossing(envelope.method, envelope.params, is_request=True)
+                crossing = ChainMessage(envelope.method, envelope.params, is_request=True)
                 crossing.extra = envelope.extra
                 if link.passing is not None:
                     link.passing.left(envelope.method)
@@ -240,14 +247,14 @@ class Intake:
         if crossing.method in NAMES_HOP_IDS:
             translate_ids(crossing, link.asked, link.name)
         asker = link if place is self._alone else BatchEntry(link, place)
-        call = Call(crossing, asker, request_id, way)
+        call = ModCall(crossing, asker, request_id, way)
         link.serve(call)
         if crossing.method == INITIALIZE and way is link.wrapped:
             greets_successor(link, call)
         way.take(crossing, call)
 
-    def _unwrapped(self, method: str, params: Body | UnsetType) -> Envelope | None:
-        """What an envelope holds; the era that its name shows is the peer's from now on (R2)."""
+    def _unwrapped(self, method: str, params: Body | UnsetType) -> AcpEnvelope | None:
+        """Unwrap an envelope; the era of its name is the peer's from now on (R2)."""
         link, shown = self._link, ENVELOPES[method]
         envelope = unwrap(params, shown)
         if envelope is None:
@@ -280,7 +287,7 @@ class Intake:
 def _unasked(link: Link, key: bytes) -> None:
     if key == wire.NULL_ID:
         # Some clients answer notifications that they do not know so.
-        _log.debug("%s answered nothing of ours", link.name)
+        _log.debug("%s answered an unknown id", link.name)
     elif key.isdigit() and 0 < int(key) <= link.last_id:
         _log.debug("%s answered %s late, or twice", link.name, key.decode())
     else:
@@ -288,7 +295,7 @@ def _unasked(link: Link, key: bytes) -> None:
         _log.warning("%s answered id %s, which it was never asked", link.name, shown)
 
 
-def _overlong(line: Overlong, name: str) -> Malformed:
+def _overlong(line: OversizedLine, name: str) -> Malformed:
     data = {"reason": "line_too_long", "limit": line.limit, "peer": name}
     request_id, is_response = wire.early_id(line.head, line.tail) or (wire.NULL_ID, False)
     return Malformed(RpcError(INVALID_REQUEST, data), answer=not is_response, id=request_id)
@@ -302,26 +309,26 @@ def _refusal(link: Link) -> RpcError | None:
     """Why this peer may not ask more now: it is being ended, or it has asked too much at a time."""
     if link.state is PeerState.DRAINING:
         return SHUTTING_DOWN
-    if len(link.open) < MOST_OPEN and link.open_size <= OVERFLOW:
+    if len(link.open) < MAX_OPEN and link.open_size <= OVERFLOW:
         return None
     # Not by reading it no further: the answers to what we ask come on the same wire.
-    limits = {"requests": MOST_OPEN, "bytes": OVERFLOW}
+    limits = {"requests": MAX_OPEN, "bytes": OVERFLOW}
     reason = {"reason": "too_many_open_requests", "peer": link.name, "limits": limits}
     return RpcError(INTERNAL_ERROR, reason)
 
 
-def _refuse(request_id: bytes, error: RpcError, place: Place) -> None:
+def _refuse(request_id: bytes, error: RpcError, place: ReplyTarget) -> None:
     place.send(Answer(error=error).line(request_id))
 
 
 class BatchEntry:
-    """Whoever asked in a batch: its answer waits for the others'."""
+    """The asker of a batch: its answer waits for the others."""
 
-    def __init__(self, link: Link, place: Place) -> None:
+    def __init__(self, link: Link, place: ReplyTarget) -> None:
         self._link = link
         self._place = place
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Put the answer in its slot."""
         self._link.forget(call, answer)
         self._place.send(answer.line(call.request_id))

@@ -11,14 +11,14 @@ from typing import Final, Protocol
 from peerwire.acp.names import CANONICAL, Dialect
 from peerwire.errors import RpcError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.transport import Overlong, Transport
-from symposium.chain.calls import Call
+from peerwire.jsonrpc.transport import OversizedLine, Transport
+from symposium.chain.calls import ModCall
 from symposium.chain.messages import Answer
 from symposium.chain.monitoring import Passing
-from symposium.chain.routing import Way
+from symposium.chain.routing import Route
 
 
-class Kept:
+class LineBuffer:
     """Keeps what is to be written until it may be.
 
     Attributes:
@@ -57,13 +57,13 @@ class Kept:
 
 
 BACK_PRESSURE: Final = 16 * 1024 * 1024
-"""Bytes waiting for a component before whoever writes to it from the client's side must wait.
+"""Bytes waiting for a component before writers from the client's side must wait.
 
 Far above the mark for the stream towards the client: requests and answers must not wait for each
 other (R4).
 """
 
-MOST_OPEN: Final = 10_000
+MAX_OPEN: Final = 10_000
 """Requests of one peer that may wait for their answers at a time, as in `Connection`."""
 
 OVERFLOW: Final = 128 * 1024 * 1024
@@ -71,7 +71,7 @@ OVERFLOW: Final = 128 * 1024 * 1024
 
 
 class PeerState(Enum):
-    """Where a connection stands in its life (acp-host §1.10)."""
+    """States of a connection (acp-host §1.10)."""
 
     SPAWNING = "spawning"
     INITIALIZING = "initializing"
@@ -82,7 +82,7 @@ class PeerState(Enum):
 
 
 class Waiter(Protocol):
-    """What waits for a response of this link's peer: a call, or the handshake."""
+    """Waiter for a response of this link's peer: a call, or the handshake."""
 
     @property
     def request_id(self) -> bytes:
@@ -97,17 +97,17 @@ class Waiter(Protocol):
 class Greeting(Protocol):
     """The handshake with this link's peer, while it lasts."""
 
-    def wait_for(self, call: Call) -> None:
+    def wait_for(self, call: ModCall) -> None:
         """The peer has greeted its successor: until that has answered, its time stands still."""
         ...
 
-    def go_on(self, call: Call, answer: Answer) -> None:
+    def go_on(self, call: ModCall, answer: Answer) -> None:
         """A request of the peer has been answered."""
         ...
 
 
 class LinkOwner(Protocol):
-    """Who is told that a link has ended or cannot go on."""
+    """Owner of a link, notified when it has ended or cannot continue."""
 
     def link_ended(self, link: "Link", error: Exception | None) -> None:
         """The peer has written its last line."""
@@ -142,8 +142,8 @@ class Link:
         on_lines: shown what each read gave, before any of it is on its way.
     """
 
-    plain: Way
-    wrapped: Way | None = None
+    plain: Route
+    wrapped: Route | None = None
 
     def __init__(self, name: str, transport: Transport, owner: LinkOwner) -> None:
         self.name = name
@@ -153,8 +153,8 @@ class Link:
         self.feeders: list[Link] = []
         self.writers: list[Link] = []
         self.asked: dict[bytes, Waiter] = {}
-        self.serving: dict[bytes, Call] = {}
-        self.open: dict[Call, int] = {}
+        self.serving: dict[bytes, ModCall] = {}
+        self.open: dict[ModCall, int] = {}
         self.open_size = 0
         self.is_slow = False
         self.failure: RpcError | None = None
@@ -162,9 +162,9 @@ class Link:
         self.on_quiet: Callable[[], None] | None = None
         self.last_id = 0
         self.passing: Passing | None = None
-        self.on_lines: Callable[[Sequence[bytes | Overlong]], None] | None = None
-        self.from_predecessor = Kept(transport.send, self._check_backlog)
-        self.from_successor = Kept(transport.send, self._check_backlog)
+        self.on_lines: Callable[[Sequence[bytes | OversizedLine]], None] | None = None
+        self.from_predecessor = LineBuffer(transport.send, self._check_backlog)
+        self.from_successor = LineBuffer(transport.send, self._check_backlog)
         self._owner = owner
         self._holds: set[object] = set()
         self._pressure = Pressure()
@@ -227,18 +227,18 @@ class Link:
 
     # -- answering
 
-    def serve(self, call: Call) -> None:
+    def serve(self, call: ModCall) -> None:
         """Take note of a request of this peer."""
         self.serving[wire.id_key(call.request_id)] = call
         self.open[call] = size = call.crossing.size
         self.open_size += size
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Write the answer to a request of this peer."""
         self.forget(call, answer)
         self.transport.send(answer.line(call.request_id))
 
-    def forget(self, call: Call, answer: Answer) -> None:
+    def forget(self, call: ModCall, answer: Answer) -> None:
         """The call is answered: its id may come again."""
         self.open_size -= self.open.pop(call, 0)
         key = wire.id_key(call.request_id)
@@ -266,7 +266,7 @@ def begin_greeting(link: Link, greeting: Greeting) -> None:
     link.greeting = greeting
 
 
-def greets_successor(link: Link, call: Call) -> None:
+def greets_successor(link: Link, call: ModCall) -> None:
     """The peer greets its successor and so is ready to hear from it, whatever else it waits for."""
     if link.greeting is not None:
         link.greeting.wait_for(call)
@@ -310,13 +310,13 @@ def fail_serving(link: Link, error: RpcError) -> None:
 
 
 def cancel_serving(link: Link) -> None:
-    """The peer does not wait any more: whoever works for it is told (acp-host §1.8)."""
+    """The peer does not wait any more: its handler is notified (acp-host §1.8)."""
     for call in list(link.open):
         call.cancel()
 
 
 def abandon(link: Link) -> None:
-    """The peer is gone: what it asked of others is cancelled, and nobody is held back for it."""
+    """The peer is gone: cancel its requests to others, and stop holding writers back."""
     cancel_serving(link)
     link.open.clear()
     link.open_size = 0

@@ -18,23 +18,23 @@ from peerwire.jsonrpc.values import decode_value, encode_value
 
 
 class Direction(Enum):
-    """Which way a message travels along the chain."""
+    """Direction of a message along the chain."""
 
     TO_AGENT = "to agent"
     TO_CLIENT = "to client"
 
 
-class Crossing:
+class ChainMessage:
     """One request or notification on its way along the chain.
 
     `params` is decoded when first asked for, once for all mods; a mod may change it in place, and
     then must return `Forward(message.params)` for the change to count.
 
     Attributes:
-        method: what is asked or told.
-        body: the params as bytes; unset where there are none, or once a mod has replaced them.
+        method: the method of the message.
+        body: the params as bytes; unset if missing, or once a mod has replaced them.
         is_request: whether an answer is owed.
-        line: the whole message as it came, while nobody has changed it; empty otherwise.
+        line: the original line, while no mod has changed it; empty otherwise.
         message: that line, decoded; only where it was a notification.
     """
 
@@ -65,7 +65,7 @@ class Crossing:
 
     @property
     def params(self) -> Any:
-        """The decoded params: a dict for every method of ACP; None where there are none."""
+        """The decoded params: a dict for every method of ACP; None if missing."""
         if self._value is UNSET:
             self._value = None if self.body is UNSET else decode_value(self.body)
         return self._value
@@ -123,8 +123,8 @@ class Answer:
     """A result or an error on its way back; either is decoded when first asked for.
 
     Attributes:
-        body: the result as it came; unset for an error, or for a result made here.
-        error_body: the error object as it came; unset for a result, or for an error made here.
+        body: the original result; unset for an error, or for a result made here.
+        error_body: the original error object; unset for a result, or for an error made here.
         extra: members of the response that JSON-RPC does not name.
     """
 
@@ -161,7 +161,7 @@ class Answer:
 
     @property
     def size(self) -> int:
-        """Bytes of the answer as it came."""
+        """Bytes of the original answer."""
         body = self.body if self.error_body is UNSET else self.error_body
         return 0 if body is UNSET else len(body)
 

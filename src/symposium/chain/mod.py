@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.transport import Transport
-from symposium.chain.messages import UNCHANGED, Answer, Crossing, Direction
+from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
 
 Kind: TypeAlias = Literal["adapter", "component"]
 
@@ -40,7 +40,7 @@ NO_NEEDS: Final = Needs()
 
 
 EVERY_METHOD: Final = "*"
-"""Stands for all methods where a mod names the ones it wants."""
+"""All methods, where a mod names the ones it intercepts."""
 
 
 class Reply(Struct, frozen=True, gc=False):
@@ -59,7 +59,7 @@ class Drop(Struct, frozen=True, gc=False):
     """Let a notification end here."""
 
 
-class Later(Struct, frozen=True, gc=False):
+class Deferred(Struct, frozen=True, gc=False):
     """Answer a request here when `work` is done, and let what comes behind it go on meanwhile.
 
     For what takes long and has nothing to do with the order of messages, as a tool's call does. A
@@ -70,7 +70,7 @@ class Later(Struct, frozen=True, gc=False):
 
 
 Revision: TypeAlias = Reply | Refuse | None
-"""What a mod makes of an answer: another result, an error, or (None) the answer as it came."""
+"""Outcome of a mod for an answer: another result, an error, or None for unchanged."""
 
 Then: TypeAlias = Callable[[Answer], Revision | Awaitable[Revision]]
 
@@ -83,7 +83,7 @@ class Forward(Struct, frozen=True, gc=False):
         method: a new method; left out, the same.
         then: for a request, called with its answer on the way back if that is a result.
         catch: the same, if it is an error.
-        cancelled: for a request, called when its asker cancels it; the answer comes all the same.
+        cancelled: for a request, called when its asker cancels it; the answer still arrives.
     """
 
     params: Any = UNCHANGED
@@ -93,12 +93,12 @@ class Forward(Struct, frozen=True, gc=False):
     cancelled: Callable[[], None] | None = None
 
 
-Outcome: TypeAlias = Forward | Reply | Refuse | Drop | Later
-Handler: TypeAlias = Callable[[Crossing], Outcome | Awaitable[Outcome]]
+Outcome: TypeAlias = Forward | Reply | Refuse | Drop | Deferred
+Handler: TypeAlias = Callable[[ChainMessage], Outcome | Awaitable[Outcome]]
 
 
 class Neighbour(Protocol):
-    """What a mod can reach in one direction: everything between it and that end of the chain."""
+    """One direction of the chain as seen by a mod: everything up to that end."""
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Ask, and wait for the result.
@@ -113,7 +113,7 @@ class Neighbour(Protocol):
         ...
 
 
-class _Detached:
+class _Unattached:
     async def request(self, method: str, params: Any = None) -> Any:
         del params
         raise RuntimeError(f"cannot ask {method}: this mod is not part of a chain yet")
@@ -131,11 +131,11 @@ class Mod:
         agent: the neighbours towards the agent.
     """
 
-    client: Neighbour = _Detached()
-    agent: Neighbour = _Detached()
+    client: Neighbour = _Unattached()
+    agent: Neighbour = _Unattached()
 
     def interceptions(self) -> "list[Interception]":
-        """What this mod wants to see: its methods marked with `from_client` and `from_agent`."""
+        """Interceptions of this mod: its methods marked with `from_client` and `from_agent`."""
         found: list[Interception] = []
         for name in dir(type(self)):
             marks: tuple[_Mark, ...] = getattr(getattr(type(self), name), _MARKS, ())

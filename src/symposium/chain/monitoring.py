@@ -17,14 +17,14 @@ from msgspec import Struct
 from peerwire.acp.names import INITIALIZE, SETUP_METHODS
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.blueprint import Component, InProcess
-from symposium.chain.capabilities import LAST_HOP, Mode
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.capabilities import BRIDGE_COMPONENTS, Mode
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Handler, Interception, Mod, from_client
 
-_LEDGER: Final = "ledger"
+_CHAIN_SESSIONS: Final = "ledger"
 
 
-class LedgerSession(Struct, frozen=True):
+class ChainSession(Struct, frozen=True):
     """One session.
 
     Attributes:
@@ -36,8 +36,8 @@ class LedgerSession(Struct, frozen=True):
     servers: Sequence[Mapping[str, Any]]
 
 
-class Ledger:
-    """What is known of a chain's sessions.
+class ChainSessions:
+    """Sessions of a chain.
 
     Attributes:
         sessions: by the agent's ids.
@@ -46,7 +46,7 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self.sessions: dict[str, LedgerSession] = {}
+        self.sessions: dict[str, ChainSession] = {}
         self.greeting: object = None
         self.mode: Mode = "auto"
 
@@ -54,20 +54,22 @@ class Ledger:
         self, mods: Sequence[Component], beside_agent: Sequence[InProcess]
     ) -> list[Component]:
         """The mods of a chain with ours among them: above the bridge, and next to the agent."""
-        bridge = [at for at, mod in enumerate(mods) if mod.name in LAST_HOP and _is_hidden(mod)]
+        bridge = [
+            at for at, mod in enumerate(mods) if mod.name in BRIDGE_COMPONENTS and _is_hidden(mod)
+        ]
         at = bridge[0] if bridge else len(mods)
         self.mode = "auto" if bridge else "off"
-        above = InProcess(_LEDGER, _Sessions(self), is_hidden=True)
-        below = InProcess(_LEDGER, _Greeting(self), is_hidden=True)
+        above = InProcess(_CHAIN_SESSIONS, _Sessions(self), is_hidden=True)
+        below = InProcess(_CHAIN_SESSIONS, _Greeting(self), is_hidden=True)
         return [*mods[:at], above, *mods[at:], below, *beside_agent]
 
 
 class _Sessions(Mod):
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: ChainSessions) -> None:
         self._ledger = ledger
 
     @from_client(*SETUP_METHODS)
-    def _set_up(self, message: Crossing) -> Forward:
+    def _set_up(self, message: ChainMessage) -> Forward:
         if not message.is_request:
             return Forward()
         session = _session(as_object(message.params))
@@ -81,7 +83,7 @@ class _Sessions(Mod):
         return Forward(then=opened)
 
     @from_client("session/close", "session/delete")
-    def _ending(self, message: Crossing) -> Forward:
+    def _ending(self, message: ChainMessage) -> Forward:
         named = message.session_id or ""
 
         def ended(_: Answer) -> None:
@@ -91,11 +93,11 @@ class _Sessions(Mod):
 
 
 class _Greeting(Mod):
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: ChainSessions) -> None:
         self._ledger = ledger
 
     @from_client(INITIALIZE)
-    def _initialize(self, message: Crossing) -> Forward:
+    def _initialize(self, message: ChainMessage) -> Forward:
         del message
 
         def greeted(answer: Answer) -> None:
@@ -108,32 +110,32 @@ def _is_hidden(component: Component) -> bool:
     return isinstance(component, InProcess) and component.is_hidden
 
 
-def _session(params: Mapping[str, Any]) -> LedgerSession:
+def _session(params: Mapping[str, Any]) -> ChainSession:
     listed: Any = params.get("mcpServers")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
-    # Neither a header nor a variable is kept: what is not here cannot be told.
+    # Neither a header nor a variable is kept: so it cannot leak from here.
     servers = [
         {name: as_object(entry)[name] for name in ("name", "type") if name in as_object(entry)}
         for entry in entries
     ]
-    return LedgerSession(str(params.get("cwd") or ""), servers)
+    return ChainSession(str(params.get("cwd") or ""), servers)
 
 
-MOST_KEPT: Final = 256
+MAX_STORED: Final = 256
 """Measurements of one mod that are kept, the latest."""
 
 ONE_IN: Final = 64
 """Of so many notifications one is measured."""
 
-MOST_INSIDE: Final = 64
+MAX_INSIDE: Final = 64
 """Requests of one method inside a program that are kept in mind."""
 
 _HALF: Final = 0.5
-_MOST: Final = 0.95
+_HIGH_QUANTILE: Final = 0.95
 
 
 class Latency(Struct, frozen=True):
-    """What a mod adds, in milliseconds.
+    """Delay added by a mod, in milliseconds.
 
     Attributes:
         p50: half of the messages take no longer.
@@ -150,18 +152,20 @@ class Durations:
     """The latest measurements of one mod."""
 
     def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=MOST_KEPT)
+        self._seconds: deque[float] = deque(maxlen=MAX_STORED)
 
     def note(self, seconds: float) -> None:
         """Take one down."""
         self._seconds.append(seconds)
 
     def latency(self) -> Latency | None:
-        """What they come to; None before there is one."""
+        """Summary of the delays; None before the first one."""
         if not self._seconds:
             return None
         found = sorted(self._seconds)
-        p50, p95 = (found[min(int(len(found) * part), len(found) - 1)] for part in (_HALF, _MOST))
+        p50, p95 = (
+            found[min(int(len(found) * part), len(found) - 1)] for part in (_HALF, _HIGH_QUANTILE)
+        )
         return Latency(round(p50 * 1000, 3), round(p95 * 1000, 3), len(found))
 
 
@@ -176,7 +180,7 @@ def timed(interceptions: Sequence[Interception], durations: Durations) -> list[I
 def _measured(handler: Handler, note: Callable[[float], None]) -> Handler:
     passed = 0
 
-    def measured(crossing: Crossing) -> Any:
+    def measured(crossing: ChainMessage) -> Any:
         nonlocal passed
         if not crossing.is_request:
             passed += 1
@@ -193,7 +197,7 @@ def _measured(handler: Handler, note: Callable[[float], None]) -> Handler:
 
 
 class _Awaited:
-    """What a handler takes its time over; nobody need wait for it, as with what it stands for."""
+    """Awaitable of a slow handler that no one has to await."""
 
     def __init__(self, work: Any, began: float, note: Callable[[float], None]) -> None:
         self._work: Awaitable[Any] = work
@@ -220,7 +224,7 @@ class Passing:
 
     def entered(self, method: str) -> None:
         """A request was given to it."""
-        self._inside.setdefault(method, deque(maxlen=MOST_INSIDE)).append(perf_counter())
+        self._inside.setdefault(method, deque(maxlen=MAX_INSIDE)).append(perf_counter())
 
     def left(self, method: str) -> None:
         """It has passed a request on; of those of the same name, the latest is meant."""
@@ -229,8 +233,8 @@ class Passing:
             self.durations.note(perf_counter() - waiting.pop())
 
 
-class Measures(Struct, frozen=True):
-    """What is measured of each mod that a person has put into the chain.
+class LatencyTable(Struct, frozen=True):
+    """Measured delays of each mod that the user configured.
 
     Attributes:
         names: the mods, from the client's side, each with its measurements.
@@ -241,7 +245,7 @@ class Measures(Struct, frozen=True):
     in_process: Mapping[int, Durations]
 
     @classmethod
-    def of(cls, mods: Sequence[Component]) -> "Measures":
+    def of(cls, mods: Sequence[Component]) -> "LatencyTable":
         """For a chain of these mods."""
         names: list[tuple[str, Durations | Passing]] = []
         in_process: dict[int, Durations] = {}
@@ -254,11 +258,11 @@ class Measures(Struct, frozen=True):
         return cls(names, in_process)
 
     def programs(self) -> Sequence[Passing]:
-        """Those of the mods that are programs, in their order."""
+        """Mods that are programs, in order."""
         return [measure for _, measure in self.names if isinstance(measure, Passing)]
 
     def latencies(self) -> Sequence[tuple[str, Latency | None]]:
-        """What each adds."""
+        """Delay added by each mod."""
         return [
             (name, (each.durations if isinstance(each, Passing) else each).latency())
             for name, each in self.names

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from peerwire.jsonrpc.values import encode_value
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 
 Key: TypeAlias = bytes | None
 """A session; None for a message of no session."""
@@ -40,10 +40,10 @@ class Started(Protocol):
 
 
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], Started]
-"""Starts a task in the group of whoever owns the chain."""
+"""Starts a task in the task group of the chain's owner."""
 
 
-class Item(Struct, frozen=True):
+class QueuedItem(Struct, frozen=True):
     """One message that waits at a stop.
 
     Attributes:
@@ -59,14 +59,14 @@ class Item(Struct, frozen=True):
 
 class _Stop(Struct):
     parked: Counter[Key] = field(default_factory=Counter[Key])
-    waiting: list[Item] = field(default_factory=list[Item])
+    waiting: list[QueuedItem] = field(default_factory=list[QueuedItem])
     keys: Counter[Key] = field(default_factory=Counter[Key])
 
     def blocks(self, key: Key) -> bool:
         return _blocks(key, self.parked) or _blocks(key, self.keys)
 
 
-class Lanes:
+class OrderedQueues:
     """The messages of one direction that a mod holds, and those that wait behind them.
 
     Attributes:
@@ -77,7 +77,7 @@ class Lanes:
         spawn: starts a task.
     """
 
-    def __init__(self, spawn: Spawn, on_change: Callable[["Lanes"], None]) -> None:
+    def __init__(self, spawn: Spawn, on_change: Callable[["OrderedQueues"], None]) -> None:
         self.idle = True
         self.waiting_bytes = 0
         self.answers_due = 0
@@ -95,7 +95,7 @@ class Lanes:
         stop = self._stops.get(position)
         return stop is not None and bool(stop.parked)
 
-    def keeps(self, position: int, item: Item) -> bool:
+    def keeps(self, position: int, item: QueuedItem) -> bool:
         """Keep a message at this stop if others of its session are before it; whether it was."""
         stop = self._stops.get(position)
         if stop is None or not stop.blocks(item.key):
@@ -106,7 +106,7 @@ class Lanes:
         self._on_change(self)
         return True
 
-    def park(self, position: int, key: Key, rest: Coroutine[Any, Any, None]) -> Started:
+    def run_in_order(self, position: int, key: Key, rest: Coroutine[Any, Any, None]) -> Started:
         """Let the mod at a stop take its time over a message; what comes behind it waits there."""
         self._stops.setdefault(position, _Stop()).parked[key] += 1
         self.idle = False
@@ -129,7 +129,7 @@ class Lanes:
         stop = self._stops[position]
         _take_one(stop.parked, key)
         pending, stop.waiting = stop.waiting, []
-        still: list[Item] = []
+        still: list[QueuedItem] = []
         ahead: set[Key] = set()
         for at, item in enumerate(pending):
             if not (_blocks(item.key, stop.parked) or _blocks(item.key, ahead)):
@@ -143,7 +143,7 @@ class Lanes:
                 # Nothing behind can pass: not to be asked one by one, each time one has passed.
                 still += pending[at + 1 :]
                 break
-        # What has come meanwhile stands behind what was here.
+        # Lines that arrived meanwhile are queued after those held here.
         stop.waiting = still + stop.waiting
         if not stop.parked and not stop.waiting:
             del self._stops[position]
@@ -168,7 +168,7 @@ class _Scope(Struct, frozen=True, gc=False, rename={"session": "sessionId"}):
 _decode_scope: Final = msgspec.json.Decoder(_Scope).decode
 
 
-def session_key(crossing: Crossing) -> Key:
+def session_key(crossing: ChainMessage) -> Key:
     """The session that a message belongs to, as the lanes know it; None where it names none."""
     if crossing.body is UNSET:
         session = crossing.session_id

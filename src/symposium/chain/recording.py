@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from localio.redaction import UNREADABLE, Redactor
-from peerwire.jsonrpc.transport import Listener, Overlong, Transport
+from peerwire.jsonrpc.transport import Listener, OversizedLine, Transport
 from symposium.errors import SymposiumError
 
 _log = logging.getLogger(__name__)
@@ -29,12 +29,12 @@ _log = logging.getLogger(__name__)
 SOON: Final = 256 * 1024
 """Bytes that may wait for the end of the turn: a longer turn writes meanwhile."""
 
-MOST_IN_ONE_SECOND: Final = 1000
+MAX_PER_SECOND: Final = 1000
 """Files that one second's name is numbered up to before the directory is taken to be broken."""
 
 
 class RecordingError(SymposiumError):
-    """What was asked to be recorded cannot be."""
+    """A requested recording cannot be made."""
 
 
 class RecordFile:
@@ -121,7 +121,7 @@ def new_file(directory: Path, stem: str, suffix: str) -> RecordFile:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for number in range(1, MOST_IN_ONE_SECOND):
+        for number in range(1, MAX_PER_SECOND):
             path = directory / f"{stem}{'' if number == 1 else f'-{number}'}{suffix}"
             with suppress(FileExistsError):
                 return RecordFile(os.open(path, flags, 0o600), path)
@@ -207,7 +207,7 @@ class _Tapped:
 
     @property
     def backlog(self) -> int:
-        """As the transport has it."""
+        """Bytes not yet written, as reported by the transport."""
         return self._transport.backlog
 
     def start(self, listener: Listener) -> None:
@@ -233,9 +233,9 @@ class _TappedListener:
         self.writing_resumed = listener.writing_resumed
         self.ended = listener.ended
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         for line in lines:
-            head = line.head + b" (cut)" if isinstance(line, Overlong) else line
+            head = line.head + b" (cut)" if isinstance(line, OversizedLine) else line
             self._log.line(self._label, "←", head)
         self._listener.lines_received(lines)
 

@@ -1,4 +1,4 @@
-"""How hard it is tried to bring a session's agent back."""
+"""Limits on restarting the agent of a session."""
 
 import time
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from msgspec import Struct
 
 
-class RevivalTerms(Struct, frozen=True):
+class RestartPolicy(Struct, frozen=True):
     """When to give up, and how long what may take.
 
     Attributes:
         most: failures within `window` after which nothing is started any more.
         window: seconds.
-        tell_after: seconds after a death at which the user is told, if all is not well by then.
+        tell_after: seconds after a crash until the user is notified, unless recovered.
         burial: seconds that the rest of the dead chain gets to end before another is started.
         patience: seconds that an agent gets to take a session up again.
         cancel_grace: seconds that a turn gets to end once it has been cancelled.

@@ -1,7 +1,7 @@
-"""Where a message goes next between two ends of the wire; pure: no I/O, no tasks, no clock.
+"""Route messages between two ends of the wire; pure: no I/O, no tasks, no clock.
 
 A *span* lies between two links and holds the in-process mods between them. Each of its two
-directions is a `Way`. A chain without out-of-process mods is one span; each out-of-process mod
+directions is a `Route`. A chain without out-of-process mods is one span; each out-of-process mod
 divides it in two.
 
             ┌──────────── span ────────────┐
@@ -20,32 +20,32 @@ from msgspec import UNSET
 from peerwire.errors import REQUEST_CANCELLED, RpcError
 from symposium.chain.calls import (
     BEFORE_ALL,
-    Call,
-    End,
+    ModCall,
+    RouteEnd,
     Step,
     answer_of,
+    checked_outcome,
     fault_of,
     guarded,
     guarded_wait,
+    pass_through,
     revised,
-    stay,
-    told,
 )
-from symposium.chain.messages import UNCHANGED, Answer, Crossing, Direction
+from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
 from symposium.chain.mod import (
     EVERY_METHOD,
+    Deferred,
     Drop,
     Forward,
     Interception,
-    Later,
     Refuse,
     Reply,
     Then,
 )
-from symposium.chain.ordering import Item, Lanes, Started, session_key
+from symposium.chain.ordering import OrderedQueues, QueuedItem, Started, session_key
 
 
-class Way:
+class Route:
     """One direction of a span: the mods that a message meets, in order, and its far end.
 
     Attributes:
@@ -57,7 +57,7 @@ class Way:
         back: the other direction of the same span.
     """
 
-    back: "Way"
+    back: "Route"
     is_open = True
     """Whether there is a chain to go through."""
 
@@ -65,8 +65,8 @@ class Way:
         self,
         direction: Direction,
         mods: Sequence[Sequence[Interception]],
-        far: End,
-        lanes: Lanes,
+        far: RouteEnd,
+        lanes: OrderedQueues,
         *,
         names: Sequence[str] = (),
     ) -> None:
@@ -88,15 +88,15 @@ class Way:
             )
         self.other = self.steps.pop(EVERY_METHOD, ())
 
-    def take(self, crossing: Crossing, call: Call | None = None, *, after: int = -1) -> None:
+    def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Carry a message on from behind the mod at `after`; a request comes with its call."""
         if self.lanes.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
             self._pass(crossing, call)
         else:
             self._carry(crossing, call, after, BEFORE_ALL)
 
-    def carry_back(self, call: Call, answer: Answer, *, after: int = -1) -> None:
-        """Carry an answer to whoever asked, behind what was sent before it."""
+    def carry_back(self, call: ModCall, answer: Answer, *, after: int = -1) -> None:
+        """Forward an answer to its asker, after everything sent before it."""
         if not self.lanes.idle:
             self._carry_back(call, answer, after, BEFORE_ALL)
         elif not call.thens:
@@ -106,7 +106,7 @@ class Way:
 
     # -- towards the far end
 
-    def _pass(self, crossing: Crossing, call: Call | None) -> None:
+    def _pass(self, crossing: ChainMessage, call: ModCall | None) -> None:
         """The short way of a message past mods that let it go on at once."""
         lanes = self.lanes
         for step in self.steps.get(crossing.method, self.other):
@@ -117,12 +117,14 @@ class Way:
                 if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
                     call.thens.append((step, outcome))
             else:
-                if self._heed(outcome, step, crossing, call):
+                if self._apply_outcome(outcome, step, crossing, call):
                     self._carry(crossing, call, step.position, BEFORE_ALL)
                 return
         self._deliver(crossing, call)
 
-    def _carry(self, crossing: Crossing, call: Call | None, after: int, cleared: int) -> None:
+    def _carry(
+        self, crossing: ChainMessage, call: ModCall | None, after: int, cleared: int
+    ) -> None:
         if call is not None and call.is_settled:
             return
         lanes = self.lanes
@@ -136,10 +138,10 @@ class Way:
                 continue
             if not was_idle and position != cleared:
                 resume = partial(self._carry, crossing, call, position - 1, position)
-                if lanes.keeps(position, Item(session_key(crossing), crossing.size, resume)):
+                if lanes.keeps(position, QueuedItem(session_key(crossing), crossing.size, resume)):
                     return
             outcome = guarded(step.mod, step.handler, crossing, crossing)
-            if not self._heed(outcome, step, crossing, call):
+            if not self._apply_outcome(outcome, step, crossing, call):
                 return
             if was_idle and not lanes.idle and not (call is not None and call.is_urgent):
                 # This very mod has sent something that another one holds now.
@@ -147,23 +149,29 @@ class Way:
                 return
         self._deliver(crossing, call)
 
-    def _heed(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> bool:
+    def _apply_outcome(
+        self, outcome: Any, step: Step, crossing: ChainMessage, call: ModCall | None
+    ) -> bool:
         """Do as a mod says; whether the message travels on at once."""
         if type(outcome) is Forward:
             return self._forward(outcome, step, crossing, call)
-        if type(told(step.mod, outcome, crossing)) is Forward:
+        if type(checked_outcome(step.mod, outcome, crossing)) is Forward:
             return True
-        if type(outcome) in {Reply, Refuse, Drop, Later} or not hasattr(outcome, "__await__"):
+        if type(outcome) in {Reply, Refuse, Drop, Deferred} or not hasattr(outcome, "__await__"):
             self._end_here(outcome, step, crossing, call)
             return False
         if _is_too_late(self.lanes, call, outcome):
             return False
         rest = self._rest(step, crossing, call, outcome)
-        _watch(self.lanes.park(step.position, session_key(crossing), rest), call, outcome)
+        _watch(self.lanes.run_in_order(step.position, session_key(crossing), rest), call, outcome)
         return False
 
-    async def _rest(self, step: Step, crossing: Crossing, call: Call | None, waiting: Any) -> None:
-        outcome = told(step.mod, await guarded_wait(step.mod, waiting, crossing), crossing)
+    async def _rest(
+        self, step: Step, crossing: ChainMessage, call: ModCall | None, waiting: Any
+    ) -> None:
+        outcome = checked_outcome(
+            step.mod, await guarded_wait(step.mod, waiting, crossing), crossing
+        )
         if call is not None:
             call.rest = None
         if type(outcome) is not Forward:
@@ -171,7 +179,9 @@ class Way:
         elif self._forward(outcome, step, crossing, call):
             self._carry(crossing, call, step.position, BEFORE_ALL)
 
-    def _forward(self, outcome: Forward, step: Step, crossing: Crossing, call: Call | None) -> bool:
+    def _forward(
+        self, outcome: Forward, step: Step, crossing: ChainMessage, call: ModCall | None
+    ) -> bool:
         method = outcome.method
         if outcome.params is not UNCHANGED:
             crossing.edit(outcome.params)
@@ -185,8 +195,10 @@ class Way:
         self._carry(crossing, call, step.position, BEFORE_ALL)
         return False
 
-    def _end_here(self, outcome: Any, step: Step, crossing: Crossing, call: Call | None) -> None:
-        if isinstance(outcome, Later):
+    def _end_here(
+        self, outcome: Any, step: Step, crossing: ChainMessage, call: ModCall | None
+    ) -> None:
+        if isinstance(outcome, Deferred):
             if _is_too_late(self.lanes, call, outcome.work):
                 return
             rest = self._answer_later(step, crossing, call, outcome.work)
@@ -196,17 +208,21 @@ class Way:
             call.settle(answer, after=_mirrored(self, step.position))
 
     async def _answer_later(
-        self, step: Step, crossing: Crossing, call: Call | None, work: Coroutine[Any, Any, Any]
+        self,
+        step: Step,
+        crossing: ChainMessage,
+        call: ModCall | None,
+        work: Coroutine[Any, Any, Any],
     ) -> None:
         outcome = await guarded_wait(step.mod, work, crossing)
         if call is not None:
             answer = answer_of(step.mod, outcome, crossing)
             call.settle(answer, after=_mirrored(self, step.position))
 
-    def _deliver(self, crossing: Crossing, call: Call | None) -> None:
+    def _deliver(self, crossing: ChainMessage, call: ModCall | None) -> None:
         fault: RpcError | None = None
         if crossing.body is UNSET:
-            fault = fault_of(guarded("that edited it", Crossing.encoded, crossing, crossing))
+            fault = fault_of(guarded("that edited it", ChainMessage.encoded, crossing, crossing))
         if call is None:
             if fault is None:
                 self.far.notify(crossing)
@@ -217,9 +233,9 @@ class Way:
         else:
             self.far.ask(call)
 
-    # -- back to whoever asked
+    # -- back to the asker
 
-    def _hand_back(self, call: Call, answer: Answer, after: int) -> None:
+    def _hand_back(self, call: ModCall, answer: Answer, after: int) -> None:
         """The short way of an answer past mods that wait for it, where none holds anything up."""
         lanes, last = self.lanes, _mirrored(self, call.place)
         while call.thens:
@@ -241,11 +257,11 @@ class Way:
                 return
         call.give(answer)
 
-    def _carry_back(self, call: Call, answer: Answer, after: int, cleared: int) -> None:
+    def _carry_back(self, call: ModCall, answer: Answer, after: int, cleared: int) -> None:
         while (position := self._next_stop(call, after)) is not None:
             if position != cleared and not call.is_urgent:
                 resume = partial(self._carry_back, call, answer, position - 1, position)
-                item = Item(session_key(call.crossing), answer.size, resume)
+                item = QueuedItem(session_key(call.crossing), answer.size, resume)
                 if self.lanes.keeps(position, item):
                     return
             after = position
@@ -259,14 +275,14 @@ class Way:
                 answer = revised(answer, revision)
         call.give(answer)
 
-    def _next_stop(self, call: Call, after: int) -> int | None:
+    def _next_stop(self, call: ModCall, after: int) -> int | None:
         """The next mod on the way back that waits for this answer, or holds something up."""
         waiting = [_mirrored(self, step.position) for step, _ in call.thens[-1:]]
         last = _mirrored(self, call.place)
         ahead = [at for at in (*waiting, *self.lanes.stops()) if after < at < last]
         return min(ahead, default=None)
 
-    def _hold_answer(self, call: Call, answer: Answer, step: Step, revision: Any) -> None:
+    def _hold_answer(self, call: ModCall, answer: Answer, step: Step, revision: Any) -> None:
         if self.lanes.is_over:
             _close(revision)
             call.give(answer)
@@ -277,30 +293,30 @@ class Way:
             revision_now = await guarded_wait(step.mod, revision, call.crossing)
             self._carry_back(call, revised(answer, revision_now), position, BEFORE_ALL)
 
-        task = self.lanes.park(position, session_key(call.crossing), rest())
+        task = self.lanes.run_in_order(position, session_key(call.crossing), rest())
         task.add_done_callback(lambda _: _close(revision))
-        # Cancelled as the chain ends: whoever asked gets the answer as it came.
+        # Cancelled as the chain ends: the asker gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
 
-def _mirrored(way: Way, position: int) -> int:
+def _mirrored(way: Route, position: int) -> int:
     """The position of the same mod on the way back."""
     return way.length - 1 - position
 
 
 def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
     handled = {step.position for step in steps}
-    others = [Step(position, stay) for position in stops if position not in handled]
+    others = [Step(position, pass_through) for position in stops if position not in handled]
     return sorted((*steps, *others), key=lambda step: step.position)
 
 
-def _watch(task: Started, call: Call | None, *work: Any) -> None:
+def _watch(task: Started, call: ModCall | None, *work: Any) -> None:
     if call is not None:
         call.started(task)
     task.add_done_callback(lambda _: _close(*work))
 
 
-def _is_too_late(lanes: Lanes, call: Call | None, work: object) -> bool:
+def _is_too_late(lanes: OrderedQueues, call: ModCall | None, work: object) -> bool:
     """Whether the chain has stopped; the request is then settled as a canceled one."""
     if not lanes.is_over:
         return False
@@ -327,7 +343,7 @@ def _leave(answer: Answer) -> None:
     del answer
 
 
-def join(to_agent: Way, to_client: Way) -> None:
+def join(to_agent: Route, to_client: Route) -> None:
     """Make two ways the directions of one span."""
     to_agent.back = to_client
     to_client.back = to_agent

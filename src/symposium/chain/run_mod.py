@@ -1,4 +1,4 @@
-"""What a mod's own file calls to be a program; costs nothing where that file is only imported."""
+"""Run a mod's own file as a program; does nothing where that file is only imported."""
 
 from typing import NoReturn
 

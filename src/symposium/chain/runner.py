@@ -19,11 +19,11 @@ from peerwire.errors import INTERNAL_ERROR, RpcError, SpawnError, TransportError
 from peerwire.jsonrpc.transport import HIGH_WATER, Transport
 from peerwire.transports.memory import MemoryTransport, memory_pair
 from peerwire.transports.process import ProcessExitedError, spawn
-from symposium.chain.assembly import Watcher, Workshop, assemble
+from symposium.chain.assembly import AssemblyContext, Watcher, assemble
 from symposium.chain.blueprint import InProcess, Instantiator, OnStderr, Program, Served
-from symposium.chain.calls import SHUTTING_DOWN, End
-from symposium.chain.capabilities import Reach, reach
-from symposium.chain.handshake import INITIALIZE_TIMEOUT, Selection, pin_version
+from symposium.chain.calls import SHUTTING_DOWN, RouteEnd
+from symposium.chain.capabilities import Reach, reachability
+from symposium.chain.handshake import INITIALIZE_TIMEOUT, VersionSelection, pin_version
 from symposium.chain.intake import Intake
 from symposium.chain.link import (
     OVERFLOW,
@@ -35,10 +35,10 @@ from symposium.chain.link import (
     fail_asked,
     keep_until_greeted,
 )
-from symposium.chain.messages import Answer, Crossing
-from symposium.chain.monitoring import Latency, Ledger, Measures
-from symposium.chain.ordering import Lanes
-from symposium.chain.routing import Way
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.chain.monitoring import ChainSessions, Latency, LatencyTable
+from symposium.chain.ordering import OrderedQueues
+from symposium.chain.routing import Route
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ Tap: TypeAlias = Callable[[Transport, int, str], Transport]
 """Given a component's transport, place and name: the transport, with its lines logged."""
 
 
-class Stage:
+class ComponentTasks:
     """Starts what a chain needs, and knows what is running."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Stage:
         self._on_stderr = on_stderr
         self._tap = tap
         self._running: set[asyncio.Task[None]] = set()
-        self._lanes: list[Lanes] = []
+        self._lanes: list[OrderedQueues] = []
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task of the chain."""
@@ -84,10 +84,10 @@ class Stage:
         if self._running:
             await asyncio.wait(self._running)
 
-    def lanes(self, source: Link) -> Lanes:
+    def lanes(self, source: Link) -> OrderedQueues:
         """The lanes of a way that this link feeds: the link waits while much is parked."""
 
-        def brake(lanes: Lanes) -> None:
+        def brake(lanes: OrderedQueues) -> None:
             # A mod that waits for an answer from there would wait for ever if nobody read it.
             limit = OVERFLOW if lanes.answers_due else HIGH_WATER
             if lanes.waiting_bytes > limit:
@@ -96,9 +96,9 @@ class Stage:
                 source.let_go(lanes)
 
         def spawn(rest: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-            return self.start(contained("a mod", lambda: rest))
+            return self.start(log_failures("a mod", lambda: rest))
 
-        lanes = Lanes(spawn, brake)
+        lanes = OrderedQueues(spawn, brake)
         self._lanes.append(lanes)
         return lanes
 
@@ -120,7 +120,7 @@ class Stage:
 
     def start_mod(self, component: InProcess) -> None:
         """Start the mod's own work."""
-        self.start(contained(component.name, component.mod.run))
+        self.start(log_failures(component.name, component.mod.run))
 
     def _open(self, component: Program | Served) -> Transport:
         if isinstance(component, Program):
@@ -134,7 +134,7 @@ class Stage:
         return ours
 
 
-async def contained(name: str, function: Callable[[], Awaitable[None]]) -> None:
+async def log_failures(name: str, function: Callable[[], Awaitable[None]]) -> None:
     """Let a component's own work fail alone: in process it must fail no further than a program."""
     try:
         await function()
@@ -144,7 +144,7 @@ async def contained(name: str, function: Callable[[], Awaitable[None]]) -> None:
 
 async def _served(component: Served, transport: MemoryTransport) -> None:
     try:
-        await contained(component.name, lambda: component.serve(transport))
+        await log_failures(component.name, lambda: component.serve(transport))
     finally:
         # However it ends, whoever waits for it has to learn of it.
         await transport.aclose()
@@ -176,7 +176,7 @@ class ChainSettings(Struct, frozen=True):
     watcher: Watcher | None = None
     on_stderr: Callable[[str, bytes], None] | None = None
     tap: Tap | None = None
-    client_end: End | None = None
+    client_end: RouteEnd | None = None
     beside_agent: Callable[[], Sequence[InProcess]] = tuple
 
 
@@ -199,16 +199,16 @@ class RunningChain:
         self._client = client
         self._settings = settings
         self._on_death = on_death
-        self.stage = Stage(tasks, self, settings.on_stderr, settings.tap)
+        self.stage = ComponentTasks(tasks, self, settings.on_stderr, settings.tap)
         self._places: dict[Link, int] = {}
         self._mods: list[InProcess] = []
-        self._measures = Measures.of(())
-        self.ledger = Ledger()
+        self._measures = LatencyTable.of(())
+        self.ledger = ChainSessions()
         self._is_ending = False
-        self._selection = Selection(0)
+        self._selection = VersionSelection(0)
         self.failure: RpcError | None = None
 
-    async def start(self, instantiate: Instantiator, crossing: Crossing, version: int) -> Way:
+    async def start(self, instantiate: Instantiator, crossing: ChainMessage, version: int) -> Route:
         """Choose and start the components for this `initialize`; the way that all shall take.
 
         Raises:
@@ -220,13 +220,13 @@ class RunningChain:
         if blueprint.params is not None:
             crossing.replace(method=None, params=blueprint.params)
             pin_version(crossing, version)
-        self._measures = Measures.of(blueprint.mods)
+        self._measures = LatencyTable.of(blueprint.mods)
         if blueprint.agent is not None:
             # In a chain that is itself a proxy, the agent is the outer conductor's.
             mods = self.ledger.placed(blueprint.mods, self._settings.beside_agent())
             blueprint = replace(blueprint, mods=mods)
-        self._selection = Selection(version, self._settings.initialize_timeout)
-        workshop = Workshop(
+        self._selection = VersionSelection(version, self._settings.initialize_timeout)
+        workshop = AssemblyContext(
             self._client,
             self._open_link,
             self.stage.lanes,
@@ -275,7 +275,7 @@ class RunningChain:
         for component in mods:
             with suppress(TimeoutError):
                 async with asyncio.timeout(MOD_GRACE):
-                    await contained(component.name, component.mod.aclose)
+                    await log_failures(component.name, component.mod.aclose)
 
     @property
     def latencies(self) -> Sequence[tuple[str, Latency | None]]:
@@ -295,7 +295,7 @@ class RunningChain:
         link = list(self._places)[-1]
         fail(link, death)
         abandon(link)
-        self.stage.start(contained(link.name, lambda: link.transport.aclose(grace=0)))
+        self.stage.start(log_failures(link.name, lambda: link.transport.aclose(grace=0)))
         self._on_death(death)
 
     def link_ended(self, link: Link, error: Exception | None) -> None:
@@ -393,11 +393,11 @@ async def _close(links: Sequence[Link]) -> None:
             await link.transport.aclose(grace=0)
 
 
-def reaches(ledger: Ledger, session: str) -> list[Reach]:
+def reaches(ledger: ChainSessions, session: str) -> list[Reach]:
     """How each server of a session reaches the agent."""
     known = ledger.sessions.get(session)
     servers = () if known is None else known.servers
-    return [reach(server, ledger.mode, ledger.greeting) for server in servers]
+    return [reachability(server, ledger.mode, ledger.greeting) for server in servers]
 
 
 def chain_report(running: RunningChain, names: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Any, Final, cast
 
 from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS, UNKNOWN_CONNECTION
 from peerwire.errors import INVALID_PARAMS, RpcError
-from symposium.chain.messages import UNCHANGED, Answer, Crossing, Direction
+from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
 from symposium.chain.mod import (
     EVERY_METHOD,
+    Deferred,
     Drop,
     Forward,
     Handler,
     Interception,
-    Later,
     Mod,
     Neighbour,
     Outcome,
@@ -28,7 +28,7 @@ from symposium.chain.tools import ToolConnection, ToolServer
 _ENDS_SESSION: Final = ("session/close", "session/delete")
 
 _REMEMBERED: Final = 1024
-"""Connections that have ended, by whose ids a late message is still told from a stranger's."""
+"""Remembered ids of closed connections: their late messages are not another mod's."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class ToolMod(Mod):
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
-        """What it offers besides to the one session that this request sets up; to be overridden."""
+        """Additional servers for the session that this request sets up; override this."""
         del params
         return ()
 
@@ -64,7 +64,7 @@ class ToolMod(Mod):
         """Learn that the session is over, or has not come to be; to be overridden."""
 
     def interceptions(self) -> list[Interception]:
-        """What the mod wants to see by itself, and what its tools need."""
+        """Interceptions of the mod itself, and those that its tools need."""
         own = super().interceptions()
         setup = [self._with(own, Direction.TO_AGENT, each, self._declare) for each in SETUP_METHODS]
         ends = [self._with(own, Direction.TO_AGENT, each, self._ending) for each in _ENDS_SESSION]
@@ -79,7 +79,7 @@ class ToolMod(Mod):
     ) -> Interception:
         theirs = _handler(own, direction, method)
 
-        def handle(message: Crossing) -> Outcome | Awaitable[Outcome]:
+        def handle(message: ChainMessage) -> Outcome | Awaitable[Outcome]:
             outcome: Any = Forward() if theirs is None else theirs(message)
             if isawaitable(outcome):
                 return _after(message, cast("Coroutine[Any, Any, Outcome]", outcome), ours)
@@ -90,7 +90,7 @@ class ToolMod(Mod):
     def _before(self, own: list[Interception], method: str, ours: Handler) -> Interception:
         theirs = _handler(own, Direction.TO_CLIENT, method)
 
-        def handle(message: Crossing) -> Outcome | Awaitable[Outcome]:
+        def handle(message: ChainMessage) -> Outcome | Awaitable[Outcome]:
             outcome = ours(message)
             is_ours = not isinstance(outcome, Forward)
             return outcome if is_ours or theirs is None else theirs(message)
@@ -99,7 +99,7 @@ class ToolMod(Mod):
 
     # -- towards the agent
 
-    def _declare(self, message: Crossing) -> Outcome:
+    def _declare(self, message: ChainMessage) -> Outcome:
         params = message.params
         if not isinstance(params, dict):
             return Forward()
@@ -111,7 +111,7 @@ class ToolMod(Mod):
         servers = [*self._servers.values(), *one.servers]
         if not servers:
             return Forward()
-        # Known before the agent hears of it: it may connect before it answers.
+        # Registered before the agent gets it: the agent may connect before it answers.
         self._sessions.append(one)
         declarations: list[Any] = [*(declared or ())]
         declarations += [server.declaration() for server in servers]
@@ -128,7 +128,7 @@ class ToolMod(Mod):
 
         return Forward(params | {"mcpServers": declarations}, then=opened, catch=failed)
 
-    def _ending(self, message: Crossing) -> Outcome:
+    def _ending(self, message: ChainMessage) -> Outcome:
         session_id = message.session_id
 
         def ended(_: Answer) -> Revision:
@@ -149,7 +149,7 @@ class ToolMod(Mod):
 
     # -- from the agent
 
-    def _connect(self, message: Crossing) -> Outcome:
+    def _connect(self, message: ChainMessage) -> Outcome:
         server = self._server(_member(message, "serverId"))
         if server is None:
             return Forward()
@@ -159,7 +159,7 @@ class ToolMod(Mod):
         self._connections[connection.connection_id] = server, connection
         return Reply({"connectionId": connection.connection_id})
 
-    def _message(self, message: Crossing) -> Outcome:
+    def _message(self, message: ChainMessage) -> Outcome:
         connection_id = _member(message, "connectionId")
         if connection_id in self._ended:
             return _unknown(connection_id) if message.is_request else Drop()
@@ -171,9 +171,9 @@ class ToolMod(Mod):
             return Drop()
         if not method:
             return Refuse(RpcError(INVALID_PARAMS, "mcp/message needs a method"))
-        return Later(_answer(connection, method, message.params.get("params")))
+        return Deferred(_answer(connection, method, message.params.get("params")))
 
-    def _disconnect(self, message: Crossing) -> Outcome:
+    def _disconnect(self, message: ChainMessage) -> Outcome:
         connection_id = _member(message, "connectionId")
         if connection_id in self._ended:
             return _unknown(connection_id) if message.is_request else Drop()
@@ -216,12 +216,12 @@ async def _answer(connection: ToolConnection, method: str, params: object) -> Re
 
 
 async def _after(
-    message: Crossing, waiting: Coroutine[Any, Any, Outcome], ours: Handler
+    message: ChainMessage, waiting: Coroutine[Any, Any, Outcome], ours: Handler
 ) -> Outcome:
     return _also(message, await waiting, ours)
 
 
-def _also(message: Crossing, outcome: Outcome, ours: Handler) -> Outcome:
+def _also(message: ChainMessage, outcome: Outcome, ours: Handler) -> Outcome:
     """Let our handler have its say after the mod's own; both see the answer, the mod's own last."""
     if not isinstance(outcome, Forward):
         return outcome
@@ -256,7 +256,7 @@ def _handler(own: list[Interception], direction: Direction, method: str) -> Hand
     return by_method.get(method) or by_method.get(EVERY_METHOD)
 
 
-def _member(message: Crossing, name: str) -> str:
+def _member(message: ChainMessage, name: str) -> str:
     params = message.params
     value = cast("dict[str, Any]", params).get(name) if isinstance(params, dict) else None
     return value if isinstance(value, str) else ""

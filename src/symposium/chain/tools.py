@@ -13,13 +13,19 @@ from uuid import uuid4
 
 import msgspec
 
-from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Boundary, RpcError
+from peerwire.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    ErrorBoundary,
+    RpcError,
+)
 from peerwire.jsonrpc.values import encode_value
 from peerwire.mcp.session import NEWEST, REVISIONS
 
 
 class ToolContext(Protocol):
-    """Who calls a tool; a tool function asks for it by annotating a parameter with this class.
+    """Caller of a tool; a tool function gets it by annotating a parameter with this class.
 
     Attributes:
         server_id: of the server that the tool belongs to.
@@ -47,7 +53,7 @@ class ToolContext(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class ToolContent:
     """Returned by a tool that says its content block by block, as MCP has them."""
 
     blocks: list[dict[str, Any]]
@@ -60,7 +66,7 @@ class Tool:
     """One function, callable with the arguments of `tools/call`.
 
     Attributes:
-        name: the function's, unless told otherwise.
+        name: the function's, by default.
         description: the function's docstring.
         schema: the JSON schema of its arguments.
     """
@@ -86,7 +92,7 @@ class Tool:
         return entry | {"description": self.description} if self.description else entry
 
     async def call(self, arguments: object, context: ToolContext) -> dict[str, Any]:
-        """Call the function: the result of `tools/call`, which also tells of its failure."""
+        """Call the function: the result of `tools/call`, which also reports its failure."""
         try:
             given = msgspec.convert({} if arguments is None else arguments, self._arguments)
         except msgspec.ValidationError as error:
@@ -94,7 +100,7 @@ class Tool:
         values = msgspec.structs.asdict(given)
         if self._context is not None:
             values[self._context] = context
-        with Boundary() as caught:
+        with ErrorBoundary() as caught:
             result = self._function(**values)
             if isawaitable(result):
                 result = await result
@@ -108,7 +114,7 @@ def failure(reason: str) -> dict[str, Any]:
 
 
 def _outcome(result: Any) -> dict[str, Any]:
-    if isinstance(result, Content):
+    if isinstance(result, ToolContent):
         return {"content": result.blocks, "isError": False}
     text = encode_value(result).decode()
     outcome = {"content": [{"type": "text", "text": text}], "isError": False}
@@ -149,7 +155,7 @@ class Caller(Protocol):
         ...
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell it; nothing comes back."""
+        """Send a notification."""
         ...
 
 
@@ -183,7 +189,7 @@ class ToolServer:
         self._deny = set(self._known(deny))
 
     def enable(self, *names: str) -> None:
-        """Show these tools, and let them be called; who is connected is told.
+        """Show these tools, and let them be called; connected clients are notified.
 
         Raises:
             LookupError: there is no such tool.
@@ -194,7 +200,7 @@ class ToolServer:
         self._tell_of_change()
 
     def disable(self, *names: str) -> None:
-        """Hide these tools, and let none of them be called; who is connected is told.
+        """Hide these tools, and let none of them be called; connected clients are notified.
 
         Raises:
             LookupError: there is no such tool.
@@ -211,7 +217,7 @@ class ToolServer:
         """The tool of that name.
 
         Raises:
-            RpcError: there is none, or it is not shown.
+            RpcError: it does not exist, or is not shown.
         """
         if not self._is_shown(name):
             data = {"tool": name, "server": self.name}
@@ -270,7 +276,7 @@ class ToolConnection:
         self._calls: set[asyncio.Timeout] = set()
 
     def end(self) -> None:
-        """Cancel the calls that are under way: nobody is there to hear of them."""
+        """Cancel the calls that are under way: no one waits for them."""
         now = asyncio.get_running_loop().time()
         for call in self._calls:
             call.reschedule(now)

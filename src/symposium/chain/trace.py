@@ -19,7 +19,7 @@ from peerwire.acp.names import CANONICAL, ERAS, INITIALIZE, MCP_ERAS, MESSAGE, M
 from peerwire.jsonrpc.messages import quoted
 from peerwire.jsonrpc.values import Body, encode_value
 from symposium.chain.ends import CANCEL_REQUEST
-from symposium.chain.messages import Answer, Crossing, Direction
+from symposium.chain.messages import Answer, ChainMessage, Direction
 from symposium.chain.mod import EVERY_METHOD, Forward, Interception, Mod, Revision
 from symposium.chain.recording import RecordFile, new_file, time_stem
 
@@ -34,7 +34,7 @@ PROXY_INITIALIZE: Final = ERAS[CANONICAL].initialize
 
 MCP_MESSAGE: Final = frozenset({MESSAGE, MCP_ERAS[McpDialect.SACP].request})
 
-MOST_NAMES: Final = 512
+MAX_NAMES: Final = 512
 """Redacted names that are kept: methods come again, but peers choose them."""
 
 LONGEST_ID: Final = 256
@@ -57,7 +57,7 @@ _decode_scope = msgspec.json.Decoder(_Scope).decode
 _decode_tunnelled = msgspec.json.Decoder(_Tunnelled).decode
 
 
-class Recorder:
+class TraceRecorder:
     """The trace of one chain: gives each leg its mod, and writes what they see as they see it.
 
     Attributes:
@@ -71,7 +71,7 @@ class Recorder:
         self._redactor = redactor
         self._clock = clock
         self._started = clock()
-        self._numbers: dict[int, tuple[Crossing, int]] = {}
+        self._numbers: dict[int, tuple[ChainMessage, int]] = {}
         self._last_number = 0
         self._last: tuple[Body | None, bytes] = (None, b"")
         self._names: dict[str, bytes] = {}
@@ -85,7 +85,7 @@ class Recorder:
         """Write what waits, and end the trace."""
         self.file.close()
 
-    def number(self, crossing: Crossing) -> tuple[int, bool]:
+    def number(self, crossing: ChainMessage) -> tuple[int, bool]:
         """The number of a request, the same on every leg of a span; and whether it is new here."""
         known = self._numbers.get(id(crossing))
         if known is not None:
@@ -95,7 +95,7 @@ class Recorder:
         self._numbers[id(crossing)] = (crossing, self._last_number)
         return self._last_number, True
 
-    def settled(self, crossing: Crossing) -> None:
+    def settled(self, crossing: ChainMessage) -> None:
         """The request is answered on the first leg it passed: its number is not needed any more."""
         self._numbers.pop(id(crossing), None)
 
@@ -109,7 +109,7 @@ class Recorder:
         name = self._names.get(text)
         if name is None:
             name = quoted(self._redactor.text(text))
-            if len(self._names) < MOST_NAMES:
+            if len(self._names) < MAX_NAMES:
                 self._names[text] = name
         return name
 
@@ -119,7 +119,7 @@ class Recorder:
         found = self._ids.get(text)
         if found is None:
             found = self._redactor.json(text)
-            if len(self._ids) < MOST_NAMES and len(text) <= LONGEST_ID:
+            if len(self._ids) < MAX_NAMES and len(text) <= LONGEST_ID:
                 self._ids[text] = found
         return found
 
@@ -136,7 +136,7 @@ class Recorder:
 class Leg(Mod):
     """Records what passes between two neighbours, in both directions."""
 
-    def __init__(self, recorder: Recorder, upper: str, lower: str) -> None:
+    def __init__(self, recorder: TraceRecorder, upper: str, lower: str) -> None:
         self._recorder = recorder
         hop = 0 if upper == CLIENT else 1 + int(upper.removeprefix("Proxy(").removesuffix(")"))
         self._hop = b',"hop":%d' % hop
@@ -155,7 +155,7 @@ class Leg(Mod):
             ),
         ]
 
-    def _passed(self, crossing: Crossing, there: bytes, back: bytes) -> Forward:
+    def _passed(self, crossing: ChainMessage, there: bytes, back: bytes) -> Forward:
         if not self._recorder.file.is_open:
             return _ON
         body = _body(crossing)
@@ -169,7 +169,7 @@ class Leg(Mod):
 
     def _asked(
         self,
-        crossing: Crossing,
+        crossing: ChainMessage,
         body: Body | UnsetType,
         session: bytes,
         ways: tuple[bytes, bytes],
@@ -245,7 +245,7 @@ class Leg(Mod):
 _ON: Final = Forward()
 
 
-def _body(crossing: Crossing) -> Body | UnsetType:
+def _body(crossing: ChainMessage) -> Body | UnsetType:
     if crossing.body is not UNSET or crossing.params is None:
         return crossing.body
     # Encoded for the record alone: what a mod still changes in place must count afterwards.
@@ -275,7 +275,7 @@ def _tunnelled(body: Body | UnsetType) -> _Tunnelled | None:
         return None
 
 
-def open_trace(directory: Path, known_secrets: Iterable[str] = ()) -> Recorder:
+def open_trace(directory: Path, known_secrets: Iterable[str] = ()) -> TraceRecorder:
     """Begin a trace in a new file of this directory; give it to a conductor's `Settings.watcher`.
 
     Raises:
@@ -283,4 +283,4 @@ def open_trace(directory: Path, known_secrets: Iterable[str] = ()) -> Recorder:
     """
     file = new_file(directory, f"{time_stem()}-{os.getpid()}", SUFFIX)
     _log.info("recording into %s", file.path)
-    return Recorder(file, Redactor(known_secrets))
+    return TraceRecorder(file, Redactor(known_secrets))

@@ -7,9 +7,9 @@ from localio.text import iso_of, one_line
 from peerwire.jsonrpc.values import encode_value
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
-from symposium.registry.index import Receipt
+from symposium.registry.index import InstallReceipt
 from symposium.registry.listing import KnownAgent
-from symposium.registry.probe import Handshake
+from symposium.registry.probe import AgentProbe
 
 _WIDE: Final = 60
 _LAST: Final = 200
@@ -58,7 +58,7 @@ def known_json(known: KnownAgent) -> dict[str, Any]:
     }
 
 
-def receipt_json(receipt: Receipt) -> dict[str, Any]:
+def receipt_json(receipt: InstallReceipt) -> dict[str, Any]:
     """Format the receipt of an installed agent."""
     return {
         "version": receipt.version,
@@ -71,7 +71,7 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def handshake_json(shaken: Handshake, command: Command) -> dict[str, Any]:
+def handshake_json(shaken: AgentProbe, command: Command) -> dict[str, Any]:
     """Format the capabilities of an agent."""
     return {
         "command": list(command.argv),
@@ -85,7 +85,7 @@ def handshake_json(shaken: Handshake, command: Command) -> dict[str, Any]:
     }
 
 
-def print_handshake(shaken: Handshake) -> None:
+def print_handshake(shaken: AgentProbe) -> None:
     """Print the capabilities of an agent as a table."""
     prompt = _true(shaken.capabilities.get("promptCapabilities"))
     logins = [str(each.get("name") or each.get("id")) for each in shaken.auth_methods]

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from localio.text import clipped, one_line, pieces
-from symposium.client.permissions import Chosen, Decision, Permission, Wish, refused, wish_of
+from symposium.client.permissions import (
+    ChosenOption,
+    Decision,
+    Permission,
+    ToolCallSummary,
+    refused,
+    summarize,
+)
 
 WIDTH: Final = 100
 LINES_SHOWN: Final = 30
@@ -35,7 +42,7 @@ Raises:
 """
 
 
-class AskPerson:
+class TerminalDecider:
     """Ask about each permission with its options, one at a time; an empty line means no.
 
     Args:
@@ -56,11 +63,11 @@ class AskPerson:
         """Let the user choose."""
         names = [option.name for option in permission.options]
         kinds = [option.kind for option in permission.options]
-        chosen = await self.choose(wish_of(permission.tool_call, self._root), names, kinds)
-        return refused(permission) if chosen is None else Chosen(permission.options[chosen])
+        chosen = await self.choose(summarize(permission.tool_call, self._root), names, kinds)
+        return refused(permission) if chosen is None else ChosenOption(permission.options[chosen])
 
     async def choose(
-        self, wish: Wish, options: Sequence[str], kinds: Sequence[str] = ()
+        self, wish: ToolCallSummary, options: Sequence[str], kinds: Sequence[str] = ()
     ) -> int | None:
         """Let the user choose an option; return its index, or None for no.
 
@@ -77,7 +84,9 @@ class AskPerson:
                 self._talk(f"    {number}) {name}")
             return await self._chosen(names, kinds, wish)
 
-    async def _chosen(self, names: Sequence[str], kinds: Sequence[str], wish: Wish) -> int | None:
+    async def _chosen(
+        self, names: Sequence[str], kinds: Sequence[str], wish: ToolCallSummary
+    ) -> int | None:
         is_cut = _in_short(wish) != _whole(wish)
         more = f", {WHOLE} to see all" if is_cut else ""
         while True:
@@ -109,20 +118,20 @@ def _explained(names: Sequence[str], kinds: Sequence[str]) -> list[str]:
     return lines
 
 
-def _in_short(wish: Wish) -> list[str]:
+def _in_short(wish: ToolCallSummary) -> list[str]:
     left = len(wish.lines) - LINES_SHOWN
     note = [f"    [… {left} more lines]"] if left > 0 else []
     shown = [clipped(f"    {line}", width=WIDTH) for line in wish.lines[:LINES_SHOWN]]
     return [*pieces(_head(wish), width=WIDTH)[:HEAD_SHOWN], *shown, *note]
 
 
-def _whole(wish: Wish) -> list[str]:
+def _whole(wish: ToolCallSummary) -> list[str]:
     """Format everything: the important part may be at the end of a long line."""
     lines = (_head(wish), *(f"    {line}" for line in wish.lines))
     return [piece for line in lines for piece in pieces(line, width=WIDTH)]
 
 
-def _head(wish: Wish) -> str:
+def _head(wish: ToolCallSummary) -> str:
     return f"? The agent wants to {wish.text}"
 
 

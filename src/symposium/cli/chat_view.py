@@ -1,35 +1,120 @@
-"""Show a chat: the agent's text as it streams, its plan and tool calls as they change."""
+"""The view of a chat, and its status line."""
 
 import asyncio
 import os
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, cast
 
 import click
 
 from localio.text import one_line, plain_text
-from symposium.cli.chat_status import ChatStatus
-from symposium.cli.event_words import note_lines
-from symposium.cli.markdown_lines import NARROWEST, Span, wrapped
+from peerwire.jsonrpc.values import as_object
+from symposium.cli.markdown_lines import NARROWEST, MarkdownSpan, wrapped
 from symposium.cli.markdown_stream import MarkdownStream
 from symposium.cli.output import Output
+from symposium.cli.session_view import note_lines
 from symposium.client.events import (
-    Command,
+    AgentPlan,
     Commands,
+    ModeChange,
+    OptionsChange,
     Other,
-    Plan,
     PlanEntry,
+    SessionState,
+    SlashCommand,
     Text,
+    Title,
+    TokenUsage,
     ToolCall,
     read_event,
 )
-from symposium.client.permissions import Chosen, Decision, Permission, wish_of
+from symposium.client.permissions import ChosenOption, Decision, Permission, summarize
+from symposium.client.session_settings import MODE, MODEL, SessionSettings
 from symposium.permissions.notes import PolicyNote
 
+SEPARATOR: Final = " · "
+NAME_WIDTH: Final = 40
+PERCENT: Final = 100
+
+
+@dataclass(slots=True)
+class ChatStatus:
+    """The state of a chat's session, as last reported.
+
+    Attributes:
+        agent: the name of the agent.
+        directory: where the agent works.
+        settings: its models and modes.
+        usage: tokens and cost; None until the agent reports them.
+    """
+
+    agent: str
+    directory: Path | None = None
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    usage: TokenUsage | None = None
+
+    def introduced(self, result: Any) -> None:
+        """Take the agent's own name for itself from its answer to `initialize`."""
+        info = as_object(as_object(result).get("agentInfo"))
+        for name in (info.get("title"), info.get("name")):
+            if isinstance(name, str) and name.strip():
+                self.agent = name
+                return
+
+    def reported(self, event: SessionState) -> str:
+        """Take what the agent reports; a line about a mode that has changed, else empty."""
+        match event:
+            case TokenUsage():
+                self.usage = event
+            case ModeChange() | OptionsChange():
+                before = self.settings.name_of(MODE)
+                self.settings.reported(event)
+                now = self.settings.name_of(MODE)
+                return f"[mode] {now}" if before and now != before else ""
+            case Title():
+                pass
+        return ""
+
+    def line(self, width: int) -> str:
+        """The status in one line of at most so many columns."""
+        parts = [
+            self.agent,
+            self.settings.name_of(MODEL),
+            self.settings.name_of(MODE),
+            usage_text(self.usage) if self.usage else "",
+            _short(self.directory) if self.directory else "",
+        ]
+        shown = [one_line(part, width=NAME_WIDTH) for part in parts if part]
+        return one_line(SEPARATOR.join(shown), width=max(width, 1))
+
+
+def usage_text(usage: TokenUsage) -> str:
+    """Tokens and cost, such as `12.3k of 200k tokens (6 %), 0.25 EUR`."""
+    share = f" ({PERCENT * usage.used // usage.size} %)" if usage.size else ""
+    cost = f", {usage.cost}" if usage.cost else ""
+    return f"{_count(usage.used)} of {_count(usage.size)} tokens{share}{cost}"
+
+
+def _count(tokens: int) -> str:
+    for size, unit in ((1_000_000, "M"), (1000, "k")):
+        if tokens >= size:
+            return f"{tokens / size:.1f}".removesuffix(".0") + unit
+    return str(tokens)
+
+
+def _short(directory: Path) -> str:
+    home = Path.home()
+    inside = directory.is_relative_to(home) and directory != home
+    shown = f"~/{directory.relative_to(home)}" if inside else str(directory)
+    return shown if len(shown) <= NAME_WIDTH else f"…{shown[1 - NAME_WIDTH :]}"
+
+
 WIDTH: Final = 100
-WISH_WIDTH: Final = 70
+SUMMARY_WIDTH: Final = 70
 """Width of a requested action: the decision follows in the same line."""
 
 OUTPUT_LINES: Final = 6
@@ -61,7 +146,7 @@ class ChatView:
         self._is_coloured = _wants_colour()
         self._text: MarkdownStream | None = None
         self._waiting: asyncio.TimerHandle | None = None
-        self.commands: tuple[Command, ...] = ()
+        self.commands: tuple[SlashCommand, ...] = ()
         self.status = ChatStatus(agent)
 
     def update(self, params: Any) -> None:
@@ -75,7 +160,7 @@ class ChatView:
                 self._say(speaker, text)
             case ToolCall():
                 self._tool_call(event)
-            case Plan(entries):
+            case AgentPlan(entries):
                 self._show_plan(entries)
             case Commands(commands):
                 self.commands = commands
@@ -90,8 +175,8 @@ class ChatView:
 
     def decided(self, permission: Permission, decision: Decision) -> None:
         """Show how a permission was decided."""
-        answer = decision.option.name if isinstance(decision, Chosen) else "no answer"
-        shown = one_line(wish_of(permission.tool_call).text, width=WISH_WIDTH)
+        answer = decision.option.name if isinstance(decision, ChosenOption) else "no answer"
+        shown = one_line(summarize(permission.tool_call).text, width=SUMMARY_WIDTH)
         self.line(f"[permission] {shown}: {answer}")
 
     def line(self, text: str) -> None:
@@ -192,5 +277,5 @@ def _broken(line: str) -> list[str]:
     """Wrap a line to the width of the terminal, with the indent of the first line."""
     text = line.lstrip(" ")
     indent = " " * (len(line) - len(text))
-    lines = wrapped([Span(text)], max(_columns() - len(indent), NARROWEST))
+    lines = wrapped([MarkdownSpan(text)], max(_columns() - len(indent), NARROWEST))
     return [indent + "".join(span.text for span in each) for each in lines]

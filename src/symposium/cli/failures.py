@@ -10,11 +10,11 @@ from localio.errors import ExplainedError, ProgramNotFoundError
 from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, PeerwireError, RpcError
 from symposium.bus.errors import BusRefusedError
-from symposium.cli.ending import ExitCode, Failure
+from symposium.cli.ending import ExitCode, ReportedFailure
 from symposium.errors import (
+    AgentTimeoutError,
     BadValueError,
     NotFoundError,
-    PatienceError,
     SpecError,
     StepError,
 )
@@ -29,7 +29,7 @@ LONGEST_SHOWN: Final = 400
 _log = logging.getLogger(__name__)
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> ReportedFailure:
     """Map an exception to a failure; an unexpected exception is a bug in Symposium."""
     match error:
         case StepError():
@@ -37,14 +37,14 @@ def failure_of(error: Exception) -> Failure:
         case ExplainedError():
             return _of_ours(error)
         case PeerwireError():
-            return Failure(ExitCode.RUNTIME, "wire", str(error), "")
+            return ReportedFailure(ExitCode.RUNTIME, "wire", str(error), "")
         case OSError():
             return _of_system(error)
         case _:
             _log.debug("unexpected exception", exc_info=error)
             cause = _first(error)
             kind = type(cause).__name__
-            return Failure(
+            return ReportedFailure(
                 ExitCode.RUNTIME,
                 "bug",
                 f"this is a bug in Symposium: {kind}: {cause}",
@@ -58,7 +58,7 @@ def _first(error: Exception) -> Exception:
     return error
 
 
-def _of_ours(error: ExplainedError) -> Failure:
+def _of_ours(error: ExplainedError) -> ReportedFailure:
     match error:
         case SpecError():
             code, detail, origin = ExitCode.USAGE, "bad_spec", "cli"
@@ -68,7 +68,7 @@ def _of_ours(error: ExplainedError) -> Failure:
             code, detail, origin = ExitCode.NOT_FOUND, "not_found", "cli"
         case PolicyError():
             code, detail, origin = ExitCode.RUNTIME, "policy", "cli"
-        case PatienceError():
+        case AgentTimeoutError():
             code, detail, origin = ExitCode.TIMEOUT, "no_answer", "agent"
         case BusRefusedError(code=reason):
             code = _BUS_CODES.get(reason, ExitCode.RUNTIME)
@@ -76,20 +76,20 @@ def _of_ours(error: ExplainedError) -> Failure:
         case _:
             code, detail, origin = ExitCode.RUNTIME, "failed", "host"
     is_retryable = code is ExitCode.TIMEOUT
-    return Failure(code, detail, error.message, error.hint, origin, is_retryable)
+    return ReportedFailure(code, detail, error.message, error.hint, origin, is_retryable)
 
 
-def _of_system(error: OSError) -> Failure:
+def _of_system(error: OSError) -> ReportedFailure:
     is_missing = isinstance(error, FileNotFoundError)
     code = ExitCode.NOT_FOUND if is_missing else ExitCode.RUNTIME
     where = "" if error.filename is None else f"{error.filename}: "
-    return Failure(code, "system", f"{where}{error.strerror or error}", "", "cli")
+    return ReportedFailure(code, "system", f"{where}{error.strerror or error}", "", "cli")
 
 
-def _of_step(error: StepError) -> Failure:
+def _of_step(error: StepError) -> ReportedFailure:
     reason, at = error.reason, f"at {error.step}"
     if not isinstance(reason, RpcError):
-        return Failure(
+        return ReportedFailure(
             ExitCode.RUNTIME, "ended", f"the chain ended {at}: {reason}", "", "component"
         )
     data: Any = reason.data
@@ -99,7 +99,7 @@ def _of_step(error: StepError) -> Failure:
         if tell is not None:
             return tell(found, at)
     if reason.code == AUTH_REQUIRED:
-        return Failure(
+        return ReportedFailure(
             ExitCode.DENIED,
             "auth_required",
             f"the agent requires a login ({at}): {_shown(reason)}",
@@ -109,14 +109,14 @@ def _of_step(error: StepError) -> Failure:
     code = ExitCode.NOT_FOUND if reason.code == RESOURCE_NOT_FOUND else ExitCode.RUNTIME
     message = f"the agent answered {error.step} with error {reason.code}: {_shown(reason)}"
     hint = "the error comes from the agent; see its documentation or its log"
-    return Failure(code, "agent_error", message, hint, "agent")
+    return ReportedFailure(code, "agent_error", message, hint, "agent")
 
 
-def _start_failed(data: Mapping[str, Any], at: str) -> Failure:
+def _start_failed(data: Mapping[str, Any], at: str) -> ReportedFailure:
     detail = str(data.get("detail"))
     message, _, hint = detail.partition("; ")
     is_missing = data.get("errno") == ENOENT
-    return Failure(
+    return ReportedFailure(
         ExitCode.NOT_FOUND if is_missing else ExitCode.RUNTIME,
         "start_failed",
         f"{_component(data)} did not start ({at}): {message}",
@@ -125,7 +125,7 @@ def _start_failed(data: Mapping[str, Any], at: str) -> Failure:
     )
 
 
-def _exited(data: Mapping[str, Any], at: str) -> Failure:
+def _exited(data: Mapping[str, Any], at: str) -> ReportedFailure:
     if (signal := data.get("signal")) is not None:
         manner = f"was killed by {signal}"
     elif (exit_code := data.get("exitCode")) is not None:
@@ -139,13 +139,13 @@ def _exited(data: Mapping[str, Any], at: str) -> Failure:
     said = "\n".join(f"| {line}" for line in tail)
     silent = "it wrote nothing to stderr; try running it directly"
     hint = f"its last stderr lines:\n{said}" if tail else silent
-    return Failure(
+    return ReportedFailure(
         ExitCode.RUNTIME, "exited", f"{_component(data)}{command} {manner} {at}", hint, "component"
     )
 
 
-def _silent(data: Mapping[str, Any], at: str) -> Failure:
-    return Failure(
+def _silent(data: Mapping[str, Any], at: str) -> ReportedFailure:
+    return ReportedFailure(
         ExitCode.TIMEOUT,
         "no_answer",
         f"{_component(data)} timed out after {data.get('seconds')} s ({at})",
@@ -155,9 +155,9 @@ def _silent(data: Mapping[str, Any], at: str) -> Failure:
     )
 
 
-def _version(data: Mapping[str, Any], at: str) -> Failure:
+def _version(data: Mapping[str, Any], at: str) -> ReportedFailure:
     answered = data.get("answered", "no protocolVersion")
-    return Failure(
+    return ReportedFailure(
         ExitCode.RUNTIME,
         "version",
         f"{_component(data)} answered {answered!r} as its version of ACP ({at})",
@@ -166,23 +166,23 @@ def _version(data: Mapping[str, Any], at: str) -> Failure:
     )
 
 
-def _mod_failed(data: Mapping[str, Any], at: str) -> Failure:
+def _mod_failed(data: Mapping[str, Any], at: str) -> ReportedFailure:
     mod = plain_text(str(data.get("mod")))
     message = f"mod {mod} failed on {data.get('method')} ({at}): {data.get('fault')}"
     hint = "the error is in the mod, not in the agent; see the traceback above, or remove the mod"
-    return Failure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
+    return ReportedFailure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
 
 
-def _mod_gave_nothing(data: Mapping[str, Any], at: str) -> Failure:
+def _mod_gave_nothing(data: Mapping[str, Any], at: str) -> ReportedFailure:
     mod = plain_text(str(data.get("mod")))
     message = f"mod {mod} gave no answer to {data.get('method')} ({at})"
     hint = "its handler must return Forward, Reply or Refuse; `return Forward()` passes it on"
-    return Failure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
+    return ReportedFailure(ExitCode.RUNTIME, "mod_failed", plain_text(message), hint, "component")
 
 
-def _rules_unreadable(data: Mapping[str, Any], at: str) -> Failure:
+def _rules_unreadable(data: Mapping[str, Any], at: str) -> ReportedFailure:
     message = f"cannot read your policy rules, so no agent starts ({at}): {data.get('detail')}"
-    return Failure(ExitCode.RUNTIME, "policy", plain_text(message), "", "cli")
+    return ReportedFailure(ExitCode.RUNTIME, "policy", plain_text(message), "", "cli")
 
 
 _REASONS: Final = {

@@ -35,14 +35,14 @@ _OPENINGS: Final = re.compile(r"[*_~`\[<&\\!]")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MarkdownSpan:
     """A text without control characters, and the codes of its style, such as `1;3`."""
 
     text: str
     style: str = ""
 
 
-Line = Sequence[Span]
+Line = Sequence[MarkdownSpan]
 
 
 def markdown_lines(source: str, width: int, style: str = "") -> list[str]:
@@ -70,7 +70,7 @@ def ansi(line: Line, style: str = "") -> str:
     return "".join(_styled(span, style) for span in _merged(line))
 
 
-def _styled(span: Span, style: str) -> str:
+def _styled(span: MarkdownSpan, style: str) -> str:
     codes = ";".join(each for each in (style, span.style) if each)
     return f"\x1b[{codes}m{span.text}\x1b[0m" if codes and span.text else span.text
 
@@ -95,13 +95,13 @@ def _block(node: SyntaxTreeNode, width: int) -> list[Line]:
             lines = [line for item in _items(node, width) for line in item]
         case "blockquote":
             quoted = _blocks(node.children, max(width - 2, NARROWEST))
-            lines = [[Span("│ ", DIM), *line] for line in quoted]
+            lines = [[MarkdownSpan("│ ", DIM), *line] for line in quoted]
         case "fence" | "code_block":
-            lines = [[Span(_shown(each), CODE)] for each in node.content.splitlines()]
+            lines = [[MarkdownSpan(_shown(each), CODE)] for each in node.content.splitlines()]
         case "table":
             lines = _table(node, width)
         case "hr":
-            lines = [[Span("─" * min(RULE_WIDTH, width), DIM)]]
+            lines = [[MarkdownSpan("─" * min(RULE_WIDTH, width), DIM)]]
         case _:
             lines = wrapped(_inline(node), width)
     return lines
@@ -113,7 +113,7 @@ def _items(node: SyntaxTreeNode, width: int) -> Iterator[list[Line]]:
         marker = "• " if node.type == "bullet_list" else f"{number}{item.markup or '.'} "
         lines = _blocks(item.children, max(width - len(marker), NARROWEST)) or [[]]
         leads = [marker, *(" " * len(marker) for _ in lines[1:])]
-        yield [[Span(lead), *line] for lead, line in zip(leads, lines, strict=True)]
+        yield [[MarkdownSpan(lead), *line] for lead, line in zip(leads, lines, strict=True)]
 
 
 def _table(node: SyntaxTreeNode, width: int) -> list[Line]:
@@ -128,12 +128,12 @@ def _table(node: SyntaxTreeNode, width: int) -> list[Line]:
         return [line for row in rows for line in _stacked(row, width)]
     lines: list[Line] = []
     for row in rows:
-        line: list[Span] = []
+        line: list[MarkdownSpan] = []
         for cell, column in zip(row, columns, strict=False):
-            line += [*cell, Span(" " * (column - _width_of(cell) + 2))]
+            line += [*cell, MarkdownSpan(" " * (column - _width_of(cell) + 2))]
         lines.append(line[:-1])
     rule = "  ".join("─" * column for column in columns)
-    return [lines[0], [Span(rule, DIM)], *lines[1:]]
+    return [lines[0], [MarkdownSpan(rule, DIM)], *lines[1:]]
 
 
 def _stacked(row: Sequence[Line], width: int) -> list[Line]:
@@ -141,32 +141,34 @@ def _stacked(row: Sequence[Line], width: int) -> list[Line]:
     for number, cell in enumerate(row):
         lead = "- " if number == 0 else "  "
         found = wrapped(cell, max(width - 2, NARROWEST))
-        lines += [[Span(lead if at == 0 else "  "), *each] for at, each in enumerate(found)]
+        lines += [[MarkdownSpan(lead if at == 0 else "  "), *each] for at, each in enumerate(found)]
     return lines
 
 
-def _inline(node: SyntaxTreeNode, style: str = "") -> list[Span]:
+def _inline(node: SyntaxTreeNode, style: str = "") -> list[MarkdownSpan]:
     return [span for child in node.children for span in _spans(child, style)]
 
 
-def _spans(node: SyntaxTreeNode, style: str) -> Iterator[Span]:
+def _spans(node: SyntaxTreeNode, style: str) -> Iterator[MarkdownSpan]:
     match node.type:
         case "text" | "text_special":
-            yield Span(_shown(node.content), style)
+            yield MarkdownSpan(_shown(node.content), style)
         case "softbreak" | "hardbreak":
             # An agent's own lines stay lines: many write lists and tables without any markup.
-            yield Span("\n")
+            yield MarkdownSpan("\n")
         case "code_inline":
-            yield Span(_shown(node.content), _both(style, CODE))
+            yield MarkdownSpan(_shown(node.content), _both(style, CODE))
         case "image":
-            yield Span(_shown(f"[image: {node.content}] ({node.attrs.get('src', '')})"), style)
+            yield MarkdownSpan(
+                _shown(f"[image: {node.content}] ({node.attrs.get('src', '')})"), style
+            )
         case _:
             own = _both(style, _STYLES.get(node.type, ""))
             inner = [span for child in node.children for span in _spans(child, own)]
             yield from inner
             target = _shown(str(node.attrs.get("href", "")))
             if node.type == "link" and target != "".join(each.text for each in inner):
-                yield Span(f" ({target})", _both(style, DIM))
+                yield MarkdownSpan(f" ({target})", _both(style, DIM))
 
 
 def _shown(text: str) -> str:
@@ -180,35 +182,35 @@ def _both(style: str, other: str) -> str:
 
 def wrapped(spans: Line, width: int) -> list[Line]:
     """The spans in lines of at most so many columns: broken at blanks, else anywhere."""
-    lines: list[list[Span]] = [[]]
-    used, blank = 0, Span("")
+    lines: list[list[MarkdownSpan]] = [[]]
+    used, blank = 0, MarkdownSpan("")
     for atom in _atoms(spans):
         text = atom[0].text
         if text == "\n":
             lines.append([])
-            used, blank = 0, Span("")
+            used, blank = 0, MarkdownSpan("")
         elif text.startswith(" "):
             blank = atom[0]
         else:
             for part in _parts(atom, width):
                 needed = _width_of(part)
                 if used + len(blank.text) + needed > width:
-                    blank = Span("")
+                    blank = MarkdownSpan("")
                     if used:
                         lines.append([])
                         used = 0
                 lines[-1] += [blank, *part] if blank.text else part
                 used += len(blank.text) + needed
-                blank = Span("")
+                blank = MarkdownSpan("")
     return list(lines)
 
 
-def _atoms(spans: Line) -> Iterator[list[Span]]:
+def _atoms(spans: Line) -> Iterator[list[MarkdownSpan]]:
     """Words, blanks, and line feeds; a word may have several styles, as in `**bold**ly`."""
-    word: list[Span] = []
+    word: list[MarkdownSpan] = []
     for span in spans:
         for found in _ATOMS.findall(span.text.expandtabs(4)):
-            atom = Span(found, span.style)
+            atom = MarkdownSpan(found, span.style)
             if found[0] not in " \n":
                 word.append(atom)
                 continue
@@ -220,12 +222,12 @@ def _atoms(spans: Line) -> Iterator[list[Span]]:
         yield word
 
 
-def _parts(word: Line, width: int) -> Iterator[list[Span]]:
+def _parts(word: Line, width: int) -> Iterator[list[MarkdownSpan]]:
     """The word, or its pieces where it may be broken: beside wide characters, or if too long."""
     if _width_of(word) <= width and all(each.text.isascii() for each in word):
         yield list(word)
         return
-    part: list[Span] = []
+    part: list[MarkdownSpan] = []
     used, was_wide = 0, False
     for span in word:
         for each in span.text:
@@ -234,15 +236,15 @@ def _parts(word: Line, width: int) -> Iterator[list[Span]]:
             if part and columns and (used + columns > width or is_wide or was_wide):
                 yield _merged(part)
                 part, used = [], 0
-            part.append(Span(each, span.style))
+            part.append(MarkdownSpan(each, span.style))
             used += columns
             was_wide = is_wide or (was_wide and not columns)
     yield _merged(part)
 
 
-def _merged(part: Line) -> list[Span]:
+def _merged(part: Line) -> list[MarkdownSpan]:
     groups = groupby(part, key=lambda each: each.style)
-    return [Span("".join(each.text for each in group), style) for style, group in groups]
+    return [MarkdownSpan("".join(each.text for each in group), style) for style, group in groups]
 
 
 def _width_of(line: Line) -> int:

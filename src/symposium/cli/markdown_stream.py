@@ -10,7 +10,7 @@ from symposium.cli.markdown_lines import (
     CODE,
     DIM,
     NARROWEST,
-    Span,
+    MarkdownSpan,
     ansi,
     is_settled,
     markdown_lines,
@@ -188,7 +188,7 @@ class MarkdownStream:
         partial, self._partial, self._tried = self._partial, "", 0
         if self._fence is not None:
             self._is_in_line = True
-            return ansi([Span(_clean(partial), CODE)], self._style)
+            return ansi([MarkdownSpan(_clean(partial), CODE)], self._style)
         cut = partial.rfind(" ") + 1 or len(partial)
         self._partial = partial[cut:]
         # The rest begins a paragraph of its own.
@@ -272,7 +272,7 @@ class MarkdownStream:
 
 
 def _painted(line: str, code: str, style: str) -> str:
-    return ansi([Span(line, code)], style) + "\n"
+    return ansi([MarkdownSpan(line, code)], style) + "\n"
 
 
 def _clean(line: str) -> str:

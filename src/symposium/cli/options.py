@@ -1,9 +1,14 @@
-"""Options that several commands share, with one wording."""
+"""Options that commands share, and how a command runs its coroutine."""
 
-from collections.abc import Callable
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 import click
+
+from symposium.cli.ending import ExitCode
 
 LEVELS: Final = ("error", "warning", "info", "debug")
 
@@ -75,3 +80,58 @@ def taking(kind: type[Any]) -> type[click.Command]:
             return ctx.invoke(self.callback, kind(**ctx.params))
 
     return Taking
+
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+REGISTRY = click.option(
+    "--registry",
+    "address",
+    metavar="URL|FILE",
+    help="Registry index. Default: $SYMPOSIUM_REGISTRY, else the official registry.",
+)
+
+
+def print_stdio_hint(instead: str, *, speaks: str = "ACP") -> None:
+    """Print a hint to stderr if stdin is a terminal.
+
+    Args:
+        instead: the command that a user probably wants.
+        speaks: the protocol on stdin and stdout.
+    """
+    if sys.stdin.isatty():
+        whom = "an editor" if speaks == "ACP" else "an agent"
+        click.echo(
+            f"This command speaks {speaks} on stdin and stdout, for {whom}. It waits for JSON."
+            f"\n{instead}. Ctrl-D or Ctrl-C ends this command.",
+            err=True,
+        )
+
+
+def run(work: Coroutine[Any, Any, int]) -> int:
+    """Run the work and return its exit code, or that of the signal that ended it.
+
+    A signal cancels the work, which stops what it has started; a second Ctrl-C stops waiting.
+    """
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        ending = ExitCode.INTERRUPTED
+
+        async def main() -> int:
+            task = asyncio.current_task()
+            assert task is not None
+
+            def terminate(code: ExitCode) -> None:
+                nonlocal ending
+                ending = code
+                task.cancel()
+
+            loop.add_signal_handler(signal.SIGTERM, terminate, ExitCode.TERMINATED)
+            loop.add_signal_handler(signal.SIGHUP, terminate, ExitCode.HUNG_UP)
+            return await work
+
+        try:
+            return runner.run(main())
+        except asyncio.CancelledError:
+            return ending
+        except KeyboardInterrupt:
+            return ExitCode.INTERRUPTED

@@ -1,9 +1,13 @@
-"""Write data to stdout and messages to stderr, for a front end."""
+"""Standard output for data, standard error for talk, and JSON events."""
 
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import click
+
+from peerwire.jsonrpc.values import encode_value
 
 
 class Output:
@@ -47,3 +51,22 @@ class Output:
         if self._is_terminal:
             self.end_line()
         click.echo(line, err=True)
+
+
+VERSION: Final = 1
+"""Version of the envelope; a new member does not change it."""
+
+
+def event_line(kind: str, data: Any, *, seq: int = 1, session: str | None = None) -> str:
+    """Format an event as a line.
+
+    Args:
+        kind: its type.
+        data: its data.
+        seq: its number, from 1, without gaps.
+        session: the id of its session, if any.
+    """
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    envelope = {"v": VERSION, "seq": seq, "ts": now, "type": kind}
+    envelope |= {"session": session, "taskspace": None, "data": data}
+    return encode_value(envelope).decode() + "\n"

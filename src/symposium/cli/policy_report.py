@@ -9,7 +9,7 @@ from msgspec import Struct
 from localio.text import one_line
 from symposium.config.paths import policy_file
 from symposium.permissions.policy import Policy, load_policy, prove
-from symposium.permissions.rules import Effect, Workspace
+from symposium.permissions.rules import Effect, PolicyWorkspace
 from symposium.permissions.verdict import PolicyError
 
 _WIDTH = 200
@@ -47,7 +47,7 @@ class PolicyReport(Struct, frozen=True):
         if self.error is not None:
             return [(True, str(self.error))]
         policy = self.policy or Policy()
-        return [(each.is_error, each.text) for each in prove(policy, Workspace(Path.cwd()))]
+        return [(each.is_error, each.text) for each in prove(policy, PolicyWorkspace(Path.cwd()))]
 
 
 def policy_report(file: Path | None = None) -> PolicyReport:

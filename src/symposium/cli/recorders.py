@@ -7,20 +7,20 @@ from pathlib import Path
 
 from localio.redaction import secret_values
 from symposium.chain.recording import DebugLog, open_debug_log
-from symposium.chain.trace import Recorder, open_trace
+from symposium.chain.trace import TraceRecorder, open_trace
 
 
 @contextmanager
 def recorders(
     secrets: Sequence[str], trace_dir: str | None, log_dir: str | None
-) -> Generator[tuple[Recorder | None, DebugLog | None]]:
+) -> Generator[tuple[TraceRecorder | None, DebugLog | None]]:
     """Open a trace and a debug log where a directory is given; close them after the block.
 
     Raises:
         RecordingError: a directory cannot be made or written to.
     """
     known = (*secrets, *secret_values(os.environ))
-    trace: Recorder | None = None
+    trace: TraceRecorder | None = None
     log: DebugLog | None = None
     with ExitStack() as files:
         if trace_dir is not None:

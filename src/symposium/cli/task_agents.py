@@ -1,24 +1,104 @@
-"""Choose the agent of a task: the named one, else the config's; find its program."""
+"""Choose the agent of a task."""
 
+import json
 import os
 import shlex
-from collections.abc import AsyncGenerator
+import tomllib
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from localio.processes import look_up, reachable
 from peerwire.transports.command import Command, command_json
-from symposium.agent_sessions.lent_environment import lend
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.chain.blueprint import Program
-from symposium.cli.agent_names import agent_spec, configured_agent
+from symposium.cli.chain_options import agent_spec, configured_agent
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
 from symposium.planning.chain_spec import read_agent
-from symposium.taskspaces.agent_commands import BUILT_IN, TERMINAL
+from symposium.sessions.client import hand_over_environment
+from symposium.tasks.spawning import BUILT_IN, TERMINAL
+
+MAX_SETTINGS_BYTES: Final = 64 * 1024 * 1024
+"""Maximum size of a settings file, in bytes."""
+
+_NAME: Final = "symposium"
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """Files in which an agent configures MCP servers.
+
+    Attributes:
+        own: the user's file, relative to home.
+        of_project: the project's file, relative to its root; empty if there is no such file.
+        member: the member that contains the servers by name.
+        moved: the variable that names another directory for the user's file, if any.
+        fix: the hint that adds Symposium's server.
+    """
+
+    own: str
+    of_project: str
+    member: str
+    moved: str
+    fix: str
+
+
+_BY_HAND: Final = "add the MCP server `symposium mcp` to it"
+_AGENTS: Final[Mapping[str, _Settings]] = {
+    "claude": _Settings(
+        *(".claude.json", ".mcp.json", "mcpServers", "CLAUDE_CONFIG_DIR"),
+        "`symposium setup claude-mcp --write` adds it",
+    ),
+    "codex": _Settings(
+        *(".codex/config.toml", ".codex/config.toml", "mcp_servers", "CODEX_HOME"),
+        "`symposium setup codex-mcp` prints the command that adds it",
+    ),
+    "gemini": _Settings(
+        *(".gemini/settings.json", ".gemini/settings.json", "mcpServers", ""), _BY_HAND
+    ),
+    "qcli": _Settings(*(".aws/amazonq/mcp.json", ".amazonq/mcp.json", "mcpServers", ""), _BY_HAND),
+}
+
+
+def missing_tools(agent: str | None, project: Path, env: Mapping[str, str]) -> str | None:
+    """Return a warning for an agent that cannot read its task; None if it probably can.
+
+    Args:
+        agent: the value of `--agent`.
+        project: a checkout of the project.
+        env: the environment of this process.
+    """
+    known = _AGENTS.get(agent or "")
+    if known is None:
+        return None
+    home = Path(env.get("HOME") or Path.home())
+    own = home / known.own
+    if known.moved and (moved := env.get(known.moved)):
+        own = Path(moved) / own.name
+    files = (own, project / known.of_project)
+    if any(_is_known(file, known.member) for file in files):
+        return None
+    missing = f"{agent} cannot read its task: it has no MCP server `symposium`"
+    return f"{missing}; {known.fix}"
+
+
+def _is_known(file: Path, member: str) -> bool:
+    """Whether the file configures Symposium's server; True if it cannot be read."""
+    read: Callable[[str], Any] = tomllib.loads if file.suffix == ".toml" else json.loads
+    try:
+        if not file.is_file():
+            return False
+        if file.stat().st_size > MAX_SETTINGS_BYTES:
+            return True
+        return _NAME in json.dumps(read(file.read_text(encoding="utf-8")).get(member, {}))
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return True
+
 
 NONE: Final = "none"
 """Value of --agent for a task without an agent, whatever the config names."""
@@ -62,7 +142,7 @@ def is_terminal(agent: str | None) -> bool:
 
 
 @asynccontextmanager
-async def surroundings_for(agent: str | None) -> AsyncGenerator[str, None]:
+async def offered_environment(agent: str | None) -> AsyncGenerator[str, None]:
     """Offer the environment of this process to the daemon while the block runs.
 
     Args:
@@ -71,17 +151,17 @@ async def surroundings_for(agent: str | None) -> AsyncGenerator[str, None]:
     Raises:
         NotFoundError: the program is not found.
     """
-    async with lend(await environment_for(agent), paths().runtime) as place:
+    async with hand_over_environment(await environment_for(agent), paths().runtime) as place:
         yield place
 
 
 @asynccontextmanager
-async def surroundings_to_start(waiting: InboxItem | None) -> AsyncGenerator[str | None, None]:
+async def environment_to_start(waiting: InboxItem | None) -> AsyncGenerator[str | None, None]:
     """Offer the environment to what an answer starts; None if it starts nothing."""
     if waiting is None or waiting.kind not in STARTING:
         yield None
         return
-    async with surroundings_for(None) as place:
+    async with offered_environment(None) as place:
         yield place
 
 

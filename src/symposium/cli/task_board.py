@@ -1,15 +1,23 @@
-"""A board of all tasks: which group each belongs to, and the lines that show it. No I/O."""
+"""A board of all tasks: its lines, and the screen that shows it."""
 
+import os
+import shutil
+import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Any, Final, Self
 
-from localio.text import clock_of, one_line
+import click
+from msgspec import to_builtins
+from msgspec.json import encode
+
+from localio.text import clock_of, one_line, second_of
 from symposium.bus.messages.changes import InboxChanged, TaskspaceChanged
 from symposium.bus.messages.tasks import InboxItem, TaskView
-from symposium.cli.tasks import glyph_of
+from symposium.bus.protocol import Announcement
+from symposium.cli.tasks import glyph_of, task_line
 
 NAME_WIDTH: Final = 28
 STATE_WIDTH: Final = 21
@@ -45,7 +53,7 @@ _OF_STATES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BoardLine:
     """A line of the board; `group` is missing for a line outside the groups."""
 
     text: str
@@ -112,22 +120,22 @@ class Board:
             return Group.FAILED
         return _OF_STATES.get(task.state, Group.IDLE)
 
-    def lines(self, width: int, height: int | None = None) -> list[Line]:
+    def lines(self, width: int, height: int | None = None) -> list[BoardLine]:
         """Format the board for a screen size; the last row counts tasks that do not fit."""
-        found: list[Line] = []
+        found: list[BoardLine] = []
         for group in Group:
             tasks = [each for each in self.tasks.values() if self.group_of(each) is group]
             if tasks:
                 tasks.sort(key=lambda each: self.reasons_at.get(each.id, ""), reverse=True)
-                heading = Line(f"{group.value} ({len(tasks)})", group, is_heading=True)
-                found += [heading, *(Line(self._row(each, width), group) for each in tasks)]
+                heading = BoardLine(f"{group.value} ({len(tasks)})", group, is_heading=True)
+                found += [heading, *(BoardLine(self._row(each, width), group) for each in tasks)]
         if not found:
-            found = [Line("No tasks; `symposium task new NAME` creates one.")]
-        found = [Line(cut(each.text, width), each.group, each.is_heading) for each in found]
+            found = [BoardLine("No tasks; `symposium task new NAME` creates one.")]
+        found = [BoardLine(cut(each.text, width), each.group, each.is_heading) for each in found]
         if height is None or len(found) <= height:
             return found
         left = sum(not each.is_heading for each in found[height - 1 :])
-        return [*found[: height - 1], Line(cut(f"… {left} more; enlarge the window", width))]
+        return [*found[: height - 1], BoardLine(cut(f"… {left} more; enlarge the window", width))]
 
     def _row(self, task: TaskView, width: int) -> str:
         at = self.reasons_at.get(task.id, "")
@@ -180,3 +188,123 @@ def _columns_of(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
+
+
+ENTER: Final = "\x1b[?1049h\x1b[?25l"
+"""Switch to the alternate screen and hide the cursor."""
+
+LEAVE: Final = "\x1b[?25h\x1b[?1049l"
+"""Show the cursor and switch back to the normal screen."""
+
+HOME: Final = "\x1b[H"
+CLEAR_LINE: Final = "\x1b[K"
+CLEAR_REST: Final = "\x1b[J"
+FOOTER: Final = "Ctrl-C leaves; answer what needs you with `symposium inbox`"
+
+_TEXT_WIDTH: Final = 100
+
+_COLORS: Final = {
+    Group.NEEDS_YOU: "yellow",
+    Group.FAILED: "red",
+    Group.WORKING: "green",
+    Group.IDLE: None,
+    Group.LANDED: "cyan",
+}
+
+
+class FullScreen:
+    """Full-screen board, drawn again when it changes."""
+
+    def __init__(self) -> None:
+        self._drawn = ""
+        self._has_color = not os.environ.get("NO_COLOR")
+
+    def __enter__(self) -> Self:
+        """Switch to the alternate screen."""
+        _write(ENTER)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Restore the normal screen."""
+        _write(LEAVE)
+
+    def show(self, board: Board, announced: Sequence[Announcement]) -> None:
+        """Draw the board."""
+        del announced
+        size = shutil.get_terminal_size()
+        # The last column stays empty: some terminals wrap after it.
+        lines = board.lines(size.columns - 1, max(1, size.lines - 2))
+        footer = BoardLine(FOOTER[: size.columns - 1])
+        texts = [self._styled(each) for each in (*lines, BoardLine(""), footer)]
+        frame = HOME + "\r\n".join(f"{each}{CLEAR_LINE}" for each in texts) + CLEAR_REST
+        if frame != self._drawn:
+            self._drawn = frame
+            _write(frame)
+
+    def _styled(self, line: BoardLine) -> str:
+        if not self._has_color or line.group is None:
+            return line.text
+        if line.is_heading:
+            return click.style(line.text, fg=_COLORS[line.group], bold=True)
+        return click.style(line.text, dim=True) if line.group is Group.LANDED else line.text
+
+
+class _Printed:
+    """Printed output, which needs no alternate screen."""
+
+    def __init__(self) -> None:
+        self._has_begun = False
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Do nothing: there is no screen to restore."""
+
+
+class BoardLines(_Printed):
+    """Print every task first, then one line for each change."""
+
+    def show(self, board: Board, announced: Sequence[Announcement]) -> None:
+        """Print what is new."""
+        if not self._has_begun:
+            self._has_begun = True
+            for line in board.lines(_TEXT_WIDTH):
+                click.echo(line.text)
+        for each in announced:
+            match each:
+                case TaskspaceChanged():
+                    click.echo(f"{task_line(each.taskspace)}  ({each.cause})")
+                case InboxChanged():
+                    for item in each.added:
+                        text = one_line(item.text, width=_TEXT_WIDTH)
+                        click.echo(f"? {item.name}: {text}  (since {second_of(item.at)})")
+                case _:
+                    pass
+        sys.stdout.flush()
+
+
+class JsonLineStream(_Printed):
+    """Print each announcement as one JSON object per line; first all tasks and items."""
+
+    def show(self, board: Board, announced: Sequence[Announcement]) -> None:
+        """Print what is new."""
+        if not self._has_begun:
+            self._has_begun = True
+            for task in board.tasks.values():
+                self._print(TaskspaceChanged(taskspace=task, cause="listed"))
+            items = tuple(board.items.values())
+            self._print(InboxChanged(added=items, waiting=len(items)))
+        for each in announced:
+            self._print(each)
+        sys.stdout.flush()
+
+    def _print(self, message: Announcement) -> None:
+        event: dict[str, Any] = {"type": message.about.type, **to_builtins(message)}
+        click.echo(encode(event).decode())
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -14,7 +14,7 @@ from symposium.bus.messages.tasks import TaskView
 from symposium.bus.messages.worktrees import LandingShown, LandTaskspace, ShowLanding
 from symposium.cli.agent_views import print_json
 from symposium.cli.ending import ExitCode
-from symposium.cli.task_agents import surroundings_for
+from symposium.cli.task_agents import offered_environment
 from symposium.cli.tasks import ask, find_task
 from symposium.planning.chain_spec import check_policy
 
@@ -58,7 +58,7 @@ async def land_task(order: LandOrder) -> int:
     )
     if order.is_resolved:
         check_policy()
-        async with surroundings_for(None) as place:
+        async with offered_environment(None) as place:
             landing = await ask(replace(message, environment=place))
     else:
         landing = await ask(message)

@@ -1,7 +1,10 @@
-"""Shared by the task commands: ask the daemon, find a task by name, show it."""
+"""Find tasks, show them, and look at their worktrees."""
 
+import asyncio
+import os
+import shlex
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -9,7 +12,6 @@ import click
 from msgspec import to_builtins
 
 from localio.text import minute_of, one_line, second_of
-from symposium.agent_sessions.store import SessionStore
 from symposium.bus.client import BusClient
 from symposium.bus.messages.agents import SIGNS, ProgressCategory
 from symposium.bus.messages.broker import Progress
@@ -21,13 +23,16 @@ from symposium.bus.messages.tasks import (
     TaskShown,
     TaskView,
 )
-from symposium.bus.messages.worktrees import Undone
-from symposium.bus.protocol import Request
+from symposium.bus.messages.worktrees import ConflictView, OverlapView, Undone
+from symposium.bus.protocol import BusRequest
 from symposium.cli.agent_views import dated, print_json
-from symposium.cli.bus_options import client_for
-from symposium.cli.running import run
+from symposium.cli.bus import client_for
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import run
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
+from symposium.git.questions import open_repository
+from symposium.sessions.session import SessionStore
 
 GLYPHS: Final = {
     "setting up": "…",
@@ -51,7 +56,7 @@ PAGE: Final = 100
 _Answer = TypeVar("_Answer")
 
 
-async def ask(message: Request[_Answer], socket: Path | None = None) -> _Answer:
+async def ask(message: BusRequest[_Answer], socket: Path | None = None) -> _Answer:
     """Ask the daemon, starting it if necessary; print its progress to stderr.
 
     Raises:
@@ -95,7 +100,7 @@ async def find_and_show(named: str, log: int, *, is_whole: bool = True) -> TaskS
         return await _ask(client, ShowTaskspace(taskspace_uuid=id_, log=log, is_whole=is_whole))
 
 
-async def _ask(client: BusClient, message: Request[_Answer]) -> _Answer:
+async def _ask(client: BusClient, message: BusRequest[_Answer]) -> _Answer:
     def news(progress: Progress) -> None:
         is_counted = progress.done is not None and progress.total is not None
         count = f" ({progress.done:.0f}/{progress.total:.0f})" if is_counted else ""
@@ -110,7 +115,7 @@ async def _find(client: BusClient, named: str) -> TaskView:
     if len(found) == 1:
         return found[0]
     if found:
-        several = "; ".join(_told_apart(each) for each in found)
+        several = "; ".join(_unambiguous_name(each) for each in found)
         raise NotFoundError(f"several tasks match {named!r}: {several}", "give an id")
     raise NotFoundError(f"there is no task {named!r}", "`symposium task list` lists the tasks")
 
@@ -201,7 +206,7 @@ def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _told_apart(task: TaskView) -> str:
+def _unambiguous_name(task: TaskView) -> str:
     since = f", deleted {minute_of(task.archived_at)}" if task.archived_at else ""
     return f"{task.id[:8]} ({task.name}, created {minute_of(task.created_at)}{since})"
 
@@ -215,3 +220,115 @@ def show_snapshots(snapshots: Sequence[SnapshotView], *, as_json: bool) -> None:
         click.echo(f"{each.ref}  {second_of(each.at)}  {one_line(each.reason, width=WIDTH)}")
     if not snapshots:
         click.echo("no snapshots", err=True)
+
+
+MAX_NEW = 200
+"""Maximum number of new files to show; each needs one git process."""
+
+_EDITORS = ("SYMPOSIUM_EDITOR", "VISUAL")
+
+
+async def open_editor(worktree: Path, named: str | None) -> int:
+    """Start an editor on a worktree; without an editor, print the path.
+
+    Raises:
+        NotFoundError: the worktree or the editor does not exist.
+    """
+    _check_there(worktree)
+    editor = named or next((os.environ[name] for name in _EDITORS if os.environ.get(name)), None)
+    if editor is None:
+        click.echo(str(worktree))
+        return ExitCode.OK
+    try:
+        process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(worktree))
+    except (FileNotFoundError, ValueError) as error:
+        raise NotFoundError(
+            f"cannot start the editor {editor!r}: {error}", "choose another with --editor"
+        ) from error
+    return await process.wait()
+
+
+async def show_diff(task: TaskView, *, is_stat: bool) -> int:
+    """Print the changes of a task against its base, committed or not.
+
+    Raises:
+        NotFoundError: its worktree does not exist.
+        GitError: git fails.
+    """
+    worktree = Path(task.worktree)
+    _check_there(worktree)
+    repository = await open_repository(worktree)
+    form = ["--no-ext-diff", "--no-textconv", *(["--stat"] if is_stat else [])]
+    color = ["--color"] if sys.stdout.isatty() and "NO_COLOR" not in os.environ else []
+    since = ["--merge-base", task.base] if task.base else ["HEAD"]
+    if not task.base:
+        click.echo("base branch unknown; showing only uncommitted changes", err=True)
+    click.echo(
+        await repository.output("diff", *form, *color, *since, "--"),
+        nl=False,
+    )
+    new = (await repository.output("ls-files", "-z", "--others", "--exclude-standard")).split("\0")
+    names = [name for name in new if name and not name.endswith("/")]
+    for name in names[:MAX_NEW]:
+        shown = await repository.ask("diff", "--no-index", *form, *color, "--", os.devnull, name)
+        click.echo(shown.text, nl=False)
+    for name in (*names[MAX_NEW:], *(name for name in new if name.endswith("/"))):
+        click.echo(f"new, not shown: {name}", err=True)
+    return ExitCode.OK
+
+
+def _check_there(worktree: Path) -> None:
+    if not worktree.is_dir():
+        raise NotFoundError(f"{worktree} does not exist", "`symposium task undo` restores it")
+
+
+BASE: Final = "base"
+"""Id that an overlap uses for the base branch."""
+
+_WIDTH: Final = 200
+
+
+def conflict_lines(found: Sequence[OverlapView], names: Mapping[str, str]) -> list[str]:
+    """Format the lines to print: pairs by file; then pairs that could not be compared.
+
+    Args:
+        found: the conflicts.
+        names: names of tasks, by id; two tasks of one name are shown with their ids.
+    """
+    by_file: dict[str, list[str]] = {}
+    apart: list[str] = []
+    for each in found:
+        ends = _called(each.first, names), _called(each.second, names)
+        if each.problem:
+            reason = one_line(each.problem, width=_WIDTH)
+            apart.append(f"{ends[0]} and {ends[1]} could not be compared: {reason}")
+        for conflict in each.conflicts:
+            by_file.setdefault(conflict.path, []).append(_pair(ends, conflict))
+    lines = [
+        line
+        for path, pairs in sorted(by_file.items())
+        for line in (one_line(path, width=_WIDTH), *(f"  {pair}" for pair in pairs))
+    ]
+    return [*lines, *apart]
+
+
+def _called(id_: str, names: Mapping[str, str]) -> str:
+    if id_ == BASE:
+        return "its base"
+    name = names.get(id_, id_)
+    is_one_of_several = list(names.values()).count(name) > 1
+    shown = one_line(name, width=_WIDTH)
+    return f"{shown} ({id_[:8]})" if is_one_of_several else shown
+
+
+def _pair(ends: tuple[str, str], conflict: ConflictView) -> str:
+    sides = zip(ends, (conflict.first, conflict.second), strict=True)
+    both = " and ".join(f"{end}{_numbers(ranges)}" for end, ranges in sides)
+    return f"{both} ({conflict.kind})"
+
+
+def _numbers(ranges: Sequence[tuple[int, int]]) -> str:
+    """Format line numbers from 1; a side that only removed lines has no numbers."""
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    shown = [each for each, (first, last) in zip(texts, ranges, strict=True) if first <= last]
+    return f":{','.join(shown)}" if shown else ""

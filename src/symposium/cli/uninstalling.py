@@ -12,20 +12,18 @@ from typing import Final
 
 from localio.errors import ExplainedError
 from localio.plugins import module_name, names_in, only_object
-from symposium.agent_sessions.keeper_client import AgentSessions
-from symposium.agent_sessions.session import Status
-from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusError, BusUnreachableError
 from symposium.bus.messages.broker import StopDaemon
-from symposium.cli.bus_options import running_bus
+from symposium.cli.bus import running_bus
 from symposium.cli.chat_input import history_file
 from symposium.config.editor_settings import Editor, Receipts, carry_out, plan_undo
 from symposium.config.paths import Paths
 from symposium.git.program import Git, GitRunError
-from symposium.taskspaces.failures import TaskspaceError
-from symposium.taskspaces.git.repository import open_repository
-from symposium.taskspaces.journal import Journal, load_all
-from symposium.taskspaces.model import Layout, Standing, Taskspace
+from symposium.sessions.client import AgentSessions
+from symposium.sessions.session import SessionStore, Status
+from symposium.tasks.model import Layout, Taskspace, TaskspaceError, TaskState
+from symposium.tasks.repository import open_repository
+from symposium.tasks.store import TaskStore, load_all
 
 EDITORS: Final = "symposium.editors"
 JOURNAL: Final = "taskspaces.db"
@@ -82,7 +80,7 @@ async def find_installation(places: Paths) -> Installation:
     store = SessionStore(places)
     sessions = [id_ for id_ in store.ids() if store.state(id_).status is Status.RUNNING]
     tasks = await _tasks(places.home / JOURNAL)
-    live = [each for each in tasks if each.standing is not Standing.ARCHIVED]
+    live = [each for each in tasks if each.standing is not TaskState.ARCHIVED]
     files = _outermost((places.home, places.cache, places.runtime, history_file()))
     return Installation(editors, sessions, live, _clones_of(tasks), _metadata_of(tasks), files)
 
@@ -136,9 +134,9 @@ async def remove_installation(found: Installation, places: Paths) -> list[str]:
 async def _tasks(journal: Path) -> list[Taskspace]:
     if not await asyncio.to_thread(journal.is_file):
         return []
-    opened = Journal(journal)
+    opened = TaskStore(journal)
     try:
-        return await opened.look(load_all)
+        return await opened.read(load_all)
     finally:
         opened.close()
 

@@ -13,12 +13,16 @@ from symposium.config.paths import paths
 from symposium.documents.walkthroughs.grammar import parse_walkthrough
 from symposium.documents.walkthroughs.places import Resolved, resolve
 from symposium.documents.walkthroughs.sections import title_of
-from symposium.documents.walkthroughs.store import Stored, WalkthroughStore, project_folder
+from symposium.documents.walkthroughs.store import (
+    StoredWalkthrough,
+    WalkthroughStore,
+    project_folder,
+)
 from symposium.errors import NotFoundError
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenWalkthrough:
     """The named walkthrough.
 
     Attributes:
@@ -33,7 +37,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class WalkthroughChoice:
     """The command line's choice of a walkthrough.
 
     Attributes:
@@ -84,7 +88,7 @@ def _read_path(file: Path, base: Path) -> Path:
     return Path(os.path.normpath(base / text))
 
 
-def chosen(choice: Choice) -> Chosen:
+def chosen(choice: WalkthroughChoice) -> ChosenWalkthrough:
     """Load the named walkthrough.
 
     Raises:
@@ -97,13 +101,13 @@ def chosen(choice: Choice) -> Chosen:
         except (OSError, UnicodeDecodeError) as error:
             raise NotFoundError(f"cannot read {file}: {error}", "name a Markdown file") from error
         base = str(choice.base or Path.cwd())
-        return Chosen(title_of(text), text, base, file.name)
+        return ChosenWalkthrough(title_of(text), text, base, file.name)
     stored = _stored(choice)
     base = str(choice.base or stored.base_uri)
-    return Chosen(stored.title, stored.markdown, base, f"version {stored.version}")
+    return ChosenWalkthrough(stored.title, stored.markdown, base, f"version {stored.version}")
 
 
-def _stored(choice: Choice) -> Stored:
+def _stored(choice: WalkthroughChoice) -> StoredWalkthrough:
     stores = project_stores(choice.base)
     if choice.target is None:
         newest = {store: next(store.newest(), None) for store in stores}
@@ -113,7 +117,7 @@ def _stored(choice: Choice) -> Stored:
     return holder.load(choice.target, choice.version)
 
 
-async def resolved(found: Chosen, choice: Choice) -> Resolved:
+async def resolved(found: ChosenWalkthrough, choice: WalkthroughChoice) -> Resolved:
     """Resolve the locations of a walkthrough.
 
     Raises:

@@ -12,10 +12,10 @@ from peerwire.acp.agent import InSession, read_params
 from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from peerwire.jsonrpc.values import as_object
-from symposium.client.events import Change, ToolCall
+from symposium.client.events import ToolCall, ToolDiff
 from symposium.client.permissions import (
     READ_KINDS,
-    Chosen,
+    ChosenOption,
     Decider,
     Decision,
     Declined,
@@ -97,14 +97,14 @@ def _refusal(path: str, error: OSError) -> RpcError:
     return RpcError(code, f"{path}: {error.strerror}")
 
 
-MOST: Final = 100
+MAX_CALLS: Final = 100
 """Maximum number of cached calls; the oldest are dropped first."""
 
 _UPDATES: Final = frozenset({"tool_call", "tool_call_update"})
 _OVER: Final = frozenset({"completed", "failed"})
 
 
-class KnownCalls:
+class ToolCallCache:
     """Cache of the calls that have not ended."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class KnownCalls:
             self._known.pop(key, None)
             return
         self._known[key] = {**self._known.get(key, {}), **_said(update)}
-        while len(self._known) > MOST:
+        while len(self._known) > MAX_CALLS:
             self._known.popitem(last=False)
 
     def completed(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _said(call: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in call.items() if value not in (None, [], {}, "")}
 
 
-class Patience:
+class PausableDeadline:
     """Timeout for one response at a time.
 
     Args:
@@ -214,7 +214,7 @@ class WriteTextFile(InSession, frozen=True, rename="camel"):
     content: str
 
 
-class Answers:
+class ClientAnswers:
     """Answer one agent's requests; `withdraw` ends open questions.
 
     Args:
@@ -225,7 +225,7 @@ class Answers:
     """
 
     def __init__(
-        self, cwd: Path, decider: Decider, on_decision: OnDecision, patience: Patience
+        self, cwd: Path, decider: Decider, on_decision: OnDecision, patience: PausableDeadline
     ) -> None:
         self._patience = patience
         self._files = Files(cwd)
@@ -233,7 +233,7 @@ class Answers:
         self._on_decision = on_decision
         self._open: set[asyncio.Timeout] = set()
         self._granted: set[str] = set()
-        self._calls = KnownCalls()
+        self._calls = ToolCallCache()
 
     def handlers(self) -> dict[str, RequestHandler]:
         """Handlers by method; another method is answered with `-32601`."""
@@ -263,7 +263,7 @@ class Answers:
         permission = read_permission(question)
         decision = await self._decide(permission)
         is_read = permission.tool_call.kind in READ_KINDS
-        if isinstance(decision, Chosen) and decision.option.allows and not is_read:
+        if isinstance(decision, ChosenOption) and decision.option.allows and not is_read:
             self._granted.update(permission.tool_call.paths)
         return outcome(decision)
 
@@ -278,7 +278,7 @@ class Answers:
         # An agent that was allowed to edit a file need not ask again to write it.
         if params.path not in self._granted:
             decision = await self._decide(Permission(self._writing(params), WRITE_OPTIONS))
-            if not (isinstance(decision, Chosen) and decision.option.allows):
+            if not (isinstance(decision, ChosenOption) and decision.option.allows):
                 raise RpcError(INVALID_PARAMS, f"writing {params.path} was not permitted")
         self._files.write(params.path, params.content)
         return {}
@@ -290,7 +290,7 @@ class Answers:
         except RpcError:
             # The file does not exist yet or is not text.
             old = ""
-        change = Change(params.path, old, params.content)
+        change = ToolDiff(params.path, old, params.content)
         title = f"write {params.path}"
         return ToolCall(
             "fs/write_text_file", title, None, "edit", paths=(params.path,), changes=(change,)

@@ -12,7 +12,7 @@ from symposium.errors import SymposiumError
 LARGEST: Final = 512 * 1024
 """Bytes of a file that can be attached."""
 
-MOST_OFFERED: Final = 200
+MAX_OFFERED: Final = 200
 """Entries of a directory that a completion offers."""
 
 # After a blank or at the begin: the @ of a mail address is part of a word.
@@ -58,7 +58,7 @@ class Attachments:
                 )
         except (OSError, AttachmentError):
             return []
-        return [f"{lead}/{name}" if lead else name for name in found[:MOST_OFFERED]]
+        return [f"{lead}/{name}" if lead else name for name in found[:MAX_OFFERED]]
 
     def _places(self, text: str) -> Iterator[Path]:
         for quoted, bare in _NAMED.findall(text):
@@ -67,16 +67,16 @@ class Attachments:
                 continue
             # `@a.py,` names a.py, unless there is a file of the longer name.
             trimmed = bare.rstrip(_CLOSING)
-            named = bare if (self._root / bare).is_file() else trimmed
+            named = bare if _is_file(self._root / bare) else trimmed
             # `@property` and `@alice` are words: a path has a slash, a dot, or a file.
-            if named and ("/" in named or "." in named or (self._root / named).exists()):
+            if named and ("/" in named or "." in named or _exists(self._root / named)):
                 yield self._existing(named)
 
     def _existing(self, named: str) -> Path:
         place = self._inside(named)
-        if not place.exists():
+        if not _exists(place):
             raise _refused(named, f"does not exist in {self._root}")
-        if not place.is_file():
+        if not _is_file(place):
             raise _refused(named, "is not a regular file")
         return place
 
@@ -104,6 +104,21 @@ class Attachments:
         if self.is_embedded:
             return {"type": "resource", "resource": {"uri": place.as_uri(), "text": content}}
         return {"type": "resource_link", "uri": place.as_uri(), "name": named}
+
+
+def _exists(place: Path) -> bool:
+    try:
+        return place.exists()
+    except OSError:
+        # The name is too long, or a directory cannot be searched.
+        return False
+
+
+def _is_file(place: Path) -> bool:
+    try:
+        return place.is_file()
+    except OSError:
+        return False
 
 
 def _refused(named: str, reason: str) -> AttachmentError:

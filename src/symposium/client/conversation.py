@@ -14,9 +14,9 @@ from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import Instantiator
 from symposium.chain.conductor import Conductor, Settings
-from symposium.client.answers import CAPABILITIES, Answers, OnDecision, Patience
+from symposium.client.answers import CAPABILITIES, ClientAnswers, OnDecision, PausableDeadline
 from symposium.client.permissions import Decider
-from symposium.errors import PatienceError, StepError
+from symposium.errors import AgentTimeoutError, StepError
 
 CLIENT: Final = {"name": "symposium", "title": "Symposium", "version": "0.1.0"}
 """`clientInfo` in `initialize`."""
@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ConversationConfig:
     """Settings of a client.
 
     Attributes:
@@ -54,7 +54,11 @@ class Conversation:
     """
 
     def __init__(
-        self, connection: Connection, answers: Answers, terms: Terms, patience: Patience
+        self,
+        connection: Connection,
+        answers: ClientAnswers,
+        terms: ConversationConfig,
+        patience: PausableDeadline,
     ) -> None:
         self._connection = connection
         self._answers = answers
@@ -134,7 +138,7 @@ class Conversation:
         params = {"sessionId": session_id, "prompt": prompt}
         try:
             result = await self._in_time("session/prompt", params)
-        except PatienceError:
+        except AgentTimeoutError:
             self.cancel(session_id)
             raise
         return _text(result, "stopReason") or "none given"
@@ -153,7 +157,7 @@ class Conversation:
         self._connection.notify("session/cancel", {"sessionId": session_id})
         self._answers.withdraw()
 
-    async def unless_over(self, wait: Awaitable[_Result]) -> _Result:
+    async def until_ended(self, wait: Awaitable[_Result]) -> _Result:
         """Wait for something other than the agent, at most until the chain ends.
 
         Raises:
@@ -189,7 +193,7 @@ class Conversation:
                 return await self._ask(method, params, on_result)
         except TimeoutError as error:
             message = f"the agent did not answer {method} within {self._patience.seconds} s"
-            raise PatienceError(message, "give it longer with --timeout") from error
+            raise AgentTimeoutError(message, "give it longer with --timeout") from error
 
     async def _ask(
         self, method: str, params: dict[str, Any], on_result: Callable[[Any], None] | None = None
@@ -202,12 +206,12 @@ class Conversation:
 
 @asynccontextmanager
 async def converse(
-    instantiate: Instantiator, terms: Terms, settings: Settings
+    instantiate: Instantiator, terms: ConversationConfig, settings: Settings
 ) -> AsyncGenerator[Conversation, None]:
     """Run a chain in this process and return its client; both end with the block."""
     ours, theirs = memory_pair()
-    patience = Patience(terms.patience)
-    answers = Answers(terms.cwd, terms.decider, terms.on_decision, patience)
+    patience = PausableDeadline(terms.patience)
+    answers = ClientAnswers(terms.cwd, terms.decider, terms.on_decision, patience)
 
     def updated(params: Any) -> None:
         answers.heard(params)
@@ -252,7 +256,7 @@ CANCEL_GRACE: Final = 5.0
 CANCELLED: Final = "cancelled"
 
 
-class Turn:
+class ClientTurn:
     """Run a turn until it ends, or until it was stopped and had time to end.
 
     Attributes:

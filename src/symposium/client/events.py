@@ -25,7 +25,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ToolDiff:
     """A change of a file or a part of it; a new file has no old text."""
 
     path: str
@@ -54,7 +54,7 @@ class ToolCall:
     kind: str | None = None
     output: str = ""
     paths: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ToolDiff, ...] = ()
     command: str = ""
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -68,14 +68,14 @@ class PlanEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AgentPlan:
     """The whole current plan."""
 
     entries: tuple[PlanEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SlashCommand:
     """A slash command that the agent offers."""
 
     name: str
@@ -87,11 +87,11 @@ class Command:
 class Commands:
     """All current slash commands."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[SlashCommand, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens in the agent's context, and the cost of the session so far.
 
     Attributes:
@@ -139,10 +139,10 @@ class Other:
     note: str = ""
 
 
-SessionState: TypeAlias = Usage | ModeChange | OptionsChange | Title
+SessionState: TypeAlias = TokenUsage | ModeChange | OptionsChange | Title
 """Reports about the session rather than about its work."""
 
-Event: TypeAlias = Text | ToolCall | Plan | Commands | PolicyNote | SessionState | Other
+Event: TypeAlias = Text | ToolCall | AgentPlan | Commands | PolicyNote | SessionState | Other
 
 LARGEST_NUMBER: Final = 10**15
 """Limit above all real numbers: Python refuses to print an integer of thousands of digits."""
@@ -169,7 +169,7 @@ def _read_report(members: Mapping[str, Any]) -> Event:
             return read_tool_call(members)
         case "plan":
             entries = [_mapping(entry) for entry in _list(members.get("entries"))]
-            return Plan(
+            return AgentPlan(
                 tuple(
                     PlanEntry(_text(entry.get("content")) or "?", _text(entry.get("status")) or "?")
                     for entry in entries
@@ -186,7 +186,7 @@ def _session_state(kind: str, members: Mapping[str, Any]) -> SessionState | None
         case "usage_update", {"used": int(used), "size": int(size)} if (
             min(used, size) >= 0 and max(used, size) < LARGEST_NUMBER
         ):
-            return Usage(used, size, _cost(_mapping(members.get("cost"))))
+            return TokenUsage(used, size, _cost(_mapping(members.get("cost"))))
         case "current_mode_update", {"currentModeId": str(mode_id)}:
             return ModeChange(mode_id)
         case "config_option_update", {"configOptions": list()}:
@@ -238,9 +238,9 @@ def content_text(content: Any) -> str:
             return f"[{_text(kind) or 'content of no kind'}]"
 
 
-def _change(item: Mapping[str, Any]) -> Change:
+def _change(item: Mapping[str, Any]) -> ToolDiff:
     old, new = _text(item.get("oldText")) or "", _text(item.get("newText")) or ""
-    return Change(_text(item.get("path")) or "?", old, new)
+    return ToolDiff(_text(item.get("path")) or "?", old, new)
 
 
 def _output(item: Mapping[str, Any]) -> str:
@@ -254,12 +254,12 @@ def _output(item: Mapping[str, Any]) -> str:
 
 
 def _commands(members: Mapping[str, Any]) -> Commands:
-    commands: list[Command] = []
+    commands: list[SlashCommand] = []
     for entry in map(_mapping, _list(members.get("availableCommands"))):
         name = _text(entry.get("name"))
         if name:
             hint = _text(_mapping(entry.get("input")).get("hint")) or ""
-            commands.append(Command(name, _text(entry.get("description")) or "", hint))
+            commands.append(SlashCommand(name, _text(entry.get("description")) or "", hint))
     return Commands(tuple(commands))
 
 

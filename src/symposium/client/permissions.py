@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from pathlib import Path, PurePath
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from symposium.client.events import Change, ToolCall, read_tool_call
+from symposium.client.events import ToolCall, ToolDiff, read_tool_call
 from symposium.permissions.tool_calls import PATH_KEYS
 
 READ_KINDS: Final = frozenset({"read", "search", "think"})
@@ -51,7 +51,7 @@ class Permission:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenOption:
     """The person, or the rule, chose this."""
 
     option: Option
@@ -62,7 +62,7 @@ class Declined:
     """No option was chosen: the turn is cancelled, or none of them says no."""
 
 
-Decision: TypeAlias = Chosen | Declined
+Decision: TypeAlias = ChosenOption | Declined
 
 
 class Decider(Protocol):
@@ -90,7 +90,7 @@ def read_permission(params: Mapping[str, Any]) -> Permission:
 def outcome(decision: Decision) -> dict[str, Any]:
     """The result that answers `session/request_permission`."""
     match decision:
-        case Chosen(option):
+        case ChosenOption(option):
             return {"outcome": {"outcome": "selected", "optionId": option.id}}
         case Declined():
             return {"outcome": {"outcome": "cancelled"}}
@@ -99,13 +99,13 @@ def outcome(decision: Decision) -> dict[str, Any]:
 def allowed(permission: Permission) -> Decision:
     """Yes, this once if that can be said."""
     option = permission.option("allow_once", "allow_always")
-    return Declined() if option is None else Chosen(option)
+    return Declined() if option is None else ChosenOption(option)
 
 
 def refused(permission: Permission) -> Decision:
     """No, this once if that can be said."""
     option = permission.option("reject_once", "reject_always")
-    return Declined() if option is None else Chosen(option)
+    return Declined() if option is None else ChosenOption(option)
 
 
 class ApproveAll:
@@ -140,7 +140,7 @@ class ApproveReads:
 CONTEXT: Final = 3
 """Unchanged lines that are shown around a change."""
 
-MOST_COMPARED: Final = 3000
+MAX_COMPARED: Final = 3000
 """Maximum number of lines to compare; of a longer text, every line counts as changed."""
 
 _FEW: Final = 400
@@ -172,7 +172,7 @@ def line_diff(old: str, new: str) -> LineDiff:
     lead, trail = min(first, CONTEXT), min(last, CONTEXT)
     before = before[first - lead : len(before) - last + trail]
     after = after[first - lead : len(after) - last + trail]
-    if max(len(before), len(after)) > MOST_COMPARED:
+    if max(len(before), len(after)) > MAX_COMPARED:
         return _replaced(before, after, lead, trail)
     return _compared(before, after)
 
@@ -241,7 +241,7 @@ _OTHER: Final = "do this"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ToolCallSummary:
     """The action that an agent requests.
 
     Attributes:
@@ -253,7 +253,7 @@ class Wish:
     lines: tuple[str, ...] = ()
 
 
-def wish_of(call: ToolCall, root: Path | None = None) -> Wish:
+def summarize(call: ToolCall, root: Path | None = None) -> ToolCallSummary:
     """Describe the action of a tool call, with paths relative to the root."""
     verb = _VERBS.get(call.kind or "", _OTHER)
     if call.command:
@@ -266,11 +266,11 @@ def wish_of(call: ToolCall, root: Path | None = None) -> Wish:
         return _to_change(call, verb, files, root)
     if files and call.kind in _ON_FILES:
         lines = files if len(files) > 1 else ()
-        return Wish(f"{verb} {_named(files)}{_also(call, files)}", tuple(lines))
+        return ToolCallSummary(f"{verb} {_named(files)}{_also(call, files)}", tuple(lines))
     # Nothing but the arguments is left to show: they may be all that matters.
     given = json.dumps(dict(call.input), indent=2, ensure_ascii=False, default=str)
     lines = [*given.splitlines()] if call.input else []
-    return Wish(f"{verb}: {call.title or f'call {call.id}'}", (*files, *lines))
+    return ToolCallSummary(f"{verb}: {call.title or f'call {call.id}'}", (*files, *lines))
 
 
 def diff_text(call: ToolCall) -> str:
@@ -279,14 +279,16 @@ def diff_text(call: ToolCall) -> str:
     return "\n".join(parts)
 
 
-def _to_run(command: str) -> Wish:
+def _to_run(command: str) -> ToolCallSummary:
     lines = command.strip().splitlines()
     if len(lines) <= 1:
-        return Wish(f"run: {command.strip()}")
-    return Wish(f"run a script of {len(lines)} lines: {lines[0]} …", tuple(lines))
+        return ToolCallSummary(f"run: {command.strip()}")
+    return ToolCallSummary(f"run a script of {len(lines)} lines: {lines[0]} …", tuple(lines))
 
 
-def _to_change(call: ToolCall, verb: str, files: Sequence[str], root: Path | None) -> Wish:
+def _to_change(
+    call: ToolCall, verb: str, files: Sequence[str], root: Path | None
+) -> ToolCallSummary:
     found = [(each.path, line_diff(each.old, each.new)) for each in call.changes]
     added, removed = sum(diff.added for _, diff in found), sum(diff.removed for _, diff in found)
     lines: list[str] = []
@@ -297,7 +299,7 @@ def _to_change(call: ToolCall, verb: str, files: Sequence[str], root: Path | Non
     shown = {_short(path, root) for path, _ in found}
     lines += [each for each in files if each not in shown]
     text = f"{verb} {_named(files)} (+{added} -{removed}){_also(call, files)}"
-    return Wish(text, tuple(lines))
+    return ToolCallSummary(text, tuple(lines))
 
 
 def _files(call: ToolCall, root: Path | None) -> list[str]:
@@ -328,5 +330,5 @@ def _short(path: str, root: Path | None) -> str:
     return str(place.relative_to(root))
 
 
-def _joined(change: Change) -> str:
+def _joined(change: ToolDiff) -> str:
     return "\n".join(line_diff(change.old, change.new).lines)

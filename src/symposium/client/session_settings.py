@@ -16,7 +16,7 @@ MODEL: Final = "model"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SettingChoice:
     """One of the models, or one of the modes."""
 
     id: str
@@ -25,7 +25,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SessionSetting:
     """Something that the user can choose in a session.
 
     Attributes:
@@ -37,7 +37,7 @@ class Setting:
 
     kind: str
     current: str
-    choices: tuple[Choice, ...]
+    choices: tuple[SettingChoice, ...]
     option: str | None = None
 
     @property
@@ -46,7 +46,7 @@ class Setting:
         found = [each.name for each in self.choices if each.id == self.current]
         return found[0] if found else self.current
 
-    def matching(self, text: str) -> Sequence[Choice]:
+    def matching(self, text: str) -> Sequence[SettingChoice]:
         """The choices that a word may mean: an id or a name, or a part of one."""
         word = text.strip().casefold()
         names = [(each, {each.id.casefold(), each.name.casefold()}) for each in self.choices]
@@ -55,7 +55,7 @@ class Setting:
         part = [each for each, known in names if any(word in name for name in known)]
         return exact[:1] or begin or part
 
-    def request(self, choice: Choice) -> tuple[str, Mapping[str, Any]]:
+    def request(self, choice: SettingChoice) -> tuple[str, Mapping[str, Any]]:
         """The method that sets it, and its params without the session."""
         if self.option is not None:
             return "session/set_config_option", {"configId": self.option, "value": choice.id}
@@ -68,7 +68,7 @@ class Setting:
 class SessionSettings:
     """Models and modes of one session, as last reported; by `mode` and `model`."""
 
-    known: dict[str, Setting] = field(default_factory=dict[str, Setting])
+    known: dict[str, SessionSetting] = field(default_factory=dict[str, SessionSetting])
 
     def name_of(self, kind: str) -> str:
         """The name of the choice that is in use; empty where there is no choice."""
@@ -95,7 +95,7 @@ class SessionSettings:
     def chosen(self, kind: str, current: str) -> None:
         """Note that another choice is in use."""
         if (known := self.known.get(kind)) is not None:
-            self.known[kind] = Setting(known.kind, current, known.choices, known.option)
+            self.known[kind] = SessionSetting(known.kind, current, known.choices, known.option)
 
     def options(self, options: Sequence[Mapping[str, Any]]) -> None:
         """Read all config options of the session."""
@@ -104,24 +104,24 @@ class SessionSettings:
             choices = _choices(_ungrouped(each.get("options")), "value")
             if isinstance(option, str) and kind in {MODE, MODEL} and choices:
                 current = str(each.get("currentValue", ""))
-                self.known[kind] = Setting(kind, current, choices, option)
+                self.known[kind] = SessionSetting(kind, current, choices, option)
 
 
-def _modes(members: Mapping[str, Any]) -> Setting:
+def _modes(members: Mapping[str, Any]) -> SessionSetting:
     found = as_object(members.get("modes"))
     choices = _choices(_mappings(found.get("availableModes")), "id")
-    return Setting(MODE, str(found.get("currentModeId", "")), choices)
+    return SessionSetting(MODE, str(found.get("currentModeId", "")), choices)
 
 
-def _models(members: Mapping[str, Any]) -> Setting:
+def _models(members: Mapping[str, Any]) -> SessionSetting:
     found = as_object(members.get("models"))
     choices = _choices(_mappings(found.get("availableModels")), "modelId")
-    return Setting(MODEL, str(found.get("currentModelId", "")), choices)
+    return SessionSetting(MODEL, str(found.get("currentModelId", "")), choices)
 
 
-def _choices(entries: Sequence[Mapping[str, Any]], key: str) -> tuple[Choice, ...]:
+def _choices(entries: Sequence[Mapping[str, Any]], key: str) -> tuple[SettingChoice, ...]:
     return tuple(
-        Choice(value, str(each.get("name") or value), str(each.get("description") or ""))
+        SettingChoice(value, str(each.get("name") or value), str(each.get("description") or ""))
         for each in entries
         if isinstance(value := each.get(key), str)
     )

@@ -13,14 +13,14 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
-MOST_PROBLEMS: Final = 20
-MOST_NAMES: Final = 50
+MAX_PROBLEMS: Final = 20
+MAX_NAMES: Final = 50
 TAIL_LINES: Final = 40
 TAIL_LENGTH: Final = 6000
-MOST_MESSAGE: Final = 500
+MAX_MESSAGE: Final = 500
 """Characters of a problem's message."""
 
-MOST_LINE: Final = 2000
+MAX_LINE: Final = 2000
 """Characters of a line that are looked at: patterns of ours meet lines of a stranger."""
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
@@ -39,7 +39,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     column: int | None = None
 
 
-class TestCounts(msgspec.Struct, omit_defaults=True):
+class ResultCounts(msgspec.Struct, omit_defaults=True):
     """How many tests there were, and which have failed."""
 
     passed: int = 0
@@ -48,7 +48,7 @@ class TestCounts(msgspec.Struct, omit_defaults=True):
     failed_names: list[str] = []
 
 
-class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+class BuildOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an agent is told of a run.
 
     Attributes:
@@ -68,12 +68,12 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float
     problems: list[Problem] = []
     more_problems: int = 0
-    tests: TestCounts | None = None
+    tests: ResultCounts | None = None
     tail: str = ""
     log: str = ""
 
 
-class Reading(Protocol):
+class BuildReading(Protocol):
     """What understands the lines of one tool."""
 
     def line(self, stream: Stream, text: str) -> str | None:
@@ -86,7 +86,7 @@ class Reading(Protocol):
         ...
 
     @property
-    def tests(self) -> TestCounts | None:
+    def tests(self) -> ResultCounts | None:
         """What was seen of tests."""
         ...
 
@@ -101,19 +101,19 @@ class Problems:
 
     def add(self, problem: Problem) -> None:
         """Keep a problem, unless it is known."""
-        message = problem.message.strip()[:MOST_MESSAGE]
+        message = problem.message.strip()[:MAX_MESSAGE]
         problem = msgspec.structs.replace(problem, message=message)
         if problem in self._seen:
             return
         self.count += 1
         kept = self._kept[problem.level]
-        if len(kept) < MOST_PROBLEMS:
+        if len(kept) < MAX_PROBLEMS:
             self._seen.add(problem)
             kept.append(problem)
 
     def first(self) -> list[Problem]:
         """The first ones, errors before failed tests before warnings."""
-        return [each for kept in self._kept.values() for each in kept][:MOST_PROBLEMS]
+        return [each for kept in self._kept.values() for each in kept][:MAX_PROBLEMS]
 
 
 class Tail:
@@ -124,17 +124,17 @@ class Tail:
 
     def add(self, line: str) -> None:
         """Take the next line."""
-        self._lines.append(line[:MOST_LINE])
+        self._lines.append(line[:MAX_LINE])
 
     def text(self) -> str:
         """Those that are left."""
         return "\n".join(self._lines).strip("\n")[-TAIL_LENGTH:]
 
 
-def named(counts: TestCounts, name: str) -> None:
+def named(counts: ResultCounts, name: str) -> None:
     """Note that a test has failed."""
-    if name not in counts.failed_names and len(counts.failed_names) < MOST_NAMES:
-        counts.failed_names.append(name[:MOST_MESSAGE])
+    if name not in counts.failed_names and len(counts.failed_names) < MAX_NAMES:
+        counts.failed_names.append(name[:MAX_MESSAGE])
 
 
 def plain(line: str) -> str:
@@ -156,7 +156,7 @@ class CargoReading:
 
     def __init__(self) -> None:
         self.problems = Problems()
-        self.tests: TestCounts | None = None
+        self.tests: ResultCounts | None = None
         self._section: str | None = None
         self._panic: tuple[str, int, int] | None = None
 
@@ -168,7 +168,7 @@ class CargoReading:
             except (msgspec.DecodeError, RecursionError):
                 return text
             return self._message(_members(said))
-        self._tested(text[:MOST_LINE])
+        self._tested(text[:MAX_LINE])
         return text
 
     def _message(self, said: Mapping[str, Any]) -> str | None:
@@ -218,8 +218,8 @@ class CargoReading:
             counts.skipped += int(found[3])
             self._section = None
 
-    def _counts(self) -> TestCounts:
-        self.tests = self.tests or TestCounts()
+    def _counts(self) -> ResultCounts:
+        self.tests = self.tests or ResultCounts()
         return self.tests
 
 
@@ -249,7 +249,7 @@ class PytestReading:
 
     def __init__(self) -> None:
         self.problems = Problems()
-        self.tests: TestCounts | None = None
+        self.tests: ResultCounts | None = None
         self._header: str | None = None
         self._place: tuple[str, int] | None = None
         self._reason = ""
@@ -257,7 +257,7 @@ class PytestReading:
     def line(self, stream: Stream, text: str) -> str | None:
         """Take a line."""
         del stream
-        said = plain(text)[:MOST_LINE]
+        said = plain(text)[:MAX_LINE]
         if found := _HEADER.fullmatch(said):
             self._close()
             self._header = found[1]
@@ -291,8 +291,8 @@ class PytestReading:
             elif what in _SKIPPED:
                 counts.skipped += int(number)
 
-    def _counts(self) -> TestCounts:
-        self.tests = self.tests or TestCounts()
+    def _counts(self) -> ResultCounts:
+        self.tests = self.tests or ResultCounts()
         return self.tests
 
 
@@ -324,14 +324,14 @@ class ScriptReading:
 
     def __init__(self) -> None:
         self.problems = Problems()
-        self.tests: TestCounts | None = None
+        self.tests: ResultCounts | None = None
         self._file: str | None = None
         self._failed: list[str] = []
 
     def line(self, stream: Stream, text: str) -> str | None:
         """Take a line."""
         del stream
-        said = plain(text)[:MOST_LINE].rstrip()
+        said = plain(text)[:MAX_LINE].rstrip()
         if not (self._placed(said) or self._counted(said)):
             self._named(said)
         return text
@@ -369,7 +369,7 @@ class ScriptReading:
         return False
 
     def _count(self, what: str, count: int) -> None:
-        counts = self.tests = self.tests or TestCounts()
+        counts = self.tests = self.tests or ResultCounts()
         # Before the sums nobody knows that these are tests; what comes after them tells why.
         for name in self._failed:
             named(counts, name)
@@ -378,5 +378,5 @@ class ScriptReading:
 
     def _named(self, said: str) -> None:
         found = next((found for each in _FAILED if (found := each.fullmatch(said))), None)
-        if found is not None and len(self._failed) < MOST_NAMES:
+        if found is not None and len(self._failed) < MAX_NAMES:
             self._failed.append(found[1])

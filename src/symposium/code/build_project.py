@@ -6,20 +6,20 @@ from typing import Final
 
 from symposium.errors import SymposiumError
 
-PATIENCE: Final = 600
-MOST_PATIENCE: Final = 3600
+BUILD_TIMEOUT: Final = 600
+MAX_TIMEOUT: Final = 3600
 """Seconds that a run gets by default, and at most."""
 
-MOST_MANIFEST: Final = 4 * 1024 * 1024
+MAX_MANIFEST: Final = 4 * 1024 * 1024
 """Bytes of a manifest that is read."""
 
 
 class BuildError(SymposiumError):
-    """A tool cannot be run as it was asked for."""
+    """A tool cannot be run with the given arguments."""
 
 
 def argument(value: str, what: str) -> str:
-    """What an agent gave as a value; refused where it would be read as an option.
+    """Check a value from an agent; refuse one that would be read as an option.
 
     Raises:
         BuildError: it would.

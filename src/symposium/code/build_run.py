@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from localio.processes import look_up, usual_path
-from symposium.code.build_output import Outcome, Reading, Stream, Tail, plain
+from symposium.code.build_output import BuildOutcome, BuildReading, Stream, Tail, plain
 from symposium.code.build_project import BuildError
 from symposium.config.paths import paths
 
@@ -31,7 +31,7 @@ class LogFile:
     """A log being written; what falls between begin and end is counted.
 
     Args:
-        directory: where; made if it is not there.
+        directory: working directory; created if it is missing.
         name: what its name begins with.
         half: bytes that are kept of the begin, and of the end.
     """
@@ -98,8 +98,8 @@ _STREAMS: Final[dict[int, Stream]] = {1: "out", 2: "err"}
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """What to run; never through a shell, and without input."""
+class BuildCommand:
+    """A command to run without a shell and without input."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -136,15 +136,15 @@ class _Listening(asyncio.SubprocessProtocol):
         self._partial = {1: b"", 2: b""}
 
     def _give(self, fd: int, line: bytes) -> None:
-        # What overwrites itself is shown as it is in the end.
+        # Output that overwrites itself is shown in its final state.
         text = line.decode(errors="replace").rstrip("\r")
         self._take(_STREAMS[fd], text.rpartition("\r")[2])
 
 
-async def run(command: Command, take: Callable[[Stream, str], None], *, seconds: float) -> int:
+async def run(command: BuildCommand, take: Callable[[Stream, str], None], *, seconds: float) -> int:
     """Run to the end, and give each line to `take`; the exit code, negative for a signal.
 
-    Whoever cancels this ends the command and all that it has started in its group.
+    Cancelling this ends the command and all processes in its group.
 
     Raises:
         TimeoutError: it took longer.
@@ -169,7 +169,7 @@ async def run(command: Command, take: Callable[[Stream, str], None], *, seconds:
         try:
             await _end(pid, listening)
         finally:
-            # Whoever is cancelled a second time waits for nothing any more.
+            # On a second cancellation, kill without waiting.
             _signal(pid, signal.SIGKILL)
             transport.close()
             listening.finish()
@@ -205,8 +205,8 @@ TELL_EVERY: Final = 1.0
 """Seconds between two notes of how far it is."""
 
 
-class Listener(Protocol):
-    """Who wants to know how far a run is."""
+class BuildListener(Protocol):
+    """Listener to the progress of a run."""
 
     def progress(self, done: float, message: str) -> None:
         """Learn it."""
@@ -227,16 +227,16 @@ class Run:
     argv: Sequence[str]
     cwd: Path
     seconds: float
-    reading: Reading
+    reading: BuildReading
 
 
-async def condensed(
-    wanted: Run, listener: Listener, *, environment: Mapping[str, str] | None = None
+async def run_summarized(
+    wanted: Run, listener: BuildListener, *, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Run a tool, and tell what came of it.
 
     Raises:
-        BuildError: it is not there, or could not be started.
+        BuildError: it does not exist, or could not be started.
     """
     env = os.environ if environment is None else environment
     command = _command(wanted, env)
@@ -253,7 +253,7 @@ async def condensed(
     finally:
         log.close()
     first = wanted.reading.problems.first()
-    outcome = Outcome(
+    outcome = BuildOutcome(
         command=shlex.join(wanted.argv),
         status="timed out" if code is None else "ok" if code == 0 else "failed",
         exit_code=code,
@@ -270,7 +270,7 @@ async def condensed(
 class _Ear:
     """Hears a run: keeps its last lines, logs it, and tells how far it is."""
 
-    def __init__(self, reading: Reading, log: LogFile, listener: Listener) -> None:
+    def __init__(self, reading: BuildReading, log: LogFile, listener: BuildListener) -> None:
         self.tail = Tail()
         self._reading = reading
         self._log = log
@@ -293,11 +293,11 @@ class _Ear:
             self._listener.progress(self._count, plain(shown).strip()[:200])
 
 
-def _command(wanted: Run, env: Mapping[str, str]) -> Command:
+def _command(wanted: Run, env: Mapping[str, str]) -> BuildCommand:
     search_path = usual_path(env)
     name, *arguments = wanted.argv
     program = look_up(name, search_path.split(os.pathsep))
     if program is None:
         raise BuildError(f"{name} is not installed: it is not on PATH", f"install {name}")
     more = {"PATH": search_path, "NO_COLOR": "1", "CARGO_TERM_COLOR": "never", "TERM": "dumb"}
-    return Command((str(program), *arguments), wanted.cwd, {**env, **more})
+    return BuildCommand((str(program), *arguments), wanted.cwd, {**env, **more})

@@ -10,13 +10,13 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from symposium.git.questions import GitError, Repository, open_repository
+from symposium.git.questions import GitError, GitRepository, open_repository
 
 Status: TypeAlias = Literal["Added", "Modified", "Deleted"]
 LineType: TypeAlias = Literal["Added", "Removed", "Context"]
 
 
-class Line(Struct, frozen=True):
+class DiffLine(Struct, frozen=True):
     """One line of a hunk, without its ending; numbers count from 1 on the side that has it."""
 
     line_type: LineType
@@ -33,7 +33,7 @@ class Hunk(Struct, frozen=True):
     old_lines: int
     new_start: int
     new_lines: int
-    lines: list[Line]
+    lines: list[DiffLine]
 
 
 class FileChange(Struct, frozen=True, omit_defaults=True):
@@ -42,7 +42,7 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
     Attributes:
         old_path: where it was, if it was renamed or copied.
         is_binary: whether it has lines at all.
-        is_cut: whether it has more changes than are told.
+        is_cut: whether it has more changes than are reported.
     """
 
     path: str
@@ -56,7 +56,7 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
 
 
 class Changes(Struct, frozen=True, omit_defaults=True):
-    """Files that changed; `is_cut` says that there are more than are told."""
+    """Files that changed; `is_cut` means that there are more than are reported."""
 
     files: list[FileChange]
     is_cut: bool = False
@@ -128,7 +128,9 @@ def _hunk(header: str, found: re.Match[str], lines: Iterator[str]) -> Hunk:
             continue  # that a line has no ending
         has_old, has_new = kind != "Added", kind != "Removed"
         content = line[1:].removesuffix("\r")
-        hunk.lines.append(Line(kind, content, old if has_old else None, new if has_new else None))
+        hunk.lines.append(
+            DiffLine(kind, content, old if has_old else None, new if has_new else None)
+        )
         old, old_left = old + has_old, old_left - has_old
         new, new_left = new + has_new, new_left - has_new
     return hunk
@@ -180,11 +182,11 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
     return _ESCAPES.get(escape, escape)
 
 
-MOST_FILE_BYTES: Final = 1024 * 1024
-"""Bytes of the largest file that git does not know yet whose lines are told."""
+MAX_FILE_BYTES: Final = 1024 * 1024
+"""Bytes of the largest file that git does not know yet whose lines are reported."""
 
-MOST_FILES: Final = 2000
-"""Files that git does not know yet that are told of."""
+MAX_FILES: Final = 2000
+"""Maximum of untracked files that are reported."""
 
 _DIFF: Final = (
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-U3"),
@@ -196,7 +198,7 @@ _BINARY_HEAD: Final = 8000
 
 @dataclass(frozen=True, slots=True)
 class DiffRange:
-    """A range as it was written.
+    """A range of commits, and the changes that it leaves out.
 
     Attributes:
         text: `A..B`, `A...B`, `A..`, `..B`, or one revision: that against the files as they are.
@@ -210,7 +212,7 @@ class DiffRange:
 
 
 async def changes(folder: Path, wanted: DiffRange) -> Changes:
-    """What has changed; paths are relative to the top of the repository that the folder is in.
+    """Get the changes; paths are relative to the top of the folder's repository.
 
     Raises:
         GitError: there is no repository, or no such revision.
@@ -224,11 +226,11 @@ async def changes(folder: Path, wanted: DiffRange) -> Changes:
     first = await _commit(repository, old or "HEAD")
     last = await _commit(repository, new or "HEAD")
     if dots == "...":
-        first = (await repository.told("merge-base", first, last)).strip()
+        first = (await repository.output("merge-base", first, last)).strip()
     return await _diff(repository, first, last)
 
 
-async def _since(repository: Repository, revision: str, wanted: DiffRange) -> Changes:
+async def _since(repository: GitRepository, revision: str, wanted: DiffRange) -> Changes:
     first = await _commit(repository, revision)
     head = await _commit(repository, "HEAD")
     match wanted.excludes_staged, wanted.excludes_unstaged:
@@ -243,7 +245,7 @@ async def _since(repository: Repository, revision: str, wanted: DiffRange) -> Ch
             return _joined(await _diff(repository, first), await _unknown(repository))
 
 
-async def _diff(repository: Repository, *what: str) -> Changes:
+async def _diff(repository: GitRepository, *what: str) -> Changes:
     answer = await repository.ask(*_DIFF, *what, "--")
     if answer.code:
         raise GitError(f"git diff: {answer.said}", "")
@@ -255,7 +257,7 @@ def _joined(*parts: Changes) -> Changes:
     return Changes(files, any(part.is_cut for part in parts))
 
 
-async def _commit(repository: Repository, revision: str) -> str:
+async def _commit(repository: GitRepository, revision: str) -> str:
     """The commit, or tree, that a revision names; a tag names what it was put on."""
     if revision.startswith("-") or "\0" in revision or "\n" in revision:
         raise GitError(f"no revision is written like this: {revision!r}", "name a commit")
@@ -266,18 +268,18 @@ async def _commit(repository: Repository, revision: str) -> str:
             return answer.text.strip().removeprefix("--end-of-options").strip()
     if revision == "HEAD":
         # Nothing has been committed yet: everything is new.
-        return (await repository.told("hash-object", "-t", "tree", "/dev/null")).strip()
+        return (await repository.output("hash-object", "-t", "tree", "/dev/null")).strip()
     raise GitError(f"there is no commit {revision!r} in {repository.top}", "see git log")
 
 
-async def _unknown(repository: Repository) -> Changes:
-    """The files that git does not know and is not told to ignore, as added."""
+async def _unknown(repository: GitRepository) -> Changes:
+    """Untracked files that are not ignored, as added."""
     answer = await repository.ask("ls-files", "--others", "--exclude-standard", "-z")
     names = [name for name in answer.text.split("\0") if name and not name.endswith("/")]
     files = await asyncio.to_thread(
-        lambda: [_added(repository.top, name) for name in names[:MOST_FILES]]
+        lambda: [_added(repository.top, name) for name in names[:MAX_FILES]]
     )
-    return Changes([file for file in files if file], answer.is_cut or len(names) > MOST_FILES)
+    return Changes([file for file in files if file], answer.is_cut or len(names) > MAX_FILES)
 
 
 def _added(top: Path, name: str) -> FileChange | None:
@@ -287,7 +289,7 @@ def _added(top: Path, name: str) -> FileChange | None:
         if stat.S_ISLNK(state.st_mode):
             # What a link leads to is no part of the change.
             raw = str(path.readlink()).encode()
-        elif stat.S_ISREG(state.st_mode) and state.st_size <= MOST_FILE_BYTES:
+        elif stat.S_ISREG(state.st_mode) and state.st_size <= MAX_FILE_BYTES:
             raw = path.read_bytes()
         else:
             return FileChange(name, "Added", 0, 0, [], is_cut=True)
@@ -301,7 +303,8 @@ def _added(top: Path, name: str) -> FileChange | None:
     if not lines:
         return FileChange(name, "Added", 0, 0, [])
     told = [
-        Line("Added", line.removesuffix("\r"), None, number) for number, line in enumerate(lines, 1)
+        DiffLine("Added", line.removesuffix("\r"), None, number)
+        for number, line in enumerate(lines, 1)
     ]
     hunk = Hunk(f"@@ -0,0 +1,{len(told)} @@", 0, 0, 1, len(told), told)
     return FileChange(name, "Added", len(told), 0, [hunk])

@@ -52,72 +52,72 @@ class InFile(Struct, frozen=True, rename="camel"):
     path: str
 
 
-class FileLocation(Struct, frozen=True):
+class CodePosition(Struct, frozen=True):
     """A line and a column."""
 
     line: int
     column: int
 
 
-class FileRange(Struct, frozen=True, omit_defaults=True):
+class CodeRange(Struct, frozen=True, omit_defaults=True):
     """Part of a file; `content` is the line that it begins in."""
 
     path: str
-    start: FileLocation
-    end: FileLocation
+    start: CodePosition
+    end: CodePosition
     content: str | None = None
 
 
-class SymbolDef(Struct, frozen=True, rename="camel", omit_defaults=True):
+class SymbolDefinition(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A symbol and where its name is defined; `kind` is LSP's word for it, as in `Function`."""
 
     name: str
-    defined_at: FileRange
+    defined_at: CodeRange
     kind: str | None = None
 
 
 class Symbols(Struct, frozen=True, rename="camel"):
     """Symbols of a name; where none has exactly that name, those that are like it."""
 
-    symbols: list[SymbolDef]
+    symbols: list[SymbolDefinition]
     is_exact: bool
 
 
 class Ranges(Struct, frozen=True):
     """Definitions of, or references to, what stands at a place."""
 
-    ranges: list[FileRange]
+    ranges: list[CodeRange]
 
 
 class Hover(Struct, frozen=True, omit_defaults=True):
-    """What is known of what stands at a place, as Markdown; no text where there is nothing."""
+    """Documentation of the symbol at a position, as Markdown; empty if unknown."""
 
     text: str | None
-    range: FileRange | None = None
+    range: CodeRange | None = None
 
 
 class Diagnostic(Struct, frozen=True, omit_defaults=True):
     """Something that is wrong; `severity` is error, warning, information or hint."""
 
-    range: FileRange
+    range: CodeRange
     severity: str
     message: str
     code: str | None = None
     source: str | None = None
 
 
-class Diagnostics(Struct, frozen=True):
-    """What is wrong in a file."""
+class DiagnosticsReport(Struct, frozen=True):
+    """Diagnostics of a file."""
 
     diagnostics: list[Diagnostic]
 
 
-class Selection(Struct, frozen=True, rename="camel"):
-    """What is selected in the editor; without an editor, only why there is nothing."""
+class EditorSelection(Struct, frozen=True, rename="camel"):
+    """The selection in the editor; without an editor, only the reason it is missing."""
 
     selected_text: str | None
     message: str
 
 
-NO_EDITOR: Final = Selection(None, "no editor")
+NO_EDITOR: Final = EditorSelection(None, "no editor")
 """The selection where no editor answers."""

@@ -1,1 +1,1 @@
-"""What the user has set: where it is, how it is read, and how it is changed without harm."""
+"""The user's settings: their location, reading them, and changing them safely."""

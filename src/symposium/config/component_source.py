@@ -1,4 +1,4 @@
-"""Where a component comes from, as a config names it: exactly one key says how (acp-host §4.2)."""
+"""Source of a component in a config: exactly one key names its kind (acp-host §4.2)."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -90,12 +90,12 @@ class ComponentSource(Struct, frozen=True):
 
 
 def shown_agent(agent: str | ComponentSource) -> str:
-    """What a config says of its agent, to be shown: without what its variables are set to."""
+    """The agent of a config for display, without the values of its variables."""
     return without_values(agent) if isinstance(agent, str) else agent.display_name
 
 
 def read_source(value: Any, where: str) -> ComponentSource:
-    """The source that a JSON value stands for; `where` names its place in errors.
+    """Parse a source from a JSON value; `where` names its place in errors.
 
     Raises:
         SourceError: it has no key, two keys, an unknown key, or a member of the wrong form.

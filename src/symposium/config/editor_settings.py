@@ -22,7 +22,7 @@ OURS: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG")
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class EditorLaunch:
     """A command line for a settings file.
 
     Attributes:
@@ -43,7 +43,7 @@ class Launch:
 
 def find_launch(
     python: str = sys.executable, environment: Mapping[str, str] | None = None
-) -> Launch:
+) -> EditorLaunch:
     """How this installation is started again, by whoever and from wherever.
 
     Args:
@@ -57,12 +57,14 @@ def find_launch(
     if beside.exists():
         # The name on the PATH survives an upgrade; it counts only if it is the same program.
         is_same = found is not None and Path(found).resolve() == beside.resolve()
-        return Launch(str(Path(found).absolute() if found and is_same else beside), ("run",), kept)
-    return Launch(str(Path(python).absolute()), ("-P", "-m", "symposium", "run"), kept)
+        return EditorLaunch(
+            str(Path(found).absolute() if found and is_same else beside), ("run",), kept
+        )
+    return EditorLaunch(str(Path(python).absolute()), ("-P", "-m", "symposium", "run"), kept)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class EditorEnvironment:
     """What decides where settings are.
 
     Attributes:
@@ -103,9 +105,9 @@ class JsonSetting:
         value: what it shall be.
     """
 
-    file: Callable[[Surroundings], Path]
+    file: Callable[[EditorEnvironment], Path]
     keys: tuple[str, ...]
-    value: Callable[[Launch], Any]
+    value: Callable[[EditorLaunch], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,9 @@ class OwnFile:
         text: what it says.
     """
 
-    file: Callable[[Surroundings], Path]
+    file: Callable[[EditorEnvironment], Path]
     comment: str
-    text: Callable[[Launch], str]
+    text: Callable[[EditorLaunch], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class CommandLine:
         text: the line.
     """
 
-    text: Callable[[Launch], str]
+    text: Callable[[EditorLaunch], str]
 
 
 Setting: TypeAlias = JsonSetting | OwnFile | CommandLine
@@ -154,7 +156,7 @@ class Editor:
     then: str
 
 
-def snippet(setting: Setting, launch: Launch) -> str:
+def snippet(setting: Setting, launch: EditorLaunch) -> str:
     """What a person pastes, or types."""
     match setting:
         case JsonSetting():
@@ -171,7 +173,7 @@ class SettingsError(SymposiumError):
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class EditorReceipt:
     """One change to one file.
 
     Attributes:
@@ -206,7 +208,7 @@ class Receipts:
 
     directory: Path
 
-    def read(self, editor: str) -> Receipt | None:
+    def read(self, editor: str) -> EditorReceipt | None:
         """The receipt for an editor; None if nothing of ours is in its settings.
 
         Raises:
@@ -215,14 +217,14 @@ class Receipts:
         path = self._path(editor)
         try:
             text = read_text(path)
-            return None if text is None else msgspec.json.decode(text, type=Receipt)
+            return None if text is None else msgspec.json.decode(text, type=EditorReceipt)
         except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
             raise SettingsError(
                 f"{path}: this receipt cannot be read: {error}",
                 "look at the editor's settings and take Symposium out by hand",
             ) from error
 
-    def write(self, editor: str, receipt: Receipt) -> None:
+    def write(self, editor: str, receipt: EditorReceipt) -> None:
         """Keep a receipt, and the text before the change as a file of its own beside it."""
         if receipt.original is not None:
             write_whole(self.backup(editor, receipt), receipt.original)
@@ -234,7 +236,7 @@ class Receipts:
         """Forget a change that has been taken back."""
         self._path(editor).unlink(missing_ok=True)
 
-    def backup(self, editor: str, receipt: Receipt) -> Path:
+    def backup(self, editor: str, receipt: EditorReceipt) -> Path:
         """Where the text before the change is."""
         return self.directory / f"{editor}.{Path(receipt.file).name}.bak"
 
@@ -246,7 +248,7 @@ _OPENS = ">>> symposium >>>"
 _CLOSES = "<<< symposium <<<"
 
 
-def put_block(file: Path, text: str | None, comment: str, body: str) -> tuple[str, Receipt]:
+def put_block(file: Path, text: str | None, comment: str, body: str) -> tuple[str, EditorReceipt]:
     """The text with the block in it, in place of an older one, and what undoes it.
 
     Raises:
@@ -258,10 +260,10 @@ def put_block(file: Path, text: str | None, comment: str, body: str) -> tuple[st
         before += "\n"
     whole = before + block + after
     previous = (found,) if found else ()
-    return whole, Receipt(str(file), digest(whole), text, block, previous)
+    return whole, EditorReceipt(str(file), digest(whole), text, block, previous)
 
 
-def take_block(text: str, comment: str, receipt: Receipt) -> str | None:
+def take_block(text: str, comment: str, receipt: EditorReceipt) -> str | None:
     """The text without the block; None if the file goes too.
 
     Raises:
@@ -298,7 +300,7 @@ def _split(file: Path, text: str, comment: str) -> tuple[str, str, str]:
 
 def put_member(
     file: Path, text: str | None, keys: Sequence[str], value: Any
-) -> tuple[str, Receipt]:
+) -> tuple[str, EditorReceipt]:
     """The text with the member in it, and what is needed to take it out again.
 
     Raises:
@@ -310,10 +312,10 @@ def put_member(
     previous = (holder[keys[-1]],) if keys[-1] in holder else ()
     holder[keys[-1]] = value
     after = rewrite(base, root)
-    return after, Receipt(str(file), digest(after), text, value, previous, made)
+    return after, EditorReceipt(str(file), digest(after), text, value, previous, made)
 
 
-def take_member(text: str, keys: Sequence[str], receipt: Receipt) -> str | None:
+def take_member(text: str, keys: Sequence[str], receipt: EditorReceipt) -> str | None:
     """The text without what the receipt says was put in; None if the file goes too.
 
     Raises:
@@ -374,7 +376,7 @@ def _read_object(file: Path, text: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingsChange:
     """What one file says, and what it shall say.
 
     Attributes:
@@ -387,7 +389,7 @@ class Change:
     file: Path
     before: str | None
     after: str | None
-    receipt: Receipt | None
+    receipt: EditorReceipt | None
 
     def diff(self) -> str:
         """The change as lines for people; empty if there is none."""
@@ -401,8 +403,11 @@ class Change:
 
 
 def plan_write(
-    setting: JsonSetting | OwnFile, launch: Launch, where: Surroundings, old: Receipt | None
-) -> Change:
+    setting: JsonSetting | OwnFile,
+    launch: EditorLaunch,
+    where: EditorEnvironment,
+    old: EditorReceipt | None,
+) -> SettingsChange:
     """The change that makes the editor know us; what an older one of ours did is replaced.
 
     Raises:
@@ -418,10 +423,10 @@ def plan_write(
             after, receipt = put_member(file, base, setting.keys, setting.value(launch))
         case OwnFile():
             after, receipt = put_block(file, base, setting.comment, setting.text(launch))
-    return Change(file, before, after, receipt)
+    return SettingsChange(file, before, after, receipt)
 
 
-def plan_undo(setting: Setting, receipt: Receipt) -> Change:
+def plan_undo(setting: Setting, receipt: EditorReceipt) -> SettingsChange:
     """The change that takes back what the receipt says, and leaves everything else.
 
     Raises:
@@ -430,10 +435,10 @@ def plan_undo(setting: Setting, receipt: Receipt) -> Change:
     file = Path(receipt.file)
     before = _read_text(file)
     after = None if before is None else _taken(setting, before, receipt)
-    return Change(file, before, after, None)
+    return SettingsChange(file, before, after, None)
 
 
-def carry_out(change: Change, editor: str, receipts: Receipts) -> None:
+def carry_out(change: SettingsChange, editor: str, receipts: Receipts) -> None:
     """Do it; the receipt is kept before the file is touched.
 
     Raises:
@@ -459,7 +464,7 @@ def carry_out(change: Change, editor: str, receipts: Receipts) -> None:
         ) from error
 
 
-def _taken(setting: Setting, text: str, receipt: Receipt) -> str | None:
+def _taken(setting: Setting, text: str, receipt: EditorReceipt) -> str | None:
     match setting:
         case JsonSetting():
             return take_member(text, setting.keys, receipt)

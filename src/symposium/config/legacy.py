@@ -1,7 +1,7 @@
 """Finds what the reference's other layouts have set, so that it can be offered for import (§4.2).
 
 Nothing here is written or taken over unasked: the first-time set-up offers it. What cannot be read
-is passed over; it is not ours to mend.
+is passed over; Symposium does not repair it.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 def find_legacy(
     paths: Paths, workspace: Path, environment: Mapping[str, str] | None = None
 ) -> Config | None:
-    """What an older layout says for a workspace, the newest first; None if there is none.
+    """Find a workspace's config in older layouts, newest first; None if missing.
 
     Three are known: v3.0.0 (a directory of its own, `mods`), 45ce37f7 (`~/.symposium/config`,
     `extensions`), both with `agent.json` for all workspaces, and 9af65c7b, where each workspace's
@@ -46,7 +46,7 @@ def find_legacy(
 
 
 def encoded(workspace: Path) -> str:
-    """The directory name that stands for a workspace: its last part and 16 digits of its hash."""
+    """The directory name of a workspace: its last part and 16 digits of its hash."""
     digest = hashlib.sha256(str(workspace).encode(errors="replace")).hexdigest()
     return f"{workspace.name or 'root'}-{digest[:16]}"
 
@@ -56,7 +56,7 @@ def _roots(paths: Paths, env: Mapping[str, str]) -> Iterator[Path]:
     if override:
         yield Path(override)
     elif not env.get("SYMPOSIUM_HOME"):
-        # Whoever keeps everything in one place wants nothing from elsewhere.
+        # A user with one custom home wants nothing from elsewhere.
         yield _platform_directory(env, sys.platform)
     yield paths.home
 

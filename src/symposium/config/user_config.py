@@ -100,14 +100,14 @@ class Config(Struct, frozen=True):
         return replace(self, mods=mods)
 
 
-class Loaded(Struct, frozen=True):
+class LoadedConfig(Struct, frozen=True):
     """A config, and the text it was read from: what a later save is measured against."""
 
     config: Config
     text: str
 
 
-def load(path: Path) -> Loaded | None:
+def load(path: Path) -> LoadedConfig | None:
     """Read the config; None if there is no file.
 
     Raises:
@@ -120,7 +120,7 @@ def load(path: Path) -> Loaded | None:
             f"{path}: it cannot be read: {io_reason(error)}",
             "mend its permissions, or its encoding (UTF-8)",
         ) from error
-    return None if text is None else Loaded(_read_text(text, path), text)
+    return None if text is None else LoadedConfig(_read_text(text, path), text)
 
 
 def _read_text(text: str, path: Path) -> Config:
@@ -364,7 +364,7 @@ def content_of(path: Path) -> bytes | None:
         return None
 
 
-def save_anew(path: Path, config: Config, seen: bytes | None) -> Path:
+def save_replacement(path: Path, config: Config, seen: bytes | None) -> Path:
     """Write the config over a broken one; where what was there is kept.
 
     Args:

@@ -1,4 +1,4 @@
-"""What can be plugged into the daemon: a part answers messages, and has a life of its own.
+"""A part of the daemon, the daemon's own peer, and the owner of the state.
 
 A part is one module under `daemon/parts/` that makes one `PartSpec`:
 
@@ -21,18 +21,29 @@ A part is one module under `daemon/parts/` that makes one `PartSpec`:
 has `PART_GRACE` seconds to put away what must not be lost; if it raises, the daemon says so and
 ends. `bus` speaks for the daemon: `announce` reaches whoever subscribes, `request` whoever answers,
 `peers` is who is there at this moment. No part knows of another.
+
+Two daemons at two sockets may share a home, but only one works on its tasks: the other would wait
+for as long as that one lives, and whoever asks it should hear why.
 """
 
+import os
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from symposium.bus.endpoint import OnProgress
-from symposium.bus.envelope import Address
-from symposium.bus.handlers import Answers
-from symposium.bus.messages.broker import Present
-from symposium.bus.protocol import Announcement, Request
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from localio.files import write_whole
+from symposium.bus.endpoint import BusEndpoint, OnProgress
+from symposium.bus.envelope import DAEMON_SENDER, Address, Envelope
+from symposium.bus.handlers import HandlerTable
+from symposium.bus.messages.broker import PROTOCOL, Hello, Present
+from symposium.bus.peers import BusPeer, SocketKind
+from symposium.bus.protocol import ASSIGNED_ROLES, Announcement, BusRequest, Role
+from symposium.daemon.connection_table import ConnectionTable
 
 PART_GRACE: Final = 5.0
 """Seconds that a part has to end in."""
@@ -45,7 +56,7 @@ class Bus(Protocol):
 
     async def request(
         self,
-        message: Request[_Answer],
+        message: BusRequest[_Answer],
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
@@ -82,7 +93,7 @@ class Bus(Protocol):
 class Part(Protocol):
     """One part of the daemon."""
 
-    def answers(self) -> Answers:
+    def answers(self) -> HandlerTable:
         """The messages it answers."""
         ...
 
@@ -96,7 +107,7 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PartContext:
     """What a part may know of where it lives.
 
     Attributes:
@@ -118,4 +129,131 @@ class PartSpec:
     """
 
     name: str
-    make: Callable[[Surroundings], Part]
+    make: Callable[[PartContext], Part]
+
+
+_FILE: Final = "taskspaces.daemon"
+
+
+class _Mark(Struct, frozen=True):
+    pid: int
+    socket: str
+
+
+class StateOwnerFile:
+    """The mark of one daemon.
+
+    Args:
+        home: the directory of state.
+        socket: where this daemon listens.
+    """
+
+    def __init__(self, home: Path, socket: Path) -> None:
+        self._file = home / _FILE
+        self._ours = _Mark(os.getpid(), str(socket))
+
+    def put(self) -> None:
+        """Say that it is this one.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        write_whole(self._file, json.encode(self._ours))
+
+    def take_away(self) -> None:
+        """Say it no longer."""
+        if self._read() == self._ours:
+            self._file.unlink(missing_ok=True)
+
+    def other(self) -> tuple[int, str] | None:
+        """The process and the socket of another that lives; one at our socket is just leaving."""
+        found = self._read()
+        if found is None or found.socket == self._ours.socket or not Path(found.socket).exists():
+            return None
+        try:
+            os.kill(found.pid, 0)
+        except ProcessLookupError:
+            return None
+        return found.pid, found.socket
+
+    def _read(self) -> _Mark | None:
+        with suppress(OSError, DecodeError, ValidationError):
+            return json.decode(self._file.read_bytes(), type=_Mark)
+        return None
+
+
+DAEMON: Final = "daemon"
+"""The broker's name for the daemon itself."""
+
+
+class LocalPeer:
+    """Implements `Bus` for the parts; `run` owns the answers at work."""
+
+    def __init__(self, board: ConnectionTable, answers: HandlerTable) -> None:
+        self._board = board
+        self._exchange = BusEndpoint(answers, DAEMON_SENDER, self._send)
+        hello = Hello(
+            protocol=PROTOCOL,
+            role=Role.DAEMON,
+            name=DAEMON,
+            handles=answers.handles,
+            subscribes=answers.subscribes,
+        )
+        seat = BusPeer(DAEMON, SocketKind.BUS, time.time(), DAEMON)
+        seat.accept_hello(hello)
+        board.broker.peers.add(seat)
+        board.enter(DAEMON, self._take, self._exchange.take)
+
+    async def run(self) -> None:
+        """Own the answers at work until cancelled."""
+        await self._exchange.run()
+
+    async def request(
+        self,
+        message: BusRequest[_Answer],
+        *,
+        to: Address | None = None,
+        on_progress: OnProgress | None = None,
+        patience: float | None = None,
+    ) -> _Answer:
+        """Ask a peer, and wait for its reply.
+
+        Raises:
+            BusRefusedError: the answer is an error; `no_handler` comes at once.
+        """
+        ask = self._exchange.request
+        return await ask(message, to=to, on_progress=on_progress, patience=patience)
+
+    def announce(self, message: Announcement, *, to: Address | None = None) -> None:
+        """Tell whoever listens."""
+        self._exchange.announce(message, to=to)
+
+    def peers(self) -> Sequence[Present]:
+        """Who is connected at this moment, and where."""
+        return [
+            each.present() for each in self._board.broker.peers if each.role not in ASSIGNED_ROLES
+        ]
+
+    def windows(self) -> Sequence[Present]:
+        """The views of users among them, without those that stopped sending heartbeats."""
+        now = time.time()
+        peers = [each for each in self._board.broker.peers if not each.is_silent(now)]
+        return [shown for each in peers if (shown := each.present()).kind is not None]
+
+    def register_window(self, connection: str, taskspace: str, title: str) -> None:
+        """Note that a connection's window shows a taskspace, for as long as it is connected."""
+        broker = self._board.broker
+        self._board.carry_out(broker.desk.register_window(connection, taskspace, title))
+
+    def is_heard(self, kind: type[Announcement]) -> bool:
+        """Whether a connected peer subscribes to announcements of this class."""
+        return bool(self._board.broker.peers.subscribers(kind.about.type))
+
+    def _send(self, envelope: Envelope) -> bool:
+        self._board.route(DAEMON, envelope)
+        return True
+
+    def _take(self, lines: bytes) -> None:
+        # Lines for several hearers are joined; no line of JSON holds a newline.
+        for line in lines.split(b"\n"):
+            self._exchange.take(line)

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from symposium.documents.guidance import URI, GuidanceLibrary, GuidanceText, Shelf
+from symposium.documents.guidance import URI, GuidanceIndex, GuidanceLibrary, GuidanceText
 
 MAX_ENTRIES: Final = 5000
 """Files and folders of a workspace that patterns are compared with."""
@@ -35,7 +35,7 @@ MAX_SENTENCE: Final = 200
 """Characters of one sentence in an outline."""
 
 
-class Workspace:
+class GuidanceWorkspace:
     """The files of one workspace, listed when the first pattern asks for them."""
 
     def __init__(self, root: Path) -> None:
@@ -56,7 +56,7 @@ class Workspace:
 
 
 def applicable(
-    texts: Iterable[GuidanceText], workspace: Workspace, words: str
+    texts: Iterable[GuidanceText], workspace: GuidanceWorkspace, words: str
 ) -> list[GuidanceText]:
     """The texts that apply, in their order.
 
@@ -69,11 +69,11 @@ def applicable(
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class GuidanceExcerpt:
     """A text as a session is given it: whole, or its summary.
 
     Attributes:
-        text: the text that it stands for.
+        text: the text that replaces it.
         body: what the agent reads.
         is_whole: whether that is all of it.
     """
@@ -83,7 +83,7 @@ class Excerpt:
     is_whole: bool
 
 
-def fit(texts: Iterable[GuidanceText], budget: int) -> list[Excerpt]:
+def fit(texts: Iterable[GuidanceText], budget: int) -> list[GuidanceExcerpt]:
     """Give each text whole while the budget lasts, then by its summary, then by its name alone.
 
     The same content under two names is given once.
@@ -92,7 +92,7 @@ def fit(texts: Iterable[GuidanceText], budget: int) -> list[Excerpt]:
         texts: the most important first.
         budget: bytes for all bodies together.
     """
-    excerpts: list[Excerpt] = []
+    excerpts: list[GuidanceExcerpt] = []
     seen: set[str] = set()
     left = budget
     for text in texts:
@@ -103,11 +103,11 @@ def fit(texts: Iterable[GuidanceText], budget: int) -> list[Excerpt]:
         for candidate in (body, summary_of(text), text.description):
             size = len(candidate.encode())
             if size <= left:
-                excerpts.append(Excerpt(text, candidate, candidate == body))
+                excerpts.append(GuidanceExcerpt(text, candidate, candidate == body))
                 left -= size
                 break
         else:
-            excerpts.append(Excerpt(text, "", is_whole=False))
+            excerpts.append(GuidanceExcerpt(text, "", is_whole=False))
     return excerpts
 
 
@@ -116,7 +116,7 @@ def summary_of(text: GuidanceText) -> str:
     return text.summary or "\n".join(_outline(text.body))
 
 
-def _applies(text: GuidanceText, workspace: Workspace, words: str) -> bool:
+def _applies(text: GuidanceText, workspace: GuidanceWorkspace, words: str) -> bool:
     patterns = [value for kind, value in text.conditions if kind == "file"]
     wanted = [value for kind, value in text.conditions if kind == "word"]
     if wanted and not any(_begins_a_word(each, words) for each in wanted):
@@ -228,7 +228,7 @@ class BootPrompts:
 
     def __init__(self, library: GuidanceLibrary) -> None:
         self._library = library
-        self._shelf: Shelf | None = None
+        self._shelf: GuidanceIndex | None = None
         self._parts: dict[tuple[Form, Collaborator, tuple[str, ...]], str] = {}
 
     def directives(self, task: TaskContext | None, asked: str | None = None) -> str:
@@ -260,11 +260,11 @@ class BootPrompts:
         return "\n\n".join([self._parts[key], *_task(task)]) + "\n"
 
     def _chosen(
-        self, shelf: Shelf, who: Collaborator, task: TaskContext | None
+        self, shelf: GuidanceIndex, who: Collaborator, task: TaskContext | None
     ) -> list[GuidanceText]:
         """The texts for the collaborator, the workspace's files, and the task's words."""
         words = "" if task is None else words_of(task)
-        texts = applicable(shelf.listed, Workspace(self._library.project), words)
+        texts = applicable(shelf.listed, GuidanceWorkspace(self._library.project), words)
         left_out = set(PATTERNS) - ({PATTERNS[0]} if who == "socrates" else set[str]())
         return [text for text in texts if text.id not in left_out]
 
@@ -274,7 +274,9 @@ def words_of(task: TaskContext) -> str:
     return "\n".join(filter(None, (task.name, task.description, task.initial_prompt)))
 
 
-def _guidance(shelf: Shelf, form: Form, who: Collaborator, chosen: Sequence[GuidanceText]) -> str:
+def _guidance(
+    shelf: GuidanceIndex, form: Form, who: Collaborator, chosen: Sequence[GuidanceText]
+) -> str:
     texts = _loads(chosen) if form == "directives" else _contexts(chosen)
     return "\n\n".join([*_head(who), *texts, *_untrusted(shelf)])
 
@@ -316,7 +318,7 @@ def _contexts(chosen: Iterable[GuidanceText]) -> Iterator[str]:
         )
 
 
-def _untrusted(shelf: Shelf) -> Iterator[str]:
+def _untrusted(shelf: GuidanceIndex) -> Iterator[str]:
     if shelf.untrusted:
         names = ", ".join(f"`{item.name}`" for item in shelf.untrusted)
         yield (

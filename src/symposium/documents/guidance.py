@@ -12,7 +12,13 @@ from typing import Final, Literal, TypeAlias
 from localio.markdown import part
 from symposium.config.paths import paths
 from symposium.permissions.trust_store import FILE, TrustStore
-from symposium.permissions.trusted_content import MOST_BYTES, Effect, Item, TrustError, read_item
+from symposium.permissions.trusted_content import (
+    MAX_BYTES,
+    TrustEffect,
+    TrustError,
+    TrustItem,
+    read_item,
+)
 
 IN_PROJECT: Final = ".symposium/guidance"
 """Relative to the root of a checkout."""
@@ -24,7 +30,7 @@ BUILT_IN: Final = Path(__file__).parent / "guidance_texts"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class GuidancePlaces:
     """The directories that hold texts; none need exist.
 
     Attributes:
@@ -40,7 +46,7 @@ class Places:
     home: Path
 
 
-def places_for(directory: Path, environment: Mapping[str, str] | None = None) -> Places:
+def places_for(directory: Path, environment: Mapping[str, str] | None = None) -> GuidancePlaces:
     """The directories of guidance; the project's root is found on disk.
 
     Args:
@@ -50,7 +56,7 @@ def places_for(directory: Path, environment: Mapping[str, str] | None = None) ->
     env = os.environ if environment is None else environment
     home = paths(env).home
     team = Path(env.get(TEAM_VARIABLE) or home / "team" / "guidance")
-    return Places(checkout_of(directory), team, home / "guidance", home)
+    return GuidancePlaces(checkout_of(directory), team, home / "guidance", home)
 
 
 def checkout_of(directory: Path) -> Path:
@@ -143,7 +149,7 @@ FIRST: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class GuidanceIndex:
     """The current guidance texts.
 
     Attributes:
@@ -153,7 +159,7 @@ class Shelf:
     """
 
     texts: Mapping[str, GuidanceText]
-    untrusted: tuple[Item, ...] = ()
+    untrusted: tuple[TrustItem, ...] = ()
     troubles: tuple[str, ...] = field(default=(), compare=False)
 
     def get(self, id_: str) -> GuidanceText | None:
@@ -167,28 +173,28 @@ class Shelf:
         order = {id_: number for number, id_ in enumerate(FIRST)}
         return sorted(self.texts.values(), key=lambda each: (order.get(each.id, last), each.id))
 
-    def changed_since(self, before: "Shelf") -> frozenset[str]:
+    def changed_since(self, before: "GuidanceIndex") -> frozenset[str]:
         """The ids that have come, gone, or say something else."""
         ids = self.texts.keys() | before.texts.keys()
         return frozenset(id_ for id_ in ids if self.texts.get(id_) != before.texts.get(id_))
 
-    def lists_other_than(self, before: "Shelf") -> bool:
+    def lists_other_than(self, before: "GuidanceIndex") -> bool:
         """Whether a list of both differs: in ids, names, descriptions or sizes."""
         return _rows(self) != _rows(before)
 
 
-def _rows(shelf: Shelf) -> list[tuple[str, str, str, int]]:
+def _rows(shelf: GuidanceIndex) -> list[tuple[str, str, str, int]]:
     return [(each.id, each.name, each.description, each.size) for each in shelf.listed]
 
 
 KIND: Final = "guidance"
 """What a decision on trust calls these texts."""
 
-MOST_TEXTS: Final = 100
+MAX_TEXTS: Final = 100
 """Of one layer; more is no guidance."""
 
 
-def read_shelf(places: Places, trust: TrustStore) -> Shelf:
+def read_shelf(places: GuidancePlaces, trust: TrustStore) -> GuidanceIndex:
     """Read all texts from disk; unreadable ones are reported and hide no others."""
     troubles: list[str] = []
     items = project_items(places.project, troubles)
@@ -206,10 +212,10 @@ def read_shelf(places: Places, trust: TrustStore) -> Shelf:
     for id_, same in SAME_TEXT.items():
         if id_ not in texts and same in texts:
             texts[id_] = GuidanceText(id_, texts[same].text, texts[same].layer)
-    return Shelf(texts, untrusted, tuple(troubles))
+    return GuidanceIndex(texts, untrusted, tuple(troubles))
 
 
-def project_items(project: Path, troubles: list[str] | None = None) -> list[Item]:
+def project_items(project: Path, troubles: list[str] | None = None) -> list[TrustItem]:
     """The texts that a project stores, each to be judged by the user before it is used.
 
     Args:
@@ -217,7 +223,7 @@ def project_items(project: Path, troubles: list[str] | None = None) -> list[Item
         troubles: gets what cannot be read, in words.
     """
     said = [] if troubles is None else troubles
-    items: list[Item] = []
+    items: list[TrustItem] = []
     for name in _names(project / IN_PROJECT, said):
         try:
             item = read_item(project, KIND, f"{IN_PROJECT}/{name}")
@@ -229,14 +235,14 @@ def project_items(project: Path, troubles: list[str] | None = None) -> list[Item
     return items
 
 
-def _with_effect(item: Item) -> Item:
+def _with_effect(item: TrustItem) -> TrustItem:
     said = item.content.decode(errors="backslashreplace")
-    return Item(
-        item.workspace, item.kind, item.name, item.content, item.links, (Effect("text", said),)
+    return TrustItem(
+        item.workspace, item.kind, item.name, item.content, item.links, (TrustEffect("text", said),)
     )
 
 
-def _of_items(items: Iterable[Item], troubles: list[str]) -> Iterator[GuidanceText]:
+def _of_items(items: Iterable[TrustItem], troubles: list[str]) -> Iterator[GuidanceText]:
     for item in items:
         yield from _text(Path(item.name), item.content, "project", troubles)
 
@@ -248,7 +254,7 @@ def _texts_of_directory(
         path = directory / name
         try:
             with path.open("rb") as file:
-                content = file.read(MOST_BYTES + 1)
+                content = file.read(MAX_BYTES + 1)
         except OSError as error:
             troubles.append(f"{path}: {error.strerror}")
             continue
@@ -256,8 +262,8 @@ def _texts_of_directory(
 
 
 def _text(path: Path, content: bytes, layer: Layer, troubles: list[str]) -> Iterator[GuidanceText]:
-    if len(content) > MOST_BYTES:
-        troubles.append(f"{path}: larger than {MOST_BYTES} bytes")
+    if len(content) > MAX_BYTES:
+        troubles.append(f"{path}: larger than {MAX_BYTES} bytes")
         return
     try:
         text = GuidanceText(path.name, content.decode(), layer)
@@ -279,9 +285,9 @@ def _names(directory: Path, troubles: list[str]) -> list[str]:
         troubles.append(f"{directory}: {error.strerror}")
         return []
     names = [name for name in entries if ID.fullmatch(name)]
-    if len(names) > MOST_TEXTS:
-        troubles.append(f"{directory}: {len(names)} texts; the first {MOST_TEXTS} are read")
-    return names[:MOST_TEXTS]
+    if len(names) > MAX_TEXTS:
+        troubles.append(f"{directory}: {len(names)} texts; the first {MAX_TEXTS} are read")
+    return names[:MAX_TEXTS]
 
 
 LOOK_EVERY: Final = 1.0
@@ -291,7 +297,7 @@ _Print: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GuidanceChange:
     """A change of the guidance.
 
     Attributes:
@@ -310,18 +316,18 @@ async def _pause() -> None:
 class GuidanceLibrary:
     """Guidance of four layers: project (trusted texts only), team, user, built-in."""
 
-    def __init__(self, places: Places, trust: TrustStore | None = None) -> None:
+    def __init__(self, places: GuidancePlaces, trust: TrustStore | None = None) -> None:
         self._places = places
         self._trust = trust or TrustStore(places.home)
         self._print: _Print | None = None
-        self._shelf = Shelf({})
+        self._shelf = GuidanceIndex({})
 
     @property
     def project(self) -> Path:
         """The root of the checkout that the guidance is for."""
         return self._places.project
 
-    def shelf(self) -> Shelf:
+    def shelf(self) -> GuidanceIndex:
         """The current texts; the same object as before if no file has changed."""
         seen = self._look()
         if seen != self._print:
@@ -330,7 +336,7 @@ class GuidanceLibrary:
 
     async def changes(
         self, pause: Callable[[], Awaitable[None]] = _pause
-    ) -> AsyncGenerator[Change]:
+    ) -> AsyncGenerator[GuidanceChange]:
         """Yield each change from now on.
 
         Args:
@@ -344,7 +350,7 @@ class GuidanceLibrary:
                 continue
             ids = now.changed_since(before)
             if ids:
-                yield Change(ids, now.lists_other_than(before))
+                yield GuidanceChange(ids, now.lists_other_than(before))
             before = now
 
     def _look(self) -> _Print:

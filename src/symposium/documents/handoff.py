@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from localio.text import one_line
 from symposium.documents.task_prompt import user_words
-from symposium.documents.timelines import Entry
+from symposium.documents.timelines import TimelineEntry
 from symposium.git.questions import GitError, open_repository
 
 LONGEST: Final = 16 * 1024
@@ -33,11 +33,11 @@ _TESTS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
-    """What git says of the directory.
+class TimelineWorkplace:
+    """Git state of the directory.
 
     Attributes:
-        branch: the branch that is checked out; empty where there is none.
+        branch: the branch that is checked out; empty if detached.
         diff_stat: what differs from the last commit; None where git cannot say.
     """
 
@@ -45,7 +45,9 @@ class Workplace:
     diff_stat: str | None
 
 
-def digest(entries: Sequence[Entry], origin: Sequence[Entry], workplace: Workplace) -> str:
+def digest(
+    entries: Sequence[TimelineEntry], origin: Sequence[TimelineEntry], workplace: TimelineWorkplace
+) -> str:
     """The hand-over as Markdown, at most `LONGEST` characters.
 
     Args:
@@ -84,22 +86,22 @@ def _section(title: str, body: str) -> str:
     return f"## {title}\n\n{body}"
 
 
-def _of(entries: Sequence[Entry], kind: str) -> list[Entry]:
+def _of(entries: Sequence[TimelineEntry], kind: str) -> list[TimelineEntry]:
     return [entry for entry in entries if entry.type == kind]
 
 
-def _goal(entries: Sequence[Entry]) -> str:
+def _goal(entries: Sequence[TimelineEntry]) -> str:
     prompts = _of(entries, "prompt")
     return _quoted(_words(prompts[0]), _GOAL) if prompts else "Unknown."
 
 
-def _asked(entries: Sequence[Entry]) -> str:
+def _asked(entries: Sequence[TimelineEntry]) -> str:
     later = [_words(entry) for entry in _of(entries, "prompt")[1:]]
     return _listed([_short(text) for text in later]) if later else "Nothing."
 
 
-def _decisions(entries: Sequence[Entry]) -> str:
-    """What the person answered when they were asked: those are the decisions that are known."""
+def _decisions(entries: Sequence[TimelineEntry]) -> str:
+    """The user's answers to questions: the known decisions."""
     decided = [
         f"{_short(str(entry.data.get('title', '')))}: {entry.data.get('chosen') or 'no answer'}"
         for entry in _of(entries, "permission")
@@ -107,7 +109,7 @@ def _decisions(entries: Sequence[Entry]) -> str:
     return _listed(decided) if decided else "None were asked for."
 
 
-def _open_tasks(entries: Sequence[Entry]) -> str:
+def _open_tasks(entries: Sequence[TimelineEntry]) -> str:
     plans = _of(entries, "plan")
     if not plans:
         return "Unknown: the agent showed no plan."
@@ -119,7 +121,7 @@ def _open_tasks(entries: Sequence[Entry]) -> str:
     return _listed([f"[{each.get('status')}] {_short(str(each.get('content')))}" for each in left])
 
 
-def _changes(workplace: Workplace) -> str:
+def _changes(workplace: TimelineWorkplace) -> str:
     if workplace.diff_stat is None:
         return "Unknown: this is no git repository, or git could not be asked."
     branch = f"On branch `{workplace.branch}`. " if workplace.branch else ""
@@ -128,32 +130,32 @@ def _changes(workplace: Workplace) -> str:
     return f"{branch}Against the last commit:\n\n```\n{cut(workplace.diff_stat, _STAT)}\n```"
 
 
-def _evidence(entries: Sequence[Entry]) -> str:
+def _evidence(entries: Sequence[TimelineEntry]) -> str:
     for entry in reversed(_of(entries, "tool")):
         command: str | list[Any] = entry.data.get("command") or ""
         words = command if isinstance(command, str) else " ".join(map(str, command))
         if _TESTS.search(words) or _TESTS.search(str(entry.data.get("title", ""))):
-            output = cut(str(entry.data.get("output") or "no output was told"), _OUTPUT)
+            output = cut(str(entry.data.get("output") or "no output was reported"), _OUTPUT)
             status = entry.data.get("status", "unknown")
             shown = _short(words or str(entry.data.get("title")))
             return f"`{shown}`, {status}, {entry.ts}:\n\n```\n{output}\n```"
     return "None: no tool call of this session ran tests."
 
 
-def _last_words(entries: Sequence[Entry]) -> str:
+def _last_words(entries: Sequence[TimelineEntry]) -> str:
     said = _of(entries, "said")
     stops = _of(entries, "stop")
     reason = f"\n\nThe last turn ended: {stops[-1].data.get('reason')}." if stops else ""
     return (_quoted(str(said[-1].data.get("text", "")), _LAST_WORDS) if said else "None.") + reason
 
 
-def _words(prompt: Entry) -> str:
-    """The user's: what an agent is told beside them is of its own place, not of the next one's."""
+def _words(prompt: TimelineEntry) -> str:
+    """The user's words only: the rest of a task prompt describes the old agent's place."""
     return user_words(str(prompt.data.get("text", "")))
 
 
 def _quoted(text: str, most: int) -> str:
-    """As a quotation, so that headings and fences in it end nothing of ours."""
+    """Quote a text, so that its headings and fences do not break the document."""
     return "\n".join(f"> {line}".rstrip() for line in cut(text.strip(), most).splitlines())
 
 
@@ -167,17 +169,17 @@ def _short(text: str) -> str:
     return one_line(text.strip(), width=_LINE)
 
 
-async def look_at(directory: Path) -> Workplace:
+async def look_at(directory: Path) -> TimelineWorkplace:
     """Branch, and what differs from the last commit; unknown where git cannot say."""
     try:
         repository = await open_repository(directory)
-        branch = (await repository.told("branch", "--show-current")).strip()
+        branch = (await repository.output("branch", "--show-current")).strip()
         tracked = await repository.ask("diff", "--stat", "HEAD", "--")
-        new = await repository.told("ls-files", "--others", "--exclude-standard")
+        new = await repository.output("ls-files", "--others", "--exclude-standard")
     except GitError:
-        return Workplace("", None)
+        return TimelineWorkplace("", None)
     if tracked.code:
         # No commit yet: everything that is there is new.
-        return Workplace(branch, new)
+        return TimelineWorkplace(branch, new)
     listed = "".join(f" {name} | new\n" for name in new.splitlines())
-    return Workplace(branch, tracked.text + listed)
+    return TimelineWorkplace(branch, tracked.text + listed)

@@ -17,10 +17,10 @@ from symposium.errors import SymposiumError
 
 FILE: Final = "references.sqlite"
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_BYTES: Final = 1024 * 1024
 """Of one value as JSON; more is no selection but a file, which one names instead."""
 
-MOST_ALTOGETHER: Final = 64 * 1024 * 1024
+MAX_TOTAL: Final = 64 * 1024 * 1024
 """Bytes of all values; the oldest go first."""
 
 LIFETIME: Final = 30 * 24 * 3600.0
@@ -28,7 +28,7 @@ LIFETIME: Final = 30 * 24 * 3600.0
 
 LONGEST_KEY: Final = 200
 
-_PATIENCE: Final = 2.0
+_LOCK_TIMEOUT: Final = 2.0
 """Seconds to wait for another process that is writing."""
 
 _TABLE: Final = """
@@ -49,10 +49,10 @@ class ReferenceStoreError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is kept under one key.
+    """A value stored under one key.
 
     Attributes:
-        value: JSON as it came.
+        value: the JSON, unchanged.
         stored: in seconds since 1970.
         taskspace: the taskspace it was stored for; empty for none.
     """
@@ -64,7 +64,7 @@ class Reference:
 
 
 class ReferenceStore:
-    """The file of one home; opened for each use, so that nobody holds it."""
+    """The file of one home; opened for each use, so that no process holds it."""
 
     def __init__(self, home: Path, now: Callable[[], float] = time.time) -> None:
         self._path = home / FILE
@@ -80,9 +80,9 @@ class ReferenceStore:
             raise ReferenceStoreError(f"a key has 1 to {LONGEST_KEY} characters", "use a UUID")
         text = _json(value)
         size = len(text.encode())
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             raise ReferenceStoreError(
-                f"the value has {size} bytes, and {MOST_BYTES} are kept at most",
+                f"the value has {size} bytes, and {MAX_BYTES} are kept at most",
                 "store the path and the lines instead of the text",
             )
         with self._open() as database:
@@ -91,7 +91,7 @@ class ReferenceStore:
             self._make_room(database)
 
     def get(self, key: str) -> Reference | None:
-        """What is kept under a key; None if nothing is.
+        """Get the value of a key; None if it has no value.
 
         Raises:
             ReferenceStoreError: the file cannot be read.
@@ -116,7 +116,7 @@ class ReferenceStore:
             return [row[0] for row in database.execute(question, (self._now() - LIFETIME, most))]
 
     def count(self) -> int:
-        """How many values are kept.
+        """Number of stored values.
 
         Raises:
             ReferenceStoreError: the file cannot be read.
@@ -129,7 +129,7 @@ class ReferenceStore:
             "delete from reference where key in (select key from ("
             "select key, sum(size) over (order by stored desc, key) as total from reference"
             ") where total > ?)",
-            (MOST_ALTOGETHER,),
+            (MAX_TOTAL,),
         )
 
     @contextmanager
@@ -137,7 +137,7 @@ class ReferenceStore:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.touch(mode=0o600)
-            database = sqlite3.connect(self._path, timeout=_PATIENCE)
+            database = sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT)
             try:
                 database.execute("pragma journal_mode = wal")
                 database.executescript(_TABLE)

@@ -28,7 +28,7 @@ Attention: TypeAlias = Literal["no_reviewer", "waiting", "answered"]
 """Whether anybody has it: nobody was there, somebody has it or may have it, somebody spoke."""
 
 
-class CommentThread(Struct, frozen=True):
+class ReviewThread(Struct, frozen=True):
     """A comment at a line, and what was said to it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Review(Struct, frozen=True):
     commit_range: str
     status: Status
     files_changed: list[FileChange]
-    comment_threads: list[CommentThread]
+    comment_threads: list[ReviewThread]
     created_at: str
     updated_at: str
     notes: str | None = None
@@ -89,24 +89,24 @@ def marked(line: str) -> tuple[CommentType, str] | None:
 
 def threads_of_file(
     path: str, lines: Iterable[str], new_id: Callable[[], str]
-) -> Iterator[CommentThread]:
+) -> Iterator[ReviewThread]:
     """The marked comments of a whole file, each with an id of its own."""
     for number, line in enumerate(lines, 1):
         if (found := marked(line)) is not None:
-            yield CommentThread(new_id(), path, number, *found)
+            yield ReviewThread(new_id(), path, number, *found)
 
 
-def threads_of_changes(files: Sequence[FileChange]) -> Iterator[CommentThread]:
+def threads_of_changes(files: Sequence[FileChange]) -> Iterator[ReviewThread]:
     """The marked comments of what was added, and of the lines around it."""
     for file in files:
         for line in (line for hunk in file.hunks for line in hunk.lines):
             number = line.new_line_number
             if number is not None and (found := marked(line.content)) is not None:
-                yield CommentThread(f"{file.path}:{number}", file.path, number, *found)
+                yield ReviewThread(f"{file.path}:{number}", file.path, number, *found)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReviewRequest:
     """What an author wants to have reviewed.
 
     Attributes:
@@ -120,7 +120,7 @@ class Request:
     description: Any
 
 
-async def make_review(folder: Path, request: Request, *, review_id: str, now: str) -> Review:
+async def make_review(folder: Path, request: ReviewRequest, *, review_id: str, now: str) -> Review:
     """A review of what has changed; `now` is ISO 8601, in UTC.
 
     Raises:
@@ -150,7 +150,7 @@ class Remade:
     """
 
     review: Review
-    gone: Sequence[CommentThread]
+    gone: Sequence[ReviewThread]
 
 
 async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
@@ -161,7 +161,7 @@ async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
     """
     found = await changes(folder, DiffRange(review.commit_range))
     old = list(review.comment_threads)
-    threads: list[CommentThread] = []
+    threads: list[ReviewThread] = []
     for thread in threads_of_changes(found.files):
         same = next((each for each in old if _is_same(each, thread)), None)
         if same is not None:
@@ -185,7 +185,7 @@ async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
     return Remade(remade, gone)
 
 
-def _is_same(old: CommentThread, new: CommentThread) -> bool:
+def _is_same(old: ReviewThread, new: ReviewThread) -> bool:
     # Not by its line: that moves with every change above it.
     return (old.file_path, old.comment_type, old.content) == (
         new.file_path,
@@ -207,7 +207,7 @@ class FeedbackError(SymposiumError):
     """What came is no feedback."""
 
 
-class UserFeedback(Struct, frozen=True, omit_defaults=True):
+class ReviewFeedback(Struct, frozen=True, omit_defaults=True):
     """The payload of `user_feedback`."""
 
     review_id: str
@@ -250,7 +250,7 @@ def read_feedback(payload: Any) -> Feedback:
         FeedbackError: it names no review, or its members have other types.
     """
     try:
-        said = msgspec.convert(payload, UserFeedback)
+        said = msgspec.convert(payload, ReviewFeedback)
     except msgspec.ValidationError as error:
         raise FeedbackError(f"no feedback looks like this: {error}", "") from error
     match said.feedback_type:
@@ -287,24 +287,24 @@ def with_feedback(review: Review, feedback: Feedback, now: str) -> Review:
             return msgspec.structs.replace(review, comment_threads=threads)
 
 
-def _payload(feedback: Feedback) -> UserFeedback:
+def _payload(feedback: Feedback) -> ReviewFeedback:
     match feedback:
         case Completed(review_id, action, notes):
-            return UserFeedback(
+            return ReviewFeedback(
                 review_id, "complete_review", completion_action=action, additional_notes=notes
             )
         case Commented(review_id, path, line, text, around):
             context = list(around) or None
-            return UserFeedback(review_id, "comment", path, line, text, context_lines=context)
+            return ReviewFeedback(review_id, "comment", path, line, text, context_lines=context)
 
 
-def _with_comment(threads: list[CommentThread], said: Commented) -> list[CommentThread]:
+def _with_comment(threads: list[ReviewThread], said: Commented) -> list[ReviewThread]:
     path, line = said.file_path or "", said.line_number or 0
     for at, thread in enumerate(threads):
         if (thread.file_path, thread.line_number) == (path, line):
             answered = msgspec.structs.replace(thread, responses=[*thread.responses, said.text])
             return [*threads[:at], answered, *threads[at + 1 :]]
-    return [*threads, CommentThread(f"{path}:{line}", path, line, "Comment", said.text)]
+    return [*threads, ReviewThread(f"{path}:{line}", path, line, "Comment", said.text)]
 
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

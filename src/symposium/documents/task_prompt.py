@@ -16,7 +16,7 @@ _END: Final = re.compile(re.escape(_OWN) + r"[^\n]*\.\n\Z")
 def prompt_for(project: str, task: str) -> str:
     """The task with what its agent should know before it begins (bus-mcp-taskspaces §3.5)."""
     return (
-        f"{_BEGINS}{project}: a worktree and a branch of your own, which nobody else changes.\n"
+        f"{_BEGINS}{project}: a worktree and a branch of your own, which no one else changes.\n"
         "First read the task below. Call `update_taskspace` with a name and a description that "
         f"tell a person what you are doing. Ask what is unclear before you begin.{_TASK}{task}\n"
     )
@@ -28,7 +28,7 @@ def with_own(prompt: str, own: Sequence[str]) -> str:
 
 
 def user_words(prompt: str) -> str:
-    """What the user has said; the whole text where it is none that was made for a task."""
+    """The user's part of a task prompt; the whole text if it is not a task prompt."""
     if not prompt.startswith(_BEGINS):
         return prompt
     _, _, rest = prompt.partition(_TASK)

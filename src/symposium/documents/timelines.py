@@ -26,7 +26,7 @@ VERSION: Final = 1
 """Of the lines; members may be added without a new one."""
 
 
-class Entry(Struct, frozen=True, omit_defaults=False):
+class TimelineEntry(Struct, frozen=True, omit_defaults=False):
     """One thing that happened.
 
     Attributes:
@@ -44,12 +44,12 @@ class Entry(Struct, frozen=True, omit_defaults=False):
     data: dict[str, Any]
 
 
-_DECODER: Final = json.Decoder(Entry)
+_DECODER: Final = json.Decoder(TimelineEntry)
 
 
-def read_entries(text: bytes) -> Sequence[Entry]:
+def read_entries(text: bytes) -> Sequence[TimelineEntry]:
     """The entries of a timeline; a line that was cut off, or that is none of ours, is left out."""
-    entries: list[Entry] = []
+    entries: list[TimelineEntry] = []
     for line in text.split(b"\n"):
         try:
             entries.append(_DECODER.decode(line))
@@ -58,7 +58,7 @@ def read_entries(text: bytes) -> Sequence[Entry]:
     return entries
 
 
-def write_entry(entry: Entry) -> bytes:
+def write_entry(entry: TimelineEntry) -> bytes:
     """The line of an entry, with its newline."""
     return json.encode(entry) + b"\n"
 
@@ -71,7 +71,7 @@ def texts(data: Mapping[str, Any], *names: str) -> list[str]:
 LARGEST: Final = 8 * 1024 * 1024
 """Bytes of one timeline; of a longer session only what asks and links is added."""
 
-MOST: Final = 500
+MAX_TIMELINES: Final = 500
 """Timelines that are kept; the oldest go first."""
 
 _SUFFIX: Final = ".jsonl"
@@ -129,7 +129,7 @@ class Timeline:
             self._seq += 1
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             clean = decode_value(self._redactor.json(encode_value(dict(data))))
-            line = write_entry(Entry(VERSION, self._seq, now, kind, clean))
+            line = write_entry(TimelineEntry(VERSION, self._seq, now, kind, clean))
             self._size = size + os.write(handle, self._end + line)
             self._end = b""
         finally:
@@ -159,7 +159,7 @@ class TimelineStore:
         # Not before: what the chain's programs are given is known by now.
         return Timeline(file, Redactor(secret_values(os.environ)))
 
-    def read(self, session_id: str) -> Sequence[Entry]:
+    def read(self, session_id: str) -> Sequence[TimelineEntry]:
         """What happened in a session.
 
         Raises:
@@ -173,7 +173,7 @@ class TimelineStore:
             )
         return self._entries(file)
 
-    def origin(self, session_id: str) -> Sequence[Entry]:
+    def origin(self, session_id: str) -> Sequence[TimelineEntry]:
         """The session at the beginning of a row of hand-overs; the session itself if it is none.
 
         Raises:
@@ -208,25 +208,25 @@ class TimelineStore:
         except FileNotFoundError:
             return []
 
-    def _entries(self, file: Path) -> Sequence[Entry]:
+    def _entries(self, file: Path) -> Sequence[TimelineEntry]:
         try:
             return read_entries(file.read_bytes())
         except FileNotFoundError:
             return []
 
     def _make_room(self) -> None:
-        for file in self._files()[MOST - 1 :]:
+        for file in self._files()[MAX_TIMELINES - 1 :]:
             file.unlink(missing_ok=True)
 
 
-def _handed_from(entries: Sequence[Entry]) -> str | None:
+def _handed_from(entries: Sequence[TimelineEntry]) -> str | None:
     found = [
         text for entry in entries if entry.type == "link" for text in texts(entry.data, "from")
     ]
     return found[0] if found else None
 
 
-def _summary(file: Path, entries: Sequence[Entry]) -> Summary | None:
+def _summary(file: Path, entries: Sequence[TimelineEntry]) -> Summary | None:
     begin = next((entry for entry in entries if entry.type == "session"), None)
     if begin is None:
         return None
@@ -235,7 +235,7 @@ def _summary(file: Path, entries: Sequence[Entry]) -> Summary | None:
     return Summary(session, cwd, agent, begin.ts, user_words(str(goal)), file)
 
 
-Told: TypeAlias = tuple[str, dict[str, Any]]
+TimelineItem: TypeAlias = tuple[str, dict[str, Any]]
 """Type and data of an entry."""
 
 LONGEST_TEXT: Final = 16 * 1024
@@ -260,7 +260,7 @@ class TurnObserver:
         self._plan: list[Any] | None = None
         self._calls: dict[str, dict[str, Any]] = {}
 
-    def prompted(self, params: Mapping[str, Any]) -> Iterator[Told]:
+    def prompted(self, params: Mapping[str, Any]) -> Iterator[TimelineItem]:
         """The user says something."""
         pieces: list[str] = []
         for block in _objects(params.get("prompt")):
@@ -275,7 +275,7 @@ class TurnObserver:
                 pieces.append(f"[{block.get('type')}]")
         yield "prompt", {"text": "\n".join(pieces)[:LONGEST_TEXT]}
 
-    def updated(self, update: Mapping[str, Any]) -> Iterator[Told]:
+    def updated(self, update: Mapping[str, Any]) -> Iterator[TimelineItem]:
         """The agent reports something."""
         match update.get("sessionUpdate"):
             case "agent_message_chunk":
@@ -292,7 +292,7 @@ class TurnObserver:
             case _:
                 pass
 
-    def stopped(self, reason: str) -> Iterator[Told]:
+    def stopped(self, reason: str) -> Iterator[TimelineItem]:
         """The turn is over."""
         said = "".join(self._said)[-LONGEST_TEXT:]
         if said:
@@ -313,7 +313,7 @@ class TurnObserver:
         while self.held - len(self._said[0]) > LONGEST_TEXT:
             self.held -= len(self._said.popleft())
 
-    def _tool_call(self, update: Mapping[str, Any]) -> Iterator[Told]:
+    def _tool_call(self, update: Mapping[str, Any]) -> Iterator[TimelineItem]:
         call_id = update.get("toolCallId")
         if not isinstance(call_id, str):
             return

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from symposium.config.editor_settings import Editor, JsonSetting, Launch, Surroundings
+from symposium.config.editor_settings import Editor, EditorEnvironment, EditorLaunch, JsonSetting
 
 
-def _file(where: Surroundings) -> Path:
+def _file(where: EditorEnvironment) -> Path:
     return Path(where.environment.get("CLAUDE_CONFIG_DIR") or where.user) / ".claude.json"
 
 
-def _value(launch: Launch) -> dict[str, Any]:
+def _value(launch: EditorLaunch) -> dict[str, Any]:
     # What starts us ends in `run`; the server is another subcommand of the same program.
     args = [*launch.args[:-1], "mcp"]
     return {"type": "stdio", "command": launch.command, "args": args, "env": dict(launch.env)}

@@ -2,10 +2,10 @@
 
 import shlex
 
-from symposium.config.editor_settings import CommandLine, Editor, Launch
+from symposium.config.editor_settings import CommandLine, Editor, EditorLaunch
 
 
-def _text(launch: Launch) -> str:
+def _text(launch: EditorLaunch) -> str:
     # What starts us ends in `run`; the server is another subcommand of the same program.
     server = shlex.join([launch.command, *launch.args[:-1], "mcp"])
     variables = [f"--env {name}={shlex.quote(value)}" for name, value in launch.env.items()]

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from symposium.config.editor_settings import Editor, Launch, OwnFile, Surroundings
+from symposium.config.editor_settings import Editor, EditorEnvironment, EditorLaunch, OwnFile
 
 
-def _file(where: Surroundings) -> Path:
+def _file(where: EditorEnvironment) -> Path:
     # As Emacs itself chooses: the old place if it is in use, else the one of XDG if that is.
     old, new = where.user / ".emacs.d", where.config / "emacs"
     is_old = old.is_dir() or (where.user / ".emacs").exists() or not new.is_dir()
     return (old if is_old else new) / "symposium.el"
 
 
-def _text(launch: Launch) -> str:
+def _text(launch: EditorLaunch) -> str:
     args = " ".join(lisp_string(word) for word in launch.args)
     env = " ".join(lisp_string(f"{name}={value}") for name, value in launch.env.items())
     variables = f"'({env})" if env else "nil"

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from symposium.config.editor_settings import Editor, Launch, OwnFile, Surroundings
+from symposium.config.editor_settings import Editor, EditorEnvironment, EditorLaunch, OwnFile
 
 
-def _file(where: Surroundings) -> Path:
+def _file(where: EditorEnvironment) -> Path:
     if where.platform == "win32":
         local = where.environment.get("LOCALAPPDATA") or where.user / "AppData" / "Local"
         return Path(local) / "nvim" / "after" / "plugin" / "symposium.lua"
@@ -13,7 +13,7 @@ def _file(where: Surroundings) -> Path:
     return where.config / name / "after" / "plugin" / "symposium.lua"
 
 
-def _text(launch: Launch) -> str:
+def _text(launch: EditorLaunch) -> str:
     words = ", ".join(lua_string(word) for word in launch.argv)
     env = ", ".join(f"{name} = {lua_string(value)}" for name, value in launch.env.items())
     variables = f"      env = {{ {env} }},\n" if env else ""

@@ -2,10 +2,10 @@
 
 import shlex
 
-from symposium.config.editor_settings import CommandLine, Editor, Launch
+from symposium.config.editor_settings import CommandLine, Editor, EditorLaunch
 
 
-def _text(launch: Launch) -> str:
+def _text(launch: EditorLaunch) -> str:
     variables = [f"{name}={shlex.quote(value)}" for name, value in launch.env.items()]
     return " ".join([*variables, "toad", "acp", shlex.quote(shlex.join(launch.argv)), "."]) + "\n"
 

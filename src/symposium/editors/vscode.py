@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from symposium.config.editor_settings import Editor, JsonSetting, Launch, Surroundings
+from symposium.config.editor_settings import Editor, EditorEnvironment, EditorLaunch, JsonSetting
 
 
-def _file(where: Surroundings) -> Path:
+def _file(where: EditorEnvironment) -> Path:
     return where.application_support / "Code" / "User" / "settings.json"
 
 
-def _value(launch: Launch) -> dict[str, Any]:
+def _value(launch: EditorLaunch) -> dict[str, Any]:
     return {"command": launch.command, "args": list(launch.args), "env": dict(launch.env)}
 
 

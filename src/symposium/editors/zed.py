@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from symposium.config.editor_settings import Editor, JsonSetting, Launch, Surroundings
+from symposium.config.editor_settings import Editor, EditorEnvironment, EditorLaunch, JsonSetting
 
 
-def _file(where: Surroundings) -> Path:
+def _file(where: EditorEnvironment) -> Path:
     if where.platform == "win32":
         return where.roaming / "Zed" / "settings.json"
     # On macOS too.
     return where.config / "zed" / "settings.json"
 
 
-def _value(launch: Launch) -> dict[str, Any]:
+def _value(launch: EditorLaunch) -> dict[str, Any]:
     return {
         "type": "custom",
         "command": launch.command,

@@ -28,7 +28,7 @@ from symposium.git.questions import end_process, start_process
 COMMAND_TIMEOUT: Final = 120.0
 """Seconds that a command may take."""
 
-MOST_OUTPUT: Final = 256 * 1024 * 1024
+MAX_OUTPUT: Final = 256 * 1024 * 1024
 """Bytes of stdout that are taken."""
 
 _SAID: Final = 4000
@@ -56,12 +56,12 @@ _OURS: Final = {
 inherited: Final[set[int]] = set()
 """Open files that every git of this process gets: one place, so that no git is without them."""
 
-at_work: Final[set[int]] = set()
+running_pids: Final[set[int]] = set()
 """The gits of this process that run now; each is the leader of a session of its own."""
 
 
 class GitRunError(LocalIOError):
-    """Git cannot be run to its end, or refuses."""
+    """Git could not complete a command."""
 
 
 class GitCommandError(GitRunError):
@@ -82,8 +82,8 @@ class GitCommandError(GitRunError):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """How a command ended; `out` is stdout, `said` the end of stderr."""
+class GitResult:
+    """Result of a command; `out` is stdout, `said` the end of stderr."""
 
     code: int
     out: bytes
@@ -107,7 +107,7 @@ class Git:
     Attributes:
         variables: set for git on top of the clean environment, as in `GIT_INDEX_FILE`. `GIT_DIR`
             names the repository; without it the repository of the directory is found.
-        settings: `key=value` each, on top of ours.
+        settings: `key=value` each, in addition to Symposium's.
         is_own: `GIT_DIR` is a directory that Symposium made: its configuration is trusted.
         is_outside: no repository is used: for a command that makes one.
         protocols: `GIT_ALLOW_PROTOCOL` (git(1)); no remote is reached without one.
@@ -122,17 +122,19 @@ class Git:
     protocols: str = ""
     is_completing: bool = False
 
-    async def run(self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT) -> Done:
+    async def run(
+        self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
+    ) -> GitResult:
         """Run to the end, whatever its exit code.
 
         Raises:
-            GitRunError: git is not there, takes too long, or says too much.
+            GitRunError: git is missing, takes too long, or writes too much.
         """
         argv = ["git", *(w for s in (*_SETTINGS, *self.settings) for w in ("-c", s)), *words]
         try:
             environment = await asyncio.to_thread(self._environment)
         except GitConfigError as error:
-            return Done(_REFUSED, b"", f"fatal: {error}")
+            return GitResult(_REFUSED, b"", f"fatal: {error}")
         try:
             process = await start_process(
                 asyncio.create_subprocess_exec(
@@ -148,11 +150,11 @@ class Git:
             )
         except FileNotFoundError as error:
             if not self.directory.is_dir():
-                raise GitRunError(f"{self.directory} is not there", "") from error
+                raise GitRunError(f"{self.directory} does not exist", "") from error
             raise GitRunError("git was not found", "install git 2.38 or newer") from error
         except OSError as error:
             raise GitRunError(f"{self.directory}: {error.strerror}", "") from error
-        at_work.add(process.pid)
+        running_pids.add(process.pid)
         try:
             async with asyncio.timeout(patience):
                 return await _talk(process, stdin, words)
@@ -163,9 +165,11 @@ class Git:
             try:
                 await end_process(process)
             finally:
-                at_work.discard(process.pid)
+                running_pids.discard(process.pid)
 
-    async def ask(self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT) -> Done:
+    async def ask(
+        self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
+    ) -> GitResult:
         """Run to the end.
 
         Raises:
@@ -178,15 +182,15 @@ class Git:
         return done
 
     async def text(self, *words: str) -> str:
-        """What it says on stdout; see `ask`."""
+        """Output of a command; see `ask`."""
         return (await self.ask(*words)).text
 
-    async def maybe(self, *words: str) -> str | None:
-        """What it says on stdout; None if it fails or says nothing."""
+    async def text_or_none(self, *words: str) -> str | None:
+        """Output of a command; None if it fails or is empty."""
         done = await self.run(*words)
         return (done.text or None) if not done.code else None
 
-    async def config(self, *words: str) -> Done:
+    async def config(self, *words: str) -> GitResult:
         """Run `git config` on the clone's own file: git reads it as data and does not obey it."""
         found = await asyncio.to_thread(self.directories)
         file = self.directory / "config" if found is None else found.common / "config"
@@ -196,7 +200,7 @@ class Git:
         """The same in another directory."""
         return replace(self, directory=directory)
 
-    def told(self, variables: Mapping[str, str]) -> "Git":
+    def with_variables(self, variables: Mapping[str, str]) -> "Git":
         """The same with more variables."""
         return replace(self, variables={**self.variables, **variables})
 
@@ -230,7 +234,7 @@ class Git:
         return isolation is not None and isolation.is_bare
 
     def directories(self) -> GitDirectories | None:
-        """Where the repository is; None if there is none."""
+        """Directories of the repository; None outside of one."""
         named = self.variables.get("GIT_DIR")
         if named is not None:
             return git_directories_at(Path(named))
@@ -255,7 +259,9 @@ class Git:
         return environment | config_variables(settings) | dict(self.variables)
 
 
-async def _talk(process: asyncio.subprocess.Process, stdin: bytes, words: tuple[str, ...]) -> Done:
+async def _talk(
+    process: asyncio.subprocess.Process, stdin: bytes, words: tuple[str, ...]
+) -> GitResult:
     assert process.stdin
     assert process.stdout
     assert process.stderr
@@ -267,7 +273,7 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes, words: tuple[
     except* GitRunError as group:
         raise group.exceptions[0] from None
     code = await process.wait()
-    return Done(code, out.result(), in_words(said.result().decode(errors="replace").strip()))
+    return GitResult(code, out.result(), in_words(said.result().decode(errors="replace").strip()))
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
@@ -283,8 +289,8 @@ async def _take(stdout: asyncio.StreamReader, words: tuple[str, ...]) -> bytes:
     taken = bytearray()
     while chunk := await stdout.read(1 << 16):
         taken += chunk
-        if len(taken) > MOST_OUTPUT:
-            raise GitRunError(f"git {words[0]} says more than {MOST_OUTPUT} bytes", "")
+        if len(taken) > MAX_OUTPUT:
+            raise GitRunError(f"git {words[0]} says more than {MAX_OUTPUT} bytes", "")
     return bytes(taken)
 
 

@@ -23,7 +23,7 @@ from symposium.git.isolation import (
     isolate,
 )
 
-MOST_BYTES: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
 """Bytes of an answer that are read; git is stopped after that."""
 
 QUESTION_TIMEOUT: Final = 20.0
@@ -49,13 +49,13 @@ class GitError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class GitAnswer:
-    """What git wrote.
+    """Output of git.
 
     Attributes:
-        output: at most `MOST_BYTES`.
+        output: at most `MAX_BYTES`.
         is_cut: whether there was more.
         code: its exit code; 0 if it was stopped because there was more.
-        said: the end of what it told on stderr.
+        said: the end of stderr.
     """
 
     output: bytes
@@ -70,7 +70,7 @@ class GitAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class GitRepository:
     """A repository whose settings can start nothing.
 
     Attributes:
@@ -89,8 +89,8 @@ class Repository:
         """
         return await _run(self.top, arguments, self.variables)
 
-    async def told(self, *arguments: str) -> str:
-        """What git writes.
+    async def output(self, *arguments: str) -> str:
+        """Run git for its output.
 
         Raises:
             GitError: git refuses.
@@ -101,11 +101,11 @@ class Repository:
         return answer.text
 
 
-async def open_repository(folder: Path) -> Repository:
+async def open_repository(folder: Path) -> GitRepository:
     """The repository that a folder is in, found upwards.
 
     Raises:
-        GitError: there is none, or git is not installed.
+        GitError: it is not in a repository, or git is not installed.
     """
     isolation = await asyncio.to_thread(_isolation, folder)
     top = None if isolation is None else isolation.directories.worktree
@@ -116,7 +116,7 @@ async def open_repository(folder: Path) -> Repository:
     found = await _run(top, ["rev-parse", "--git-dir"], variables)
     if found.code:
         raise GitError(f"{folder} is in no git repository", found.said)
-    return Repository(top, variables)
+    return GitRepository(top, variables)
 
 
 def _isolation(folder: Path) -> Isolation | None:
@@ -172,14 +172,14 @@ async def _read(process: asyncio.subprocess.Process) -> GitAnswer:
     async with asyncio.TaskGroup() as tasks:
         said = tasks.create_task(_read_tail(process.stderr))
         output = bytearray()
-        while len(output) <= MOST_BYTES and (chunk := await process.stdout.read(_CHUNK)):
+        while len(output) <= MAX_BYTES and (chunk := await process.stdout.read(_CHUNK)):
             output += chunk
-        is_cut = len(output) > MOST_BYTES
+        is_cut = len(output) > MAX_BYTES
         if is_cut:
             _kill(process)
             await _drop(process.stdout)
         code = await process.wait()
-    return GitAnswer(bytes(output[:MOST_BYTES]), is_cut, 0 if is_cut else code, said.result())
+    return GitAnswer(bytes(output[:MAX_BYTES]), is_cut, 0 if is_cut else code, said.result())
 
 
 async def _read_tail(stream: asyncio.StreamReader) -> str:
@@ -192,9 +192,9 @@ async def _read_tail(stream: asyncio.StreamReader) -> str:
 async def start_process(
     starting: Coroutine[Any, Any, asyncio.subprocess.Process],
 ) -> asyncio.subprocess.Process:
-    """Start a program to the end, also where whoever wants it stops waiting: it is ended then.
+    """Complete the start of a program even if the caller is cancelled, then stop it.
 
-    A start that is cancelled half way waits for ever: for pipes that were never connected.
+    A start that is cancelled half way hangs: it waits for pipes that were never connected.
 
     Args:
         starting: what `asyncio.create_subprocess_exec` gives.
@@ -229,9 +229,9 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
         return
     _kill(process)
     with suppress(TimeoutError):
-        # Not for ever: who has left the group may hold a pipe open for as long as it likes.
+        # With a limit: a process that left the group may hold a pipe open.
         async with asyncio.timeout(_FAREWELL), asyncio.TaskGroup() as tasks:
-            # Whoever waits for a program whose output is full waits until somebody has read it.
+            # A process blocks on a full pipe: drain it before waiting.
             for stream in (process.stdout, process.stderr):
                 if stream is not None:
                     tasks.create_task(_drop(stream))

@@ -1,4 +1,4 @@
-"""Reports that no daemon could take: put down at once, and said when there is one (§7 row 10).
+"""Reports made while no daemon runs: stored at once, and sent to the next one (§7 row 10).
 
 Each is said at least once: one whose answer was lost is said again.
 """
@@ -18,21 +18,21 @@ from msgspec import Raw, Struct
 from localio.files import sync_path, write_whole
 from symposium.bus.envelope import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusError, BusRefusedError
-from symposium.bus.protocol import Message, PayloadError, Request, message_types, payload_of
-from symposium.mcp_server.bus_port import Bus
+from symposium.bus.protocol import BusMessage, BusRequest, PayloadError, message_types, payload_of
+from symposium.mcp_server.task_lookup import BusPort
 
 FOLDER: Final = "outbox"
 
-MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of what waits; more is refused, and the agent is told."""
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""Limit of waiting reports; more are refused with an error to the agent."""
 
 LOOK_EVERY: Final = 5.0
-"""Seconds between two looks whether something waits and somebody takes it."""
+"""Seconds between two attempts to send waiting reports."""
 
 _log = logging.getLogger(__name__)
 
 
-class Waiting(Struct, frozen=True):
+class QueuedReport(Struct, frozen=True):
     """One report.
 
     Attributes:
@@ -54,16 +54,16 @@ class Outbox:
     def __init__(self, home: Path) -> None:
         self._path = home / FOLDER / "reports.jsonl"
 
-    def keep(self, message: Message) -> None:
+    def keep(self, message: BusMessage) -> None:
         """Put one down, so that it outlives this process.
 
         Raises:
             OSError: it cannot be written, or too much waits already.
         """
-        line = msgspec.json.encode(Waiting(message.about.type, payload_of(message))) + b"\n"
+        line = msgspec.json.encode(QueuedReport(message.about.type, payload_of(message))) + b"\n"
         with self._locked("reports.lock"), self._path.open("a+b") as file:
             size = file.tell()
-            if size + len(line) > MOST_BYTES:
+            if size + len(line) > MAX_BYTES:
                 raise OSError(f"{self._path} is full; start the daemon to deliver the reports")
             if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
                 # Half a line, of a process that died or a disk that was full, takes none with it.
@@ -91,15 +91,15 @@ class Outbox:
         except OSError:
             return []
 
-    async def run(self, bus: Bus, pause: Callable[[], Awaitable[None]] = _pause) -> None:
-        """Say what waits, now and whenever somebody takes it, until cancelled."""
+    async def run(self, bus: BusPort, pause: Callable[[], Awaitable[None]] = _pause) -> None:
+        """Send waiting reports, now and whenever a daemon runs, until cancelled."""
         while True:
             if not self.is_empty:
                 await self.say(bus)
             await pause()
 
-    async def say(self, bus: Bus) -> None:
-        """Say what waits until nothing does, or nobody takes it."""
+    async def say(self, bus: BusPort) -> None:
+        """Send waiting reports until none is left or no daemon accepts them."""
         try:
             with self._locked("sending.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
                 for line in self.waiting():
@@ -128,12 +128,12 @@ class Outbox:
             os.close(handle)
 
 
-async def _said(line: bytes, bus: Bus) -> bool:
-    """Whether somebody has taken it, or nobody ever will."""
+async def _said(line: bytes, bus: BusPort) -> bool:
+    """Whether it was accepted, or can never be."""
     try:
         message = _read(line)
     except (msgspec.MsgspecError, PayloadError, KeyError) as error:
-        _log.warning("a report that waited is none, and is dropped: %s", error)
+        _log.warning("dropped a malformed report: %s", error)
         return True
     try:
         await bus.request(message)
@@ -146,9 +146,9 @@ async def _said(line: bytes, bus: Bus) -> bool:
     return True
 
 
-def _read(line: bytes) -> Request[Any]:
-    waiting = msgspec.json.decode(line, type=Waiting)
+def _read(line: bytes) -> BusRequest[Any]:
+    waiting = msgspec.json.decode(line, type=QueuedReport)
     message = message_types()[waiting.type].read(waiting.payload)
-    if not isinstance(message, Request):
+    if not isinstance(message, BusRequest):
         raise PayloadError(f"{waiting.type} is no request")
-    return cast("Request[Any]", message)
+    return cast("BusRequest[Any]", message)

@@ -1,7 +1,7 @@
 """Binds parts to the MCP SDK: both eras, both transports, notices of change.
 
-The import of the SDK costs more than all else here; whoever needs a server imports this module when
-it starts. Nobody else imports the SDK.
+The import of the SDK costs more than all else here; a caller imports this module when it starts
+a server. No other module imports the SDK.
 """
 
 from collections import OrderedDict
@@ -25,22 +25,56 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from peerwire.errors import RpcError
+from peerwire.errors import INVALID_PARAMS, RpcError
 from peerwire.jsonrpc.transport import Transport
-from symposium.mcp_server.lines import BadLineError, LineStreams
-from symposium.mcp_server.paging import page
-from symposium.mcp_server.part import STATELESS, Json, Part, not_found, unknown
+from symposium.mcp_server.line_streams import BadLineError, LineStreams
+from symposium.mcp_server.tool import STATELESS, Json, ToolPart, not_found, unknown
+
+PAGE: Final = 100
+"""Maximum number of entries on a page."""
+
+_MARK: Final = "after:"
+
+
+def page(key: str, entries: Sequence[Any], cursor: str | None) -> dict[str, Any]:
+    """The page at a cursor, with the cursor of the next page.
+
+    Raises:
+        RpcError: the cursor is unknown.
+    """
+    begin = _offset(cursor, len(entries))
+    piece: dict[str, Any] = {key: list(entries[begin : begin + PAGE])}
+    if begin + PAGE < len(entries):
+        piece["nextCursor"] = f"{_MARK}{begin + PAGE}"
+    return piece
+
+
+def _offset(cursor: str | None, most: int) -> int:
+    if cursor is None:
+        return 0
+    digits = cursor.removeprefix(_MARK)
+    if digits == cursor or len(digits) > len(str(most)) or not digits.isascii():
+        raise _unknown(cursor)
+    if not digits.isdecimal() or int(digits) > most:
+        raise _unknown(cursor)
+    return int(digits)
+
+
+def _unknown(cursor: str) -> RpcError:
+    data = {"cursor": cursor[:200]}
+    return RpcError(INVALID_PARAMS, data, message="Unknown cursor; restart without a cursor")
+
 
 NAME: Final = "symposium"
 
-MOST_CLIENTS: Final = 1000
-"""Clients of the earlier era that are told of changes; whoever came first is forgotten first."""
+MAX_CLIENTS: Final = 1000
+"""Clients of the earlier era that are notified of changes; the oldest is forgotten first."""
 
-MOST_COMPLETIONS: Final = 100
+MAX_COMPLETIONS: Final = 100
 """As MCP allows."""
 
 _KEPT: Final = CacheHint(ttl_ms=1000, scope="private")
-"""How long a client of the later era may keep a list or a text; changes are told anyway."""
+"""Cache time of lists and texts for clients of the later era; changes are still announced."""
 
 _CACHEABLE: Final[Sequence[CacheableMethod]] = get_args(CacheableMethod)
 _HINTS: Final = dict.fromkeys(_CACHEABLE, _KEPT)
@@ -61,11 +95,11 @@ class SdkCaller:
 
     @property
     def revision(self) -> str:
-        """Of MCP, as it is spoken."""
+        """Version of MCP in use."""
         return self.context.protocol_version
 
     async def news(self, done: float, total: float | None, message: str) -> None:
-        """Tell it how far the request is, if it wants to know."""
+        """Report progress on the request, if the client wants it."""
         await self.context.session.report_progress(done, total, message)
 
 
@@ -89,7 +123,7 @@ class _Clients:
         key = headers.get("mcp-session-id", "")
         client = self._clients.setdefault(key, _Client())
         self._clients.move_to_end(key)
-        while len(self._clients) > MOST_CLIENTS:
+        while len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         return client
 
@@ -112,7 +146,7 @@ class _Sdk(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """What is said at the handshake of the earlier era."""
+        """Options for the handshake of the earlier era."""
         changes = notification_options or NotificationOptions(resources_changed=True)
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
@@ -120,7 +154,7 @@ class _Sdk(Server[Any]):
 class _Requests:
     """Answers the requests of clients from the parts, the first that knows what is asked for."""
 
-    def __init__(self, parts: Sequence[Part], clients: _Clients) -> None:
+    def __init__(self, parts: Sequence[ToolPart], clients: _Clients) -> None:
         self._parts = parts
         self._clients = clients
 
@@ -163,7 +197,7 @@ class _Requests:
         sdk.add_request_handler(method, params, handled)
 
     def _list(
-        self, key: str, of: Callable[[Part], Sequence[Json]]
+        self, key: str, of: Callable[[ToolPart], Sequence[Json]]
     ) -> Callable[[_Context, types.PaginatedRequestParams], Awaitable[Json]]:
         async def listed(context: _Context, params: types.PaginatedRequestParams) -> Json:
             del context
@@ -225,15 +259,15 @@ class _Requests:
         return next((tool["inputSchema"] for tool in tools if tool["name"] == name), None)
 
 
-class McpServer:
+class SymposiumMcpServer:
     """Parts as one MCP server.
 
     Attributes:
         sdk: the SDK's server.
-        bus: where clients of the later era hear of changes.
+        bus: announces changes to clients of the later era.
     """
 
-    def __init__(self, parts: Sequence[Part], *, version: str, instructions: str) -> None:
+    def __init__(self, parts: Sequence[ToolPart], *, version: str, instructions: str) -> None:
         self._clients = _Clients()
         requests = _Requests(parts, self._clients)
         self.bus = InMemorySubscriptionBus()
@@ -263,12 +297,12 @@ class McpServer:
             retry: milliseconds after which a client shall come back.
         """
         return self.sdk.streamable_http_app(
-            event_store=event_store, retry_interval=retry, max_sessions=MOST_CLIENTS
+            event_store=event_store, retry_interval=retry, max_sessions=MAX_CLIENTS
         )
 
     @property
     def options(self) -> Any:
-        """What is said at the handshake of the earlier era."""
+        """Options for the handshake of the earlier era."""
         return self.sdk.create_initialization_options()
 
     async def tell(self, uris: Collection[str], *, is_list: bool) -> None:
@@ -290,7 +324,7 @@ class McpServer:
 
 
 def _completion(values: Sequence[str]) -> Json:
-    shown = list(values[:MOST_COMPLETIONS])
+    shown = list(values[:MAX_COMPLETIONS])
     told = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
     return {"completion": told}
 

@@ -1,7 +1,11 @@
-"""A tool of the MCP server: a function of typed arguments, and its description."""
+"""Tools and parts of a server.
+
+Values are JSON in the form of MCP. A part returns None for an unknown name; then the next part is
+asked. This module does not depend on the SDK.
+"""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_type_hints
 
@@ -9,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from localio.errors import ExplainedError
-from peerwire.errors import Boundary
-from symposium.mcp_server.workplace import Workplace
+from peerwire.errors import INVALID_PARAMS, ErrorBoundary, RpcError
+from symposium.mcp_server.workplace import ServerContext
 
 Topic: TypeAlias = Literal[
     "code", "walkthroughs", "taskspaces", "reviews", "references", "packages"
@@ -27,7 +31,7 @@ class News(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolInvocation:
     """One call of a tool.
 
     Attributes:
@@ -35,12 +39,12 @@ class Call:
         tell: tells the client how far the call is, if it wants to know.
     """
 
-    workplace: Workplace
+    workplace: ServerContext
     tell: News
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """Result of a tool.
 
     Attributes:
@@ -74,11 +78,11 @@ class Hints:
 
 
 _Params = TypeVar("_Params", bound=Struct)
-ToolFunction: TypeAlias = Callable[[_Params, Call], Awaitable[Answer]]
+ToolFunction: TypeAlias = Callable[[_Params, ToolInvocation], Awaitable[ToolAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ServedTool:
     """One tool.
 
     Attributes:
@@ -87,7 +91,7 @@ class Tool:
         topic: what it is about.
         params: the type of its arguments.
         run: the function.
-        result: the type of `Answer.value`; None for an answer that is text only.
+        result: the type of `ToolAnswer.value`; None for an answer that is text only.
     """
 
     name: str
@@ -113,20 +117,20 @@ class Tool:
         """The JSON schema of its structured result; None for an answer that is text only."""
         return None if self.result is None else schema_of(self.result)
 
-    async def call(self, arguments: Mapping[str, Any] | None, call: Call) -> Answer:
+    async def call(self, arguments: Mapping[str, Any] | None, call: ToolInvocation) -> ToolAnswer:
         """Run the tool; the answer reports an error with its fix."""
         try:
             params = msgspec.convert(dict(arguments or {}), self.params)
         except msgspec.ValidationError as error:
-            return Answer(f"{self.name}: {error}. {_form(self.params)}", is_error=True)
-        with Boundary() as caught:
+            return ToolAnswer(f"{self.name}: {error}. {_form(self.params)}", is_error=True)
+        with ErrorBoundary() as caught:
             return await self.run(params, call)
         return failure(self.name, caught.error)
 
 
 def tool(
     topic: Topic, hints: Hints, *, result: type[Struct] | None = None
-) -> Callable[[ToolFunction[_Params]], Tool]:
+) -> Callable[[ToolFunction[_Params]], ServedTool]:
     """Make a function a tool; its name, its docstring and its first parameter's type say the rest.
 
     Args:
@@ -135,26 +139,26 @@ def tool(
         result: the type of its structured result.
     """
 
-    def made(function: ToolFunction[_Params]) -> Tool:
+    def made(function: ToolFunction[_Params]) -> ServedTool:
         first = next(iter(inspect.signature(function).parameters))
         params = get_type_hints(function)[first]
         name = function.__name__  # pyright: ignore[reportAttributeAccessIssue]  a function has one
         told = inspect.getdoc(function) or ""
-        return Tool(name, told, topic, hints, params, function, result)
+        return ServedTool(name, told, topic, hints, params, function, result)
 
     return made
 
 
-def failure(name: str, error: BaseException | None) -> Answer:
+def failure(name: str, error: BaseException | None) -> ToolAnswer:
     """The answer for an error: what failed, and what to do."""
     match error:
         case ExplainedError():
             text = f"{error.message}\n{error.hint}".strip()
-            return Answer(f"{name}: {text}", is_error=True)
+            return ToolAnswer(f"{name}: {text}", is_error=True)
         case _:
             kind = type(error).__name__
             text = f"{name}: {error or kind} ({kind}; internal error in Symposium)"
-            return Answer(text, is_error=True)
+            return ToolAnswer(text, is_error=True)
 
 
 def schema_of(kind: type[Struct]) -> dict[str, Any]:
@@ -175,3 +179,87 @@ def _form(params: type[Struct]) -> str:
         return NO_PARAMS
     names = [field.encode_name + ("" if field.required else "?") for field in fields]
     return f"Arguments: {', '.join(names)} (? means optional)."
+
+
+Json: TypeAlias = dict[str, Any]
+
+RESOURCE_NOT_FOUND: Final = -32002
+"""Until revision 2025-11-25; from 2026-07-28 on it is one of the invalid params."""
+
+STATELESS: Final = ("2026-07-28",)
+"""Revisions without `initialize`."""
+
+
+class ToolCaller(Protocol):
+    """The client of one request.
+
+    Attributes:
+        revision: negotiated revision of MCP.
+        news: reports progress of the request, if the client wants it.
+        context: what the SDK knows of the request; of no use to what knows nothing of the SDK.
+    """
+
+    @property
+    def revision(self) -> str: ...
+    @property
+    def news(self) -> News: ...
+    @property
+    def context(self) -> Any: ...
+
+
+class ToolPart(Protocol):
+    """Some of what a server offers."""
+
+    def tools(self) -> Sequence[Json]:
+        """Its tools, as `tools/list` has them."""
+        ...
+
+    async def call_tool(
+        self, name: str, params: Mapping[str, Any], caller: ToolCaller
+    ) -> Json | None:
+        """The result of `tools/call`; None for a tool of another part.
+
+        Raises:
+            RpcError: the call is refused.
+        """
+        ...
+
+    def resources(self) -> Sequence[Json]:
+        """Its resources, as `resources/list` has them."""
+        ...
+
+    def templates(self) -> Sequence[Json]:
+        """Its templates, as `resources/templates/list` has them."""
+        ...
+
+    async def read(self, uri: str, caller: ToolCaller) -> Json | None:
+        """The result of `resources/read`; None for a resource of another part."""
+        ...
+
+    def prompts(self) -> Sequence[Json]:
+        """Its prompts, as `prompts/list` has them."""
+        ...
+
+    async def prompt(self, name: str, params: Mapping[str, Any], caller: ToolCaller) -> Json | None:
+        """The result of `prompts/get`; None for a prompt of another part.
+
+        Raises:
+            RpcError: it is refused.
+        """
+        ...
+
+    def complete(self, ref: Mapping[str, Any], argument: str, begun: str) -> Sequence[str] | None:
+        """Completions of an argument; None for an argument of another part."""
+        ...
+
+
+def unknown(what: str, name: str, known: Sequence[str]) -> RpcError:
+    """The error for an unknown name."""
+    message = f"Unknown {what}: {name[:200]}"
+    return RpcError(INVALID_PARAMS, {what: name[:200], "known": sorted(known)}, message=message)
+
+
+def not_found(uri: str, revision: str) -> RpcError:
+    """The error for a missing resource, with the code of a revision."""
+    code = INVALID_PARAMS if revision in STATELESS else RESOURCE_NOT_FOUND
+    return RpcError(code, {"uri": uri[:2000]}, message=f"Resource not found: {uri[:200]}")

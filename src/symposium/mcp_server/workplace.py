@@ -1,21 +1,81 @@
-"""Shared context of an agent's tools."""
+"""Context of an MCP server: directory, services that its tools use, and references.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+The reference implementation looks up stored values first, so a stored key can replace guidance.
+Here guidance and prompts come first, so a stored value cannot instruct an agent.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
+from symposium.bus.client import ClientSettings
 from symposium.code.query.functions import IdePort
-from symposium.documents.boot import BootPrompts
-from symposium.documents.guidance import GuidanceLibrary, checkout_of
+from symposium.documents.boot import BootPrompts, TaskContext
+from symposium.documents.guidance import URI, GuidanceLibrary, GuidanceText, checkout_of
 from symposium.documents.references import ReferenceStore
 from symposium.documents.walkthroughs.store import WalkthroughStore
 from symposium.errors import SymposiumError
-from symposium.mcp_server.bus_port import Bus
-from symposium.mcp_server.detection import Standing
-from symposium.mcp_server.expansion import Expansion
+from symposium.mcp_server.location import AgentLocation
 from symposium.mcp_server.outbox import Outbox
-from symposium.mcp_server.readings import Readings
-from symposium.mcp_server.review_desk import ReviewDesk
+from symposium.mcp_server.review_inbox import PendingReviews
+from symposium.mcp_server.task_lookup import BusPort, Readings
+
+PROMPTS: Final = ("yiasou", "hi")
+
+Source: TypeAlias = Literal["guidance", "prompt", "stored"]
+
+
+class UnknownReferenceError(SymposiumError):
+    """An id does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """The content of an id.
+
+    Attributes:
+        text: a stored value is indented JSON.
+        guidance: the guidance texts in it.
+    """
+
+    source: Source
+    text: str
+    guidance: Sequence[GuidanceText] = ()
+
+
+class Expansion:
+    """Look up ids in guidance, prompts, and stored references, in that order."""
+
+    def __init__(
+        self, library: GuidanceLibrary, boot: BootPrompts, references: ReferenceStore
+    ) -> None:
+        self._library = library
+        self._boot = boot
+        self._references = references
+
+    def expand(self, id_: str, task: TaskContext | None) -> Expanded:
+        """Return the content of an id.
+
+        Raises:
+            UnknownReferenceError: the id does not exist.
+            ReferenceStoreError: the stored value cannot be read.
+        """
+        text = self._library.shelf().get(id_.removeprefix(URI))
+        if text is not None:
+            return Expanded("guidance", text.text, [text])
+        if id_ in PROMPTS:
+            return Expanded("prompt", self._boot.inlined(task), self._boot.texts(task))
+        stored = self._references.get(id_)
+        if stored is None:
+            known = ", ".join(each.id for each in self._library.shelf().listed)
+            raise UnknownReferenceError(
+                f"Reference not found: {id_[:200]!r}",
+                f"use the id of a <symposium-ref>, `yiasou`, or one of: {known}",
+            )
+        return Expanded("stored", json.dumps(stored.value, indent=2, ensure_ascii=False))
 
 
 class NoTaskspaceError(SymposiumError):
@@ -23,7 +83,7 @@ class NoTaskspaceError(SymposiumError):
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class ServerContext:
     """Directory, stores, and ports for tools.
 
     Attributes:
@@ -35,20 +95,20 @@ class Workplace:
         bus: whom to ask about taskspaces, editors and people.
         ide: whom to ask about code.
         outbox: where reports wait for a daemon.
-        tools: which tools are listed; see `symposium.mcp_server.tool_choice`.
+        tools: which tools are listed; see `symposium.mcp_server.contents`.
         readings: takes which guidance the agent was given.
         reviews: those that were asked for, and who waits for a word on them.
     """
 
-    standing: Standing
+    standing: AgentLocation
     library: GuidanceLibrary
     boot: BootPrompts
     references: ReferenceStore
     walkthroughs: WalkthroughStore
-    bus: Bus
+    bus: BusPort
     ide: IdePort
     outbox: Outbox
-    reviews: ReviewDesk
+    reviews: PendingReviews
     readings: Readings
     tools: Sequence[str] = ("auto",)
 
@@ -69,7 +129,7 @@ class Workplace:
         place = self.standing.directory / uri
         return str(place.resolve() if place.is_dir() else self.root)
 
-    def taskspace(self) -> Standing:
+    def taskspace(self) -> AgentLocation:
         """The taskspace the agent is in.
 
         Raises:
@@ -82,3 +142,20 @@ class Workplace:
                 "`symposium task new`",
             )
         return self.standing
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Configuration of a server.
+
+    Attributes:
+        directory: where the agent works.
+        environment: variables that say more of it.
+        bus: how the daemon is reached.
+        tools: which tools are listed; see `symposium.mcp_server.contents`.
+    """
+
+    directory: Path
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    bus: ClientSettings = field(default_factory=ClientSettings)
+    tools: Sequence[str] = ("auto",)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent
 
 MARK: Final = ">"
@@ -12,8 +12,8 @@ class Arrow(Mod):
     """Puts a mark before the text of each chunk of an agent's message."""
 
     @from_agent("session/update")
-    def mark(self, message: Crossing) -> Forward:
-        """Mark a text chunk of the agent; anything else passes as it came."""
+    def mark(self, message: ChainMessage) -> Forward:
+        """Mark a text chunk of the agent; anything else passes unchanged."""
         match message.params:
             case {
                 "update": {

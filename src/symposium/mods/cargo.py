@@ -9,12 +9,12 @@ from msgspec import Meta
 from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
-from symposium.code.build_project import MOST_PATIENCE, PATIENCE, argument, nearest
+from symposium.code.build_project import BUILD_TIMEOUT, MAX_TIMEOUT, argument, nearest
 
 SERVER: Final = "cargo"
 """What the agent knows the tools by."""
 
-Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_PATIENCE)]
+Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 
 
 class CargoTools:
@@ -34,7 +34,7 @@ class CargoTools:
         context: ToolContext,
         package: str | None = None,
         features: Sequence[str] = (),
-        timeout_seconds: Seconds = PATIENCE,
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Check that the project compiles: `cargo check --all-targets`.
 
@@ -51,7 +51,7 @@ class CargoTools:
         features: Sequence[str] = (),
         *,
         release: bool = False,
-        timeout_seconds: Seconds = PATIENCE,
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Build the project: `cargo build`.
 
@@ -67,7 +67,7 @@ class CargoTools:
         name: str | None = None,
         package: str | None = None,
         features: Sequence[str] = (),
-        timeout_seconds: Seconds = PATIENCE,
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Run all tests, or those whose name contains `name`: `cargo test --no-fail-fast`.
 
@@ -84,7 +84,7 @@ class CargoTools:
         arguments: Sequence[str] = (),
         package: str | None = None,
         binary: str | None = None,
-        timeout_seconds: Seconds = PATIENCE,
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Build and run a program of the project, without input: `cargo run -- ARGUMENTS`.
 
@@ -108,12 +108,12 @@ class CargoTools:
         arguments: Sequence[str] = (),
     ) -> dict[str, Any]:
         from symposium.code.build_output import CargoReading  # noqa: PLC0415 - see the class
-        from symposium.code.build_run import Run, condensed  # noqa: PLC0415 - see the class
+        from symposium.code.build_run import Run, run_summarized  # noqa: PLC0415 - see the class
 
         command, *options = argv
         theirs = ["--", *arguments] if arguments else []
         whole = ["cargo", command, "--message-format=json", *options, *theirs]
-        return await condensed(Run(whole, self._folder, seconds, CargoReading()), context)
+        return await run_summarized(Run(whole, self._folder, seconds, CargoReading()), context)
 
 
 class Cargo(ToolMod):

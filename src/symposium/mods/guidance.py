@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import ComponentSpec, Drop, Forward, Outcome, from_agent, from_client
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
@@ -119,7 +119,7 @@ class Guidance(ToolMod):
             del self._by_id[id_]
 
     @from_client("session/prompt")
-    def prompted(self, message: Crossing) -> Outcome:
+    def prompted(self, message: ChainMessage) -> Outcome:
         """Put the text before the first thing that the person says."""
         session = self._by_id.get(message.session_id or "")
         if session is None or session.is_told:
@@ -145,7 +145,7 @@ class Guidance(ToolMod):
         return Forward({**params, "prompt": [block, *cast("list[Any]", blocks)]}, catch=failed)
 
     @from_agent("session/update")
-    def repeated(self, message: Crossing) -> Outcome:
+    def repeated(self, message: ChainMessage) -> Outcome:
         """Take the text out of what the agent repeats of what it was told."""
         if message.line and b"user_message_chunk" not in message.line:
             return Forward()
@@ -179,11 +179,11 @@ def _texts(folder: Path) -> list[dict[str, str]]:
 
 def _brought_in(folder: Path, words: str) -> str | None:
     """What a session is given: the first text within the budget, and the names of the others."""
-    from symposium.documents.boot import Workspace, applicable, fit  # noqa: PLC0415 - see the class
+    from symposium.documents.boot import GuidanceWorkspace, applicable, fit  # noqa: PLC0415 - see the class
     from symposium.documents.guidance import library_for  # noqa: PLC0415 - see the class
 
     library = library_for(folder)
-    texts = applicable(library.shelf().listed, Workspace(library.project), words)
+    texts = applicable(library.shelf().listed, GuidanceWorkspace(library.project), words)
     first = next((each for each in texts if each.id == FIRST), None)
     if first is None:
         return None

@@ -13,11 +13,11 @@ from symposium.chain.capabilities import (
     primitives,
     with_capability,
 )
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import (
     ComponentSpec,
+    Deferred,
     Forward,
-    Later,
     Mod,
     Needs,
     Outcome,
@@ -43,7 +43,7 @@ class IdeOpsAdapter(Mod):
         await self._headless.run()
 
     @from_client("initialize")
-    def greet(self, message: Crossing) -> Outcome:
+    def greet(self, message: ChainMessage) -> Outcome:
         """Add the capability, unless the editor has it."""
         self._editor_answers = IDE_OPERATIONS in primitives(message.params)
         params = as_object(message.params)
@@ -53,7 +53,7 @@ class IdeOpsAdapter(Mod):
         return Forward({**params, capabilities_member(params): capabilities})
 
     @from_client(*SETUP_METHODS)
-    def set_up(self, message: Crossing) -> Outcome:
+    def set_up(self, message: ChainMessage) -> Outcome:
         """Remember the session's directory."""
         folder = as_object(message.params).get("cwd")
         if not isinstance(folder, str):
@@ -70,13 +70,13 @@ class IdeOpsAdapter(Mod):
         return Forward(then=opened)
 
     @from_client("session/close", "session/delete")
-    def close(self, message: Crossing) -> Outcome:
+    def close(self, message: ChainMessage) -> Outcome:
         """Forget the session."""
         self._folders.pop(message.session_id or "", None)
         return Forward()
 
     @from_agent(*OPERATIONS)
-    def operate(self, message: Crossing) -> Outcome:
+    def operate(self, message: ChainMessage) -> Outcome:
         """Answer, or let the editor."""
         if self._editor_answers or not message.is_request:
             return Forward()
@@ -84,7 +84,7 @@ class IdeOpsAdapter(Mod):
         if folder is None:
             data = {"reason": "unknown_session", "sessionId": message.session_id}
             return Refuse(RpcError(INVALID_PARAMS, data))
-        return Later(self._answer(message.method, message.params, folder))
+        return Deferred(self._answer(message.method, message.params, folder))
 
     async def _answer(self, method: str, params: Any, folder: Path) -> Reply | Refuse:
         try:

@@ -11,7 +11,13 @@ from localio.files import regular_content
 from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
-from symposium.code.build_project import MOST_MANIFEST, MOST_PATIENCE, PATIENCE, BuildError, nearest
+from symposium.code.build_project import (
+    BUILD_TIMEOUT,
+    MAX_MANIFEST,
+    MAX_TIMEOUT,
+    BuildError,
+    nearest,
+)
 
 SERVER: Final = "npm"
 """What the agent knows the tools by."""
@@ -28,7 +34,7 @@ PROGRAMS: Final = {
 
 CHECKS: Final = ("check", "typecheck", "type-check", "lint")
 
-Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_PATIENCE)]
+Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 
 
 class NpmTools:
@@ -44,7 +50,7 @@ class NpmTools:
         self._folder = folder
 
     async def check(
-        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+        self, context: ToolContext, timeout_seconds: Seconds = BUILD_TIMEOUT
     ) -> dict[str, Any]:
         """Run the scripts `check`, `typecheck`, `type-check`, and `lint` of package.json.
 
@@ -58,7 +64,7 @@ class NpmTools:
         return {each: await self._run(context, each, (), timeout_seconds) for each in wanted}
 
     async def build(
-        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+        self, context: ToolContext, timeout_seconds: Seconds = BUILD_TIMEOUT
     ) -> dict[str, Any]:
         """Run the script `build` of package.json.
 
@@ -71,7 +77,7 @@ class NpmTools:
         self,
         context: ToolContext,
         arguments: Sequence[str] = (),
-        timeout_seconds: Seconds = PATIENCE,
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Run the script `test` of package.json; `arguments` are passed to the test runner.
 
@@ -85,7 +91,7 @@ class NpmTools:
         context: ToolContext,
         script: str,
         arguments: Sequence[str] = (),
-        timeout_seconds: Seconds = PATIENCE,
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Run a script of package.json by its name, without input.
 
@@ -102,7 +108,7 @@ class NpmTools:
         self, context: ToolContext, script: str, arguments: Sequence[str], seconds: float
     ) -> dict[str, Any]:
         from symposium.code.build_output import ScriptReading  # noqa: PLC0415 - the same
-        from symposium.code.build_run import Run, condensed  # noqa: PLC0415 - see the class
+        from symposium.code.build_run import Run, run_summarized  # noqa: PLC0415 - see the class
 
         if script not in _scripts(self._folder):
             raise BuildError(f"{MANIFEST} has no script {script[:80]!r}", _known(self._folder))
@@ -110,7 +116,7 @@ class NpmTools:
         # Only npm needs a mark where its own options end.
         end = ["--"] if program == "npm" and arguments else []
         whole = [program, "run", script, *end, *arguments]
-        return await condensed(Run(whole, self._folder, seconds, ScriptReading()), context)
+        return await run_summarized(Run(whole, self._folder, seconds, ScriptReading()), context)
 
 
 class Npm(ToolMod):
@@ -127,7 +133,7 @@ class Npm(ToolMod):
 def _scripts(folder: Path) -> Mapping[str, str]:
     place = nearest(folder, [MANIFEST])
     try:
-        text = b"null" if place is None else regular_content(place / MANIFEST, MOST_MANIFEST)
+        text = b"null" if place is None else regular_content(place / MANIFEST, MAX_MANIFEST)
         manifest: Any = msgspec.json.decode(text)
     except (OSError, ValueError, RecursionError) as error:
         raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error

@@ -14,12 +14,12 @@ from typing import Any, Final, TypeAlias, cast
 from peerwire.acp.names import SETUP_METHODS
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import (
     ComponentSpec,
+    Deferred,
     Forward,
     Interception,
-    Later,
     Mod,
     Outcome,
     Refuse,
@@ -30,7 +30,7 @@ from symposium.chain.mod import (
 from symposium.config.paths import policy_file
 from symposium.permissions.notes import NoteWriter
 from symposium.permissions.recorder import DECIDED, POLICY_META
-from symposium.permissions.verdict import UNREADABLE, Judges, Place, Verdict, exists
+from symposium.permissions.verdict import UNREADABLE, Judges, RuleLocation, Verdict, exists
 
 FORBIDDEN: Final = -32010
 """The error of a request that a rule forbids, or that waits for rules that can be read."""
@@ -61,19 +61,19 @@ _MAX_REMEMBERED: Final = 256
 
 
 class _Session:
-    """What is known of one session.
+    """State of one session.
 
     Attributes:
         place: where it works.
-        calls: members of its tool calls, as the updates told them, by id.
+        calls: members of its tool calls, from its updates, by id.
         judged: the ids of calls that were asked for, and what the editor was asked to do.
         permitted: what the user has said yes to: the agent may do it without being asked again.
         is_replayed: whether the agent repeats what was said before.
-        is_introduced: whether the user was told that there are rules.
-        is_warned: whether the user was told that the agent does not ask.
+        is_introduced: whether the user was notified that there are rules.
+        is_warned: whether the user was warned that the agent does not ask.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RuleLocation) -> None:
         self.place = place
         self.calls: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.judged: OrderedDict[Hashable, None] = OrderedDict()
@@ -116,13 +116,13 @@ class PolicyMod(Mod):
         return [each for each in found if self._sees_updates or each.method != _UPDATES]
 
     @from_client(*SETUP_METHODS)
-    def opening(self, message: Crossing) -> Outcome:
+    def opening(self, message: ChainMessage) -> Outcome:
         """Learn where the session works; refuse it while the rules cannot be read."""
         policy = self._rules()
-        trouble = None if policy is None else policy.trouble()
-        if trouble is not None:
-            data = {"reason": "policy", "detail": str(trouble)}
-            return Refuse(RpcError(FORBIDDEN, data, message=str(trouble)))
+        problem = None if policy is None else policy.problem()
+        if problem is not None:
+            data = {"reason": "policy", "detail": str(problem)}
+            return Refuse(RpcError(FORBIDDEN, data, message=str(problem)))
         place = _place(as_object(message.params))
         named = None if message.method == "session/fork" else message.session_id
         if named is None:
@@ -144,7 +144,7 @@ class PolicyMod(Mod):
         return Forward(then=over, catch=over)
 
     @from_client("session/prompt")
-    def begins(self, message: Crossing) -> Forward:
+    def begins(self, message: ChainMessage) -> Forward:
         """Tell the user once that there are rules, and what they cannot do."""
         session = self._session(message)
         policy = self._rules()
@@ -155,13 +155,13 @@ class PolicyMod(Mod):
         return Forward()
 
     @from_client("session/close", "session/delete")
-    def ending(self, message: Crossing) -> Forward:
+    def ending(self, message: ChainMessage) -> Forward:
         """Forget the session."""
         self._sessions.pop(message.session_id or "", None)
         return Forward()
 
     @from_agent(_UPDATES)
-    def told(self, message: Crossing) -> Forward:
+    def on_refusal(self, message: ChainMessage) -> Forward:
         """Remember what a tool call is: the question may name it by its id alone."""
         if message.line and b"tool_call" not in message.line:
             return Forward()
@@ -184,7 +184,7 @@ class PolicyMod(Mod):
         return Forward()
 
     @from_agent("session/request_permission")
-    def asked(self, message: Crossing) -> Outcome:
+    def asked(self, message: ChainMessage) -> Outcome:
         """Answer the question, if a rule does."""
         if (policy := self._rules()) is None:
             return Forward()
@@ -197,8 +197,8 @@ class PolicyMod(Mod):
         known = session.calls.get(str(call_id), {}) | _description(asked_for)
         verdict = policy.of_call(known, session.place)
         if not known and not self._sees_updates and verdict.rule is None:
-            trouble = "the agent was started before policy.toml was written; start it again"
-            verdict = Verdict("forbid", UNREADABLE, trouble=trouble)
+            problem = "the agent was started before policy.toml was written; start it again"
+            verdict = Verdict("forbid", UNREADABLE, problem=problem)
         session.note_judged(str(call_id))
         match verdict.effect:
             case "forbid":
@@ -210,7 +210,7 @@ class PolicyMod(Mod):
                     session.permit(verdict.actions)
                     yes = Reply(_outcome(option, verdict))
                     before = self._before_yes
-                    return yes if before is None else Later(_after(before(known), yes))
+                    return yes if before is None else Deferred(_after(before(known), yes))
             case "ask":
                 pass
 
@@ -221,7 +221,7 @@ class PolicyMod(Mod):
         return Forward(then=answered)
 
     @from_agent("terminal/create")
-    def runs(self, message: Crossing) -> Outcome:
+    def runs(self, message: ChainMessage) -> Outcome:
         """Hold a command that the agent lets the editor run against the rules."""
         if (policy := self._rules()) is None:
             return Forward()
@@ -236,7 +236,7 @@ class PolicyMod(Mod):
         return self._held(message, verdict, {"kind": "execute", "title": title})
 
     @from_agent("fs/write_text_file", "fs/read_text_file")
-    def touches(self, message: Crossing) -> Outcome:
+    def touches(self, message: ChainMessage) -> Outcome:
         """Hold a file that the agent lets the editor read or write against the rules."""
         if (policy := self._rules()) is None:
             # Its params are not decoded: a file may have megabytes.
@@ -251,7 +251,7 @@ class PolicyMod(Mod):
             case _:
                 return Forward()
 
-    def _held(self, message: Crossing, verdict: Verdict, shown: dict[str, Any]) -> Outcome:
+    def _held(self, message: ChainMessage, verdict: Verdict, shown: dict[str, Any]) -> Outcome:
         session = self._session(message)
         call = {"toolCallId": f"policy-{id(message)}", "status": "pending", **shown}
         question: dict[str, Any] = {"sessionId": message.session_id, "toolCall": call}
@@ -266,10 +266,10 @@ class PolicyMod(Mod):
         if not is_ruled or all(action in session.permitted for action in verdict.actions):
             # No rule asks for a question here: the agent has asked, or the editor will.
             return Forward()
-        return Later(self._once_asked(message, question, verdict))
+        return Deferred(self._once_asked(message, question, verdict))
 
     async def _once_asked(
-        self, message: Crossing, question: dict[str, Any], verdict: Verdict
+        self, message: ChainMessage, question: dict[str, Any], verdict: Verdict
     ) -> Reply | Refuse:
         """Ask the user, and do what the agent wants if they agree."""
         answer: Any = None
@@ -285,7 +285,7 @@ class PolicyMod(Mod):
             return Refuse(error)
 
     def _ended(
-        self, message: Crossing, session: _Session, call_id: str, call: Mapping[str, Any]
+        self, message: ChainMessage, session: _Session, call_id: str, call: Mapping[str, Any]
     ) -> None:
         """Tell the user once that the agent has done, without asking, what a rule is against."""
         policy = self._rules()
@@ -301,16 +301,16 @@ class PolicyMod(Mod):
         self._notes.remark(message.session_id, text, verdict.rule)
 
     def _take_down(
-        self, message: Crossing, question: dict[str, Any], verdict: Verdict, result: Any
+        self, message: ChainMessage, question: dict[str, Any], verdict: Verdict, result: Any
     ) -> None:
         """Have it on record: no question of the agent's shows it (users A-7)."""
         decided = {"method": message.method, "rule": verdict.rule}
         told = {"sessionId": message.session_id, **decided, "question": question}
         self.agent.notify(DECIDED, {**told, "result": result})
 
-    def _session(self, message: Crossing) -> _Session:
+    def _session(self, message: ChainMessage) -> _Session:
         session_id = message.session_id or ""
-        return self._sessions.setdefault(session_id, _Session(Place(Path.cwd())))
+        return self._sessions.setdefault(session_id, _Session(RuleLocation(Path.cwd())))
 
     def _rules(self) -> Judges | None:
         """The rules; None as long as there is no file."""
@@ -326,11 +326,11 @@ async def _after(work: Awaitable[None], reply: Reply) -> Reply:
     return reply
 
 
-def _place(params: Mapping[str, Any]) -> Place:
+def _place(params: Mapping[str, Any]) -> RuleLocation:
     root: Any = params.get("cwd")
     others: Any = params.get("additionalDirectories")
     listed = cast("list[Any]", others if isinstance(others, list) else [])
-    return Place(
+    return RuleLocation(
         Path(root) if isinstance(root, str) else Path.cwd(),
         tuple(Path(each) for each in listed if isinstance(each, str)),
     )
@@ -355,7 +355,7 @@ def _options(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _only_option(params: Mapping[str, Any], kind: str) -> str | None:
-    """The option of that kind; None where there is none, or more than one."""
+    """The option of that kind; None unless there is exactly one."""
     found = [option.get("optionId") for option in _options(params) if option.get("kind") == kind]
     return found[0] if len(found) == 1 and isinstance(found[0], str) else None
 

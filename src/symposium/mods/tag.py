@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent
 
 TAG: Final = "symposium/tag"
@@ -13,7 +13,7 @@ class Tag(Mod):
     """Adds a member to the `_meta` of each `session/update`."""
 
     @from_agent("session/update")
-    def tag(self, message: Crossing) -> Forward:
+    def tag(self, message: ChainMessage) -> Forward:
         """Mark the update, and keep all other members of its `_meta`."""
         match message.params:
             case {"_meta": {**meta}}:

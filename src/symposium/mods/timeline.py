@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from peerwire.acp.names import SETUP_METHODS
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent, from_client
 from symposium.documents.timelines import Timeline, TimelineStore, TurnObserver
 
@@ -50,11 +50,11 @@ class TimelineMod(Mod):
         self._store = store or TimelineStore()
         self._agent = ""
         self._sessions: dict[str, _Session] = {}
-        self._chunks: deque[Crossing] = deque()
+        self._chunks: deque[ChainMessage] = deque()
         self.held = 0
 
     @from_client("initialize")
-    def greeted(self, _: Crossing) -> Forward:
+    def greeted(self, _: ChainMessage) -> Forward:
         """Learn who answers."""
 
         def named(answer: Answer) -> None:
@@ -64,7 +64,7 @@ class TimelineMod(Mod):
         return Forward(then=named)
 
     @from_client(*SETUP_METHODS)
-    def opening(self, message: Crossing) -> Forward:
+    def opening(self, message: ChainMessage) -> Forward:
         """Begin, or go on with, a session's timeline."""
         cwd = str(_object(message.params).get("cwd") or "")
         loaded = message.session_id if message.method == "session/load" else None
@@ -79,7 +79,7 @@ class TimelineMod(Mod):
         return Forward(then=opened)
 
     @from_client("session/prompt")
-    def prompted(self, message: Crossing) -> Forward:
+    def prompted(self, message: ChainMessage) -> Forward:
         """Keep what was asked before the agent hears it, and what came of it afterwards."""
         session = self._sessions.get(message.session_id or "")
         if session is None:
@@ -96,7 +96,7 @@ class TimelineMod(Mod):
         return Forward(then=answered, catch=failed)
 
     @from_agent("session/update")
-    def updated(self, message: Crossing) -> Forward:
+    def updated(self, message: ChainMessage) -> Forward:
         """Keep what the agent reports."""
         if _CHUNK in message.line:
             self._chunks.append(message)
@@ -108,7 +108,7 @@ class TimelineMod(Mod):
         return Forward()
 
     @from_agent("session/request_permission")
-    def asked(self, message: Crossing) -> Forward:
+    def asked(self, message: ChainMessage) -> Forward:
         """Keep what the person was asked, and what they chose."""
         session = self._sessions.get(message.session_id or "")
         params = _object(message.params)
@@ -125,7 +125,7 @@ class TimelineMod(Mod):
         return Forward(then=answered)
 
     @from_client("session/close", "session/delete")
-    def ending(self, message: Crossing) -> Forward:
+    def ending(self, message: ChainMessage) -> Forward:
         """Follow the session no longer; what is kept of it stays."""
         self._sessions.pop(message.session_id or "", None)
         return Forward()
@@ -155,7 +155,7 @@ class TimelineMod(Mod):
         for chunk in waiting:
             self._read(chunk)
 
-    def _read(self, message: Crossing) -> None:
+    def _read(self, message: ChainMessage) -> None:
         session = self._sessions.get(message.session_id or "")
         if session is None or session.is_replay:
             return

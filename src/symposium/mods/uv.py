@@ -13,9 +13,9 @@ from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
 from symposium.code.build_project import (
-    MOST_MANIFEST,
-    MOST_PATIENCE,
-    PATIENCE,
+    BUILD_TIMEOUT,
+    MAX_MANIFEST,
+    MAX_TIMEOUT,
     BuildError,
     argument,
     nearest,
@@ -34,7 +34,7 @@ CHECKERS: Final[Mapping[str, Sequence[str]]] = {
 }
 """By their table in `pyproject.toml`."""
 
-Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_PATIENCE)]
+Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 
 
 class UvTools:
@@ -54,7 +54,7 @@ class UvTools:
         context: ToolContext,
         paths: Sequence[str] = (),
         keyword: str | None = None,
-        timeout_seconds: Seconds = PATIENCE,
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Run all tests, or some of them, with pytest: `uv run python -m pytest`.
 
@@ -68,7 +68,7 @@ class UvTools:
         return await self._run(context, ["run", *pytest], timeout_seconds)
 
     async def check(
-        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+        self, context: ToolContext, timeout_seconds: Seconds = BUILD_TIMEOUT
     ) -> dict[str, Any]:
         """Run the checkers configured in pyproject.toml: ruff, basedpyright, pyright, mypy.
 
@@ -86,7 +86,7 @@ class UvTools:
         }
 
     async def build(
-        self, context: ToolContext, timeout_seconds: Seconds = PATIENCE
+        self, context: ToolContext, timeout_seconds: Seconds = BUILD_TIMEOUT
     ) -> dict[str, Any]:
         """Build the project's distributions into `dist/`: `uv build`.
 
@@ -96,7 +96,10 @@ class UvTools:
         return await self._run(context, ["build"], timeout_seconds)
 
     async def run(
-        self, context: ToolContext, arguments: Sequence[str], timeout_seconds: Seconds = PATIENCE
+        self,
+        context: ToolContext,
+        arguments: Sequence[str],
+        timeout_seconds: Seconds = BUILD_TIMEOUT,
     ) -> dict[str, Any]:
         """Run a command in the project's environment, without input: `uv run -- ARGUMENTS`.
 
@@ -118,11 +121,11 @@ class UvTools:
             PytestReading,
             ScriptReading,
         )
-        from symposium.code.build_run import Run, condensed  # noqa: PLC0415 - see the class
+        from symposium.code.build_run import Run, run_summarized  # noqa: PLC0415 - see the class
 
         reading = PytestReading() if "pytest" in argv else ScriptReading()
         whole = ["uv", "--no-progress", *argv]
-        return await condensed(Run(whole, self._folder, seconds, reading), context)
+        return await run_summarized(Run(whole, self._folder, seconds, reading), context)
 
 
 class Uv(ToolMod):
@@ -139,7 +142,7 @@ class Uv(ToolMod):
 def _checkers(folder: Path) -> dict[str, Sequence[str]]:
     place = nearest(folder, [MANIFEST])
     try:
-        text = b"" if place is None else regular_content(place / MANIFEST, MOST_MANIFEST)
+        text = b"" if place is None else regular_content(place / MANIFEST, MAX_MANIFEST)
         manifest: Any = tomllib.loads(text.decode())
     except (OSError, ValueError, RecursionError) as error:
         raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error

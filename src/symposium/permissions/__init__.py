@@ -1,1 +1,1 @@
-"""What an agent may do: rules, trust, and the log of both."""
+"""Permissions of agents: rules, trust, and the log of both."""

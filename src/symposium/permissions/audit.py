@@ -27,7 +27,7 @@ NOTHING: Final = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Checkpoint:
     """Where the lines stood: kept apart from them, or the last ones could be dropped unseen.
 
     Attributes:
@@ -55,22 +55,22 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AuditLine:
     """One line where it stands."""
 
     place: str
     text: bytes
 
 
-def sealed(entry: Mapping[str, Any], mark: Mark) -> tuple[bytes, Mark]:
+def hashed_line(entry: Mapping[str, Any], mark: Checkpoint) -> tuple[bytes, Checkpoint]:
     """The line of an entry behind this mark, and the mark after it."""
     seq = mark.seq + 1
     text = encode_value({"seq": seq, **entry, "prev": mark.hash})
     own = hashlib.sha256(text).hexdigest()
-    return b'%b,"hash":"%b"}' % (text[:-1], own.encode()), Mark(mark.first, seq, own)
+    return b'%b,"hash":"%b"}' % (text[:-1], own.encode()), Checkpoint(mark.first, seq, own)
 
 
-def moved_on(mark: Mark, lines: Sequence[bytes]) -> Mark:
+def moved_on(mark: Checkpoint, lines: Sequence[bytes]) -> Checkpoint:
     """The mark behind the last of the lines that follow it, one after the other."""
     behind: list[Mapping[str, Any]] = []
     for text in reversed(lines):
@@ -81,11 +81,11 @@ def moved_on(mark: Mark, lines: Sequence[bytes]) -> Mark:
     for entry in reversed(behind):
         if _fault(entry, mark.seq + 1, mark.hash) is not None:
             break
-        mark = Mark(mark.first, mark.seq + 1, str(entry["hash"]))
+        mark = Checkpoint(mark.first, mark.seq + 1, str(entry["hash"]))
     return mark
 
 
-def faults(lines: Sequence[Line], mark: Mark | None) -> list[Fault]:
+def faults(lines: Sequence[AuditLine], mark: Checkpoint | None) -> list[Fault]:
     """What is wrong: the first fault of the lines, and whether the last ones are there."""
     expected, before = (1 if mark is None else mark.first), None
     is_marked = mark is None or mark.seq < expected
@@ -136,7 +136,7 @@ def _read(text: bytes) -> Mapping[str, Any] | None:
 LARGEST: Final = 1024 * 1024
 """Bytes at which a file is put aside."""
 
-MOST_KEPT: Final = 8
+MAX_STORED: Final = 8
 """Files put aside that are kept."""
 
 _TAIL: Final = 128
@@ -192,14 +192,14 @@ class AuditLog:
             now = self._clock()
             lines: list[bytes] = []
             for entry in plain:
-                line, mark = sealed({"ts": now, **entry}, mark)
+                line, mark = hashed_line({"ts": now, **entry}, mark)
                 lines.append(line + b"\n")
             handle = os.open(self._now, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE_MODE)
             with os.fdopen(handle, "ab") as file:
                 file.write(b"".join(lines))
             self._move(mark)
 
-    def _move(self, mark: Mark) -> None:
+    def _move(self, mark: Checkpoint) -> None:
         """Write the mark; that it and the lines survive a loss of power together is not promised.
 
         In its place, in one write of always as many bytes: a new file under the same name takes
@@ -246,7 +246,7 @@ class AuditLog:
         finally:
             os.close(handle)
 
-    def _put_aside(self, mark: Mark) -> Mark:
+    def _put_aside(self, mark: Checkpoint) -> Checkpoint:
         """Put the file aside if it is full, and let the oldest go if there are too many."""
         if not self._now.exists() or self._now.stat().st_size < self._largest:
             return mark
@@ -254,15 +254,15 @@ class AuditLog:
         self._move(mark)
         # Named by the number of its last line.
         self._now.rename(self._folder / f"audit.{mark.seq:012}.ndjson")
-        for path in self._aside()[:-MOST_KEPT]:
-            mark = Mark(_number(path) + 1, mark.seq, mark.hash)
+        for path in self._aside()[:-MAX_STORED]:
+            mark = Checkpoint(_number(path) + 1, mark.seq, mark.hash)
             self._move(mark)
             path.unlink()
         return mark
 
-    def _last_written(self) -> Mark:
+    def _last_written(self) -> Checkpoint:
         """The mark of the last line: a host that died in between has not moved it on."""
-        marked = self._mark() or Mark()
+        marked = self._mark() or Checkpoint()
         if _tail(self._now).endswith(b'"hash":"%b"}\n' % marked.hash.encode()):
             return marked
         try:
@@ -275,22 +275,22 @@ class AuditLog:
             os.truncate(self._now, whole)
         return moved_on(marked, text[:whole].splitlines())
 
-    def _lines(self) -> list[Line]:
-        found: list[Line] = []
+    def _lines(self) -> list[AuditLine]:
+        found: list[AuditLine] = []
         for path in [*self._aside(), self._now]:
             if path.exists():
                 texts = path.read_bytes().splitlines()
-                found += [Line(f"{path}:{at}", text) for at, text in enumerate(texts, 1)]
+                found += [AuditLine(f"{path}:{at}", text) for at, text in enumerate(texts, 1)]
         return found
 
     def _aside(self) -> Sequence[Path]:
         files = self._folder.glob("audit.*.ndjson")
         return sorted(path for path in files if _ASIDE.fullmatch(path.name))
 
-    def _mark(self) -> Mark | None:
+    def _mark(self) -> Checkpoint | None:
         try:
             value: Any = decode_value((self._folder / _MARK).read_bytes())
-            return Mark(int(value["first"]), int(value["seq"]), str(value["hash"]))
+            return Checkpoint(int(value["first"]), int(value["seq"]), str(value["hash"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -305,7 +305,7 @@ def _tail(path: Path) -> bytes:
         return b""
 
 
-def _mark_text(mark: Mark) -> bytes:
+def _mark_text(mark: Checkpoint) -> bytes:
     members = {"first": mark.first, "seq": mark.seq, "hash": mark.hash}
     return encode_value(members).ljust(_MARK_SIZE) + b"\n"
 

@@ -8,34 +8,36 @@ from typing import Final
 from localio.shell import READS, WRITES, Redirect, SimpleCommand
 from symposium.permissions.programs.reading import (
     Everything,
-    Found,
-    everything_in,
+    FoundCommand,
+    all_commands,
     guessed_words,
     program_name,
     understand,
 )
-from symposium.permissions.programs.vocabulary import Kind, Use
+from symposium.permissions.programs.vocabulary import Use, WordKind
 from symposium.permissions.rules import (
     STRICTNESS,
     Access,
     Effect,
+    PolicyWorkspace,
     Reason,
     Rule,
     RunScript,
-    Workspace,
     is_of_git,
     strictest,
 )
 
-_HARMLESS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "-"})
+_STREAMS: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+_HARMLESS: Final = _STREAMS | {"-"}
+_DUPLICATES: Final = frozenset({">&", "<&"})
 _NETWORK: Final = ("/dev/tcp/", "/dev/udp/")
 _MOVES: Final = frozenset({"cd", "pushd", "popd"})
 _ACCESSES: Final = {
-    Kind.READ: (Access.READ,),
-    Kind.WRITE: (Access.WRITE,),
-    Kind.REMOVE: (Access.WRITE,),
-    Kind.OUTPUT: (Access.WRITE,),
-    Kind.UNKNOWN: (Access.READ, Access.WRITE),
+    WordKind.READ: (Access.READ,),
+    WordKind.WRITE: (Access.WRITE,),
+    WordKind.REMOVE: (Access.WRITE,),
+    WordKind.OUTPUT: (Access.WRITE,),
+    WordKind.UNKNOWN: (Access.READ, Access.WRITE),
 }
 _OUTSIDE: Final = "it is outside the workspace"
 _UNRULED_WRITE: Final = "no rule on files allows this"
@@ -72,7 +74,7 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class PathReach:
     """Judges paths by the rules on files.
 
     Attributes:
@@ -82,18 +84,18 @@ class Reach:
     """
 
     rules: Sequence[Rule]
-    workspace: Workspace
+    workspace: PolicyWorkspace
     directories: Directories
 
     def ruled(self, use: Use, *, is_free: bool) -> Iterator[Touch]:
-        """What the rules on files say against a use; with is_free, it may lead outside."""
+        """Objections of the file rules to a use; with is_free, it may lead outside."""
         for path in self._paths(use):
             for access in _ACCESSES[use.kind]:
                 rule = self._rule(access, path, is_free=is_free)
                 if rule is None or rule.effect is Effect.ALLOW:
                     continue
                 # No one knows what an unknown program does with a path: it is asked.
-                effect = Effect.ASK if use.kind is Kind.UNKNOWN else rule.effect
+                effect = Effect.ASK if use.kind is WordKind.UNKNOWN else rule.effect
                 yield Touch(effect, path, rule.name)
 
     def unruled(self, use: Use, allows: Rule) -> Iterator[Touch]:
@@ -110,13 +112,14 @@ class Reach:
                 yield Touch(Effect.ASK, path, None, why)
 
     def redirect(self, redirect: Redirect) -> Touch | None:
-        """What speaks against a redirect; None for one that a rule allows or that is harmless."""
+        """Objection to a redirect; None for one that a rule allows or that is harmless."""
         path, what = redirect.target.text, f"{redirect.operator} {redirect.target.source}"
         if path is None:
             return Touch(Effect.ASK, what, None, "where it leads cannot be known")
         if path.startswith(_NETWORK):
             return Touch(Effect.ASK, what, None, "it connects to another machine")
-        if path in _HARMLESS:
+        # `>&-` closes a stream; `> -` writes a file with this name.
+        if path in (_HARMLESS if redirect.operator in _DUPLICATES else _STREAMS):
             return None
         if not self.directories.is_known and not path.startswith("/"):
             return Touch(Effect.ASK, what, None, "the script changes its directory")
@@ -137,13 +140,16 @@ class Reach:
         return [] if self.workspace.holds(path) else [Touch(Effect.ASK, what, None, _OUTSIDE)]
 
     def _why(self, use: Use, path: str, allows: Rule) -> str | None:
-        if use.kind is Kind.REMOVE and not use.is_named and self._is_root(path):
+        if use.kind is WordKind.REMOVE and not use.is_named and self._is_root(path):
             return "it removes the workspace itself"
         rules = [self._rule(access, path, is_free=False) for access in _ACCESSES[use.kind]]
         why: str | None = None
         if all(rule is not None for rule in rules):
             return why
-        if use.kind is Kind.OUTPUT and not set(use.by.split()) & {*allows.command, *allows.options}:
+        if use.kind is WordKind.OUTPUT and not set(use.by.split()) & {
+            *allows.command,
+            *allows.options,
+        }:
             why = f"`{use.by or 'the last word'}` writes it, and no rule on files allows this"
         elif use.is_named:
             return why
@@ -182,12 +188,12 @@ class Reach:
         )
 
     def _is_path(self, use: Use) -> bool:
-        if use.kind is Kind.UNKNOWN:
+        if use.kind is WordKind.UNKNOWN:
             return "/" in use.text or use.text.startswith(".")
         return use.kind in _ACCESSES
 
 
-def directories_of(everything: Everything, start: str, workspace: Workspace) -> Directories:
+def directories_of(everything: Everything, start: str, workspace: PolicyWorkspace) -> Directories:
     """The directories that a script enters with `cd`."""
     paths = [start]
     moves = [each.command for each in everything.found if program_name(each.command) in _MOVES]
@@ -202,12 +208,12 @@ def directories_of(everything: Everything, start: str, workspace: Workspace) -> 
         if is_up:
             return Directories(tuple(paths), is_known=False)
         paths += [_joined(base, words[1]) for base in list(paths)]
-        if len(paths) > _MOST_DIRECTORIES:
+        if len(paths) > _MAX_DIRECTORIES:
             return Directories(tuple(paths), is_known=False)
     return Directories(tuple(dict.fromkeys(paths)))
 
 
-_MOST_DIRECTORIES: Final = 64
+_MAX_DIRECTORIES: Final = 64
 
 
 def _joined(base: str, path: str) -> str:
@@ -215,12 +221,12 @@ def _joined(base: str, path: str) -> str:
 
 
 def judge_script(
-    rules: Sequence[Rule], action: RunScript, workspace: Workspace
+    rules: Sequence[Rule], action: RunScript, workspace: PolicyWorkspace
 ) -> Sequence[Reason]:
-    """What the rules say of each command, each redirect, and of what cannot be known."""
-    everything = everything_in(action.text)
+    """Judge each command, each redirect, and each part that cannot be known."""
+    everything = all_commands(action.text)
     start = action.directory or ""
-    reach = Reach(rules, workspace, directories_of(everything, start, workspace))
+    reach = PathReach(rules, workspace, directories_of(everything, start, workspace))
     reasons = [each for found in everything.found for each in _command(found, reach)]
     touches = [reach.redirect(each) for each in everything.redirects]
     reasons += [_touched(each.path, each) for each in touches if each is not None]
@@ -234,10 +240,10 @@ def judge_script(
     return [*reasons, *(Reason(Effect.ASK, action.text, None, doubt) for doubt in doubts)]
 
 
-def _command(found: Found, reach: Reach) -> Sequence[Reason]:
+def _command(found: FoundCommand, reach: PathReach) -> Sequence[Reason]:
     command = found.command
     rules = [
-        rule for rule in reach.rules if rule.speaks_of_command(command, is_direct=found.is_direct)
+        rule for rule in reach.rules if rule.matches_command(command, is_direct=found.is_direct)
     ]
     if rules and all(rule.effect is Effect.ALLOW for rule in rules):
         options = [_allowed(command, rule, reach) for rule in rules]
@@ -248,8 +254,8 @@ def _command(found: Found, reach: Reach) -> Sequence[Reason]:
     return ruled
 
 
-def _allowed(command: SimpleCommand, rule: Rule, reach: Reach) -> Sequence[Reason]:
-    """What a rule that allows a command leaves to ask; just its own word if nothing."""
+def _allowed(command: SimpleCommand, rule: Rule, reach: PathReach) -> Sequence[Reason]:
+    """Questions left by a rule that allows a command; the rule alone if none are left."""
     texts, what = guessed_words(command), command.source
     known = understand(texts, rule.named_places(texts), rule.accepts)
     reasons = [Reason(Effect.ALLOW, what, rule.name)]
@@ -264,9 +270,9 @@ def _uses(command: SimpleCommand) -> Sequence[Use]:
 
 
 def _ruled(
-    command: SimpleCommand, uses: Iterable[Use], reach: Reach, *, is_free: bool = False
+    command: SimpleCommand, uses: Iterable[Use], reach: PathReach, *, is_free: bool = False
 ) -> Sequence[Reason]:
-    """What the rules on files say against the paths of a command."""
+    """Objections of the file rules to the paths of a command."""
     return [
         _touched(f"{command.source} ({touch.path})", touch)
         for use in uses
@@ -274,7 +280,7 @@ def _ruled(
     ]
 
 
-def _enters(command: SimpleCommand, reach: Reach) -> bool:
+def _enters(command: SimpleCommand, reach: PathReach) -> bool:
     """Whether it only enters a directory of the workspace, which needs no rule."""
     texts = command.texts
     if texts is None or texts[:1] != ("cd",) or not reach.directories.is_known:

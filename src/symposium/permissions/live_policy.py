@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from symposium.permissions.policy import Policy, load_policy
-from symposium.permissions.rules import Access, Action, Effect, Rule, TouchFile, Workspace
+from symposium.permissions.rules import Access, Action, Effect, PolicyWorkspace, Rule, TouchFile
 from symposium.permissions.tool_calls import action_of_terminal, actions_of
-from symposium.permissions.verdict import UNREADABLE, Place, PolicyError, Verdict
+from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation, Verdict
 
 OWN_FILE: Final = "policy-file"
 """The rule that no file needs to have: who writes to the policy file is asked about."""
@@ -42,7 +42,7 @@ class LivePolicy:
         self._error: PolicyError | None = None
 
     def now(self) -> Policy:
-        """The rules that were read last; see `trouble` for whether they still count."""
+        """The rules that were read last; see `problem` for whether they still count."""
         stamp = self._stamp()
         if stamp is not None and stamp == self._seen:
             return self._policy
@@ -56,33 +56,33 @@ class LivePolicy:
         self._policy = self._policy if loaded is None else loaded
         return self._policy
 
-    def trouble(self) -> PolicyError | None:
+    def problem(self) -> PolicyError | None:
         """Why the rules cannot be read; None while they can."""
         self.now()
         return self._error
 
     def limits(self) -> int:
-        """How many rules there are; 0 where none of them asks or forbids."""
+        """Number of rules; 0 if none of them asks or forbids."""
         rules = self.now().rules
         return 0 if all(rule.effect is Effect.ALLOW for rule in rules) else len(rules)
 
-    def of_call(self, call: Mapping[str, Any], place: Place) -> Verdict:
+    def of_call(self, call: Mapping[str, Any], place: RuleLocation) -> Verdict:
         """Judge a tool call, as a question or an update describes it."""
         return self._judge(actions_of(call), place)
 
-    def of_terminal(self, params: Mapping[str, Any], place: Place) -> Verdict:
+    def of_terminal(self, params: Mapping[str, Any], place: RuleLocation) -> Verdict:
         """Judge the params of `terminal/create`."""
         return self._judge([action_of_terminal(params)], place)
 
-    def of_file(self, path: str, place: Place, *, writes: bool) -> Verdict:
+    def of_file(self, path: str, place: RuleLocation, *, writes: bool) -> Verdict:
         """Judge one access to a file."""
         return self._judge([TouchFile(Access.WRITE if writes else Access.READ, path)], place)
 
-    def _judge(self, actions: Sequence[Action], place: Place) -> Verdict:
+    def _judge(self, actions: Sequence[Action], place: RuleLocation) -> Verdict:
         policy = self.now()
         if self._error is not None:
-            return Verdict("forbid", UNREADABLE, trouble=str(self._error))
-        workspace = Workspace(place.root, place.others)
+            return Verdict("forbid", UNREADABLE, problem=str(self._error))
+        workspace = PolicyWorkspace(place.root, place.others)
         judgement = guarded(policy, self._file).judge(actions, workspace)
         reason = judgement.decisive
         what = "" if reason is None else reason.what

@@ -1,4 +1,4 @@
-"""What clients are told of the rules, as updates of a session: written here, and read back.
+"""Notes to clients about the rules, as session updates: written here, and read back.
 
 A note is a tool call, or an update of one: every client shows those beside what the agent says, and
 none takes them for its answer. `_meta` says which rule it is about.
@@ -18,7 +18,7 @@ _NOTE: Final = "note"
 
 
 class PolicyNote(Struct, frozen=True):
-    """What a session was told of the rules.
+    """A note to a session about the rules.
 
     Attributes:
         text: for the user.
@@ -46,7 +46,7 @@ class NoteWriter:
     """Tells the client of one chain about the rules.
 
     Args:
-        mod: whose client is told.
+        mod: the mod whose client is notified.
     """
 
     def __init__(self, mod: Mod) -> None:
@@ -64,7 +64,7 @@ class NoteWriter:
     def refused_unseen(
         self, session_id: str | None, verdict: Verdict, shown: Mapping[str, Any]
     ) -> None:
-        """The same where the agent has shown no tool call: a failed one stands for it."""
+        """The same where the agent has shown no tool call: a failed one replaces it."""
         new = {"sessionUpdate": "tool_call", "status": "failed", **shown}
         self._tell(session_id, refused_call(self._new_id(), verdict) | new)
 

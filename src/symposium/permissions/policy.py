@@ -25,20 +25,20 @@ from symposium.permissions.rules import (
     UNRULED,
     Access,
     Action,
-    CallTool,
     Effect,
+    PolicyWorkspace,
     Reason,
     Rule,
     RunScript,
+    ToolAction,
     TouchFile,
-    Workspace,
     strictest,
 )
 from symposium.permissions.verdict import PolicyError
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class PolicyDecision:
     """What becomes of an action.
 
     Attributes:
@@ -67,15 +67,15 @@ class Policy:
 
     rules: tuple[Rule, ...] = ()
 
-    def judge(self, actions: Sequence[Action], workspace: Workspace) -> Judgement:
+    def judge(self, actions: Sequence[Action], workspace: PolicyWorkspace) -> PolicyDecision:
         """Judge what is to be done at once, as a whole."""
         reasons = [reason for each in actions for reason in self._reasons(each, workspace)]
         if not reasons:
             reasons = [Reason(Effect.ASK, "nothing that is known", None, UNRULED)]
         effect = max((each.effect for each in reasons), key=STRICTNESS.index)
-        return Judgement(effect, tuple(reasons))
+        return PolicyDecision(effect, tuple(reasons))
 
-    def _reasons(self, action: Action, workspace: Workspace) -> Iterable[Reason]:
+    def _reasons(self, action: Action, workspace: PolicyWorkspace) -> Iterable[Reason]:
         match action:
             case RunScript():
                 from symposium.permissions.commands import judge_script  # noqa: PLC0415 - no start reads a script
@@ -86,7 +86,7 @@ class Policy:
                     rule for rule in self.rules if rule.speaks_of_file(access, path, workspace)
                 ]
                 return [strictest(rules, f"{access.value} {path}")]
-            case CallTool(name, kind):
+            case ToolAction(name, kind):
                 rules = [rule for rule in self.rules if rule.speaks_of_tool(name)]
                 return [strictest(rules, name or kind)]
 
@@ -382,7 +382,7 @@ def _home(pattern: str) -> str:
     return str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
 
 
-CATASTROPHES: Final = (
+MUST_NOT_ALLOW: Final = (
     "rm -rf /",
     "rm -rf ~",
     "rm -rf /*",
@@ -401,7 +401,7 @@ CATASTROPHES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PolicyFinding:
     """Something wrong with a policy.
 
     Attributes:
@@ -413,38 +413,40 @@ class Finding:
     text: str
 
 
-def prove(policy: Policy, workspace: Workspace) -> Iterable[Finding]:
+def prove(policy: Policy, workspace: PolicyWorkspace) -> Iterable[PolicyFinding]:
     """What is wrong with a policy, the rules in their order, then the catastrophes."""
     for rule in policy.rules:
         yield from _rule(rule, workspace)
-    for script in CATASTROPHES:
+    for script in MUST_NOT_ALLOW:
         judgement = policy.judge([RunScript(script)], workspace)
         if judgement.effect is Effect.ALLOW:
             rules = ", ".join(sorted({each.rule or "" for each in judgement.reasons}))
-            yield Finding(is_error=True, text=f"`{script}` would be allowed unasked (by {rules})")
+            yield PolicyFinding(
+                is_error=True, text=f"`{script}` would be allowed unasked (by {rules})"
+            )
 
 
-def _rule(rule: Rule, workspace: Workspace) -> Iterable[Finding]:
+def _rule(rule: Rule, workspace: PolicyWorkspace) -> Iterable[PolicyFinding]:
     for kind, examples in (("match", rule.match), ("not_match", rule.not_match)):
         if not examples:
-            yield Finding(is_error=False, text=f"rule {rule.name} has no example in `{kind}`")
+            yield PolicyFinding(is_error=False, text=f"rule {rule.name} has no example in `{kind}`")
         for example in examples:
             speaks = _speaks(rule, example, workspace)
             if speaks != (kind == "match"):
                 does = "speaks of" if speaks else "does not speak of"
-                yield Finding(
+                yield PolicyFinding(
                     is_error=True, text=f"rule {rule.name} {does} `{example}`, listed in `{kind}`"
                 )
 
 
-def _speaks(rule: Rule, example: str, workspace: Workspace) -> bool:
+def _speaks(rule: Rule, example: str, workspace: PolicyWorkspace) -> bool:
     judgement = Policy((rule,)).judge([_action(rule, example)], workspace)
     return any(reason.rule == rule.name for reason in judgement.reasons)
 
 
 def _action(rule: Rule, example: str) -> Action:
     if rule.tool is not None:
-        return CallTool(example, "other")
+        return ToolAction(example, "other")
     if rule.files is not None:
         return TouchFile(rule.files[0], example)
     return RunScript(example)

@@ -10,17 +10,17 @@ from typing import Any, Final, TypeAlias
 
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.blueprint import InProcess
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Drop, Forward, Mod, from_agent, from_client
 from symposium.config.paths import paths
 
-WITNESS: Final = "witness"
+PERMISSION_OBSERVER: Final = "witness"
 """How the mod is called in errors."""
 
 Entry: TypeAlias = Mapping[str, Any]
 """One line of the record."""
 
-TakeDown: TypeAlias = Callable[[Callable[[], Entry]], None]
+RecordEntry: TypeAlias = Callable[[Callable[[], Entry]], None]
 """Takes what makes an entry: nothing is read while anybody waits for the answer."""
 
 Chooser: TypeAlias = Callable[[Mapping[str, Any]], str]
@@ -31,44 +31,46 @@ POLICY_META: Final = "symposium/policy"
 
 DECIDED: Final = "_symposium/decided"
 """By this a mod tells us, towards the agent, what it has refused or asked of its own accord: the
-question as it was or would have been asked, what was answered, and the rule. It goes no further."""
+question that was or would have been asked, the answer, and the rule. It is not forwarded."""
 
 
-def the_user(_: Mapping[str, Any]) -> str:
-    """Whoever sits at the editor."""
+def decided_by_user(_: Mapping[str, Any]) -> str:
+    """The user of the editor."""
     return "user"
 
 
-class Witness(Mod):
+class PermissionObserver(Mod):
     """Changes nothing; what passes here is what the agent asked and what it was answered."""
 
-    def __init__(self, agent: str, take_down: TakeDown, chooser: Chooser = the_user) -> None:
+    def __init__(
+        self, agent: str, take_down: RecordEntry, chooser: Chooser = decided_by_user
+    ) -> None:
         self._agent = agent
         self._take_down = take_down
         self._chooser = chooser
 
     @from_agent("session/request_permission")
-    def asked(self, message: Crossing) -> Forward:
-        """Let the question pass as it came, and wait for its answer."""
+    def asked(self, message: ChainMessage) -> Forward:
+        """Forward the question unchanged and wait for the answer."""
         answered = partial(self._answered, message)
         return Forward(then=answered, catch=answered)
 
     @from_client(DECIDED)
-    def decided(self, message: Crossing) -> Drop:
+    def decided(self, message: ChainMessage) -> Drop:
         """Take down a decision that no question of the agent's led to."""
-        self._take_down(partial(self._told, message))
+        self._take_down(partial(self._entry, message))
         return Drop()
 
-    def _told(self, message: Crossing) -> Entry:
+    def _entry(self, message: ChainMessage) -> Entry:
         told = as_object(message.params)
         question, result = as_object(told.get("question")), as_object(told.get("result"))
         named = {name: told.get(name) for name in ("method", "rule")}
         return {**named, **self._line(question, result)}
 
-    def _answered(self, message: Crossing, answer: Answer) -> None:
-        self._take_down(partial(self._entry, message, answer))
+    def _answered(self, message: ChainMessage, answer: Answer) -> None:
+        self._take_down(partial(self._entry_of_answer, message, answer))
 
-    def _entry(self, message: Crossing, answer: Answer) -> Entry:
+    def _entry_of_answer(self, message: ChainMessage, answer: Answer) -> Entry:
         result = as_object(None if answer.error else answer.result)
         return self._line(as_object(message.params), result)
 
@@ -93,8 +95,8 @@ SOON: Final = 0.02
 _log = logging.getLogger(__name__)
 
 
-def witnessed(
-    agent: str, secrets: Sequence[str], chooser: Chooser = the_user
+def with_audit(
+    agent: str, secrets: Sequence[str], chooser: Chooser = decided_by_user
 ) -> Callable[[], Sequence[InProcess]]:
     """Makes the mod that sees the questions of an agent.
 
@@ -104,10 +106,14 @@ def witnessed(
         chooser: tells who chose an answer.
     """
     take_down = _taking_down(secrets)
-    return lambda: [InProcess(WITNESS, Witness(agent, take_down, chooser), is_hidden=True)]
+    return lambda: [
+        InProcess(
+            PERMISSION_OBSERVER, PermissionObserver(agent, take_down, chooser), is_hidden=True
+        )
+    ]
 
 
-def _taking_down(secrets: Sequence[str]) -> TakeDown:
+def _taking_down(secrets: Sequence[str]) -> RecordEntry:
     return _Record(secrets).take_down
 
 

@@ -42,18 +42,18 @@ class TouchFile:
 
 
 @dataclass(frozen=True, slots=True)
-class CallTool:
+class ToolAction:
     """Anything else: a tool, by its title or name, of one of ACP's kinds."""
 
     name: str
     kind: str
 
 
-Action: TypeAlias = RunScript | TouchFile | CallTool
+Action: TypeAlias = RunScript | TouchFile | ToolAction
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class PolicyWorkspace:
     """Where an agent works.
 
     Attributes:
@@ -114,7 +114,7 @@ class Word(Protocol):
         ...
 
 
-class Command(Protocol):
+class CommandRule(Protocol):
     """A command of a script. The parser of scripts makes it, and is not loaded to read rules."""
 
     @property
@@ -197,7 +197,7 @@ class Rule:
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
 
-    def speaks_of_command(self, command: Command, *, is_direct: bool) -> bool:
+    def matches_command(self, command: CommandRule, *, is_direct: bool) -> bool:
         """Whether it holds for this command.
 
         To allow, all words must be known, and begin as the rule says. To ask or forbid, the words
@@ -222,7 +222,12 @@ class Rule:
         return frozenset(begin | others)
 
     def speaks_of_file(
-        self, access: Access, path: str, workspace: Workspace, *, besides_outside: bool = False
+        self,
+        access: Access,
+        path: str,
+        workspace: PolicyWorkspace,
+        *,
+        besides_outside: bool = False,
     ) -> bool:
         """Whether it holds for this access to this path.
 
@@ -260,7 +265,7 @@ def strictest(rules: Sequence[Rule], what: str) -> Reason:
     return Reason(rule.effect, what, rule.name)
 
 
-def is_of_git(path: str, workspace: Workspace) -> bool:
+def is_of_git(path: str, workspace: PolicyWorkspace) -> bool:
     """Whether a file is git's own: git runs the programs that such files name."""
     parts = {*PurePosixPath(path).parts, *workspace.resolved(path).parts}
     return ".git" in {part.lower() for part in parts}
@@ -285,7 +290,7 @@ def _is_option(option: str, text: str) -> bool:
     return fnmatchcase(text, option)
 
 
-def _is_path(pattern: str, path: str, workspace: Workspace) -> bool:
+def _is_path(pattern: str, path: str, workspace: PolicyWorkspace) -> bool:
     if pattern == OUTSIDE:
         return not workspace.holds(path)
     if pattern == INSIDE:

@@ -1,4 +1,4 @@
-"""What an agent asks for, in whichever shape it asks: ACP leaves `rawInput` to each agent.
+"""Actions in a tool call, whatever its shape: ACP leaves `rawInput` to each agent.
 
 Seen: a script as a text (`{"command": "git status"}`), an argument list
 (`{"command": ["bash", "-lc", "git status"]}`), and nothing but a title. A call that would run
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from symposium.permissions.programs.vocabulary import is_harmless
-from symposium.permissions.rules import Access, Action, CallTool, RunScript, TouchFile
+from symposium.permissions.rules import Access, Action, RunScript, ToolAction, TouchFile
 
 _COMMAND_KEYS: Final = ("command", "cmd", "commandLine", "script")
 PATH_KEYS: Final = (
@@ -38,7 +38,7 @@ _READING: Final = frozenset({"read", "search"})
 
 
 def actions_of(tool_call: Mapping[str, Any]) -> Sequence[Action]:
-    """What the tool call of `session/request_permission` would do.
+    """Actions of the tool call in `session/request_permission`.
 
     Args:
         tool_call: its members, completed by those of the updates before it.
@@ -60,11 +60,11 @@ def actions_of(tool_call: Mapping[str, Any]) -> Sequence[Action]:
         access = Access.WRITE
     if access is not None and touched:
         return [TouchFile(access, path) for path in dict.fromkeys(touched)]
-    return [CallTool(title, kind)]
+    return [ToolAction(title, kind)]
 
 
 def action_of_terminal(params: Mapping[str, Any]) -> RunScript:
-    """What `terminal/create` would run."""
+    """The script that `terminal/create` would run."""
     command = str(params.get("command") or "")
     arguments: Any = params.get("args")
     doubts: list[str] = []
@@ -80,7 +80,7 @@ def action_of_terminal(params: Mapping[str, Any]) -> RunScript:
 
 
 def script_of(raw: Mapping[str, Any]) -> str | None:
-    """What a tool call's `rawInput` would have a shell run; None where it names nothing."""
+    """The shell script in a tool call's `rawInput`; None if it has none."""
     return "\n".join(_scripts(raw)) or None
 
 

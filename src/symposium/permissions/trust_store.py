@@ -19,7 +19,13 @@ from msgspec import Struct
 
 from localio.files import PRIVATE_FILE_MODE, write_whole
 from localio.text import plain_text
-from symposium.permissions.trusted_content import KIND, Effect, EffectKind, Item, TrustError
+from symposium.permissions.trusted_content import (
+    KIND,
+    EffectKind,
+    TrustEffect,
+    TrustError,
+    TrustItem,
+)
 
 FILE: Final = "trust.json"
 
@@ -28,7 +34,7 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 Verdict: TypeAlias = Literal["trusted", "refused"]
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class TrustDecision(Struct, frozen=True, kw_only=True):
     """What the user said of one content.
 
     Attributes:
@@ -53,7 +59,7 @@ class Decision(Struct, frozen=True, kw_only=True):
         """What is the same for every content that stands there."""
         return self.workspace, self.kind, self.name
 
-    def is_on(self, item: Item) -> bool:
+    def is_on(self, item: TrustItem) -> bool:
         """Whether it was made on exactly this content, reached in this way."""
         made_on = (*self.place, self.sha256, self.links)
         return made_on == (*item.place, item.digest, tuple(link.text for link in item.links))
@@ -63,10 +69,10 @@ class Decision(Struct, frozen=True, kw_only=True):
         return msgspec.to_builtins(self)
 
 
-def decision_on(item: Item, verdict: Verdict, when: float) -> Decision:
+def decision_on(item: TrustItem, verdict: Verdict, when: float) -> TrustDecision:
     """A new decision."""
     workspace, kind, name = item.place
-    return Decision(
+    return TrustDecision(
         workspace=workspace,
         kind=kind,
         name=name,
@@ -84,7 +90,7 @@ class DecisionFile:
     def __init__(self, home: Path) -> None:
         self.path = home / FILE
 
-    def read(self) -> list[Decision]:
+    def read(self) -> list[TrustDecision]:
         """What it says, the newest last.
 
         Raises:
@@ -98,7 +104,7 @@ class DecisionFile:
             raise TrustError(reason, "fix it, or answer again") from error
         return sorted(decisions, key=lambda each: each.when)
 
-    def write(self, decisions: Sequence[Decision]) -> None:
+    def write(self, decisions: Sequence[TrustDecision]) -> None:
         """Replace it.
 
         Raises:
@@ -145,17 +151,17 @@ class DecisionFile:
 
 
 class _Written(Struct):
-    decisions: list[Decision]
+    decisions: list[TrustDecision]
 
 
-def _read(text: bytes) -> list[Decision]:
+def _read(text: bytes) -> list[TrustDecision]:
     return msgspec.json.decode(text, type=_Written).decisions
 
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
-class KeptContent:
+class ContentCopies:
     """A private directory with one file for each digest; losing it loses diffs, and no decision."""
 
     def __init__(self, directory: Path) -> None:
@@ -193,7 +199,7 @@ class KeptContent:
                 each.unlink(missing_ok=True)
 
 
-MOST_LINES: Final = 200
+MAX_LINES: Final = 200
 """Lines that are shown; how many more there are is said."""
 
 
@@ -207,9 +213,9 @@ def difference(old: bytes | None, new: bytes) -> str:
     if before is None or after is None:
         return f"(not text: {len(old)} bytes before, {len(new)} now)"
     lines = list(difflib.unified_diff(before, after, "trusted before", "now", lineterm=""))
-    shown = lines[:MOST_LINES]
-    if len(lines) > MOST_LINES:
-        shown.append(f"(and {len(lines) - MOST_LINES} more lines)")
+    shown = lines[:MAX_LINES]
+    if len(lines) > MAX_LINES:
+        shown.append(f"(and {len(lines) - MAX_LINES} more lines)")
     return "\n".join(shown)
 
 
@@ -220,7 +226,7 @@ def _text_lines(content: bytes) -> list[str] | None:
         return None
 
 
-MOST_PER_NAME: Final = 20
+MAX_PER_NAME: Final = 20
 """Decisions kept on contents of one name: enough for those who go to and fro between branches."""
 
 
@@ -234,8 +240,8 @@ class Question:
         changes: a unified diff from that content; empty for what is new.
     """
 
-    item: Item
-    before: Decision | None = None
+    item: TrustItem
+    before: TrustDecision | None = None
     changes: str = ""
 
 
@@ -250,10 +256,10 @@ class TrustStore:
     def __init__(self, home: Path, now: Callable[[], float] = time.time) -> None:
         self.trouble: str | None = None
         self._file = DecisionFile(home)
-        self._kept = KeptContent(home / "trust")
+        self._kept = ContentCopies(home / "trust")
         self._now = now
 
-    def decisions(self) -> Sequence[Decision]:
+    def decisions(self) -> Sequence[TrustDecision]:
         """All of them, the newest last."""
         self.trouble = None
         try:
@@ -262,23 +268,23 @@ class TrustStore:
             self.trouble = error.message
             return ()
 
-    def is_trusted(self, item: Item) -> bool:
+    def is_trusted(self, item: TrustItem) -> bool:
         """Whether the user has allowed exactly this content in this place."""
         return bool(self.trusted([item]))
 
-    def trusted(self, items: Iterable[Item]) -> list[Item]:
+    def trusted(self, items: Iterable[TrustItem]) -> list[TrustItem]:
         """Those that may be used, and only as they were read."""
         decisions = self.decisions()
         return [each for each in items if _verdict(each, decisions) == "trusted"]
 
-    def questions(self, items: Iterable[Item]) -> list[Question]:
+    def questions(self, items: Iterable[TrustItem]) -> list[Question]:
         """Those that the user has neither allowed nor refused for good, each with what changed."""
         decisions = self.decisions()
         return [
             self._question(each, decisions) for each in items if _verdict(each, decisions) is None
         ]
 
-    def grant(self, items: Iterable[Item]) -> None:
+    def grant(self, items: Iterable[TrustItem]) -> None:
         """Trust exactly these contents from now on.
 
         Raises:
@@ -286,7 +292,7 @@ class TrustStore:
         """
         self._decide(items, "trusted")
 
-    def refuse(self, items: Iterable[Item]) -> None:
+    def refuse(self, items: Iterable[TrustItem]) -> None:
         """Never ask for these contents again, and never use them.
 
         Raises:
@@ -294,7 +300,7 @@ class TrustStore:
         """
         self._decide(items, "refused")
 
-    def revoke(self, chosen: Callable[[Decision], bool]) -> list[Decision]:
+    def revoke(self, chosen: Callable[[TrustDecision], bool]) -> list[TrustDecision]:
         """Forget the decisions that are chosen; those that were.
 
         Raises:
@@ -307,14 +313,14 @@ class TrustStore:
                 self._write([each for each in before if not chosen(each)])
         return gone
 
-    def _question(self, item: Item, decisions: Sequence[Decision]) -> Question:
+    def _question(self, item: TrustItem, decisions: Sequence[TrustDecision]) -> Question:
         for decision in reversed(decisions):
             if decision.place == item.place and decision.verdict == "trusted":
                 old = self._kept.get(decision.sha256)
                 return Question(item, decision, difference(old, item.content))
         return Question(item)
 
-    def _decide(self, items: Iterable[Item], verdict: Verdict) -> None:
+    def _decide(self, items: Iterable[TrustItem], verdict: Verdict) -> None:
         with self._changing():
             decisions = list(self.decisions())
             if self.trouble is not None:
@@ -324,7 +330,7 @@ class TrustStore:
                 decisions = _with(decisions, decision_on(item, verdict, self._now()))
             self._write(decisions)
 
-    def _write(self, decisions: Sequence[Decision]) -> None:
+    def _write(self, decisions: Sequence[TrustDecision]) -> None:
         self._file.write(decisions)
         self._kept.keep_only({each.sha256 for each in decisions})
 
@@ -340,19 +346,19 @@ class TrustStore:
             ) from error
 
 
-def _verdict(item: Item, decisions: Sequence[Decision]) -> Verdict | None:
+def _verdict(item: TrustItem, decisions: Sequence[TrustDecision]) -> Verdict | None:
     found: list[Verdict] = [each.verdict for each in decisions if each.is_on(item)]
     return found[-1] if found else None
 
 
-def _with(decisions: list[Decision], new: Decision) -> list[Decision]:
+def _with(decisions: list[TrustDecision], new: TrustDecision) -> list[TrustDecision]:
     """The list with one more; what was said of the same goes, and the oldest of its place."""
     others = [each for each in decisions if each.place != new.place]
     same = (new.sha256, new.links)
     mine = [
         each for each in decisions if each.place == new.place and (each.sha256, each.links) != same
     ]
-    return [*others, *mine[-(MOST_PER_NAME - 1) :], new]
+    return [*others, *mine[-(MAX_PER_NAME - 1) :], new]
 
 
 _WORDS: Final[dict[EffectKind, str]] = {
@@ -365,12 +371,12 @@ _WORDS: Final[dict[EffectKind, str]] = {
 }
 
 
-def screen(questions: Iterable[Question]) -> str:
+def consent_text(questions: Iterable[Question]) -> str:
     """All questions as plain lines; nothing in them can pass for anything but text."""
     return "\n\n".join("\n".join(_question_lines(each)) for each in questions)
 
 
-def effect_line(effect: Effect) -> str:
+def effect_line(effect: TrustEffect) -> str:
     """One effect on one line, in words."""
     return f"{_WORDS[effect.kind]}: {_on_one_line(effect.detail)}"
 
@@ -391,15 +397,15 @@ def _question_lines(question: Question) -> Iterator[str]:
         yield from (f"    {line}" for line in question.changes.split("\n"))
 
 
-def _of_effect(effect: Effect) -> Iterator[str]:
+def _of_effect(effect: TrustEffect) -> Iterator[str]:
     if effect.kind != "text":
         yield f"  {effect_line(effect)}"
         return
     lines = plain_text(effect.detail.strip("\n")).split("\n")
     yield f"  {_WORDS[effect.kind]}:"
-    yield from (f"    | {line}" for line in lines[:MOST_LINES])
-    if len(lines) > MOST_LINES:
-        yield f"    (and {len(lines) - MOST_LINES} more lines)"
+    yield from (f"    | {line}" for line in lines[:MAX_LINES])
+    if len(lines) > MAX_LINES:
+        yield f"    (and {len(lines) - MAX_LINES} more lines)"
 
 
 def _on_one_line(text: str) -> str:

@@ -20,7 +20,7 @@ EffectKind: TypeAlias = Literal["command", "server", "variable", "link", "text",
 """It starts a program, reaches a server, sets a variable, follows a link, tells the agent, or uses
 a built-in mod."""
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_BYTES: Final = 1024 * 1024
 """What is read of one file; more than a person could judge is no content to be trusted."""
 
 
@@ -29,7 +29,7 @@ class TrustError(SymposiumError):
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class TrustEffect:
     """One thing that trusting would allow.
 
     Attributes:
@@ -46,7 +46,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class TrustLink:
     """A symbolic link on the way to a file.
 
     Attributes:
@@ -64,7 +64,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TrustItem:
     """Content as it was read; whoever was allowed to use it uses `content`, never the file again.
 
     Attributes:
@@ -80,8 +80,8 @@ class Item:
     kind: str
     name: str
     content: bytes
-    links: tuple[Link, ...] = ()
-    allows: tuple[Effect, ...] = ()
+    links: tuple[TrustLink, ...] = ()
+    allows: tuple[TrustEffect, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -94,7 +94,7 @@ class Item:
         return readable(str(self.workspace)), self.kind, self.name
 
     @property
-    def effects(self) -> tuple[Effect, ...]:
+    def effects(self) -> tuple[TrustEffect, ...]:
         """Everything that trusting it would allow, each link included."""
         return (*self.allows, *(_followed(link, self.workspace) for link in self.links))
 
@@ -114,16 +114,16 @@ def readable(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def _followed(link: Link, workspace: Path) -> Effect:
+def _followed(link: TrustLink, workspace: Path) -> TrustEffect:
     is_inside = Path(link.target).is_relative_to(workspace)
-    return Effect("link", link.text + ("" if is_inside else " (outside the workspace)"))
+    return TrustEffect("link", link.text + ("" if is_inside else " (outside the workspace)"))
 
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """The resolved path holds no link any more, and a pipe shall not hold us up."""
 
 
-def read_item(workspace: Path, kind: str, name: str, *, most: int = MOST_BYTES) -> Item | None:
+def read_item(workspace: Path, kind: str, name: str, *, most: int = MAX_BYTES) -> TrustItem | None:
     """What a workspace stores under a relative path; None if there is nothing.
 
     Args:
@@ -139,7 +139,7 @@ def read_item(workspace: Path, kind: str, name: str, *, most: int = MOST_BYTES) 
     root = canonical(workspace)
     if Path(name).is_absolute() or ".." in Path(name).parts:
         raise _error(root, name, "its name leaves the workspace")
-    links: tuple[Link, ...] = ()
+    links: tuple[TrustLink, ...] = ()
     try:
         links = _links(root, name)
         content, seen = _content(os.path.realpath(root / name), most)
@@ -151,7 +151,7 @@ def read_item(workspace: Path, kind: str, name: str, *, most: int = MOST_BYTES) 
         raise _error(root, name, str(error)) from error
     if links != _links(root, name) or not _is_still(root / name, seen):
         raise _error(root, name, "it was changed while it was read")
-    return Item(root, kind, name, content, links)
+    return TrustItem(root, kind, name, content, links)
 
 
 def canonical(workspace: Path) -> Path:
@@ -171,15 +171,15 @@ def _content(target: str, most: int) -> tuple[bytes, os.stat_result]:
     return content, seen
 
 
-def _links(root: Path, name: str) -> tuple[Link, ...]:
+def _links(root: Path, name: str) -> tuple[TrustLink, ...]:
     """The links among the parts of a relative path, with what each leads to."""
-    found: list[Link] = []
+    found: list[TrustLink] = []
     here = root
     for part in Path(name).parts:
         here = here / part
         if here.is_symlink():
             path, target = str(here.relative_to(root)), os.path.realpath(here)
-            found.append(Link(readable(path), readable(target)))
+            found.append(TrustLink(readable(path), readable(target)))
     return tuple(found)
 
 
@@ -217,18 +217,18 @@ _COMMANDS: Final = frozenset({"command", "cmd", "apiKeyHelper"})
 _URLS: Final = frozenset({"url", "httpUrl", "serverUrl", "baseUrl", "base_url"})
 _VARIABLES: Final = frozenset({"env", "environment", "headers"})
 
-MOST_EFFECTS: Final = 200
+MAX_EFFECTS: Final = 200
 """Of one file; how many more there are is said."""
 
-MOST_DEPTH: Final = 30
+MAX_DEPTH: Final = 30
 
 
-def foreign_items(workspace: Path) -> list[Item]:
+def foreign_items(workspace: Path) -> list[TrustItem]:
     """The files of a workspace that name programs, servers or variables for others."""
     return [item for name in FILES if (item := _item(workspace, name)) is not None]
 
 
-def _item(workspace: Path, name: str) -> Item | None:
+def _item(workspace: Path, name: str) -> TrustItem | None:
     try:
         item = read_item(workspace, KIND, name)
     except TrustError:
@@ -240,17 +240,17 @@ def _item(workspace: Path, name: str) -> Item | None:
         value: Any = parse(item.content.decode())
     except (ValueError, RecursionError):
         # Another reader may be more tolerant: JSON with comments, say.
-        effects: Sequence[Effect] = [Effect("command", "something that we cannot read")]
+        effects: Sequence[TrustEffect] = [TrustEffect("command", "something that we cannot read")]
     else:
         effects = list(_effects(value, 0))
-    shown = effects[:MOST_EFFECTS]
-    if len(effects) > MOST_EFFECTS:
-        shown = [*shown, Effect("command", f"and {len(effects) - MOST_EFFECTS} more")]
+    shown = effects[:MAX_EFFECTS]
+    if len(effects) > MAX_EFFECTS:
+        shown = [*shown, TrustEffect("command", f"and {len(effects) - MAX_EFFECTS} more")]
     return replace(item, allows=tuple(shown)) if shown or item.links else None
 
 
-def _effects(value: Any, depth: int) -> Iterator[Effect]:
-    if depth > MOST_DEPTH:
+def _effects(value: Any, depth: int) -> Iterator[TrustEffect]:
+    if depth > MAX_DEPTH:
         return
     if isinstance(value, list):
         for each in cast("list[Any]", value):
@@ -259,12 +259,12 @@ def _effects(value: Any, depth: int) -> Iterator[Effect]:
         table = cast("Mapping[str, Any]", value)
         for key, detail in table.items():
             if key in _COMMANDS and isinstance(detail, str | list):
-                yield Effect("command", _line(detail, table.get("args")))
+                yield TrustEffect("command", _line(detail, table.get("args")))
             elif key in _URLS and isinstance(detail, str):
-                yield Effect("server", detail)
+                yield TrustEffect("server", detail)
             elif key in _VARIABLES and isinstance(detail, Mapping):
                 names = cast("Mapping[str, Any]", detail)
-                yield from (Effect("variable", f"{name}={names[name]}") for name in names)
+                yield from (TrustEffect("variable", f"{name}={names[name]}") for name in names)
             elif key not in _COMMANDS:
                 yield from _effects(detail, depth + 1)
 

@@ -1,4 +1,4 @@
-"""What the user's rules say of one thing that an agent wants to do.
+"""Verdict of the user's rules on one action of an agent.
 
 Loaded at every start, whether there are rules or not: the parsers behind a verdict are not.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 from symposium.errors import SymposiumError
 
 UNREADABLE: Final = "policy-unreadable"
-"""The rule that stands for a file that cannot be used: it forbids everything."""
+"""The rule in place of an unusable file: it forbids everything."""
 
 
 class PolicyError(SymposiumError):
@@ -21,32 +21,32 @@ class PolicyError(SymposiumError):
 
 
 class Verdict(Struct, frozen=True):
-    """What becomes of one thing.
+    """Outcome for one action.
 
     Attributes:
         effect: the strictest of what applies.
         rule: the rule that decided; None where no rule applies.
         what: the part that decided, such as one command of a script.
         actions: what was judged, to be recognized when it comes again.
-        trouble: why no rule could be read; empty while they can.
+        problem: why no rule could be read; empty while they can.
     """
 
     effect: Literal["allow", "ask", "forbid"]
     rule: str | None = None
     what: str = ""
     actions: tuple[Hashable, ...] = ()
-    trouble: str = ""
+    problem: str = ""
 
     def refusal(self) -> str:
         """One sentence for the user and the agent."""
-        if self.trouble:
-            return f"Refused, because your rules cannot be read: {self.trouble}"
+        if self.problem:
+            return f"Refused, because your rules cannot be read: {self.problem}"
         part = f": `{self.what}`" if self.what else ""
         return f"Refused by the rule `{self.rule}` of policy.toml{part}"
 
 
-class Place(Struct, frozen=True):
-    """Where a session works: its directory, and others that it was given."""
+class RuleLocation(Struct, frozen=True):
+    """Directories of a session: its own, and additional ones."""
 
     root: Path
     others: tuple[Path, ...] = ()
@@ -55,23 +55,23 @@ class Place(Struct, frozen=True):
 class Judges(Protocol):
     """Judges by the rules as they stand."""
 
-    def trouble(self) -> PolicyError | None:
+    def problem(self) -> PolicyError | None:
         """Why the rules cannot be read; None while they can."""
         ...
 
     def limits(self) -> int:
-        """How many rules there are; 0 where none of them asks or forbids."""
+        """Number of rules; 0 if none of them asks or forbids."""
         ...
 
-    def of_call(self, call: Mapping[str, Any], place: Place) -> Verdict:
+    def of_call(self, call: Mapping[str, Any], place: RuleLocation) -> Verdict:
         """Judge a tool call, as a question or an update describes it."""
         ...
 
-    def of_terminal(self, params: Mapping[str, Any], place: Place) -> Verdict:
+    def of_terminal(self, params: Mapping[str, Any], place: RuleLocation) -> Verdict:
         """Judge the params of `terminal/create`."""
         ...
 
-    def of_file(self, path: str, place: Place, *, writes: bool) -> Verdict:
+    def of_file(self, path: str, place: RuleLocation, *, writes: bool) -> Verdict:
         """Judge one access to a file."""
         ...
 

@@ -1,1 +1,1 @@
-"""Which components a chain needs for what the editor can do; pure: the same for the same inputs."""
+"""Choose the components of a chain for the editor's capabilities; pure: no I/O."""

@@ -15,11 +15,11 @@ from symposium.config.paths import Paths
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SymposiumError
 from symposium.permissions.trust_store import Question, TrustStore
-from symposium.permissions.trusted_content import Item
+from symposium.permissions.trusted_content import TrustItem
 from symposium.planning.recommendation_sources import (
     NONE,
     RemoteRecommendations,
-    Stored,
+    StoredRecommendations,
     address_of,
     read_stored,
     usable,
@@ -27,10 +27,10 @@ from symposium.planning.recommendation_sources import (
 )
 from symposium.planning.recommendations import (
     ORIGIN,
-    Facts,
     Listed,
     Recommendation,
     RecommendationError,
+    WorkspaceFacts,
     holds,
     identity,
     leaves,
@@ -47,7 +47,6 @@ class Addition:
     """A mod that suits the workspace and is not configured.
 
     Attributes:
-        recommendation: which.
         because: why it suits; empty for what always does.
     """
 
@@ -56,7 +55,7 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class RecommendationRemoval:
     """A mod that was added for this workspace and suits it no longer; `because` says why."""
 
     mod: ModEntry
@@ -64,11 +63,11 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What to offer to the user."""
+class RecommendationChanges:
+    """Changes to offer to the user."""
 
     additions: tuple[Addition, ...] = ()
-    removals: tuple[Removal, ...] = ()
+    removals: tuple[RecommendationRemoval, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to offer."""
@@ -76,8 +75,8 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What the user has said before, as identities of mods.
+class RecommendationAnswers:
+    """Earlier decisions of the user, as identities of mods.
 
     Attributes:
         declined: never to be offered again.
@@ -93,10 +92,10 @@ class Answers:
 def compare(
     mods: Sequence[ModEntry],
     recommendations: Iterable[Recommendation],
-    facts: Facts,
-    answers: Answers,
-) -> Changes:
-    """What to add and what to take away (acp-host §4.11).
+    facts: WorkspaceFacts,
+    answers: RecommendationAnswers,
+) -> RecommendationChanges:
+    """Compute the mods to add and to remove (acp-host §4.11).
 
     A disabled mod counts as known. Only what a recommendation has brought, for this workspace
     alone, is ever offered to be taken away.
@@ -112,11 +111,11 @@ def compare(
     suits = {each.identity for each in suiting}
     by_identity = {each.identity: each for each in listed}
     removals = [
-        Removal(mod, _why_gone(by_identity.get(identity(mod)), facts))
+        RecommendationRemoval(mod, _why_gone(by_identity.get(identity(mod)), facts))
         for mod in mods
         if mod.origin == ORIGIN and identity(mod) in answers.added_here - answers.kept - suits
     ]
-    return Changes(tuple(additions), tuple(removals))
+    return RecommendationChanges(tuple(additions), tuple(removals))
 
 
 def applied(config: Config, add: Iterable[ModEntry], remove: Iterable[ModEntry]) -> Config:
@@ -126,7 +125,7 @@ def applied(config: Config, add: Iterable[ModEntry], remove: Iterable[ModEntry])
     return config.with_mods(*kept, *add)
 
 
-def _why_gone(recommendation: Recommendation | None, facts: Facts) -> str:
+def _why_gone(recommendation: Recommendation | None, facts: WorkspaceFacts) -> str:
     if recommendation is None:
         return "it is no longer recommended"
     return reason_gone(recommendation.when, facts) or "it no longer suits"
@@ -153,17 +152,19 @@ class AnswerMemory:
         self.trouble: str | None = None
         self._file = home / FILE
 
-    def answers(self, workspace: Path) -> Answers:
-        """What matters in a workspace."""
+    def answers(self, workspace: Path) -> RecommendationAnswers:
+        """Decisions that apply to a workspace."""
         kept = self._read()
         elsewhere = {
             each for place, added in kept.added.items() if place != str(workspace) for each in added
         }
         here = kept.added.get(str(workspace), set[str]()) - elsewhere
-        return Answers(frozenset(kept.declined), frozenset(here), frozenset(kept.kept))
+        return RecommendationAnswers(
+            frozenset(kept.declined), frozenset(here), frozenset(kept.kept)
+        )
 
     def decline(self, identities: Iterable[str]) -> None:
-        """Never offer these again.
+        """Stop offering these mods.
 
         Raises:
             ExplainedError: it cannot be written.
@@ -173,7 +174,7 @@ class AnswerMemory:
         self._write(kept)
 
     def keep(self, identities: Iterable[str]) -> None:
-        """Never offer to take these away again.
+        """Stop offering to remove these mods.
 
         Raises:
             ExplainedError: it cannot be written.
@@ -227,7 +228,7 @@ USER_FILE: Final = "config/recommendations.toml"
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is known of one workspace.
+    """Recommendations for one workspace.
 
     Attributes:
         workspace: canonical.
@@ -240,13 +241,13 @@ class Advice:
 
     workspace: Path
     recommendations: Sequence[Recommendation]
-    facts: Facts
-    items: Sequence[Item]
+    facts: WorkspaceFacts
+    items: Sequence[TrustItem]
     questions: Sequence[Question]
     problems: Sequence[str]
 
 
-class Adviser:
+class Advisor:
     """Recommends mods to one user.
 
     Attributes:
@@ -266,7 +267,7 @@ class Adviser:
         paths: Paths,
         env: Mapping[str, str],
         builtins: Callable[[], Collection[str]],
-        readers: Sequence[Callable[[Path], Sequence[Item]]] = (),
+        readers: Sequence[Callable[[Path], Sequence[TrustItem]]] = (),
     ) -> None:
         self.trust = TrustStore(paths.home)
         self.memory = AnswerMemory(paths.home)
@@ -278,7 +279,7 @@ class Adviser:
         self._readers = readers
 
     def advise(self, directory: str | Path) -> Advice:
-        """What is recommended for a workspace; reads files, and starts and asks nothing."""
+        """Recommend mods for a workspace; only reads files."""
         workspace = workspace_of(directory)
         problems: list[str] = []
         stored = read_stored(workspace)
@@ -294,8 +295,8 @@ class Adviser:
         problems += facts.troubles
         return Advice(workspace, recommendations, facts, items, questions, tuple(problems))
 
-    def changes(self, advice: Advice, mods: Sequence[ModEntry]) -> Changes:
-        """What to offer to whoever has these mods."""
+    def changes(self, advice: Advice, mods: Sequence[ModEntry]) -> RecommendationChanges:
+        """Changes to offer to a user who has these mods."""
         answers = self.memory.answers(advice.workspace)
         return compare(mods, advice.recommendations, advice.facts, answers)
 
@@ -324,9 +325,8 @@ class Adviser:
     def _of_ours(self) -> Listed:
         if self._is_alone:
             return Listed()
-        text = (
-            files("symposium.planning").joinpath("builtin_recommendations.toml").read_text("utf-8")
-        )
+        file = files("symposium.planning").joinpath("builtin_recommendations.toml")
+        text = file.read_text("utf-8")
         return read_recommendations(text, "built-in")
 
     def _of_user(self) -> Listed:
@@ -337,7 +337,9 @@ class Adviser:
             raise RecommendationError(f"{file}: {error}", "") from error
         return Listed() if text is None else read_recommendations(text, "user")
 
-    def _of_workspace(self, stored: Stored, problems: list[str]) -> Sequence[Recommendation]:
+    def _of_workspace(
+        self, stored: StoredRecommendations, problems: list[str]
+    ) -> Sequence[Recommendation]:
         known = self._builtins()
         try:
             found = usable(stored, self.trust.trusted(stored.items), self._paths.home / "trusted")

@@ -25,7 +25,7 @@ from symposium.mods.policy import BeforeYes, PolicyMod
 from symposium.permissions.verdict import exists
 
 DEFAULTS: Final = "defaults"
-"""The SPEC that stands for the mods one gets unless one asks for others."""
+"""The SPEC of the default mods."""
 
 DEFAULT_MODS: Final[tuple[str, ...]] = ("guidance", "ferris", "cargo")
 """What the reference has, where `guidance` has the part of its `sparkle` (acp-host §4.1)."""
@@ -78,7 +78,7 @@ class ChainSpec(Struct, frozen=True):
         return [mod for mod in mods if not (isinstance(mod, InProcess) and mod.name == POLICY)]
 
     def hosts_mods(self) -> list[Component]:
-        """What stands between the mods and every agent: the bridge, then the user's rules.
+        """Components between the mods and every agent: the bridge, then the user's rules.
 
         In a chain that is itself a proxy, both are the outer conductor's to make.
         """
@@ -138,7 +138,7 @@ def check_policy() -> None:
 
 
 def read_agent(spec: str, place: str) -> Program | Served:
-    """What a SPEC for an agent names.
+    """Parse an agent's SPEC.
 
     Raises:
         SpecError: it names no agent.
@@ -184,7 +184,7 @@ def _find_mod(name: str, place: str) -> ComponentSpec | None:
         return find_mod(name)
     except LocalError as error:
         raise SpecError(
-            f"{place}: {error}", "mend or remove the distribution that offers it"
+            f"{place}: {error}", "fix or remove the distribution that offers it"
         ) from error
 
 
@@ -205,7 +205,7 @@ def _bare_name(spec: str, command: Command) -> str | None:
 
 
 def program_on_path(name: str) -> str | None:
-    """Where the program of that name is found along PATH; None if it is nowhere.
+    """Find a program on PATH; None if it does not exist.
 
     What is relative in PATH depends on where one is, which may be any workspace.
     """

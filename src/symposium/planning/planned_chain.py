@@ -16,7 +16,7 @@ from peerwire.acp.names import INITIALIZE
 from peerwire.errors import INTERNAL_ERROR, LocalError, RpcError, SpawnError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Message
-from peerwire.jsonrpc.transport import Listener, Overlong, Transport
+from peerwire.jsonrpc.transport import Listener, OversizedLine, Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 from peerwire.transports.process import spawn
 from symposium.catalog import builtin_mods, find_mod, installed_mods
@@ -25,7 +25,7 @@ from symposium.chain.capabilities import primitives
 from symposium.chain.mod import ComponentSpec, Needs
 from symposium.planning.chain_spec import ChainSpec
 from symposium.planning.planner import (
-    Entry,
+    ChainEntry,
     MissingCapabilityError,
     Plan,
     plan,
@@ -59,12 +59,12 @@ def agent_first(
 
     def opener(start: StartWork, on_stderr: OnStderr | None) -> Transport:
         again = spawn_agent or by_command
-        return AgentFirst(lambda: again(on_stderr), prediction, start)
+        return AgentFirstTransport(lambda: again(on_stderr), prediction, start)
 
     return replace(agent, opener=opener)
 
 
-class AgentFirst:
+class AgentFirstTransport:
     """The agent's transport, as the chain sees it."""
 
     def __init__(
@@ -75,7 +75,7 @@ class AgentFirst:
         self._start_work = start
         self._agent = spawn_agent()
         self._kept: Message | None = None
-        self._early: list[bytes | Overlong] = []
+        self._early: list[bytes | OversizedLine] = []
         self._asked: bytes | None = None
         self._is_through = False
 
@@ -112,7 +112,7 @@ class AgentFirst:
         """End the agent."""
         await self._agent.aclose(grace=grace)
 
-    def received(self, lines: Sequence[bytes | Overlong], agent: Transport) -> None:
+    def received(self, lines: Sequence[bytes | OversizedLine], agent: Transport) -> None:
         """Take what the agent says; what comes before the chain has asked waits."""
         if agent is not self._agent:
             return
@@ -128,8 +128,8 @@ class AgentFirst:
         """Who is told of this agent; nobody, for one that has been replaced."""
         return self._listener if agent is self._agent else None
 
-    def _keep(self, line: bytes | Overlong) -> bool:
-        if self._kept is not None or isinstance(line, Overlong):
+    def _keep(self, line: bytes | OversizedLine) -> bool:
+        if self._kept is not None or isinstance(line, OversizedLine):
             return False
         message = wire.decode(line)
         if not isinstance(message, Message) or message.method is not UNSET:
@@ -185,10 +185,10 @@ class AgentFirst:
 class _Life(Struct, frozen=True):
     """Listens to one agent, so that the words of one that was replaced reach nobody."""
 
-    owner: AgentFirst
+    owner: AgentFirstTransport
     agent: Transport
 
-    def lines_received(self, lines: Sequence[bytes | Overlong]) -> None:
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         self.owner.received(lines, self.agent)
 
     def writing_paused(self) -> None:
@@ -233,7 +233,7 @@ def as_planned(plan: Plan, answer: Mapping[str, Any]) -> Plan:
     return plan
 
 
-class Wishes(Struct, frozen=True):
+class ModPreferences(Struct, frozen=True):
     """What the user has said of the components beside their order.
 
     Attributes:
@@ -246,7 +246,7 @@ class Wishes(Struct, frozen=True):
     without: AbstractSet[str] = frozenset()
     needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
 
-    def of(self, entry: Entry) -> Entry:
+    def of(self, entry: ChainEntry) -> ChainEntry:
         """The entry, as optional as the user wants it, with what the config declares."""
         needs, wish = entry.needs, self.optional.get(entry.id)
         if (declared := self.needs.get(entry.id)) is not None:
@@ -261,7 +261,7 @@ class Wishes(Struct, frozen=True):
         return entry if needs is entry.needs else replace(entry, needs=needs)
 
 
-NO_WISHES: Final = Wishes()
+NO_PREFERENCES: Final = ModPreferences()
 
 
 class PlannedChain(Struct, frozen=True):
@@ -307,7 +307,7 @@ def planned_chain(
     order: Order = "through-chain",
     *,
     look_up: LookUp = find_mod,
-    wishes: Wishes = NO_WISHES,
+    preferences: ModPreferences = NO_PREFERENCES,
 ) -> PlannedChain:
     """The chain for an editor that sends these params of `initialize`.
 
@@ -316,7 +316,7 @@ def planned_chain(
         params: the editor's.
         order: when the agent is asked; one that is built in is asked through the chain.
         look_up: finds a mod by its name.
-        wishes: what the user has said of the mods.
+        preferences: what the user has said of the mods.
 
     Raises:
         RpcError: a component that is required lacks what it needs; the answer to `initialize`.
@@ -324,8 +324,8 @@ def planned_chain(
     made_mods = chain.users_mods()
     # What the host puts in has no name to look up, and stands next to the agent.
     hidden = [mod for mod in made_mods if _is_hidden(mod)]
-    mods = [mod for mod in made_mods if not _is_hidden(mod) and mod.name not in wishes.without]
-    entries = [wishes.of(entry_of(mod, look_up)) for mod in mods]
+    mods = [mod for mod in made_mods if not _is_hidden(mod) and mod.name not in preferences.without]
+    entries = [preferences.of(entry_of(mod, look_up)) for mod in mods]
     try:
         offered = primitives(params)
         made = plan(offered, entries, adapters_for(entries, offered))
@@ -345,7 +345,7 @@ def _is_hidden(component: Component) -> bool:
     return isinstance(component, InProcess) and component.is_hidden
 
 
-def adapters_for(enabled: Sequence[Entry], offered: Iterable[str] = ()) -> list[Entry]:
+def adapters_for(enabled: Sequence[ChainEntry], offered: Iterable[str] = ()) -> list[ChainEntry]:
     """The adapters to choose from: the built-in ones, then those of installed distributions.
 
     None is imported where no component needs any; those of distributions only where something is
@@ -357,13 +357,13 @@ def adapters_for(enabled: Sequence[Entry], offered: Iterable[str] = ()) -> list[
     """
     if not any(entry.needs.requires for entry in enabled):
         return []
-    adapters = [Entry(spec.name, spec.needs) for spec in builtin_mods() if _is_adapter(spec)]
+    adapters = [ChainEntry(spec.name, spec.needs) for spec in builtin_mods() if _is_adapter(spec)]
     at_hand = [*enabled, *adapters]
     required = {name for entry in at_hand for name in entry.needs.requires}
     if required <= provided(at_hand) | set(offered):
         return adapters
     return adapters + [
-        Entry(spec.name, spec.needs) for spec in installed_mods() if _is_adapter(spec)
+        ChainEntry(spec.name, spec.needs) for spec in installed_mods() if _is_adapter(spec)
     ]
 
 
@@ -371,10 +371,10 @@ def _is_adapter(spec: ComponentSpec) -> bool:
     return spec.needs.kind == "adapter"
 
 
-def entry_of(component: Component, look_up: LookUp = find_mod) -> Entry:
+def entry_of(component: Component, look_up: LookUp = find_mod) -> ChainEntry:
     """A component as a plan sees it; a program of its own needs nothing that we know of."""
     spec = look_up(component.name) if isinstance(component, InProcess) else None
-    return Entry(component.name) if spec is None else Entry(spec.name, spec.needs)
+    return ChainEntry(component.name) if spec is None else ChainEntry(spec.name, spec.needs)
 
 
 def _added(name: str) -> Component:

@@ -1,7 +1,7 @@
 """Adapters, their order, and the capabilities offered; pure.
 
 acp-host §3.3, step 2. What an adapter needs must come from the editor or from other adapters, since
-these all stand before the components.
+these all precede the components.
 
 acp-host §3.3, steps 3 and 6.
 """
@@ -25,7 +25,7 @@ from symposium.chain.capabilities import (
 from symposium.chain.mod import NO_NEEDS, Needs
 
 
-class Entry(Struct, frozen=True):
+class ChainEntry(Struct, frozen=True):
     """A component by its name, with what it needs and adds."""
 
     id: str
@@ -49,7 +49,7 @@ class Plan(Struct, frozen=True):
         reasons: one line a decision, for people.
     """
 
-    chain: tuple[Entry, ...]
+    chain: tuple[ChainEntry, ...]
     provided_by: Mapping[str, str]
     degraded: tuple[Degraded, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class MissingCapabilityError(Exception):
 
     @property
     def data(self) -> dict[str, str]:
-        """What the error on `initialize` carries (acp-host §3.3, step 2)."""
+        """Data of the error on `initialize` (acp-host §3.3, step 2)."""
         return {
             "reason": "missing_capability",
             "component": self.component,
@@ -87,16 +87,18 @@ class MissingCapabilityError(Exception):
 
 
 EDITOR = "editor"
-"""The provider of what no component of ours has to provide."""
+"""The provider of capabilities that no component has to provide."""
 
 
-def plan(offered: Iterable[str], enabled: Sequence[Entry], adapters: Sequence[Entry]) -> Plan:
+def plan(
+    offered: Iterable[str], enabled: Sequence[ChainEntry], adapters: Sequence[ChainEntry]
+) -> Plan:
     """The chain for an editor that offers these primitives.
 
     Args:
         offered: the editor's primitives.
         enabled: the enabled components, in the configured order; an adapter among them is at hand
-            before all others, and stands in the chain only if it is needed.
+            before all others, and joins the chain only if it is needed.
         adapters: what can be added to supply a primitive, in the order of preference.
 
     Raises:
@@ -115,18 +117,18 @@ def plan(offered: Iterable[str], enabled: Sequence[Entry], adapters: Sequence[En
 class _Planner:
     """One run of the algorithm."""
 
-    def __init__(self, offered: Iterable[str], adapters: Sequence[Entry]) -> None:
+    def __init__(self, offered: Iterable[str], adapters: Sequence[ChainEntry]) -> None:
         self._adapters = adapters
         self._provided_by = dict.fromkeys(offered, EDITOR)
         self._ground = set(self._provided_by)
-        self._chosen: list[Entry] = []
-        self._components: list[Entry] = []
+        self._chosen: list[ChainEntry] = []
+        self._components: list[ChainEntry] = []
         self._degraded: list[Degraded] = []
         self._reasons: list[str] = []
 
-    def add(self, component: Entry) -> None:
+    def add(self, component: ChainEntry) -> None:
         """Take a component in, with what it needs; or leave it out, with the reason."""
-        needed: list[tuple[Entry, str]] = []
+        needed: list[tuple[ChainEntry, str]] = []
         missing: list[str] = []
         for primitive in component.needs.requires:
             so_far = [adapter for adapter, _ in needed]
@@ -149,28 +151,28 @@ class _Planner:
             self._ground |= set(adapter.needs.provides)
         have = [f"{name} from {self._provided_by[name]}" for name in component.needs.requires]
         why = ", ".join(have) or "it needs nothing"
-        self._take(component, self._components, f"{component.id} stands in the chain: {why}")
+        self._take(component, self._components, f"{component.id} is in the chain: {why}")
 
-    def explain(self, adapter: Entry) -> None:
-        """Say of an adapter that was asked for why it is not there."""
+    def explain(self, adapter: ChainEntry) -> None:
+        """Report why a requested adapter is left out."""
         if adapter not in self._chosen:
             names = ", ".join(adapter.needs.provides)
-            self._reasons.append(f"{adapter.id} is left out: nobody needs {names} from it")
+            self._reasons.append(f"{adapter.id} is left out: no component needs {names} from it")
 
     def result(self) -> Plan:
         """The plan so far."""
         chain = (*self._chosen, *self._components)
         return Plan(chain, dict(self._provided_by), tuple(self._degraded), tuple(self._reasons))
 
-    def _take(self, entry: Entry, where: list[Entry], reason: str) -> None:
+    def _take(self, entry: ChainEntry, where: list[ChainEntry], reason: str) -> None:
         where.append(entry)
         for primitive in entry.needs.provides:
             self._provided_by.setdefault(primitive, entry.id)
         self._reasons.append(reason)
 
     def _supply(
-        self, primitive: str, needed: Sequence[Entry], above: AbstractSet[str]
-    ) -> list[Entry] | None:
+        self, primitive: str, needed: Sequence[ChainEntry], above: AbstractSet[str]
+    ) -> list[ChainEntry] | None:
         """The adapters to add for this primitive, their own needs first; None if there is no way.
 
         Args:
@@ -187,9 +189,9 @@ class _Planner:
         return None
 
     def _with_needs(
-        self, adapter: Entry, needed: Sequence[Entry], above: AbstractSet[str]
-    ) -> list[Entry] | None:
-        found: list[Entry] = []
+        self, adapter: ChainEntry, needed: Sequence[ChainEntry], above: AbstractSet[str]
+    ) -> list[ChainEntry] | None:
+        found: list[ChainEntry] = []
         for primitive in adapter.needs.requires:
             if primitive in self._ground | provided([*needed, *found]):
                 continue
@@ -200,7 +202,7 @@ class _Planner:
         return [*found, adapter]
 
 
-def provided(entries: Iterable[Entry]) -> set[str]:
+def provided(entries: Iterable[ChainEntry]) -> set[str]:
     """All that these entries provide."""
     return {primitive for entry in entries for primitive in entry.needs.provides}
 
@@ -243,7 +245,7 @@ def to_editor(result: Mapping[str, Any], plan: Plan, version: str) -> dict[str, 
 
 
 def before_agent(params: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """What the editor is told of primitives while there is no agent: its own, and the host's.
+    """Primitives reported to the editor while there is no agent: its own and the host's.
 
     Args:
         params: the editor's.

@@ -17,11 +17,17 @@ from msgspec import structs
 
 from localio.errors import ExplainedError
 from localio.http import fetch
-from localio.http_values import FetchError, Wish
+from localio.http_values import FetchError, HttpRequest
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import Paths
 from symposium.config.user_config import ModEntry
-from symposium.permissions.trusted_content import Effect, Item, TrustError, canonical, read_item
+from symposium.permissions.trusted_content import (
+    TrustEffect,
+    TrustError,
+    TrustItem,
+    canonical,
+    read_item,
+)
 from symposium.planning.recommendations import (
     Listed,
     Recommendation,
@@ -43,11 +49,11 @@ FRESH: Final = 24 * 3600.0
 TIME: Final = 30.0
 """Seconds to answer in (acp-host §4.11)."""
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_BYTES: Final = 1024 * 1024
 
 
 class _Copy(msgspec.Struct, frozen=True):
-    """What is kept of an answer, in one file so that its parts cannot disagree."""
+    """A stored answer, in one file so that its parts cannot disagree."""
 
     address: str
     fetched: float
@@ -56,7 +62,7 @@ class _Copy(msgspec.Struct, frozen=True):
 
 
 def address_of(env: Mapping[str, str]) -> str:
-    """Where they are: the environment's say, else the official address."""
+    """Address of the recommendations: from the environment, else the official one."""
     return env.get(VARIABLE) or OFFICIAL
 
 
@@ -71,7 +77,7 @@ class RemoteRecommendations:
         self._clock = clock
 
     def here(self) -> Listed:
-        """What is known without the network; nothing where there is no copy yet.
+        """Recommendations known without the network; empty if there is no copy yet.
 
         Raises:
             RecommendationError: the address is a file, and none of recommendations.
@@ -80,7 +86,7 @@ class RemoteRecommendations:
             return Listed()
         if not self._is_url:
             try:
-                text = Path(self._address).expanduser().read_bytes()[: MOST_BYTES + 1].decode()
+                text = Path(self._address).expanduser().read_bytes()[: MAX_BYTES + 1].decode()
             except (OSError, ValueError) as error:
                 raise RecommendationError(f"{self._address}: {error}", "") from error
             return read_recommendations(text, "remote")
@@ -94,7 +100,7 @@ class RemoteRecommendations:
         return self._is_url and (copy is None or not 0 <= self._clock() - copy.fetched < FRESH)
 
     async def refresh(self) -> str:
-        """Ask the network, whatever is here; why it stays as it was, or nothing."""
+        """Download the recommendations; the reason if that failed, else an empty text."""
         if not self._is_url:
             return ""
         try:
@@ -115,7 +121,7 @@ class RemoteRecommendations:
         with tempfile.TemporaryDirectory(dir=self._cache.parent) as place:
             file = Path(place) / "recommendations"
             etag = copy.etag if copy else None
-            got = await fetch(Wish(self._address, TIME, MOST_BYTES, etag), file)
+            got = await fetch(HttpRequest(self._address, TIME, MAX_BYTES, etag), file)
             body = copy.body if got.is_unchanged and copy is not None else file.read_text("utf-8")
             read_recommendations(body, "remote")
             new = _Copy(self._address, self._clock(), got.etag, body)
@@ -136,13 +142,13 @@ FILE: Final = ".symposium/recommendations.toml"
 KIND: Final = "recommendations"
 PROGRAM: Final = "program"
 
-MOST_PROGRAM: Final = 16 * 1024 * 1024
+MAX_PROGRAM: Final = 16 * 1024 * 1024
 """Bytes of a program that is stored in a workspace; what is larger is not used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """What a workspace recommends, as it was read once.
+class StoredRecommendations:
+    """Recommendations of a workspace, read once.
 
     Attributes:
         file: the file of recommendations.
@@ -151,31 +157,31 @@ class Stored:
         problems: what of it is not used, and why.
     """
 
-    file: Item | None = None
+    file: TrustItem | None = None
     listed: Listed = field(default_factory=Listed)
-    programs: tuple[tuple[str, Item], ...] = ()
+    programs: tuple[tuple[str, TrustItem], ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
-    def items(self) -> tuple[Item, ...]:
+    def items(self) -> tuple[TrustItem, ...]:
         """Everything that is to be trusted."""
         programs = {item.place: item for _, item in self.programs}
         return () if self.file is None else (self.file, *programs.values())
 
 
-def read_stored(workspace: Path) -> Stored:
+def read_stored(workspace: Path) -> StoredRecommendations:
     """Read what a workspace recommends; what cannot be judged is a problem, and not used."""
     try:
         item = read_item(workspace, KIND, FILE)
         if item is None:
-            return Stored()
+            return StoredRecommendations()
         listed = read_recommendations(item.content.decode(), "workspace")
     except (TrustError, RecommendationError) as error:
-        return Stored(problems=(f"{FILE}: {error.message}",))
+        return StoredRecommendations(problems=(f"{FILE}: {error.message}",))
     except UnicodeDecodeError:
-        return Stored(problems=(f"{FILE}: it is not UTF-8",))
+        return StoredRecommendations(problems=(f"{FILE}: it is not UTF-8",))
     problems = list(listed.problems)
-    programs: dict[str, Item] = {}
+    programs: dict[str, TrustItem] = {}
     kept: list[Recommendation] = []
     for each in listed.recommendations:
         try:
@@ -185,18 +191,20 @@ def read_stored(workspace: Path) -> Stored:
         else:
             kept.append(each)
     allows = tuple(effect for each in kept for effect in effects_of(each.mod))
-    return Stored(
+    return StoredRecommendations(
         replace(item, allows=allows), Listed(tuple(kept)), tuple(programs.items()), tuple(problems)
     )
 
 
-def usable(stored: Stored, trusted: Iterable[Item], copies: Path) -> list[Recommendation]:
-    """What of it may be offered: all that it would start is trusted, and started from a copy.
+def usable(
+    stored: StoredRecommendations, trusted: Iterable[TrustItem], copies: Path
+) -> list[Recommendation]:
+    """Entries that may be offered: every program is trusted, and started from a copy.
 
     Args:
         stored: what was read.
         trusted: those of its items that are.
-        copies: where the copies are made; a directory of ours.
+        copies: where the copies are made; a directory of Symposium.
 
     Raises:
         OSError: a copy cannot be made.
@@ -214,7 +222,7 @@ def usable(stored: Stored, trusted: Iterable[Item], copies: Path) -> list[Recomm
     return found
 
 
-def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, Item]]:
+def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, TrustItem]]:
     """The words of a command that name files of the workspace, each with its content."""
     if mod.source is None or mod.source.kind != "local":
         return
@@ -222,9 +230,9 @@ def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, Item]]:
         _check(workspace, str(value))
     for word in _words(mod):
         name = _within(workspace, word)
-        item = None if name is None else read_item(workspace, PROGRAM, name, most=MOST_PROGRAM)
+        item = None if name is None else read_item(workspace, PROGRAM, name, most=MAX_PROGRAM)
         if item is not None:
-            yield word, replace(item, allows=(Effect("command", f"a private copy of {name}"),))
+            yield word, replace(item, allows=(TrustEffect("command", f"a private copy of {name}"),))
 
 
 def _words(mod: ModEntry) -> list[str]:
@@ -258,7 +266,7 @@ def _check(workspace: Path, word: str) -> None:
         raise TrustError(f"{word!r} leads into the workspace by its whole path", "")
 
 
-def _copied(item: Item, copies: Path) -> str:
+def _copied(item: TrustItem, copies: Path) -> str:
     place = copies / item.digest
     file = place / Path(item.name).name
     if not file.exists():

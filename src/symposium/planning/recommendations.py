@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from symposium.config.component_source import ComponentSource, SourceError, read_source
 from symposium.config.user_config import ModEntry, ModKind
 from symposium.errors import SymposiumError
-from symposium.permissions.trusted_content import Effect
+from symposium.permissions.trusted_content import TrustEffect
 
 Ecosystem: TypeAlias = Literal["crate", "python", "npm"]
 
@@ -20,8 +20,8 @@ _PYTHON_SEPARATORS: Final = re.compile(r"[-_.]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What a survey has found.
+class WorkspaceFacts:
+    """Findings of a survey.
 
     Attributes:
         files: those of the paths asked about that are there.
@@ -51,12 +51,12 @@ def canonical(ecosystem: Ecosystem, name: str) -> str:
             return name.strip()
 
 
-MOST_DEPTH: Final = 20
+MAX_DEPTH: Final = 20
 """Levels of `any` and `all`; a person writes two."""
 
 
 class PredicateError(SymposiumError):
-    """What stands under `when` is no condition."""
+    """The value of `when` is not a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class FileExists:
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class PredicateUses:
     """A package is a direct dependency of the workspace."""
 
     ecosystem: Ecosystem
@@ -76,7 +76,7 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part holds; so it does where there is none."""
+    """Holds if every part holds, also without parts."""
 
     parts: tuple["Predicate", ...] = ()
 
@@ -88,7 +88,7 @@ class AnyOf:
     parts: tuple["Predicate", ...]
 
 
-Leaf: TypeAlias = FileExists | Uses
+Leaf: TypeAlias = FileExists | PredicateUses
 Predicate: TypeAlias = Leaf | AllOf | AnyOf
 
 ALWAYS: Final = AllOf()
@@ -107,12 +107,12 @@ _COMBINED: Final = ("all", "any")
 _KNOWN: Final = ("file-exists", "files-exist", *_ONE, *_MANY, *_COMBINED)
 
 
-def holds(predicate: Predicate, facts: Facts) -> bool:
+def holds(predicate: Predicate, facts: WorkspaceFacts) -> bool:
     """Whether it is so."""
     match predicate:
         case FileExists(path):
             return path in facts.files
-        case Uses(ecosystem, name):
+        case PredicateUses(ecosystem, name):
             return facts.has_package(ecosystem, name)
         case AllOf(parts):
             return all(holds(part, facts) for part in parts)
@@ -123,7 +123,7 @@ def holds(predicate: Predicate, facts: Facts) -> bool:
 def leaves(predicate: Predicate) -> Iterator[Leaf]:
     """Each single condition, in the order in which they were written."""
     match predicate:
-        case FileExists() | Uses():
+        case FileExists() | PredicateUses():
             yield predicate
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
@@ -131,10 +131,10 @@ def leaves(predicate: Predicate) -> Iterator[Leaf]:
 
 
 def read_predicate(value: Any) -> Predicate:
-    """The condition that a table stands for; several keys must all hold; None is always so.
+    """Parse the condition in a table; several keys must all hold; None always holds.
 
     Raises:
-        PredicateError: it is none; says what is wrong.
+        PredicateError: it is malformed; says what is wrong.
     """
     return ALWAYS if value is None else _read(value, 0)
 
@@ -142,8 +142,8 @@ def read_predicate(value: Any) -> Predicate:
 def _read(value: Any, depth: int) -> Predicate:
     if not isinstance(value, Mapping):
         raise PredicateError("`when` is not a table", 'write when = { file-exists = "…" }')
-    if depth > MOST_DEPTH:
-        raise PredicateError(f"`when` is nested deeper than {MOST_DEPTH} levels", "")
+    if depth > MAX_DEPTH:
+        raise PredicateError(f"`when` is nested deeper than {MAX_DEPTH} levels", "")
     table = cast("Mapping[str, Any]", value)
     parts = [_condition(key, table[key], depth) for key in table]
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
@@ -155,10 +155,10 @@ def _condition(key: str, value: Any, depth: int) -> Predicate:
     if key == "files-exist":
         return AllOf(tuple(FileExists(_path(each, key)) for each in _list(value, key)))
     if key in _ONE:
-        return Uses(_ONE[key], _text(value, key))
+        return PredicateUses(_ONE[key], _text(value, key))
     if key in _MANY:
         names = [_text(each, key) for each in _list(value, key)]
-        return AllOf(tuple(Uses(_MANY[key], name) for name in names))
+        return AllOf(tuple(PredicateUses(_MANY[key], name) for name in names))
     if key in _COMBINED:
         parts = tuple(_read(each, depth + 1) for each in _list(value, key))
         return AllOf(parts) if key == "all" else AnyOf(parts)
@@ -185,22 +185,22 @@ def _path(value: Any, key: str) -> str:
     return path
 
 
-def reason(predicate: Predicate, facts: Facts) -> str:
+def reason(predicate: Predicate, facts: WorkspaceFacts) -> str:
     """Why it is recommended: the conditions that hold; empty for what always is."""
     return ", ".join(_because(leaf) for leaf in leaves(predicate) if holds(leaf, facts))
 
 
-def reason_gone(predicate: Predicate, facts: Facts) -> str:
+def reason_gone(predicate: Predicate, facts: WorkspaceFacts) -> str:
     """Why it no longer is: the conditions that do not hold."""
     return ", ".join(_no_longer(leaf) for leaf in leaves(predicate) if not holds(leaf, facts))
 
 
 def words(leaf: Leaf) -> str:
-    """One condition, as it was written."""
+    """One condition, in its written form."""
     match leaf:
         case FileExists(path):
             return f"file-exists {path}"
-        case Uses(ecosystem, name):
+        case PredicateUses(ecosystem, name):
             return f"{next(key for key, its in _ONE.items() if its == ecosystem)} {name}"
 
 
@@ -208,7 +208,7 @@ def _because(leaf: Leaf) -> str:
     match leaf:
         case FileExists(path):
             return f"because `{path}` exists"
-        case Uses(ecosystem, name):
+        case PredicateUses(ecosystem, name):
             return f"using {_NOUNS[ecosystem]} `{name}`"
 
 
@@ -216,7 +216,7 @@ def _no_longer(leaf: Leaf) -> str:
     match leaf:
         case FileExists(path):
             return f"`{path}` no longer exists"
-        case Uses(ecosystem, name):
+        case PredicateUses(ecosystem, name):
             return f"no longer using {_NOUNS[ecosystem]} `{name}`"
 
 
@@ -248,12 +248,12 @@ Layer: TypeAlias = Literal["built-in", "remote", "user", "workspace"]
 ORIGIN: Final = "recommendation"
 """Marks what we have added to a config, so that we may offer to take it away again."""
 
-MOST: Final = 500
+MAX_RECOMMENDATIONS: Final = 500
 """Recommendations that are read of one file."""
 
 
 class RecommendationError(SymposiumError):
-    """A file of recommendations is none."""
+    """A file of recommendations is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Recommendation:
     """One mod, and when it suits.
 
     Attributes:
-        mod: as it would stand in the config.
+        mod: the entry for the config.
         when: the condition.
         layer: whose file says so.
     """
@@ -278,7 +278,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a file recommends, and a sentence for each entry that cannot be read."""
+    """Recommendations of a file, and a sentence for each unreadable entry."""
 
     recommendations: tuple[Recommendation, ...] = ()
     problems: tuple[str, ...] = ()
@@ -297,14 +297,14 @@ def read_recommendations(text: str, layer: Layer) -> Listed:
     entries = list_of(table.get("recommendation"))
     problems: list[str] = []
     found: list[Recommendation] = []
-    for at, entry in enumerate(entries[:MOST]):
+    for at, entry in enumerate(entries[:MAX_RECOMMENDATIONS]):
         try:
             found.append(_recommendation(table_of(entry), f"recommendation[{at}]", layer))
         except (SourceError, PredicateError, RecommendationError) as error:
             where = "" if isinstance(error, SourceError) else f"recommendation[{at}]: "
             problems.append(f"{where}{error}")
-    if len(entries) > MOST:
-        problems.append(f"{len(entries) - MOST} more recommendations are not read")
+    if len(entries) > MAX_RECOMMENDATIONS:
+        problems.append(f"{len(entries) - MAX_RECOMMENDATIONS} more recommendations are not read")
     return Listed(tuple(found), tuple(problems))
 
 
@@ -340,7 +340,7 @@ def _recommendation(entry: Mapping[str, Any], where: str, layer: Layer) -> Recom
     )
 
 
-def effects_of(mod: ModEntry) -> tuple[Effect, ...]:
+def effects_of(mod: ModEntry) -> tuple[TrustEffect, ...]:
     """All of them, in full."""
     source = ComponentSource("builtin", mod.name) if mod.source is None else mod.source
     if isinstance(source.value, str):
@@ -348,22 +348,22 @@ def effects_of(mod: ModEntry) -> tuple[Effect, ...]:
     detail: Mapping[str, Any] = source.value
     if source.kind in {"http", "sse"}:
         headers = [table_of(each).get("name") for each in list_of(detail.get("headers"))]
-        server = Effect("server", f"{detail['name']} at {detail['url']}")
-        return server, *(Effect("variable", f"header {name}") for name in headers)
+        server = TrustEffect("server", f"{detail['name']} at {detail['url']}")
+        return server, *(TrustEffect("variable", f"header {name}") for name in headers)
     return *_commands(source.kind, detail), *_variables(detail)
 
 
-def _named(kind: str, name: str) -> Effect:
+def _named(kind: str, name: str) -> TrustEffect:
     match kind:
         case "builtin":
-            return Effect("mod", f"{name}, built in")
+            return TrustEffect("mod", f"{name}, built in")
         case "registry":
-            return Effect("command", f"whatever the registry says of {name}")
+            return TrustEffect("command", f"whatever the registry says of {name}")
         case _:
-            return Effect("command", f"whatever {name} says")
+            return TrustEffect("command", f"whatever {name} says")
 
 
-def _commands(kind: str, detail: Mapping[str, Any]) -> Iterator[Effect]:
+def _commands(kind: str, detail: Mapping[str, Any]) -> Iterator[TrustEffect]:
     arguments = [str(each) for each in list_of(detail.get("args"))]
     match kind:
         case "local":
@@ -377,23 +377,23 @@ def _commands(kind: str, detail: Mapping[str, Any]) -> Iterator[Effect]:
         case "python":
             words = ["python3", "-m", str(detail["module"]), *arguments]
         case "cargo":
-            yield Effect("command", shlex.join(["cargo", "install", str(detail["crate"])]))
+            yield TrustEffect("command", shlex.join(["cargo", "install", str(detail["crate"])]))
             words = [str(detail.get("binary") or detail["crate"]), *arguments]
         case _:
             yield from _archives(detail)
             return
-    yield Effect("command", shlex.join(words))
+    yield TrustEffect("command", shlex.join(words))
 
 
-def _archives(platforms: Mapping[str, Any]) -> Iterator[Effect]:
+def _archives(platforms: Mapping[str, Any]) -> Iterator[TrustEffect]:
     for platform, target in platforms.items():
         found = table_of(target)
         arguments = [str(each) for each in list_of(found.get("args"))]
         words = shlex.join([str(found.get("cmd")), *arguments])
-        yield Effect("command", f"{words}, from {found.get('archive')} ({platform})")
+        yield TrustEffect("command", f"{words}, from {found.get('archive')} ({platform})")
         yield from _variables(found)
 
 
-def _variables(detail: Mapping[str, Any]) -> Iterator[Effect]:
+def _variables(detail: Mapping[str, Any]) -> Iterator[TrustEffect]:
     for name, value in table_of(detail.get("env")).items():
-        yield Effect("variable", f"{name}={value}")
+        yield TrustEffect("variable", f"{name}={value}")

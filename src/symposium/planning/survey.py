@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias
 from localio.files import regular_content
 from symposium.planning.recommendations import (
     Ecosystem,
-    Facts,
     FileExists,
     Leaf,
-    Uses,
+    PredicateUses,
+    WorkspaceFacts,
     canonical,
     list_of,
     table_of,
@@ -33,7 +33,7 @@ _CARGO_SECTIONS: Final = ("dependencies", "dev-dependencies", "build-dependencie
 
 
 def crates_of_lock(lock: Mapping[str, Any]) -> frozenset[str]:
-    """What the members of a `Cargo.lock` depend on; a member is a package without a source."""
+    """Dependencies of a `Cargo.lock`'s members; a member is a package without a source."""
     needs: dict[str, set[str]] = defaultdict(set)
     members: set[str] = set()
     for package in map(table_of, list_of(lock.get("package"))):
@@ -48,7 +48,7 @@ def crates_of_lock(lock: Mapping[str, Any]) -> frozenset[str]:
 
 
 def crates_of_manifests(manifests: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """What `Cargo.toml`s depend on, where no lock file has been written yet."""
+    """Dependencies in `Cargo.toml` files, if there is no lock file yet."""
     return frozenset(name for each in manifests for name in _of_manifest(each) if name)
 
 
@@ -80,13 +80,13 @@ _NPM_SECTIONS: Final = (
 
 
 def packages_of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What a `package.json` depends on."""
+    """Dependencies in a `package.json`."""
     for section in _NPM_SECTIONS:
         yield from table_of(manifest.get(section))
 
 
 def workspaces_of(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Where the manifests of its members are, as patterns."""
+    """Patterns for the manifests of its members."""
     listed = manifest.get("workspaces")
     patterns = table_of(listed).get("packages") if isinstance(listed, Mapping) else listed
     yield from filter(None, map(text_of, list_of(patterns)))
@@ -98,7 +98,7 @@ _LOCAL: Final = frozenset({"editable", "virtual", "directory"})
 
 
 def packages_of_project(project: Mapping[str, Any]) -> Iterator[str]:
-    """What a `pyproject.toml` depends on: extras, groups, uv's and Poetry's tables included."""
+    """Dependencies in a `pyproject.toml`, with extras, groups, uv's and Poetry's tables."""
     own = table_of(project.get("project"))
     yield from _named(own.get("dependencies"))
     for extra in table_of(own.get("optional-dependencies")).values():
@@ -115,7 +115,7 @@ def packages_of_project(project: Mapping[str, Any]) -> Iterator[str]:
 
 
 def packages_of_requirements(text: str) -> Iterator[str]:
-    """What a `requirements.txt` names; its options and plain URLs are passed over."""
+    """Packages in a `requirements.txt`, without its options and plain URLs."""
     for line in text.splitlines():
         found = _NAME.match(line)
         rest = "" if found is None else line[found.end() :].lstrip()
@@ -124,7 +124,7 @@ def packages_of_requirements(text: str) -> Iterator[str]:
 
 
 def packages_of_uv_lock(lock: Mapping[str, Any]) -> Iterator[str]:
-    """What the members of a `uv.lock` depend on."""
+    """Dependencies of a `uv.lock`'s members."""
     for package in map(table_of, list_of(lock.get("package"))):
         if not _LOCAL & table_of(package.get("source")).keys():
             continue
@@ -142,27 +142,27 @@ def _named(requirements: Any) -> Iterator[str]:
             yield found[1]
 
 
-MOST_BYTES: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
 """Of one file; a lock file of some thousand packages has one."""
 
-MOST_MEMBERS: Final = 500
+MAX_MEMBERS: Final = 500
 """Directories of one workspace whose manifests are read."""
 
 _Parse: TypeAlias = Callable[[str], Any]
 
 
-def survey(workspace: Path, leaves: Iterable[Leaf]) -> Facts:
-    """What these conditions ask about; what no condition asks about is not read."""
+def survey(workspace: Path, leaves: Iterable[Leaf]) -> WorkspaceFacts:
+    """Collect the facts that these conditions need, and read nothing else."""
     asked = list(leaves)
     files = {leaf.path for leaf in asked if isinstance(leaf, FileExists)}
-    wanted: set[Ecosystem] = {leaf.ecosystem for leaf in asked if isinstance(leaf, Uses)}
+    wanted: set[Ecosystem] = {leaf.ecosystem for leaf in asked if isinstance(leaf, PredicateUses)}
     reader = _Reader(workspace)
     packages: dict[Ecosystem, frozenset[str]] = {}
     for ecosystem in wanted:
         names = _FINDERS[ecosystem](reader)
         packages[ecosystem] = frozenset(canonical(ecosystem, name) for name in names if name)
     there = frozenset(path for path in files if _is_there(workspace / path))
-    return Facts(there, packages, tuple(reader.troubles))
+    return WorkspaceFacts(there, packages, tuple(reader.troubles))
 
 
 class _Reader:
@@ -173,17 +173,17 @@ class _Reader:
         self.troubles: list[str] = []
 
     def toml(self, name: str) -> Mapping[str, Any] | None:
-        """A TOML file; None if there is none."""
+        """A TOML file; None if it is missing."""
         return self._table(name, tomllib.loads)
 
     def json(self, name: str) -> Mapping[str, Any] | None:
-        """A JSON file; None if there is none."""
+        """A JSON file; None if it is missing."""
         return self._table(name, json.loads)
 
     def text(self, name: str) -> str | None:
-        """A text file; None if there is none, or none that can be read."""
+        """A text file; None if it is missing or unreadable."""
         try:
-            return regular_content(self._workspace / name, MOST_BYTES).decode()
+            return regular_content(self._workspace / name, MAX_BYTES).decode()
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -197,7 +197,7 @@ class _Reader:
             return
         found = [""]
         for part in parts:
-            found = [name for base in found for name in self._below(base, part)][:MOST_MEMBERS]
+            found = [name for base in found for name in self._below(base, part)][:MAX_MEMBERS]
         yield from found
 
     def names(self, pattern: str) -> list[str]:
@@ -212,7 +212,7 @@ class _Reader:
             names = sorted(os.listdir(self._workspace / base))  # noqa: PTH208 - names, no paths
         except OSError:
             return
-        for name in fnmatch.filter(names, part)[:MOST_MEMBERS]:
+        for name in fnmatch.filter(names, part)[:MAX_MEMBERS]:
             yield str(PurePosixPath(base, name))
 
     def _table(self, name: str, parse: _Parse) -> Mapping[str, Any] | None:
@@ -233,7 +233,7 @@ def _crates(reader: _Reader) -> Iterable[str]:
     root = reader.toml("Cargo.toml") or {}
     patterns = map(text_of, list_of(table_of(root.get("workspace")).get("members")))
     places = [place for pattern in patterns for place in reader.matching(pattern)]
-    members = (reader.toml(f"{place}/Cargo.toml") for place in places[:MOST_MEMBERS])
+    members = (reader.toml(f"{place}/Cargo.toml") for place in places[:MAX_MEMBERS])
     return crates_of_manifests([root, *(each for each in members if each is not None)])
 
 
@@ -248,7 +248,7 @@ def _npm(reader: _Reader) -> Iterator[str]:
     root = reader.json("package.json") or {}
     yield from packages_of_manifest(root)
     places = [place for pattern in workspaces_of(root) for place in reader.matching(pattern)]
-    for place in places[:MOST_MEMBERS]:
+    for place in places[:MAX_MEMBERS]:
         yield from packages_of_manifest(reader.json(f"{place}/package.json") or {})
 
 

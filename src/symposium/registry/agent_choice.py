@@ -14,17 +14,17 @@ from localio.text import near_names
 from peerwire.transports.command import Command, command_json
 from symposium.catalog import built_in_agents, is_built_in, looks_like_id, may_be_id
 from symposium.errors import SpecError
-from symposium.registry.entries import Entry
-from symposium.registry.index import Loaded, Surroundings, snapshot
+from symposium.registry.entries import RegistryEntry
+from symposium.registry.index import LoadedIndex, RegistryContext, snapshot
 from symposium.registry.listing import program_name, way_arguments
-from symposium.registry.provision import Obtained, obtain, obtain_agent
+from symposium.registry.provision import StartCommand, obtain_agent, provision
 
 
-async def known_agent(agent_id: str, around: Surroundings) -> Obtained | None:
+async def known_agent(agent_id: str, around: RegistryContext) -> StartCommand | None:
     """The agent of that id: added, installed, on this machine, or else installed now.
 
     Returns:
-        None where there is none of that id.
+        None if no agent has that id.
 
     Raises:
         ExplainedError: it cannot be had.
@@ -32,10 +32,10 @@ async def known_agent(agent_id: str, around: Surroundings) -> Obtained | None:
     if (here := await agent_here(agent_id, around)) is not None:
         return here
     entry = _entry(agent_id, around)
-    return None if entry is None else await obtain(entry, around)
+    return None if entry is None else await provision(entry, around)
 
 
-async def agent_here(agent_id: str, around: Surroundings) -> Obtained | None:
+async def agent_here(agent_id: str, around: RegistryContext) -> StartCommand | None:
     """The agent of that id if it can be started as things are: nothing is fetched or installed.
 
     Raises:
@@ -49,10 +49,10 @@ async def agent_here(agent_id: str, around: Surroundings) -> Obtained | None:
     if (program := look_up(program_name(entry), directories)) is None:
         return None
     arguments, env = way_arguments(entry)
-    return Obtained(Command((str(program), *arguments), dict(env), agent_id))
+    return StartCommand(Command((str(program), *arguments), dict(env), agent_id))
 
 
-def known_ids(around: Surroundings) -> list[str]:
+def known_ids(around: RegistryContext) -> list[str]:
     """The ids of all agents but the built-in ones, without asking the network."""
     installed = around.bin_directory
     here = [place.name for place in installed.iterdir()] if installed.is_dir() else []
@@ -61,11 +61,11 @@ def known_ids(around: Surroundings) -> list[str]:
     return sorted({*added, *here, *listed})
 
 
-def _entry(agent_id: str, around: Surroundings) -> Entry | None:
+def _entry(agent_id: str, around: RegistryContext) -> RegistryEntry | None:
     return next((each for each in _here(around).index.agents if each.id == agent_id), None)
 
 
-def _here(around: Surroundings) -> Loaded:
+def _here(around: RegistryContext) -> LoadedIndex:
     try:
         return around.index.here()
     except (ExplainedError, OSError):
@@ -79,31 +79,31 @@ _LISTED: Final = "`symposium agents list` shows those there are"
 
 
 class UnknownAgentError(SpecError):
-    """Nobody is called so."""
+    """No agent has this id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenAgent:
     """An agent.
 
     Attributes:
         spec: starts it.
-        note: what whoever asked should know, as that it could not be installed; often empty.
+        note: advice for the user, such as a failed installation; often empty.
     """
 
     spec: str
     note: str = ""
 
 
-async def choose(written: str, around: Surroundings) -> Chosen:
+async def choose(written: str, around: RegistryContext) -> ChosenAgent:
     """The agent that a person means; one of the registry that is not here yet is installed.
 
     Raises:
-        UnknownAgentError: nobody is called so.
+        UnknownAgentError: no agent has this id.
         ExplainedError: the agent cannot be had.
     """
     if not may_be_id(written):
-        return Chosen(written)
+        return ChosenAgent(written)
     name = written.strip()
     obtained = await known_agent(name, around)
     if obtained is None:
@@ -112,7 +112,7 @@ async def choose(written: str, around: Surroundings) -> Chosen:
     if obtained is not None:
         return _chosen(obtained)
     if look_up(name, around.env.get("PATH", os.defpath).split(os.pathsep)) is not None:
-        return Chosen(written)
+        return ChosenAgent(written)
     raise UnknownAgentError(
         f"{name!r} is neither a built-in agent ({', '.join(built_in_agents())}), nor one that "
         "was added, installed or is in the registry, nor a program on PATH",
@@ -120,7 +120,7 @@ async def choose(written: str, around: Surroundings) -> Chosen:
     )
 
 
-async def choose_here(written: str, around: Surroundings) -> Chosen:
+async def choose_here(written: str, around: RegistryContext) -> ChosenAgent:
     """The agent that another agent means: by an id, and only one that is here.
 
     What an agent writes starts no command of its own making, and installs nothing.
@@ -131,7 +131,7 @@ async def choose_here(written: str, around: Surroundings) -> Chosen:
     """
     name = written.strip()
     if is_built_in(name):
-        return Chosen(name)
+        return ChosenAgent(name)
     for each in (name, f"{name}{_ADAPTER}"):
         if looks_like_id(each) and (obtained := await agent_here(each, around)) is not None:
             return _chosen(obtained)
@@ -141,11 +141,11 @@ async def choose_here(written: str, around: Surroundings) -> Chosen:
     )
 
 
-def _chosen(obtained: Obtained) -> Chosen:
-    return Chosen(command_json(obtained.command), obtained.note)
+def _chosen(obtained: StartCommand) -> ChosenAgent:
+    return ChosenAgent(command_json(obtained.command), obtained.note)
 
 
-def _guess(name: str, around: Surroundings) -> str:
+def _guess(name: str, around: RegistryContext) -> str:
     ids = [*built_in_agents(), *known_ids(around)]
     near = [each for each in ids if each.startswith(name.lower())] or near_names(name, ids)
     return f"did you mean {' or '.join(near[:3])}? " if near else ""

@@ -28,7 +28,7 @@ _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
 
 class RegistryFormatError(SymposiumError):
-    """What should be an index, or an entry of one, has another form."""
+    """An index, or an entry of one, has an unexpected form."""
 
 
 class Package(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Local(Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
 
 
-class Crate(Struct, frozen=True, kw_only=True):
+class RegistryCrate(Struct, frozen=True, kw_only=True):
     """A Rust crate; `binary` says which of its programs, `version` the entry's unless given."""
 
     crate: str
@@ -74,10 +74,10 @@ class Distribution(Struct, frozen=True, kw_only=True):
     uvx: Package | None = None
     npx: Package | None = None
     pipx: Package | None = None
-    cargo: Crate | None = None
+    cargo: RegistryCrate | None = None
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class RegistryEntry(Struct, frozen=True, kw_only=True):
     """One agent or mod of the registry."""
 
     id: str
@@ -98,8 +98,8 @@ class Index:
         problems: a sentence for each entry that could not be read.
     """
 
-    agents: tuple[Entry, ...]
-    mods: tuple[Entry, ...]
+    agents: tuple[RegistryEntry, ...]
+    mods: tuple[RegistryEntry, ...]
     stamp: str
     problems: tuple[str, ...]
 
@@ -128,26 +128,26 @@ def parse_index(data: bytes) -> Index:
     )
 
 
-def parse_entry(value: Any) -> Entry:
+def parse_entry(value: Any) -> RegistryEntry:
     """Read one decoded entry.
 
     Raises:
         RegistryFormatError: a member is missing or not what it must be; says which.
     """
     try:
-        entry = msgspec.convert(value, Entry)
+        entry = msgspec.convert(value, RegistryEntry)
     except (msgspec.ValidationError, RecursionError) as error:
         raise RegistryFormatError(f"an entry of the registry is malformed: {error}", "") from error
-    if trouble := _trouble(entry):
+    if trouble := _problem(entry):
         raise RegistryFormatError(f"the registry's entry {entry.id!r}: {trouble}", "")
     return entry
 
 
-def _entries(value: Any, where: str, problems: list[str]) -> tuple[Entry, ...]:
+def _entries(value: Any, where: str, problems: list[str]) -> tuple[RegistryEntry, ...]:
     if not isinstance(value, list):
         problems.append(f'"{where}" is no list')
         return ()
-    found: dict[str, Entry] = {}
+    found: dict[str, RegistryEntry] = {}
     for at, each in enumerate(cast("list[Any]", value)):
         try:
             entry = parse_entry(each)
@@ -160,7 +160,7 @@ def _entries(value: Any, where: str, problems: list[str]) -> tuple[Entry, ...]:
     return tuple(found.values())
 
 
-def _trouble(entry: Entry) -> str:
+def _problem(entry: RegistryEntry) -> str:
     """Why it cannot be used; empty if it can. Ids and versions become names of directories."""
     if not _ID.fullmatch(entry.id):
         return "an id is lower-case letters, digits and hyphens"
@@ -176,11 +176,11 @@ def _trouble(entry: Entry) -> str:
     wrong = next((name for pattern, name in names if not pattern.fullmatch(name)), None)
     if wrong is not None:
         return f"{wrong[:80]!r} is no name of a package"
-    troubles = ((key, _archive_trouble(target)) for key, target in (ways.binary or {}).items())
+    troubles = ((key, _archive_problem(target)) for key, target in (ways.binary or {}).items())
     return next((f"{key}: {trouble}" for key, trouble in troubles if trouble), "")
 
 
-def _archive_trouble(target: Archive) -> str:
+def _archive_problem(target: Archive) -> str:
     program = PurePosixPath(target.cmd)
     if program.is_absolute() or ".." in program.parts or not program.name or "\\" in target.cmd:
         return f"{target.cmd[:80]!r} is no program inside an archive"
@@ -249,17 +249,17 @@ class FromPackage:
 class FromCrate:
     """A crate's program, built or fetched by cargo."""
 
-    target: Crate
+    target: RegistryCrate
 
 
 Way: TypeAlias = FromLocal | FromArchive | FromPackage | FromCrate
 
 
-def find_entry(index: Index, agent_id: str) -> Entry:
+def find_entry(index: Index, agent_id: str) -> RegistryEntry:
     """The agent of that id.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
     """
     for entry in index.agents:
         if entry.id == agent_id:
@@ -270,11 +270,11 @@ def find_entry(index: Index, agent_id: str) -> Entry:
     )
 
 
-def find_mod_entry(index: Index, mod_id: str) -> Entry:
+def find_mod_entry(index: Index, mod_id: str) -> RegistryEntry:
     """The mod of that id.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
     """
     for entry in index.mods:
         if entry.id == mod_id:
@@ -285,7 +285,7 @@ def find_mod_entry(index: Index, mod_id: str) -> Entry:
     )
 
 
-def choose_way(entry: Entry, platform: str, has_tool: HasTool) -> Way:
+def choose_way(entry: RegistryEntry, platform: str, has_tool: HasTool) -> Way:
     """The first way whose tool is here: local, binary, uvx, npx, pipx, cargo (acp-host §4.10).
 
     Raises:
@@ -322,7 +322,7 @@ def passing_command(way: FromLocal | FromPackage, name: str) -> Command:
             return Command(argv, dict(target.env), name)
 
 
-def _remedy(entry: Entry) -> str:
+def _remedy(entry: RegistryEntry) -> str:
     ways = entry.distribution
     tools = [
         name

@@ -8,7 +8,6 @@ A directory without a receipt is half-made and counts as none: the receipt is wr
 import logging
 import os
 import re
-import secrets
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ from msgspec import Struct
 
 from localio.files import write_whole
 from localio.http import INDEX_TIME, fetch
-from localio.http_values import FetchError, Wish
+from localio.http_values import FetchError, HttpRequest
 from localio.processes import look_up, usual_path
 from peerwire.transports.command import Command
 from symposium.config.paths import paths
@@ -49,7 +48,7 @@ _CACHE_NAME: Final = "registry.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedIndex:
     """An index, and how far to trust it.
 
     Attributes:
@@ -110,7 +109,7 @@ class RegistryIndex:
         self._cache = cache / _CACHE_NAME
         self._clock = clock
 
-    def here(self) -> Loaded:
+    def here(self) -> LoadedIndex:
         """What can be had without the network: a file, the copy, else the snapshot.
 
         Raises:
@@ -120,14 +119,14 @@ class RegistryIndex:
         if not _is_url(self._address):
             path = Path(self._address).expanduser()
             index = parse_index(path.read_bytes()[: MAX_INDEX + 1])
-            return Loaded(index, "file", path.stat().st_mtime, is_fresh=True)
+            return LoadedIndex(index, "file", path.stat().st_mtime, is_fresh=True)
         if (copy := self._copy()) is not None:
             age = self._clock() - copy.fetched
             index = parse_index(copy.body.encode())
-            return Loaded(index, "cache", copy.fetched, is_fresh=0 <= age < FRESH)
+            return LoadedIndex(index, "cache", copy.fetched, is_fresh=0 <= age < FRESH)
         return snapshot()
 
-    async def current(self) -> Loaded:
+    async def current(self) -> LoadedIndex:
         """A fresh index if it can be had; else the newest there is, with the reason.
 
         Raises:
@@ -137,7 +136,7 @@ class RegistryIndex:
         found = self.here()
         return found if found.is_fresh else await self.refresh()
 
-    async def refresh(self) -> Loaded:
+    async def refresh(self) -> LoadedIndex:
         """Ask the network, whatever is here; what is here if it does not answer."""
         if not _is_url(self._address):
             return self.here()
@@ -148,13 +147,13 @@ class RegistryIndex:
             reason = error.message if isinstance(error, FetchError | RegistryFormatError) else error
             return replace(self.here(), trouble=f"it could not be renewed: {reason}")
 
-    async def _ask(self, copy: _Copy | None) -> Loaded:
+    async def _ask(self, copy: _Copy | None) -> LoadedIndex:
         self._cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # Beside the copy, so that it can be renamed over it.
         with tempfile.TemporaryDirectory(dir=self._cache.parent) as place:
             file = Path(place) / "index"
             etag = copy.etag if copy else None
-            got = await fetch(Wish(self._address, INDEX_TIME, MAX_INDEX, etag), file)
+            got = await fetch(HttpRequest(self._address, INDEX_TIME, MAX_INDEX, etag), file)
             if got.is_unchanged and copy is not None:
                 body = copy.body
             else:
@@ -163,7 +162,7 @@ class RegistryIndex:
             now = self._clock()
             file.write_bytes(msgspec.json.encode(_Copy(self._address, now, got.etag, body)))
             file.replace(self._cache)
-        return Loaded(index, "network", now, is_fresh=True)
+        return LoadedIndex(index, "network", now, is_fresh=True)
 
     def _copy(self) -> _Copy | None:
         """The copy, if it is one of this address; a damaged one counts as none."""
@@ -175,11 +174,11 @@ class RegistryIndex:
         return copy if copy.address == self._address else None
 
 
-def snapshot() -> Loaded:
+def snapshot() -> LoadedIndex:
     """The index that we bring along, with its date."""
     index = parse_index(SNAPSHOT.read_bytes())
     as_of = datetime.fromisoformat(index.stamp).replace(tzinfo=UTC).timestamp()
-    return Loaded(index, "snapshot", as_of, is_fresh=False)
+    return LoadedIndex(index, "snapshot", as_of, is_fresh=False)
 
 
 def _is_url(address: str) -> bool:
@@ -253,17 +252,8 @@ class AddedAgents:
         return True
 
     def _write(self, agents: list[AddedAgent]) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = self._file.with_name(f".{FILE}.{secrets.token_hex(4)}")
-        try:
-            # Its environment may hold a key.
-            with open(beside, "xb", opener=_private) as file:
-                file.write(msgspec.json.format(msgspec.json.encode(agents)) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self._file)
-        finally:
-            beside.unlink(missing_ok=True)
+        # Readable by the user only: an environment may hold a key.
+        write_whole(self._file, msgspec.json.format(msgspec.json.encode(agents)) + b"\n")
 
 
 def id_of(command: Command) -> str:
@@ -279,14 +269,10 @@ def id_of(command: Command) -> str:
     return found
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 RECEIPT: Final = ".symposium-receipt.json"
 
 
-class Receipt(Struct, frozen=True, kw_only=True):
+class InstallReceipt(Struct, frozen=True, kw_only=True):
     """How an installed agent came here, and how it is started.
 
     Attributes:
@@ -313,35 +299,35 @@ class Receipt(Struct, frozen=True, kw_only=True):
     integrity: str | None = None
 
 
-def read_receipt(directory: Path) -> Receipt | None:
+def read_receipt(directory: Path) -> InstallReceipt | None:
     """What is installed in a version's directory; None for nothing that can be used."""
     try:
-        return msgspec.json.decode((directory / RECEIPT).read_bytes(), type=Receipt)
+        return msgspec.json.decode((directory / RECEIPT).read_bytes(), type=InstallReceipt)
     except (OSError, msgspec.DecodeError, UnicodeError):
         return None
 
 
-def write_receipt(receipt: Receipt, directory: Path) -> None:
+def write_receipt(receipt: InstallReceipt, directory: Path) -> None:
     """Say that it is installed; lasts when this returns."""
     write_whole(directory / RECEIPT, msgspec.json.format(msgspec.json.encode(receipt)))
 
 
-def installed(bin_directory: Path) -> Mapping[str, Receipt]:
+def installed(bin_directory: Path) -> Mapping[str, InstallReceipt]:
     """The newest receipt of each installed agent, by id, in order of ids."""
-    found: dict[str, Receipt] = {}
+    found: dict[str, InstallReceipt] = {}
     for directory in sorted(bin_directory.glob("[a-z]*")):
         if versions := installed_versions(directory):
             found[directory.name] = versions[-1]
     return found
 
 
-def installed_versions(agent_directory: Path) -> list[Receipt]:
+def installed_versions(agent_directory: Path) -> list[InstallReceipt]:
     """The receipts of one agent, the newest installation last."""
     found = [read_receipt(each) for each in agent_directory.glob("[!.]*")]
     return sorted((each for each in found if each is not None), key=lambda each: each.when)
 
 
-def installed_command(bin_directory: Path, receipt: Receipt) -> Command:
+def installed_command(bin_directory: Path, receipt: InstallReceipt) -> Command:
     """The program itself, without npx or any other go-between."""
     directory = bin_directory / receipt.id / receipt.version
     argv = tuple(
@@ -359,7 +345,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RegistryContext:
     """A user's directories, and the machine under them.
 
     Attributes:
@@ -403,13 +389,13 @@ class Surroundings:
         return look_up(name, usual_path(self.env).split(os.pathsep)) is not None
 
 
-def surroundings(
+def registry_context(
     env: Mapping[str, str],
     address: str | None = None,
     notify: Callable[[str], None] = _log.info,
-) -> Surroundings:
+) -> RegistryContext:
     """Those of this process; `address` is what a person asked for, if anything."""
     found = paths(env)
     platform = platform_key(sys.platform, os.uname().machine)
     index = registry_address(env, address)
-    return Surroundings(env, found.home, found.cache, platform, index, notify)
+    return RegistryContext(env, found.home, found.cache, platform, index, notify)

@@ -18,21 +18,21 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
-from localio.archives import Room, unpack
+from localio.archives import ExtractionLimit, unpack
 from localio.http import ARCHIVE_TIME, INDEX_TIME, MAX_ARCHIVE, fetch
-from localio.http_values import Wish
+from localio.http_values import HttpRequest
 from localio.processes import ToolError, look_up, run_tool, usual_path
 from symposium.errors import SymposiumError
 from symposium.registry.entries import (
     Archive,
-    Crate,
-    Entry,
     FromArchive,
     FromCrate,
     FromPackage,
     Package,
+    RegistryCrate,
+    RegistryEntry,
 )
-from symposium.registry.index import Receipt, installed_versions, read_receipt, write_receipt
+from symposium.registry.index import InstallReceipt, installed_versions, read_receipt, write_receipt
 
 
 class InstallError(SymposiumError):
@@ -87,7 +87,7 @@ async def build_from_archive(target: Archive, directory: Path) -> Built:
         UnpackError: it is damaged or not to be trusted.
     """
     download = directory / ".download"
-    got = await fetch(Wish(target.archive, ARCHIVE_TIME, MAX_ARCHIVE), download)
+    got = await fetch(HttpRequest(target.archive, ARCHIVE_TIME, MAX_ARCHIVE), download)
     if target.sha256 is not None and got.sha256 != target.sha256.lower():
         raise InstallError(
             f"{target.archive} has the sum {got.sha256}, and the registry publishes "
@@ -96,7 +96,7 @@ async def build_from_archive(target: Archive, directory: Path) -> Built:
         )
     name = PurePosixPath(unquote(urlsplit(target.archive).path)).name
     program = directory / PurePosixPath(target.cmd)
-    if await asyncio.to_thread(unpack, download, name, directory, Room()):
+    if await asyncio.to_thread(unpack, download, name, directory, ExtractionLimit()):
         download.unlink()
     else:
         program.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ async def newest_version(crate: str, *, address: str = CRATES) -> str:
 async def _ask(url: str, kind: type[_Kind]) -> _Kind:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "answer"
-        await fetch(Wish(url, INDEX_TIME, _MAX_ANSWER), file)
+        await fetch(HttpRequest(url, INDEX_TIME, _MAX_ANSWER), file)
         try:
             return msgspec.json.decode(file.read_bytes(), type=kind)
         except (msgspec.DecodeError, UnicodeError) as error:
@@ -169,7 +169,7 @@ async def _ask(url: str, kind: type[_Kind]) -> _Kind:
 
 
 async def build_from_cargo(
-    target: Crate, version: str, directory: Path, *, address: str = CRATES
+    target: RegistryCrate, version: str, directory: Path, *, address: str = CRATES
 ) -> Built:
     """Install into an empty directory.
 
@@ -337,7 +337,7 @@ _STAGING: Final = ".staging-"
 _LOOK_AGAIN: Final = 0.1
 
 
-async def install(entry: Entry, way: Installable, bin_directory: Path) -> Receipt:
+async def install(entry: RegistryEntry, way: Installable, bin_directory: Path) -> InstallReceipt:
     """Make sure that this version is there; another one being installed by anyone is waited for.
 
     Raises:
@@ -377,7 +377,7 @@ async def uninstall(agent_id: str, bin_directory: Path) -> bool:
     return found
 
 
-async def _build(entry: Entry, way: Installable, directory: Path) -> Built:
+async def _build(entry: RegistryEntry, way: Installable, directory: Path) -> Built:
     match way:
         case FromArchive(target):
             return await build_from_archive(target, directory)
@@ -389,7 +389,7 @@ async def _build(entry: Entry, way: Installable, directory: Path) -> Built:
             return await build_from_cargo(target, entry.version, directory)
 
 
-def _receipt(entry: Entry, way: Installable, built: Built) -> Receipt:
+def _receipt(entry: RegistryEntry, way: Installable, built: Built) -> InstallReceipt:
     match way:
         case FromArchive(target):
             source, env = "binary", target.env
@@ -397,7 +397,7 @@ def _receipt(entry: Entry, way: Installable, built: Built) -> Receipt:
             source, env = tool, target.env
         case FromCrate():
             source, env = "cargo", {}
-    return Receipt(
+    return InstallReceipt(
         id=entry.id,
         name=entry.name,
         version=entry.version,

@@ -11,12 +11,25 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from localio.errors import ExplainedError, ProgramNotFoundError
-from localio.processes import NOWHERE, Talker, look_up, overhear, usual_path
+from localio.processes import NOWHERE, ProcessSpec, look_up, run_collecting, usual_path
 from peerwire.transports.command import Command, without_values
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError
-from symposium.registry.entries import Entry, FromLocal, FromPackage, choose_way, passing_command
-from symposium.registry.index import AddedAgent, Loaded, Receipt, Surroundings, installed, snapshot
+from symposium.registry.entries import (
+    FromLocal,
+    FromPackage,
+    RegistryEntry,
+    choose_way,
+    passing_command,
+)
+from symposium.registry.index import (
+    AddedAgent,
+    InstallReceipt,
+    LoadedIndex,
+    RegistryContext,
+    installed,
+    snapshot,
+)
 
 VERSION_TIME: Final = 2.0
 """Seconds that a program has to say its version; all are asked at once."""
@@ -29,20 +42,20 @@ _PROGRAMS: Final = {
 """Ids whose program has another name than the id, the package or the archive says."""
 
 _VERSION: Final = re.compile(rb"(?<![\w.])v?(\d+(?:\.\d+)+[\w.+-]*)")
-_MOST: Final = 64 * 1024
+_MAX_FILE_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
     """An agent that is here without our doing; its version is empty if it does not say."""
 
-    entry: Entry
+    entry: RegistryEntry
     program: Path
     version: str
 
 
-async def detect(entries: Sequence[Entry], env: Mapping[str, str]) -> list[Detected]:
-    """Those whose program is found, in their order."""
+async def detect(entries: Sequence[RegistryEntry], env: Mapping[str, str]) -> list[Detected]:
+    """Find installed agents by their programs, in order."""
     directories = usual_path(env).split(os.pathsep)
     here = [
         (entry, program)
@@ -58,8 +71,8 @@ async def detect(entries: Sequence[Entry], env: Mapping[str, str]) -> list[Detec
     ]
 
 
-def program_name(entry: Entry) -> str:
-    """What an agent's program is called on a machine where it was installed by hand."""
+def program_name(entry: RegistryEntry) -> str:
+    """Name of an agent's program when it was installed by hand."""
     if entry.id in _PROGRAMS:
         return _PROGRAMS[entry.id]
     for target in (entry.distribution.binary or {}).values():
@@ -67,7 +80,7 @@ def program_name(entry: Entry) -> str:
     return entry.id
 
 
-def way_arguments(entry: Entry) -> tuple[tuple[str, ...], Mapping[str, str]]:
+def way_arguments(entry: RegistryEntry) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """The arguments and variables that make the program speak ACP, whichever way it came."""
     ways = entry.distribution
     for target in (ways.binary or {}).values():
@@ -79,10 +92,10 @@ def way_arguments(entry: Entry) -> tuple[tuple[str, ...], Mapping[str, str]]:
 
 
 async def _version(program: Path, env: Mapping[str, str]) -> str:
-    talker = Talker((str(program), "--version"), env, NOWHERE)
+    talker = ProcessSpec((str(program), "--version"), env, NOWHERE)
     try:
-        heard = await overhear(
-            talker, seconds=VERSION_TIME, is_enough=lambda said: len(said) > _MOST
+        heard = await run_collecting(
+            talker, seconds=VERSION_TIME, is_enough=lambda said: len(said) > _MAX_FILE_BYTES
         )
     except (OSError, TimeoutError):
         return ""
@@ -93,8 +106,8 @@ async def _version(program: Path, env: Mapping[str, str]) -> str:
 How = Literal["built in", "added", "installed", "on this machine", "registry", "unavailable"]
 
 BUILT_IN: Final = {
-    "eliza": "Answers without a model, the same every time; calls MCP tools when told to.",
-    "testy": "Does what a prompt in JSON tells it, to try out clients and mods.",
+    "eliza": "Answers without a model, the same every time; calls MCP tools when asked.",
+    "testy": "Does what a prompt in JSON says, to try out clients and mods.",
 }
 """Agents that come with us; what the registry calls the same is hidden by them."""
 
@@ -109,7 +122,7 @@ class KnownAgent:
         agent: what a config says to have it: words of a command, or a source.
         is_installed: whether it starts without anything being fetched.
         how: why it is on the list.
-        version: the one here, else the registry's; empty if nobody says.
+        version: the one here, else the registry's; empty if unknown.
         place: where it is on this machine; empty if it is not.
         labels: other writings of the same agent, as older configs have them.
     """
@@ -126,7 +139,7 @@ class KnownAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class AgentListing:
     """The agents on offer: those that are here first; `warning` says why some may be missing."""
 
     agents: tuple[KnownAgent, ...]
@@ -136,17 +149,17 @@ class Listing:
 class RegistryDirectory:
     """The agents of one user on one machine."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: RegistryContext) -> None:
         self._around = around
 
-    async def choices(self) -> Listing:
-        """What is known now; never asks the network and never fails."""
+    async def choices(self) -> AgentListing:
+        """The list from local data; does not use the network and does not fail."""
         warnings: list[str] = []
         loaded = self._loaded(warnings)
         if loaded.trouble:
             warnings.append(loaded.trouble)
         agents = await self._all(loaded, warnings)
-        return Listing(tuple(agents), "; ".join(warnings) or None)
+        return AgentListing(tuple(agents), "; ".join(warnings) or None)
 
     async def refresh(self) -> None:
         """Renew the copy of the registry if it is older than a day: for a task beside the work."""
@@ -158,7 +171,7 @@ class RegistryDirectory:
             if loaded.trouble:
                 _log.info("%s", loaded.trouble)
 
-    def _loaded(self, warnings: list[str]) -> Loaded:
+    def _loaded(self, warnings: list[str]) -> LoadedIndex:
         try:
             return self._around.index.here()
         except (ExplainedError, OSError) as error:
@@ -166,7 +179,7 @@ class RegistryDirectory:
             warnings.append(f"the registry could not be read: {reason}")
             return snapshot()
 
-    async def _all(self, loaded: Loaded, warnings: list[str]) -> Iterable[KnownAgent]:
+    async def _all(self, loaded: LoadedIndex, warnings: list[str]) -> Iterable[KnownAgent]:
         around = self._around
         try:
             added: Sequence[AddedAgent] = around.added.all()
@@ -188,7 +201,7 @@ class RegistryDirectory:
             by_id.setdefault(known.id, known)
         return by_id.values()
 
-    def _installed(self, receipt: Receipt, loaded: Loaded) -> KnownAgent:
+    def _installed(self, receipt: InstallReceipt, loaded: LoadedIndex) -> KnownAgent:
         said = {entry.id: entry.description for entry in loaded.index.agents}
         return KnownAgent(
             receipt.id,
@@ -201,7 +214,7 @@ class RegistryDirectory:
             place=str(self._around.bin_directory / receipt.id / receipt.version),
         )
 
-    def _offered(self, entry: Entry) -> KnownAgent:
+    def _offered(self, entry: RegistryEntry) -> KnownAgent:
         around, labels, how, here = self._around, (), "registry", False
         why = ""
         try:

@@ -13,7 +13,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
 from peerwire.transports.command import Command, shown
 from peerwire.transports.process import ProcessExitedError, spawn
-from symposium.errors import PatienceError, SymposiumError
+from symposium.errors import AgentTimeoutError, SymposiumError
 
 HANDSHAKE_TIME: Final = 30.0
 """Seconds that an agent has to answer `initialize`."""
@@ -23,8 +23,8 @@ _ALWAYS: Final = ("session/new", "session/prompt", "session/cancel")
 
 
 @dataclass(frozen=True, slots=True)
-class Handshake:
-    """What an agent says of itself.
+class AgentProbe:
+    """An agent's initialize result.
 
     Attributes:
         answer: the result of `initialize`, as the agent wrote it.
@@ -54,7 +54,7 @@ class Handshake:
 
     @property
     def session_methods(self) -> list[str]:
-        """What can be done with its sessions (acp-host §7.1)."""
+        """Session methods that the agent supports (acp-host §7.1)."""
         offered = [
             name
             for name, method in METHODS.items()
@@ -64,12 +64,12 @@ class Handshake:
 
     @property
     def mcp_transports(self) -> list[str]:
-        """How it reaches MCP servers; every agent starts programs."""
+        """MCP transports that the agent supports; every agent supports stdio."""
         offered = _object(self.capabilities, "mcpCapabilities")
         return ["stdio", *(name for name in ("http", "sse", "acp") if offered.get(name) is True)]
 
 
-async def shake_hands(command: Command, *, seconds: float = HANDSHAKE_TIME) -> Handshake:
+async def probe_agent(command: Command, *, seconds: float = HANDSHAKE_TIME) -> AgentProbe:
     """Initialize as a client without capabilities.
 
     Raises:
@@ -94,14 +94,14 @@ async def shake_hands(command: Command, *, seconds: float = HANDSHAKE_TIME) -> H
         connection.close()
     match outcome:
         case TimeoutError():
-            raise PatienceError(
+            raise AgentTimeoutError(
                 f"`{shown(command.argv)}` did not answer initialize within {seconds:g} s",
                 "is it an ACP program? Some need a flag such as --acp",
             )
         case PeerwireError():
             raise _refused(command, connection.error or outcome)
         case Mapping():
-            return Handshake(cast("Mapping[str, Any]", outcome), taken)
+            return AgentProbe(cast("Mapping[str, Any]", outcome), taken)
         case _:
             raise SymposiumError(f"`{shown(command.argv)}` answered {outcome!r:.200}", "")
 

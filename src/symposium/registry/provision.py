@@ -11,20 +11,20 @@ import msgspec
 
 from localio.errors import ExplainedError
 from localio.http import INDEX_TIME, fetch
-from localio.http_values import Wish
+from localio.http_values import HttpRequest
 from peerwire.transports.command import Command
 from symposium.catalog import is_built_in
 from symposium.config.component_source import ComponentSource
 from symposium.errors import SpecError
 from symposium.registry.entries import (
     MAX_INDEX,
-    Crate,
     Distribution,
-    Entry,
     FromLocal,
     FromPackage,
     Local,
     Package,
+    RegistryCrate,
+    RegistryEntry,
     RegistryFormatError,
     choose_way,
     find_entry,
@@ -32,8 +32,8 @@ from symposium.registry.entries import (
     passing_command,
 )
 from symposium.registry.index import (
-    Receipt,
-    Surroundings,
+    InstallReceipt,
+    RegistryContext,
     id_of,
     installed_command,
     installed_versions,
@@ -42,7 +42,7 @@ from symposium.registry.index import (
 
 
 @dataclass(frozen=True, slots=True)
-class Obtained:
+class StartCommand:
     """A command that starts the component.
 
     Attributes:
@@ -51,12 +51,12 @@ class Obtained:
     """
 
     command: Command
-    receipt: Receipt | None = None
+    receipt: InstallReceipt | None = None
     note: str = ""
 
 
-async def obtain(entry: Entry, around: Surroundings) -> Obtained:
-    """Install an entry in its version, if it is not there, and say how it starts.
+async def provision(entry: RegistryEntry, around: RegistryContext) -> StartCommand:
+    """Install an entry in its version, if it is missing, and return its command.
 
     A package that cannot be installed is run by its tool instead, and the note says why.
 
@@ -64,10 +64,10 @@ async def obtain(entry: Entry, around: Surroundings) -> Obtained:
         ExplainedError: it cannot be had.
     """
     if (receipt := read_receipt(around.bin_directory / entry.id / entry.version)) is not None:
-        return Obtained(installed_command(around.bin_directory, receipt), receipt)
+        return StartCommand(installed_command(around.bin_directory, receipt), receipt)
     way = choose_way(entry, around.platform, around.has_tool)
     if isinstance(way, FromLocal):
-        return Obtained(passing_command(way, entry.name))
+        return StartCommand(passing_command(way, entry.name))
     # Archives and installers are a tenth of a second of imports that a start seldom needs.
     from symposium.registry.installers import install  # noqa: PLC0415 - as said above
 
@@ -79,11 +79,11 @@ async def obtain(entry: Entry, around: Surroundings) -> Obtained:
         if not isinstance(way, FromPackage):
             raise
         note = f"{entry.id} could not be installed ({error.message}); {way.tool} runs it each time"
-        return Obtained(passing_command(way, entry.name), note=note)
-    return Obtained(installed_command(around.bin_directory, receipt), receipt)
+        return StartCommand(passing_command(way, entry.name), note=note)
+    return StartCommand(installed_command(around.bin_directory, receipt), receipt)
 
 
-async def resolved(entry: Entry, around: Surroundings) -> Obtained:
+async def resolved(entry: RegistryEntry, around: RegistryContext) -> StartCommand:
     """The same, but packages that are not installed are left to their tool (acp-host §4.10).
 
     Raises:
@@ -92,30 +92,30 @@ async def resolved(entry: Entry, around: Surroundings) -> Obtained:
     is_here = read_receipt(around.bin_directory / entry.id / entry.version) is not None
     way = None if is_here else choose_way(entry, around.platform, around.has_tool)
     if isinstance(way, FromPackage):
-        return Obtained(passing_command(way, entry.name))
-    return await obtain(entry, around)
+        return StartCommand(passing_command(way, entry.name))
+    return await provision(entry, around)
 
 
-async def obtain_agent(agent_id: str, around: Surroundings) -> Obtained:
+async def obtain_agent(agent_id: str, around: RegistryContext) -> StartCommand:
     """An agent by id: added by hand, installed, or else of the registry.
 
     What is installed starts without asking the network; `symposium agents update` renews it.
 
     Raises:
-        ExplainedError: it cannot be had, or there is none of that id.
+        ExplainedError: it cannot be installed, or no entry has that id.
     """
     if is_built_in(agent_id):
         # What the registry calls the same is hidden by it (acp-host §4.10).
         return await obtain_source(ComponentSource("builtin", agent_id), around)
     if (added := around.added.find(agent_id)) is not None:
-        return Obtained(added.command)
+        return StartCommand(added.command)
     if versions := installed_versions(around.bin_directory / agent_id):
-        return Obtained(installed_command(around.bin_directory, versions[-1]), versions[-1])
+        return StartCommand(installed_command(around.bin_directory, versions[-1]), versions[-1])
     loaded = await around.index.current()
-    return await obtain(find_entry(loaded.index, agent_id), around)
+    return await provision(find_entry(loaded.index, agent_id), around)
 
 
-async def obtain_source(source: ComponentSource, around: Surroundings) -> Obtained:
+async def obtain_source(source: ComponentSource, around: RegistryContext) -> StartCommand:
     """A component by its source, as a config names it (acp-host §4.2).
 
     Raises:
@@ -124,8 +124,8 @@ async def obtain_source(source: ComponentSource, around: Surroundings) -> Obtain
     if source.kind == "registry":
         return await obtain_agent(source.display_name, around)
     if (command := _at_once(source)) is not None:
-        return Obtained(command)
-    return await obtain(await _entry_of(source), around)
+        return StartCommand(command)
+    return await provision(await _entry_of(source), around)
 
 
 def _at_once(source: ComponentSource) -> Command | None:
@@ -148,19 +148,19 @@ def _at_once(source: ComponentSource) -> Command | None:
             return None
 
 
-async def _entry_of(source: ComponentSource) -> Entry:
-    """What a source says, as the registry would."""
+async def _entry_of(source: ComponentSource) -> RegistryEntry:
+    """The registry entry equivalent to a source."""
     if source.kind == "url":
         return await fetch_entry(str(source.value))
     if source.kind == "cargo":
         from symposium.registry.installers import newest_version  # noqa: PLC0415 - as in obtain
 
-        crate = _read(source, Crate)
+        crate = _read(source, RegistryCrate)
         version = crate.version or await newest_version(crate.crate)
         return _entry(crate.crate, version, Distribution(cargo=crate))
     targets = cast("dict[str, dict[str, Any]]", source.value)
     first = next(iter(targets.values()), dict[str, Any]())
-    # A source has no version; the archives it names stand for one.
+    # A source has no version; its archive URLs serve as one.
     version = hashlib.sha256(msgspec.json.encode(targets)).hexdigest()[:16]
     program = PurePosixPath(str(first.get("cmd", "binary"))).stem
     ways = {"binary": targets}
@@ -168,7 +168,7 @@ async def _entry_of(source: ComponentSource) -> Entry:
     return parse_entry({**members, "distribution": ways})
 
 
-async def fetch_entry(url: str) -> Entry:
+async def fetch_entry(url: str) -> RegistryEntry:
     """The one entry that a URL gives.
 
     Raises:
@@ -177,15 +177,15 @@ async def fetch_entry(url: str) -> Entry:
     """
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "entry"
-        await fetch(Wish(url, INDEX_TIME, MAX_INDEX), file)
+        await fetch(HttpRequest(url, INDEX_TIME, MAX_INDEX), file)
         return read_entry(file.read_bytes())
 
 
-def read_entry(text: bytes | str) -> Entry:
+def read_entry(text: bytes | str) -> RegistryEntry:
     """An entry from its JSON.
 
     Raises:
-        RegistryFormatError: it is none.
+        RegistryFormatError: the entry is invalid.
     """
     try:
         value = msgspec.json.decode(text)
@@ -194,8 +194,10 @@ def read_entry(text: bytes | str) -> Entry:
     return parse_entry(value)
 
 
-def _entry(name: str, version: str, ways: Distribution) -> Entry:
-    return Entry(id=_id(name), name=name, version=version, description="", distribution=ways)
+def _entry(name: str, version: str, ways: Distribution) -> RegistryEntry:
+    return RegistryEntry(
+        id=_id(name), name=name, version=version, description="", distribution=ways
+    )
 
 
 def _id(name: str) -> str:

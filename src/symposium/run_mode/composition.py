@@ -114,9 +114,15 @@ class Composer(Struct, frozen=True):
                 await self._add(entry, parts)
             except ExplainedError as error:
                 if entry.optional is False:
-                    data = {"reason": "config", "component": entry.name, "detail": _told(error)}
+                    data = {
+                        "reason": "config",
+                        "component": entry.name,
+                        "detail": _explanation(error),
+                    }
                     raise RpcError(INTERNAL_ERROR, data) from error
-                parts.notes.append(f"_The mod `{entry.name}` is left out: {_told(error)}_\n\n")
+                parts.notes.append(
+                    f"_The mod `{entry.name}` is left out: {_explanation(error)}_\n\n"
+                )
         mods = list(parts.mods)
         if parts.servers:
             from symposium.run_mode.mcp_servers import (  # noqa: PLC0415 - seldom needed
@@ -179,7 +185,7 @@ class Composer(Struct, frozen=True):
 
             # The agent starts it and would not report a missing program.
             command = await reachable(command, os.environ)
-        from symposium.run_mode.neutral_ground import away_words  # noqa: PLC0415 - seldom needed
+        from symposium.run_mode.launch_directory import away_words  # noqa: PLC0415 - seldom needed
 
         argv = away_words(command.argv, is_recommended=entry.origin is not None)
         return {
@@ -211,9 +217,9 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
         from localio.processes import reachable  # noqa: PLC0415 - seldom needed
 
         command = await reachable(command, os.environ)
-    from symposium.run_mode.neutral_ground import away  # noqa: PLC0415 - seldom needed
+    from symposium.run_mode.launch_directory import launch_elsewhere  # noqa: PLC0415 - seldom needed
 
-    command = away(command, is_recommended=entry.origin is not None)
+    command = launch_elsewhere(command, is_recommended=entry.origin is not None)
     program = replace(made, name=entry.name, command=command)
     return lambda: program
 
@@ -233,9 +239,11 @@ def _agent_away(chain: ChainSpec) -> ChainSpec:
     agent = chain.agent
     if not isinstance(agent, Program):
         return chain
-    from symposium.run_mode.neutral_ground import away  # noqa: PLC0415 - seldom needed
+    from symposium.run_mode.launch_directory import launch_elsewhere  # noqa: PLC0415 - seldom needed
 
-    return replace(chain, agent=replace(agent, command=away(agent.command, is_recommended=False)))
+    return replace(
+        chain, agent=replace(agent, command=launch_elsewhere(agent.command, is_recommended=False))
+    )
 
 
 async def _reached(chain: ChainSpec) -> ChainSpec:
@@ -301,7 +309,7 @@ def _is_hidden_by_ours(source: ComponentSource) -> bool:
     return source.kind == "registry" and source.value in {*agent_names(), *mod_names()}
 
 
-def _told(error: ExplainedError) -> str:
+def _explanation(error: ExplainedError) -> str:
     # The reader of a SPEC names an option of the command line in its errors.
     return str(error).removeprefix("--proxy: ")
 

@@ -10,20 +10,19 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from peerwire.errors import INTERNAL_ERROR, Boundary, RpcError
+from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError
 from peerwire.jsonrpc.transport import Transport
-from symposium.chain.calls import SHUTTING_DOWN, Call
+from symposium.chain.calls import SHUTTING_DOWN, ModCall
 from symposium.chain.conductor import CLOSE_GRACE
 from symposium.chain.intake import Intake
 from symposium.chain.link import Link, PeerState, abandon, cancel_serving, fail_serving
-from symposium.chain.runner import Stage, contained, overflow
-from symposium.run_mode.config_mode import ConfigMode
-from symposium.run_mode.lobby import Lobby
-from symposium.run_mode.offers import Offering, Offers
+from symposium.chain.runner import ComponentTasks, log_failures, overflow
+from symposium.run_mode.menu.config_mode import ConfigMode
+from symposium.run_mode.new_sessions import NewSessions
+from symposium.run_mode.offers import Offering, Suggestions
 from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.reception import Reception
-from symposium.run_mode.revival import Revivals
-from symposium.run_mode.session_desk import SessionDesk
+from symposium.run_mode.router import RequestRouter
+from symposium.run_mode.session_requests import AgentRecovery, SessionRequests
 from symposium.run_mode.sessions import Session, Sessions
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.supervisor import Supervisor
@@ -48,7 +47,7 @@ class ConfigAgent:
     ) -> None:
         self.settings = settings
         self.sessions = Sessions()
-        self.offers = Offers(self, offering)
+        self.offers = Suggestions(self, offering)
         self.sessions.on_begun = self.offers.begin
         self.sessions.on_named = self._named
         self._editor = Link("editor", editor, self)
@@ -62,14 +61,14 @@ class ConfigAgent:
             The exit code, always 0: a failure behind a session is reported in that session.
         """
         async with asyncio.TaskGroup() as tasks:
-            self._stage = Stage(tasks, self, None)
+            self._stage = ComponentTasks(tasks, self, None)
             self.supervisor = Supervisor(self._editor, tasks, self.settings, self._chain_died)
-            self._revivals = Revivals(self)
+            self._revivals = AgentRecovery(self)
             config_mode = ConfigMode(self)
-            lobby = Lobby(self, config_mode, self._greeted)
-            self._desk = SessionDesk(self, config_mode, self._revivals, lambda: lobby.offered)
+            lobby = NewSessions(self, config_mode, self._greeted)
+            self._desk = SessionRequests(self, config_mode, self._revivals, lambda: lobby.offered)
             lanes = (self._stage.lanes(self._editor), self._stage.lanes(self._editor))
-            self._editor.plain = self._reception = Reception(lanes, lobby, self._desk)
+            self._editor.plain = self._reception = RequestRouter(lanes, lobby, self._desk)
             self._editor.transport.start(Intake(self._editor))
             try:
                 await self._over.wait()
@@ -89,15 +88,15 @@ class ConfigAgent:
         """Write a line to the editor."""
         self._editor.transport.send(line)
 
-    def aside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def spawn(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start a task of the connection; it may fail alone."""
-        self._stage.start(contained(name, work))
+        self._stage.start(log_failures(name, work))
 
-    def serve(self, call: Call, work: Coroutine[Any, Any, None]) -> None:
+    def handle_request(self, call: ModCall, work: Coroutine[Any, Any, None]) -> None:
         """Work on a request for as long as it takes; the editor may cancel it."""
 
         async def serving() -> None:
-            with Boundary() as caught:
+            with ErrorBoundary() as caught:
                 await work
             if isinstance(caught.error, RpcError):
                 call.fail(caught.error)
@@ -146,8 +145,8 @@ class ConfigAgent:
         """Give its sessions a new chain, after its last messages."""
         if chain.death is not None:
             self._revivals.chain_died(chain, chain.death)
-        for turnstile in (chain.end.turnstile, chain.to_agent):
-            turnstile.open_all()
+        for gate in (chain.end.gate, chain.to_agent):
+            gate.open_all()
 
     # -- the end
 

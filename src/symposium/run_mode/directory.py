@@ -11,10 +11,10 @@ from symposium.catalog import builtin_agents, builtin_mods, find_mod, installed_
 from symposium.chain.mod import ComponentSpec
 from symposium.config.paths import paths
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 
-class KnownAgent(Struct, frozen=True):
+class MenuAgent(Struct, frozen=True):
     """An agent that users install without Symposium.
 
     Attributes:
@@ -29,17 +29,17 @@ class KnownAgent(Struct, frozen=True):
 
 
 KNOWN: Final = (
-    KnownAgent("Claude Code", "claude-code-acp"),
-    KnownAgent("Claude Agent", "claude-agent-acp"),
-    KnownAgent("Codex", "codex-acp"),
-    KnownAgent("Gemini CLI", "gemini", "--experimental-acp"),
-    KnownAgent("OpenCode", "opencode", "acp"),
-    KnownAgent("Goose", "goose", "acp"),
-    KnownAgent("Kimi CLI", "kimi", "acp"),
-    KnownAgent("Qwen Code", "qwen", "--acp"),
-    KnownAgent("Mistral Vibe", "vibe-acp"),
-    KnownAgent("Kiro CLI", "kiro-cli", "acp"),
-    KnownAgent("fast-agent", "fast-agent-acp"),
+    MenuAgent("Claude Code", "claude-code-acp"),
+    MenuAgent("Claude Agent", "claude-agent-acp"),
+    MenuAgent("Codex", "codex-acp"),
+    MenuAgent("Gemini CLI", "gemini", "--experimental-acp"),
+    MenuAgent("OpenCode", "opencode", "acp"),
+    MenuAgent("Goose", "goose", "acp"),
+    MenuAgent("Kimi CLI", "kimi", "acp"),
+    MenuAgent("Qwen Code", "qwen", "--acp"),
+    MenuAgent("Mistral Vibe", "vibe-acp"),
+    MenuAgent("Kiro CLI", "kiro-cli", "acp"),
+    MenuAgent("fast-agent", "fast-agent-acp"),
 )
 """Agents that speak ACP once they are installed."""
 
@@ -143,10 +143,10 @@ def suited(mods: Sequence[ModEntry], workspace: str) -> list[tuple[ModEntry, str
     """
     from pathlib import Path  # noqa: PLC0415 - for the first start alone
 
-    from symposium.documents.boot import Workspace  # noqa: PLC0415 - as above
+    from symposium.documents.boot import GuidanceWorkspace  # noqa: PLC0415 - as above
     from symposium.documents.guidance import checkout_of  # noqa: PLC0415 - as above
 
-    files = Workspace(checkout_of(Path(workspace))) if workspace else None
+    files = GuidanceWorkspace(checkout_of(Path(workspace))) if workspace else None
     found: list[tuple[ModEntry, str]] = []
     for entry in mods:
         spec = find_mod(entry.name) if entry.source is None else None

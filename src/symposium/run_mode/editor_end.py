@@ -1,21 +1,199 @@
-"""The editor as one chain sees it: named as the editor knows its sessions, and kept while it must.
+"""The editor as one chain sees it, and the gate that holds messages back.
 
 A stream without a waiting message passes byte for byte.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+from msgspec import Struct
+
 from peerwire.jsonrpc.messages import Message
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.jsonrpc.values import as_object
-from symposium.chain.calls import Call
+from symposium.chain.calls import ModCall, Requester
 from symposium.chain.ends import PlainEnd
 from symposium.chain.link import Link
-from symposium.chain.messages import Crossing
-from symposium.run_mode.chat_commands import COMMANDS_UPDATE, with_commands
-from symposium.run_mode.permissions import PERMISSION, Permissions
-from symposium.run_mode.recent import Recent
-from symposium.run_mode.turnstile import Turnstile
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.run_mode.chat import COMMANDS_UPDATE, with_commands
+
+PERMISSION: Final = "session/request_permission"
+
+CANCELLED: Final[Mapping[str, Any]] = {"outcome": {"outcome": "cancelled"}}
+"""The answer to a question whose turn has been cancelled (acp-host §7.1)."""
+
+
+class Permissions:
+    """The open questions of one chain."""
+
+    def __init__(self) -> None:
+        self._open: dict[ModCall, str] = {}
+
+    def asked(self, call: ModCall) -> None:
+        """Take note of a question that is on its way to the editor."""
+        self._open[call] = call.crossing.session_id or ""
+        call.asker = _Question(call.asker, self._open)
+
+    def withdraw(self, session: str) -> None:
+        """Settle the open requests of a session whose turn is cancelled."""
+        for call, asked_in in list(self._open.items()):
+            if asked_in == session:
+                call.settle(Answer(value=CANCELLED))
+
+
+class _Question:
+    """Requester of a permission."""
+
+    def __init__(self, asker: Requester, open_questions: dict[ModCall, str]) -> None:
+        self._asker = asker
+        self._open = open_questions
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """It is not open any more."""
+        self._open.pop(call, None)
+        self._asker.on_answer(call, answer)
+
+
+MAX_RECENT: Final = 400
+"""Lines that are kept for a summary of what the agent has said last; the reads that hold them."""
+
+LONGEST_RECENT: Final = 4096
+"""Bytes of the longest of them: what is longer is no piece of a text."""
+
+
+class RecentLines:
+    """Store each read unchanged: a stream costs next to nothing per line.
+
+    Attributes:
+        reads: how many there have been.
+    """
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self._kept: deque[Sequence[bytes]] = deque()
+        self._count = 0
+
+    def take(self, lines: Sequence[bytes | OversizedLine]) -> None:
+        """Keep what a read gave."""
+        pieces = [line for line in lines if type(line) is bytes and len(line) <= LONGEST_RECENT]
+        self.reads += 1
+        self._kept.append(pieces)
+        self._count += len(pieces)
+        while self._count - len(self._kept[0]) >= MAX_RECENT:
+            self._count -= len(self._kept.popleft())
+
+    def since(self, reads: int) -> Iterator[bytes]:
+        """The lines that are kept of those after so many reads, in order."""
+        first = self.reads - len(self._kept)
+        for number, lines in enumerate(self._kept, first):
+            if number >= reads:
+                yield from lines
+
+
+ALL_SESSIONS: Final = ""
+"""Key that closes it for all sessions of a chain."""
+
+
+class _Held(Struct, frozen=True):
+    session: str | None
+    size: int
+    go: Callable[[], None]
+
+
+class MessageGate:
+    """One direction between the editor and a chain.
+
+    It is closed for a session while its menu is open, and for sessions that the
+    editor has asked for and does not know yet.
+
+    Attributes:
+        is_idle: everything passes.
+        size: bytes that are kept.
+    """
+
+    def __init__(self, on_size: Callable[[int], None] | None = None) -> None:
+        self.is_idle = True
+        self.size = 0
+        self._on_size = on_size
+        self._closed: Counter[str] = Counter()
+        self._held: list[_Held] = []
+        self._expected = 0
+        self._known: set[str] = set()
+
+    def close(self, scope: str) -> None:
+        """Keep what comes for this session, or for `ALL_SESSIONS`; closings are counted."""
+        self._closed[scope] += 1
+        self.is_idle = False
+
+    def open(self, scope: str) -> None:
+        """Undo one `close`; release the held messages in order."""
+        if self._closed[scope] > 1:
+            self._closed[scope] -= 1
+        else:
+            del self._closed[scope]
+            self._flush()
+
+    def open_all(self) -> None:
+        """Undo every `close`, after the chain has ended."""
+        self._closed.clear()
+        self._expected = 0
+        self._flush()
+
+    def expect(self) -> None:
+        """A session is being made: what comes for one that is not known waits."""
+        self._expected += 1
+        self.is_idle = False
+
+    def expected(self, session: str | None) -> None:
+        """Register the expected session, or (None) that it will not open."""
+        self._expected = max(0, self._expected - 1)
+        if session is not None:
+            self._known.add(session)
+        self._flush()
+
+    def know(self, session: str) -> None:
+        """A session that the editor has named itself."""
+        self._known.add(session)
+
+    def forget(self, session: str) -> None:
+        """A session has ended."""
+        self._known.discard(session)
+
+    def hold(self, session: str | None, size: int, go: Callable[[], None]) -> bool:
+        """Keep a message if it may not pass yet; whether it was."""
+        if self.is_idle or not self._must_wait(session):
+            return False
+        self._keep(_Held(session, size, go))
+        self._tell_size()
+        return True
+
+    def _must_wait(self, session: str | None) -> bool:
+        if ALL_SESSIONS in self._closed:
+            return True
+        if session is None:
+            return False
+        return session in self._closed or (self._expected > 0 and session not in self._known)
+
+    def _keep(self, held: _Held) -> None:
+        self._held.append(held)
+        self.size += held.size
+
+    def _flush(self) -> None:
+        waiting, self._held = self._held, []
+        self.size = 0
+        for held in waiting:
+            if self._must_wait(held.session):
+                self._keep(held)
+            else:
+                held.go()
+        self.is_idle = not (self._closed or self._expected or self._held)
+        self._tell_size()
+
+    def _tell_size(self) -> None:
+        if self._on_size is not None:
+            self._on_size(self.size)
+
 
 _COMMANDS_MARK: Final = COMMANDS_UPDATE.encode()
 
@@ -24,7 +202,7 @@ _KIND: Final = b'"sessionUpdate":"'
 _NOTHING: Final = b"\n"
 """How no line begins."""
 
-MOST_HELD: Final = 16 * 1024 * 1024
+MAX_QUEUED: Final = 16 * 1024 * 1024
 """Bytes that are kept for the editor before the chain is not read any longer (acp-host §4.6)."""
 
 HISTORY: Final = frozenset(
@@ -36,11 +214,11 @@ HISTORY: Final = frozenset(
 """Updates that an agent sends again when it loads a session; others tell a state."""
 
 
-class EditorEnd:
+class EditorRouteEnd:
     """Route end for a chain's messages to the editor.
 
     Attributes:
-        turnstile: holds messages that the editor may not see yet.
+        gate: holds messages that the editor may not see yet.
         permissions: what the agent has asked the user and waits for.
         recent: the latest lines of the links that write here.
         outer_ids: the editor's id for each session that this chain serves under another id.
@@ -52,9 +230,9 @@ class EditorEnd:
         self._send = link.transport.send
         # How the lines begin that may pass unread; none may while sessions have other names here.
         self._passing = _NOTHING
-        self.turnstile = Turnstile(self._brake)
+        self.gate = MessageGate(self._brake)
         self.permissions = Permissions()
-        self.recent = Recent()
+        self.recent = RecentLines()
         self._muted: set[str] = set()
         self.outer_ids: dict[str, str] = {}
         self._sources: list[Link] = []
@@ -73,19 +251,19 @@ class EditorEnd:
     def forget(self, inner_id: str) -> None:
         """A session is no longer served here."""
         self.outer_ids.pop(inner_id, None)
-        self.turnstile.forget(inner_id)
+        self.gate.forget(inner_id)
 
     def forward(self, message: Message, line: bytes) -> None:
         """Forward an unchanged notification; the lines of a stream begin alike."""
-        if line.startswith(self._passing) and self.turnstile.is_idle:
+        if line.startswith(self._passing) and self.gate.is_idle:
             self._send(line)
-        elif self.turnstile.is_idle and not self.outer_ids and _COMMANDS_MARK not in line:
+        elif self.gate.is_idle and not self.outer_ids and _COMMANDS_MARK not in line:
             self._passing = _beginning(line)
             self._send(line)
         elif isinstance(message.method, str):
-            self.notify(Crossing(message.method, message.params, is_request=False, line=line))
+            self.notify(ChainMessage(message.method, message.params, is_request=False, line=line))
 
-    def notify(self, crossing: Crossing) -> None:
+    def notify(self, crossing: ChainMessage) -> None:
         """Take a notification."""
         if self._muted and crossing.session_id in self._muted and _is_history(crossing):
             return
@@ -94,42 +272,42 @@ class EditorEnd:
     def mute(self, session: str) -> None:
         """The editor has the history of this session; what else is said of it waits."""
         self._muted.add(session)
-        self.turnstile.close(session)
+        self.gate.close(session)
 
     def unmute(self, session: str) -> None:
         """Undo that; forward the waiting messages."""
         self._muted.discard(session)
-        self.turnstile.know(session)
-        self.turnstile.open(session)
+        self.gate.know(session)
+        self.gate.open(session)
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: ModCall) -> None:
         """Take a request."""
         if call.crossing.method == PERMISSION:
             self.permissions.asked(call)
         self._pass(call.crossing, lambda: self._ask(call))
 
-    def cancel(self, call: Call) -> None:
+    def cancel(self, call: ModCall) -> None:
         """Tell the editor that an answer is not wanted any more; passes in any case."""
         self._plain.cancel(call)
 
     def pass_answer(self, session: str | None, size: int, go: Callable[[], None]) -> None:
         """Let an answer through, behind what its agent has said before."""
-        if not self.turnstile.keeps(session, size, go):
+        if not self.gate.hold(session, size, go):
             go()
 
-    def _ask(self, call: Call) -> None:
+    def _ask(self, call: ModCall) -> None:
         if not call.is_settled:
             self._plain.ask(call)
 
-    def _pass(self, crossing: Crossing, go: Callable[[], None]) -> None:
+    def _pass(self, crossing: ChainMessage, go: Callable[[], None]) -> None:
         def deliver() -> None:
             self._adapt(crossing)
             go()
 
-        if not self.turnstile.keeps(crossing.session_id, crossing.size, deliver):
+        if not self.gate.hold(crossing.session_id, crossing.size, deliver):
             deliver()
 
-    def _adapt(self, crossing: Crossing) -> None:
+    def _adapt(self, crossing: ChainMessage) -> None:
         """Put in the editor's name of the session, and our commands."""
         params = crossing.params
         if not isinstance(params, dict):
@@ -144,13 +322,13 @@ class EditorEnd:
 
     def _brake(self, size: int) -> None:
         for link in self._sources:
-            if size > MOST_HELD:
+            if size > MAX_QUEUED:
                 link.hold(self)
             else:
                 link.let_go(self)
 
 
-def _is_history(crossing: Crossing) -> bool:
+def _is_history(crossing: ChainMessage) -> bool:
     update = as_object(as_object(crossing.params).get("update"))
     return update.get("sessionUpdate") in HISTORY
 

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from peerwire.acp.names import INITIALIZE
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.capabilities import Mode, takes_servers_over
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Mod, from_client
 
 SERVERS: Final = "mcp servers"
@@ -30,7 +30,7 @@ class McpServers(Mod):
         self._suited = servers
 
     @from_client(INITIALIZE)
-    def greet(self, message: Crossing) -> Forward:
+    def greet(self, message: ChainMessage) -> Forward:
         """Learn how the agent takes servers: programs always, URLs if it says so."""
         del message
         return Forward(then=self._greeted)
@@ -42,7 +42,7 @@ class McpServers(Mod):
         self._suited = list(_suited(self.servers, taken))
 
     @from_client("session/new", "session/load", "session/resume", "session/fork")
-    def offer(self, message: Crossing) -> Forward:
+    def offer(self, message: ChainMessage) -> Forward:
         """Add ours after the editor's own; one of the same name stays the editor's."""
         if not isinstance(message.params, dict):
             return Forward()

@@ -1,18 +1,22 @@
-"""The open offers in the sessions of one editor connection.
+"""The open suggestions of a connection.
 
 An input answers an offer only right after it was shown; any other input goes to the agent.
 """
 
 import asyncio
 import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
 
 from localio.errors import ExplainedError
 from peerwire.jsonrpc.values import as_object, decode_value
-from symposium.run_mode.chat_commands import RECOMMENDATIONS, text_line
-from symposium.run_mode.floor import Floor
+from symposium.config.paths import paths
+from symposium.run_mode.chat import RECOMMENDATIONS, text_line
+from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.sessions import Session
 
 _log = logging.getLogger(__name__)
@@ -20,7 +24,7 @@ _log = logging.getLogger(__name__)
 NOTHING: Final = "There is nothing to decide and nothing to recommend for this workspace.\n"
 
 
-class Offer(Protocol):
+class MenuOffer(Protocol):
     """One question in a chat."""
 
     def text(self) -> str:
@@ -39,12 +43,12 @@ class Offer(Protocol):
 class Offering(Protocol):
     """Source of offers; its methods read and write files without waiting."""
 
-    def offer(self, directory: str, *, anew: bool) -> Offer | None:
+    def offer(self, directory: str, *, include_postponed: bool) -> MenuOffer | None:
         """Return the next offer for a session's directory.
 
         Args:
             directory: where.
-            anew: include postponed offers.
+            include_postponed: include postponed offers.
         """
         ...
 
@@ -54,14 +58,14 @@ class Offering(Protocol):
 
 
 class _Open(Struct):
-    offer: Offer
+    offer: MenuOffer
     is_said: bool = False
 
 
-class Offers:
+class Suggestions:
     """Open offers by session; does nothing without a source of offers."""
 
-    def __init__(self, floor: Floor, offering: Offering | None) -> None:
+    def __init__(self, floor: EditorConnection, offering: Offering | None) -> None:
         self._floor = floor
         self._offering = offering
         self._open: dict[str, _Open] = {}
@@ -71,8 +75,8 @@ class Offers:
         """A session has its agent: look beside the work whether there is something to ask."""
         if self._offering is not None and session.id not in self._begun:
             self._begun.add(session.id)
-            self._floor.aside("recommendations", lambda: self._begin(session))
-            self._floor.aside("recommendations of others", self._offering.refresh)
+            self._floor.spawn("recommendations", lambda: self._begin(session))
+            self._floor.spawn("recommendations of others", self._offering.refresh)
 
     def takes(self, session: Session, text: str) -> bool:
         """Whether what was typed is for us."""
@@ -86,12 +90,12 @@ class Offers:
         """Do what was typed; what to tell."""
         is_open = self._open.pop(session.id, None)
         if text in RECOMMENDATIONS or is_open is None:
-            return await self._next(session, anew=True) or NOTHING
+            return await self._next(session, include_postponed=True) or NOTHING
         try:
             told = await asyncio.to_thread(is_open.offer.do, text)
         except ExplainedError as error:
             return f"Nothing was changed: {error}\n\n"
-        return told + await self._next(session, anew=False)
+        return told + await self._next(session, include_postponed=False)
 
     def before_turn(self, session: Session) -> None:
         """The agent gets the word: what was asked is over, what was not asked yet is."""
@@ -108,7 +112,7 @@ class Offers:
         return session_id in self._open
 
     async def _begin(self, session: Session) -> None:
-        is_open = await self._look(session, anew=False)
+        is_open = await self._look(session, include_postponed=False)
         is_known = self._floor.sessions.find(session.id) is session
         if is_open is None or session.menu is not None or not is_known:
             return
@@ -116,21 +120,23 @@ class Offers:
         if not session.open_turns:
             self._say(session, is_open)
 
-    async def _next(self, session: Session, *, anew: bool) -> str:
-        is_open = await self._look(session, anew=anew)
+    async def _next(self, session: Session, *, include_postponed: bool) -> str:
+        is_open = await self._look(session, include_postponed=include_postponed)
         if is_open is None:
             return ""
         is_open.is_said = True
         self._open[session.id] = is_open
         return is_open.offer.text()
 
-    async def _look(self, session: Session, *, anew: bool) -> _Open | None:
+    async def _look(self, session: Session, *, include_postponed: bool) -> _Open | None:
         assert self._offering is not None
         directory = _directory_of(session)
         if not directory:
             return None
         try:
-            offer = await asyncio.to_thread(self._offering.offer, directory, anew=anew)
+            offer = await asyncio.to_thread(
+                self._offering.offer, directory, include_postponed=include_postponed
+            )
         except (ExplainedError, OSError) as error:
             _log.warning("nothing is recommended: %s", error)
             return None
@@ -145,3 +151,34 @@ def _directory_of(session: Session) -> str:
     origin = session.care.origin
     directory = as_object(decode_value(origin) if origin else None).get("cwd")
     return directory if isinstance(directory, str) else ""
+
+
+class Recommending:
+    """Offer mods that suit a workspace, and trust in what it stores."""
+
+    def __init__(self, config: Path, *, is_offline: bool = False) -> None:
+        self._config = config
+        self._env: Mapping[str, str] = os.environ
+        self._passed: set[str] = set()
+        self._is_asked = is_offline
+
+    def offer(self, directory: str, *, include_postponed: bool) -> MenuOffer | None:
+        """Return the next offer for a session's directory."""
+        from symposium.run_mode.suggestions import (  # noqa: PLC0415 - see IMPORTS_LATE
+            adviser_for,
+            next_offer,
+        )
+
+        adviser = adviser_for(paths(self._env), self._env)
+        return next_offer(
+            adviser, directory, self._config, self._passed, include_postponed=include_postponed
+        )
+
+    async def refresh(self) -> None:
+        """Ask the network once, if what is known is older than a day; the next session has it."""
+        if self._is_asked:
+            return
+        self._is_asked = True
+        from symposium.run_mode.suggestions import refreshed  # noqa: PLC0415 - as said above
+
+        await refreshed(paths(self._env), self._env)

@@ -1,4 +1,4 @@
-"""A chain that serves sessions of the editor, and every request that is on its way through it."""
+"""A chain that sessions share, and the host's own requests to it."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -7,15 +7,14 @@ from typing import Any, Final, cast
 
 from peerwire.errors import RpcError
 from symposium.chain.blueprint import Program
-from symposium.chain.calls import Asker, Call
-from symposium.chain.messages import Answer, Crossing
-from symposium.chain.routing import Way
+from symposium.chain.calls import ModCall, Requester
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.chain.routing import Route
 from symposium.chain.runner import RunningChain
 from symposium.config.user_config import Config
 from symposium.planning.planner import Plan
-from symposium.run_mode.editor_end import EditorEnd
+from symposium.run_mode.editor_end import EditorRouteEnd, MessageGate
 from symposium.run_mode.settings import Composition
-from symposium.run_mode.turnstile import Turnstile
 
 _LIST: Final = "session/list"
 _CANCEL: Final = "session/cancel"
@@ -36,7 +35,7 @@ class OpenChain:
         to_agent: keeps what is for the agent while the whole chain is paused.
         sessions: the editor's id of each session, by the agent's.
         death: why it is of no use any more; None while it is.
-        buried: set when all processes of a crashed chain have stopped.
+        stopped: set when all processes of a crashed chain have stopped.
         on_empty: called when the last session has been released.
     """
 
@@ -48,15 +47,15 @@ class OpenChain:
         self.notes = composition.notes
         self.running = running
         self.greeting: Mapping[str, Any] = {}
-        self.to_agent = Turnstile()
+        self.to_agent = MessageGate()
         self.sessions: dict[str, str] = {}
         self.death: RpcError | None = None
-        self.buried = asyncio.Event()
+        self.stopped = asyncio.Event()
         self.on_empty: Callable[[], None] = _nothing
-        self._calls: dict[Call, None] = {}
+        self._calls: dict[ModCall, None] = {}
         self._quiet = asyncio.Event()
 
-    def open(self, entrance: Way, end: EditorEnd) -> None:
+    def open(self, entrance: Route, end: EditorRouteEnd) -> None:
         """Take the editor's messages from now on.
 
         Args:
@@ -81,38 +80,40 @@ class OpenChain:
         """Whether requests are on their way through it."""
         return bool(self._calls)
 
-    def give(self, call: Call) -> None:
+    def send_request(self, call: ModCall) -> None:
         """Send a request in; its session is named as the agent knows it."""
         session = call.crossing.session_id
         call.asker = _Passing(call.asker, self, session)
         call.way = self.entrance
         call.rest = None
         self._calls[call] = None
-        if not self.to_agent.keeps(session, call.crossing.size, lambda: self._take(call)):
+        if not self.to_agent.hold(session, call.crossing.size, lambda: self._take(call)):
             self._take(call)
 
-    def tell(self, crossing: Crossing) -> None:
+    def send_notification(self, crossing: ChainMessage) -> None:
         """Send a notification in; a turn can be cancelled at any time."""
 
         def go() -> None:
             self.entrance.take(crossing)
 
-        is_kept = crossing.method != _CANCEL and self.to_agent.keeps(
+        is_kept = crossing.method != _CANCEL and self.to_agent.hold(
             crossing.session_id, crossing.size, go
         )
         if not is_kept:
             go()
 
-    def pass_answer(self, call: Call, answer: Answer, asker: Asker, session: str | None) -> None:
+    def pass_answer(
+        self, call: ModCall, answer: Answer, asker: Requester, session: str | None
+    ) -> None:
         """Let the answer to a request out, behind what was said before it."""
         self._calls.pop(call, None)
         if not self._calls:
             self._quiet.set()
         if call.crossing.method == _LIST and self.end.outer_ids:
             answer = with_outer_ids(answer, self.end.outer_ids)
-        self.end.pass_answer(session, answer.size, lambda: asker.answered(call, answer))
+        self.end.pass_answer(session, answer.size, lambda: asker.on_answer(call, answer))
 
-    def adopt(self, inner_id: str, outer_id: str) -> None:
+    def attach_session(self, inner_id: str, outer_id: str) -> None:
         """Serve a session."""
         self.sessions[inner_id] = outer_id
         if inner_id != outer_id:
@@ -125,7 +126,7 @@ class OpenChain:
         if not self.sessions:
             self.on_empty()
 
-    async def quiet(self, seconds: float) -> None:
+    async def wait_idle(self, seconds: float) -> None:
         """Wait so long at most for every request to be answered."""
         self._quiet.clear()
         if self._calls:
@@ -138,7 +139,7 @@ class OpenChain:
         for call in list(self._calls):
             call.fail(error)
 
-    def _take(self, call: Call) -> None:
+    def _take(self, call: ModCall) -> None:
         if not call.is_settled:
             self.entrance.take(call.crossing, call)
 
@@ -146,12 +147,12 @@ class OpenChain:
 class _Passing:
     """Requester behind a chain: the response waits where the agent's updates wait."""
 
-    def __init__(self, asker: Asker, chain: OpenChain, session: str | None) -> None:
+    def __init__(self, asker: Requester, chain: OpenChain, session: str | None) -> None:
         self._asker = asker
         self._chain = chain
         self._session = session
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Take the answer."""
         self._chain.pass_answer(call, answer, self._asker, self._session)
 
@@ -180,3 +181,33 @@ def _is_object(value: object) -> bool:
 
 def _nothing() -> None:
     pass
+
+
+class HostRequest:
+    """One request from run mode, and its response."""
+
+    def __init__(self, crossing: ChainMessage) -> None:
+        self._crossing = crossing
+        self._answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._call: ModCall | None = None
+
+    async def answer(self, way: Route) -> Answer:
+        """Send it along a way, and wait; stopping to wait cancels it."""
+        call = self._call = ModCall(self._crossing, self, b"", way)
+        way.take(self._crossing, call)
+        try:
+            return await self._answer
+        except asyncio.CancelledError:
+            call.cancel()
+            raise
+
+    def give_up(self, answer: Answer) -> None:
+        """Settle the request: the component will not answer."""
+        if self._call is not None:
+            self._call.settle(answer)
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """Take the answer."""
+        del call
+        if not self._answer.done():
+            self._answer.set_result(answer)

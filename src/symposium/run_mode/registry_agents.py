@@ -10,10 +10,10 @@ from localio.processes import usual_path
 from peerwire.transports.command import command_json
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
-from symposium.registry.index import surroundings
+from symposium.registry.index import registry_context
 from symposium.registry.listing import How, KnownAgent, RegistryDirectory
-from symposium.registry.provision import obtain, obtain_source
-from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.registry.provision import obtain_source, provision
+from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 _ORDER: Final[tuple[How, ...]] = (
     "on this machine",
@@ -34,7 +34,7 @@ async def registry_choices(
     Args:
         programs_here: finds those that are known to us and on this PATH, by program.
     """
-    listing = await RegistryDirectory(surroundings(os.environ)).choices()
+    listing = await RegistryDirectory(registry_context(os.environ)).choices()
     agents = sorted(
         listing.agents, key=lambda agent: (not agent.is_installed, _ORDER.index(agent.how))
     )
@@ -51,7 +51,7 @@ async def registry_choices(
 def _age_of_list() -> str:
     """Describe the age of the agent list if it is old; else empty."""
     try:
-        loaded = surroundings(os.environ).index.here()
+        loaded = registry_context(os.environ).index.here()
     except (ExplainedError, OSError):
         return ""  # the listing says why
     if loaded.is_fresh or loaded.trouble:
@@ -62,7 +62,7 @@ def _age_of_list() -> str:
 def registry_mods() -> ModChoices:
     """The mods that the registry lists, without asking the network."""
     try:
-        loaded = surroundings(os.environ).index.here()
+        loaded = registry_context(os.environ).index.here()
     except (ExplainedError, OSError) as error:
         return ModChoices([], f"the registry could not be read: {error}")
     return ModChoices(
@@ -79,7 +79,7 @@ def registry_mods() -> ModChoices:
 
 async def refresh_registry() -> None:
     """Renew our copy of the registry, if it is old."""
-    await RegistryDirectory(surroundings(os.environ)).refresh()
+    await RegistryDirectory(registry_context(os.environ)).refresh()
 
 
 async def obtained(source: ComponentSource) -> str:
@@ -88,12 +88,12 @@ async def obtained(source: ComponentSource) -> str:
     Raises:
         ExplainedError: it cannot be had.
     """
-    around = surroundings(os.environ)
+    around = registry_context(os.environ)
     if source.kind == "registry" and not around.has_agent(source.display_name):
         loaded = await around.index.current()
         mods = {entry.id: entry for entry in loaded.index.mods}
         if (mod := mods.get(source.display_name)) is not None:
-            return command_json((await obtain(mod, around)).command)
+            return command_json((await provision(mod, around)).command)
     return command_json((await obtain_source(source, around)).command)
 
 

@@ -14,7 +14,7 @@ from localio.files import write_whole
 from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.config.user_config import Config
 
-MOST: Final = 1000
+MAX_NAMES: Final = 1000
 """Names that are kept for one agent; the oldest go."""
 
 
@@ -37,7 +37,7 @@ class SessionNames:
             OSError: it cannot be written.
         """
         write_whole(self._path(outer), encode_value({"editor": outer, "agent": inner}))
-        for path in self._newest_first()[MOST:]:
+        for path in self._newest_first()[MAX_NAMES:]:
             path.unlink(missing_ok=True)
 
     def inner(self, outer: str) -> str | None:

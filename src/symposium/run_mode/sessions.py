@@ -1,16 +1,171 @@
-"""The sessions of one editor connection: whose they are, and in which of their states (§4.4)."""
+"""The sessions of an editor: state, transcript."""
 
-from collections.abc import Callable
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from peerwire.jsonrpc.values import as_object
-from symposium.chain.messages import Crossing
-from symposium.run_mode.care import Care
-from symposium.run_mode.conversation import Conversation
+from peerwire.jsonrpc.values import as_object, decode_value
+from symposium.chain.calls import ModCall
+from symposium.chain.messages import ChainMessage
+from symposium.config.user_config import Config
+from symposium.run_mode.chat import Dialog
 from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.open_chain import OpenChain
+
+MAX_TURNS: Final = 40
+"""Turns that are remembered, the latest."""
+
+LONGEST_ASKED: Final = 1000
+"""Characters of a prompt that are remembered, its beginning."""
+
+LONGEST_SAID: Final = 1500
+"""Characters of what the agent said in a turn that are remembered, its end."""
+
+LONGEST_DIGEST: Final = 8000
+"""Characters of a summary."""
+
+_CUT: Final = "[…]"
+
+_TEXT: Final = b'"agent_message_chunk"'
+
+
+class _Turn(Struct, frozen=True):
+    asked: str
+    said: str
+
+
+class Transcript(Struct):
+    """The latest turns of one session, as far as they passed here as text."""
+
+    _turns: deque[_Turn] = field(default_factory=lambda: deque[_Turn](maxlen=MAX_TURNS))
+
+    def turn_ended(self, asked: str, recent: Iterable[bytes], session: str) -> None:
+        """Remember a turn.
+
+        Args:
+            asked: the text of the prompt.
+            recent: lines of the agent since the prompt.
+            session: the agent's id of the session.
+        """
+        said = "".join(_texts(recent, session))
+        if asked or said:
+            self._turns.append(_Turn(_beginning(asked), _end(said)))
+
+    def digest(self) -> str:
+        """A summary of bounded length, in which the latest turns stand whole; empty if none."""
+        parts: list[str] = []
+        room = LONGEST_DIGEST - len(_CUT) - 2
+        for turn in reversed(self._turns):
+            part = f"User: {turn.asked}\n\nAgent: {turn.said or '(no text)'}\n"
+            if len(part) + 1 > room:
+                parts.append(f"{_CUT}\n")
+                break
+            room -= len(part) + 1
+            parts.append(part)
+        return "\n".join(reversed(parts))
+
+
+def recap(digest: str) -> str:
+    """Make the prompt that gives the agent a summary of the conversation."""
+    return (
+        "You were restarted and have lost the context of this conversation. Below is an excerpt "
+        "of it, recorded by the program between you and the editor; long parts are cut. "
+        "Read it, do nothing else yet, and answer in one sentence.\n\n"
+        f"<conversation>\n{digest}</conversation>"
+    )
+
+
+def _texts(recent: Iterable[bytes], session: str) -> Sequence[str]:
+    mark = session.encode()
+    found: list[str] = []
+    for line in recent:
+        if _TEXT not in line or mark not in line:
+            continue
+        params = as_object(as_object(decode_value(line)).get("params"))
+        text = _text_of(params.get("update"))
+        if params.get("sessionId") == session and text:
+            found.append(text)
+    return found
+
+
+def _text_of(update: Any) -> str:
+    text = as_object(as_object(update).get("content")).get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= LONGEST_ASKED else f"{text[:LONGEST_ASKED]}{_CUT}"
+
+
+def _end(text: str) -> str:
+    return text if len(text) <= LONGEST_SAID else f"{_CUT}{text[-LONGEST_SAID:]}"
+
+
+AgentStatus: TypeAlias = Literal["well", "reviving", "stopped"]
+"""Whether a session has its agent, is being given a new one, or has none until the user says so."""
+
+
+class QueuedRequest(Struct, frozen=True):
+    """A request that waits for the agent to be back.
+
+    Attributes:
+        call: the request.
+        go: takes it up again.
+    """
+
+    call: ModCall
+    go: Callable[[], None]
+
+
+class SessionState(Struct):
+    """The part of a session that does not die with its agent.
+
+    Attributes:
+        health: the state of the agent.
+        config: the config of its agent, after a crash.
+        death: how it crashed, as text for the user.
+        origin: the unchanged params of the request that opened the session.
+        turns: the unanswered prompts, with their content blocks.
+        interrupted: the content blocks of the prompt that a crash interrupted.
+        held: answers that wait until the user is informed of the crash.
+        is_told: whether the user is informed.
+        waiting: requests that wait for the restart of the agent, in order.
+        memory: the transcript of the session.
+    """
+
+    health: AgentStatus = "well"
+    config: Config | None = None
+    death: str = ""
+    origin: bytes = b""
+    turns: dict[ModCall, Sequence[Any]] = field(default_factory=dict[ModCall, Sequence[Any]])
+    interrupted: Sequence[Any] | None = None
+    held: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    is_told: bool = False
+    waiting: list[QueuedRequest] = field(default_factory=list[QueuedRequest])
+    memory: Transcript = field(default_factory=Transcript)
+
+    def defer_answer(self, answer: Callable[[], None]) -> None:
+        """Forward an answer after the user is informed; at once if they already are."""
+        if self.is_told:
+            answer()
+        else:
+            self.held.append(answer)
+
+    def release_answers(self) -> None:
+        """Forward the held answers after the user was informed."""
+        self.is_told = True
+        held, self.held = self.held, []
+        for answer in held:
+            answer()
+
+    def resume_waiting(self) -> None:
+        """Take up what has waited."""
+        waiting, self.waiting = self.waiting, []
+        for one in waiting:
+            if not one.call.is_settled:
+                one.go()
 
 
 class Session(Struct):
@@ -31,11 +186,11 @@ class Session(Struct):
     id: str
     chain: OpenChain | None = None
     inner_id: str = ""
-    menu: Conversation | None = None
-    setup: Crossing | None = None
+    menu: Dialog | None = None
+    setup: ChainMessage | None = None
     kept: list[Any] = field(default_factory=list[Any])
     open_turns: int = 0
-    care: Care = field(default_factory=Care)
+    care: SessionState = field(default_factory=SessionState)
 
     @property
     def is_not_set_up(self) -> bool:
@@ -51,7 +206,7 @@ class Session(Struct):
         self.kept += blocks
         return True
 
-    def rename(self, crossing: Crossing) -> None:
+    def rename(self, crossing: ChainMessage) -> None:
         """Put the agent's id for the session into a message, where the two differ."""
         if self.inner_id != self.id:
             crossing.replace(method=None, params=renamed(crossing.params, self.inner_id))
@@ -78,14 +233,14 @@ class Sessions:
         """Know a session from now on."""
         self._by_id[session.id] = session
         if session.chain is not None:
-            session.chain.adopt(session.inner_id, session.id)
+            session.chain.attach_session(session.inner_id, session.id)
             self._tell_names(session)
             self.on_begun(session)
 
     def delegate(self, session: Session, chain: OpenChain, inner_id: str) -> None:
         """Attach a session without an agent to a chain."""
         session.chain, session.inner_id = chain, inner_id
-        chain.adopt(inner_id, session.id)
+        chain.attach_session(inner_id, session.id)
         self._tell_names(session)
         if session.menu is None:
             self.on_begun(session)

@@ -1,4 +1,7 @@
-"""Settings and dependencies of run mode."""
+"""Settings of run mode, choices, and ports.
+
+Structs, not dataclasses: these are made at every start, and dataclasses take ten times as long.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -6,17 +9,64 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from symposium.chain.recovery import RevivalTerms
+from symposium.chain.recovery import RestartPolicy
 from symposium.chain.runner import ChainSettings
+from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.planning.chain_spec import ChainSpec
 from symposium.planning.planned_chain import Refine, as_planned
-from symposium.run_mode.choices import AgentChoices, ModChoices
+
+
+class AgentChoice(Struct, frozen=True):
+    """One agent that can be chosen.
+
+    Attributes:
+        name: what the menu shows.
+        description: one line.
+        agent: what the config will say; always something that can be started.
+        labels: other writings of the same choice, by which the menu recognizes it.
+        is_here: whether it starts without anything being fetched.
+    """
+
+    name: str
+    description: str
+    agent: str | ComponentSource
+    labels: tuple[str, ...] = ()
+    is_here: bool = True
+
+
+class AgentChoices(Struct, frozen=True):
+    """The agents on offer; `warning` says why some may be missing."""
+
+    agents: Sequence[AgentChoice]
+    warning: str | None = None
+
+
+class ModChoice(Struct, frozen=True):
+    """One mod that can be added.
+
+    Attributes:
+        name: what the menu shows.
+        description: one line.
+        entry: what the config will say.
+    """
+
+    name: str
+    description: str
+    entry: ModEntry
+
+
+class ModChoices(Struct, frozen=True):
+    """The mods on offer; `warning` says why some may be missing."""
+
+    mods: Sequence[ModChoice]
+    warning: str | None = None
+
 
 PauseScope: TypeAlias = Literal["session", "conductor"]
 """What the menu freezes: its session, or (the seed's letter) all of the same conductor (D7)."""
 
-START_PATIENCE: Final = 10.0
+START_TIMEOUT: Final = 10.0
 """Seconds: an agent that is there answers in less, one that is to be installed takes minutes."""
 
 IDLE_TIMEOUT: Final = 600.0
@@ -78,7 +128,7 @@ class RunSettings(Struct, frozen=True):
         pause: what the menu freezes.
         idle_timeout: seconds that a chain is kept after its last session has been closed.
         quiet_grace: seconds that open requests get to be answered once the editor has ended.
-        start_patience: seconds that the editor waits for a chain, from the start's beginning.
+        start_timeout: seconds that the editor waits for a chain, from the start's beginning.
         chain_settings: how each chain is made.
         names: where names of sessions are kept that agents do not know; None for nowhere.
         revival: how agents that die are brought back, and turns ended that are cancelled.
@@ -92,8 +142,8 @@ class RunSettings(Struct, frozen=True):
     pause: PauseScope = "session"
     idle_timeout: float = IDLE_TIMEOUT
     quiet_grace: float = 1.0
-    start_patience: float = START_PATIENCE
+    start_timeout: float = START_TIMEOUT
     chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded
     names: Path | None = None
-    revival: RevivalTerms = field(default_factory=RevivalTerms)
+    revival: RestartPolicy = field(default_factory=RestartPolicy)
     refine: Refine = as_planned

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from localio.errors import ExplainedError
-from peerwire.errors import INTERNAL_ERROR, Boundary, RpcError
+from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError
 from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.conductor import RELAY_GRACE
 from symposium.chain.link import Link
 from symposium.config.user_config import Config
 from symposium.permissions.verdict import PolicyError
-from symposium.run_mode.attempts import Attempts
+from symposium.run_mode.chain_starts import ChainStarter, EditorGreeting
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
-from symposium.run_mode.starting import EditorGreeting
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class Supervisor:
             raise outcome.death
         return outcome
 
-    async def chain_soon(self, config: Config) -> OpenChain | None:
+    async def chain_within_timeout(self, config: Config) -> OpenChain | None:
         """Return the chain, or None if its start takes too long; the start continues.
 
         Raises:
@@ -71,7 +70,7 @@ class Supervisor:
         if start is not None and start.done():
             return await self.chain_for(config)
         loop = asyncio.get_running_loop()
-        due = self._due.setdefault(key, loop.time() + self._settings.start_patience)
+        due = self._due.setdefault(key, loop.time() + self._settings.start_timeout)
         with suppress(TimeoutError):
             async with asyncio.timeout_at(due):
                 return await self.chain_for(config)
@@ -108,8 +107,8 @@ class Supervisor:
 
     async def _open(self, config: Config) -> OpenChain | RpcError:
         """Start a chain; a failure is a value: it must not end the others'."""
-        with Boundary() as caught:
-            attempts = Attempts(self._editor, self._tasks, self._settings, self._greeting)
+        with ErrorBoundary() as caught:
+            attempts = ChainStarter(self._editor, self._tasks, self._settings, self._greeting)
             chain = await attempts.chain(config, self._died)
             chain.on_empty = lambda: self._empty(chain)
             return chain
@@ -123,16 +122,16 @@ class Supervisor:
         chain.death = death
         self._evict(chain)
         self._on_death(chain)
-        self._tasks.create_task(self._bury(chain, death))
+        self._tasks.create_task(self._close(chain, death))
 
-    async def _bury(self, chain: OpenChain, death: RpcError) -> None:
+    async def _close(self, chain: OpenChain, death: RpcError) -> None:
         # Those that live get to pass on the answers that the death has caused.
         try:
-            await chain.quiet(RELAY_GRACE)
+            await chain.wait_idle(RELAY_GRACE)
             chain.fail_open(death)
             await chain.running.end()
         finally:
-            chain.buried.set()
+            chain.stopped.set()
 
     def _empty(self, chain: OpenChain) -> None:
         loop = asyncio.get_running_loop()

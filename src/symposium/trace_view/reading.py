@@ -17,7 +17,7 @@ from peerwire.jsonrpc.values import decode_value, members
 from symposium.errors import NotFoundError, SymposiumError
 
 
-class Kind(Enum):
+class EventKind(Enum):
     """What kind of message an event is; the values are those of `type` in the file."""
 
     REQUEST = "request"
@@ -47,7 +47,7 @@ class Event:
     """
 
     line: int
-    kind: Kind
+    kind: EventKind
     ts: float
     sender: str
     receiver: str
@@ -63,7 +63,7 @@ class Event:
 
 
 class _Written(Struct, frozen=True, gc=False, rename={"sender": "from", "receiver": "to"}):
-    type: Kind
+    type: EventKind
     ts: float
     sender: str
     receiver: str
@@ -114,7 +114,7 @@ def parse_event(number: int, line: bytes) -> Event | None:
         return None
     if written is None:
         return None
-    body = written.payload if written.type is Kind.RESPONSE else written.params
+    body = written.payload if written.type is EventKind.RESPONSE else written.params
     return Event(
         line=number,
         kind=written.type,
@@ -152,7 +152,7 @@ PairKey: TypeAlias = tuple[str, str, str]
 
 def pair_key(event: Event) -> PairKey:
     """What a request and its response have in common: who asked, who was asked, and the id."""
-    if event.kind is Kind.RESPONSE:
+    if event.kind is EventKind.RESPONSE:
         return (event.receiver, event.sender, event.id)
     return (event.sender, event.receiver, event.id)
 
@@ -160,10 +160,10 @@ def pair_key(event: Event) -> PairKey:
 MAX_LINE: Final = 128 * 1024 * 1024
 """Bytes of the longest line that is read: twice the longest message, for its escapes."""
 
-MOST_NAMED: Final = 5
+MAX_NAMED: Final = 5
 """Broken lines that are named by their number; the others are counted."""
 
-MOST_OPEN: Final = 100_000
+MAX_OPEN: Final = 100_000
 """Requests without an answer that are remembered; of a longer list the oldest is forgotten."""
 
 
@@ -188,14 +188,14 @@ class Damage:
     def note(self, number: int) -> None:
         """Add a line."""
         self.count += 1
-        if len(self.lines) < MOST_NAMED:
+        if len(self.lines) < MAX_NAMED:
             self.lines.append(number)
 
     def __str__(self) -> str:
         """For people; empty if nothing is wrong."""
         said: list[str] = []
         if self.count:
-            named = ", ".join(map(str, self.lines)) + (", …" if self.count > MOST_NAMED else "")
+            named = ", ".join(map(str, self.lines)) + (", …" if self.count > MAX_NAMED else "")
             what = "line is no event and was" if self.count == 1 else "lines are no events and were"
             said.append(f"{self.count} {what} passed over: {named}")
         if self.is_cut:
@@ -256,12 +256,12 @@ class TraceReader:
 
     def _joined(self, event: Event) -> Event:
         match event.kind:
-            case Kind.REQUEST:
+            case EventKind.REQUEST:
                 self._open[pair_key(event)] = event
-                if len(self._open) > MOST_OPEN:
+                if len(self._open) > MAX_OPEN:
                     del self._open[next(iter(self._open))]
                 return event
-            case Kind.RESPONSE:
+            case EventKind.RESPONSE:
                 asked = self._open.pop(pair_key(event), None)
                 if asked is None:
                     return event
@@ -273,7 +273,7 @@ class TraceReader:
                     answers=asked.line,
                     took=event.ts - asked.ts,
                 )
-            case Kind.NOTIFICATION:
+            case EventKind.NOTIFICATION:
                 return event
 
 
@@ -291,7 +291,7 @@ def lanes_of(path: Path) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class TraceSelection:
     """A choice of events; what is empty chooses nothing away.
 
     Attributes:
@@ -334,7 +334,7 @@ def preview(event: Event) -> str:
     members = cast("Mapping[str, Any]", body)
     if event.is_error:
         return short_line(f"error {members.get('code', '')}: {members.get('message', '')}")
-    if event.kind is Kind.RESPONSE:
+    if event.kind is EventKind.RESPONSE:
         return short_line(_first(members, _OF_RESULTS))
     tell = _BY_METHOD.get(event.method)
     return short_line(tell(members) if tell else _first(members, _OF_PARAMS))

@@ -20,7 +20,7 @@ from symposium.errors import SymposiumError
 from symposium.trace_view.reading import (
     Damage,
     Event,
-    Kind,
+    EventKind,
     TraceReader,
     lane_order,
     preview,
@@ -30,7 +30,7 @@ from symposium.trace_view.reading import (
 LONGEST_BODY: Final = 64 * 1024
 """Bytes of a body that the page holds; the file has the rest."""
 
-_KINDS: Final = {Kind.REQUEST: 0, Kind.RESPONSE: 1, Kind.NOTIFICATION: 2}
+_KINDS: Final = {EventKind.REQUEST: 0, EventKind.RESPONSE: 1, EventKind.NOTIFICATION: 2}
 _PROTOCOLS: Final = {"": 0, "acp": 1, "mcp": 2}
 
 
@@ -82,7 +82,7 @@ class _Index:
 
     def add(self, event: Event, body: int) -> None:
         """List an event whose body has this number."""
-        if event.kind is Kind.REQUEST:
+        if event.kind is EventKind.REQUEST:
             self.row_of_line[event.line] = len(self.rows)
         self.rows.append(
             [
@@ -171,9 +171,9 @@ LANE: Final = 10
 """Characters of a lane: the longest usual name is `Proxy(10)`."""
 
 NARROW_LANE: Final = 5
-"""Characters of a lane where there are more than `MOST_WIDE`."""
+"""Characters of a lane where there are more than `MAX_WIDTH`."""
 
-MOST_WIDE: Final = 7
+MAX_WIDTH: Final = 7
 
 METHOD: Final = 60
 """Characters of a method that are shown; a peer may write any."""
@@ -199,7 +199,7 @@ ASCII: Final = Glyphs("|", "-", ".", "=", ">", "<", "x")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TraceLine:
     """One line: what is to be in a pair's colour, and what is not.
 
     Attributes:
@@ -213,22 +213,22 @@ class Line:
     is_error: bool = False
 
 
-class Listing:
+class TraceListing:
     """Draws events, one after the other."""
 
     def __init__(self, lanes: Sequence[str], glyphs: Glyphs, *, width: int | None = None) -> None:
         self._places = {name: place for place, name in enumerate(lanes)}
         self._glyphs = glyphs
         self._width = width
-        self._lane = LANE if len(lanes) <= MOST_WIDE else NARROW_LANE
+        self._lane = LANE if len(lanes) <= MAX_WIDTH else NARROW_LANE
         self._before: float | None = None
 
-    def heads(self) -> Iterator[Line]:
+    def heads(self) -> Iterator[TraceLine]:
         """The names above the lanes."""
         names = "".join(_fitting(name, self._lane).center(self._lane) for name in self._places)
-        yield Line(f"{'time':>10} {'+':>8}  {names}".rstrip())
+        yield TraceLine(f"{'time':>10} {'+':>8}  {names}".rstrip())
 
-    def line(self, event: Event) -> Line:
+    def line(self, event: Event) -> TraceLine:
         """One event."""
         since = 0.0 if self._before is None else event.ts - self._before
         self._before = event.ts
@@ -238,17 +238,17 @@ class Listing:
         if self._width is not None and len(text) > self._width:
             text = f"{text[: self._width - 1]}…"
         color = COLORS[hash_of(event.id) % len(COLORS)] if event.id else ""
-        return Line(text, color, event.is_error)
+        return TraceLine(text, color, event.is_error)
 
     def _about(self, event: Event) -> str:
         method = short_line(event.method, METHOD) or "?"
         number = short_line(event.id, 12).strip('"')
         match event.kind:
-            case Kind.REQUEST:
+            case EventKind.REQUEST:
                 said = f"{method} #{number}"
-            case Kind.NOTIFICATION:
+            case EventKind.NOTIFICATION:
                 said = method
-            case Kind.RESPONSE:
+            case EventKind.RESPONSE:
                 took = f" after {_span(event.took).lstrip('+')}" if event.answers else ""
                 mark = f"{self._glyphs.error} " if event.is_error else ""
                 said = f"{mark}= {method} #{number}{took}"
@@ -263,9 +263,9 @@ class Listing:
             self._places[name] * self._lane + centre for name in (event.sender, event.receiver)
         )
         stroke = {
-            Kind.REQUEST: self._glyphs.request,
-            Kind.RESPONSE: self._glyphs.response,
-            Kind.NOTIFICATION: self._glyphs.notification,
+            EventKind.REQUEST: self._glyphs.request,
+            EventKind.RESPONSE: self._glyphs.response,
+            EventKind.NOTIFICATION: self._glyphs.notification,
         }[event.kind]
         low, high = sorted((start, end))
         for cell in range(low + 1, high):

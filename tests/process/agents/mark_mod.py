@@ -2,12 +2,12 @@
 
 import sys
 
-from symposium import Crossing, Forward, Mod, from_agent, run_mod
+from symposium import ChainMessage, Forward, Mod, from_agent, run_mod
 
 
 class Mark(Mod):
     @from_agent("session/update")
-    def mark(self, message: Crossing) -> Forward:
+    def mark(self, message: ChainMessage) -> Forward:
         match message.params:
             case {"update": {"content": {"type": "text", "text": str(text)} as content}}:
                 content["text"] = sys.argv[1] + text

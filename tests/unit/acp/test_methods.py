@@ -7,8 +7,8 @@ import pytest
 from peerwire.acp.methods import (
     COUNTERPART,
     METHODS,
-    Kind,
-    Role,
+    MethodKind,
+    MethodRole,
     is_offered,
     may_send,
     missing_params,
@@ -65,8 +65,8 @@ UNSTABLE = [
 ]
 
 
-def senders(name: str) -> set[Role]:
-    return {role for role in Role if may_send(role, METHODS[name])}
+def senders(name: str) -> set[MethodRole]:
+    return {role for role in MethodRole if may_send(role, METHODS[name])}
 
 
 @pytest.mark.requirement("acp.method-table")
@@ -79,34 +79,34 @@ def test_the_table_has_every_method_of_v1_and_no_other() -> None:
 
 @pytest.mark.requirement("acp.role-counterparts")
 def test_every_role_faces_another_and_is_faced_by_it() -> None:
-    assert {COUNTERPART[COUNTERPART[role]] for role in Role} == set(Role)
-    assert COUNTERPART[Role.CLIENT] is Role.AGENT
-    assert COUNTERPART[Role.PROXY] is Role.CONDUCTOR
+    assert {COUNTERPART[COUNTERPART[role]] for role in MethodRole} == set(MethodRole)
+    assert COUNTERPART[MethodRole.CLIENT] is MethodRole.AGENT
+    assert COUNTERPART[MethodRole.PROXY] is MethodRole.CONDUCTOR
 
 
 @pytest.mark.requirement("acp.role-counterparts")
 def test_an_end_sends_what_its_counterpart_acts_on() -> None:
-    between = {Role.PROXY, Role.CONDUCTOR}
-    assert all(senders(name) == {Role.CLIENT, *between} for name in TO_AGENT)
-    assert all(senders(name) == {Role.AGENT, *between} for name in TO_CLIENT)
-    assert senders("$/cancel_request") == senders("mcp/message") == set(Role)
+    between = {MethodRole.PROXY, MethodRole.CONDUCTOR}
+    assert all(senders(name) == {MethodRole.CLIENT, *between} for name in TO_AGENT)
+    assert all(senders(name) == {MethodRole.AGENT, *between} for name in TO_CLIENT)
+    assert senders("$/cancel_request") == senders("mcp/message") == set(MethodRole)
 
 
 @pytest.mark.requirement("acp.role-counterparts")
 def test_only_a_conductor_initializes_a_proxy_and_only_proxies_speak_in_envelopes() -> None:
-    assert senders("_proxy/initialize") == {Role.CONDUCTOR}
-    assert senders("_proxy/successor") == {Role.PROXY, Role.CONDUCTOR}
+    assert senders("_proxy/initialize") == {MethodRole.CONDUCTOR}
+    assert senders("_proxy/successor") == {MethodRole.PROXY, MethodRole.CONDUCTOR}
 
 
 @pytest.mark.requirement("acp.method-table")
 def test_what_is_told_and_what_is_asked() -> None:
-    told = {name for name, method in METHODS.items() if method.kind is Kind.NOTIFICATION}
+    told = {name for name, method in METHODS.items() if method.kind is MethodKind.NOTIFICATION}
     assert told == {
         *("session/cancel", "session/update", "elicitation/complete", "$/cancel_request"),
         *("nes/accept", "nes/reject"),
         *(name for name in UNSTABLE if name.startswith("document/")),
     }
-    either = {name for name, method in METHODS.items() if method.kind is Kind.EITHER}
+    either = {name for name, method in METHODS.items() if method.kind is MethodKind.EITHER}
     assert either == {"mcp/message", "_proxy/successor"}
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.bridge.bridge import Uses
+from symposium.bridge.bridge import EndpointUsers
 from symposium.bridge.dialects import rewritten
 from symposium.bridge.endpoint import http_declaration, stdio_declaration
 from symposium.bridge.http_server import Connections
 from symposium.chain.capabilities import (
-    Way,
+    McpDelivery,
     advertising,
     choose_way,
     has_capability,
@@ -47,32 +47,32 @@ FIRST_ERA = {
 @pytest.mark.parametrize(
     ("answer", "way"),
     [
-        (v1(acp=True, http=True), Way.NATIVE),
-        (v1(http=True), Way.HTTP),
-        (v1(http=False, sse=True), Way.STDIO),
-        (v1(acp=False, http=True), Way.HTTP),
-        (v1(acp=None), Way.STDIO),
-        ({"protocolVersion": 1}, Way.STDIO),
-        (v2(acp={}), Way.NATIVE),
-        (v2(http={}), Way.HTTP),
-        (v2(stdio={}), Way.STDIO),
-        (FIRST_ERA, Way.NATIVE),
+        (v1(acp=True, http=True), McpDelivery.NATIVE),
+        (v1(http=True), McpDelivery.HTTP),
+        (v1(http=False, sse=True), McpDelivery.STDIO),
+        (v1(acp=False, http=True), McpDelivery.HTTP),
+        (v1(acp=None), McpDelivery.STDIO),
+        ({"protocolVersion": 1}, McpDelivery.STDIO),
+        (v2(acp={}), McpDelivery.NATIVE),
+        (v2(http={}), McpDelivery.HTTP),
+        (v2(stdio={}), McpDelivery.STDIO),
+        (FIRST_ERA, McpDelivery.NATIVE),
         # A version that is not known is not taken for 2.
-        (v2(acp={}) | {"protocolVersion": 3}, Way.STDIO),
-        (None, Way.STDIO),
-        ([], Way.STDIO),
-        ({"agentCapabilities": "many"}, Way.STDIO),
+        (v2(acp={}) | {"protocolVersion": 3}, McpDelivery.STDIO),
+        (None, McpDelivery.STDIO),
+        ([], McpDelivery.STDIO),
+        ({"agentCapabilities": "many"}, McpDelivery.STDIO),
     ],
 )
-def test_the_way_follows_from_what_the_agent_declares(answer: Any, way: Way) -> None:
+def test_the_way_follows_from_what_the_agent_declares(answer: Any, way: McpDelivery) -> None:
     assert choose_way("auto", answer) is way
 
 
 @pytest.mark.requirement("bridge.mode-forced", "bridge.mode-off")
 def test_a_mode_may_be_forced_whatever_the_agent_declares() -> None:
-    assert choose_way("http", v1(acp=True)) is Way.HTTP
-    assert choose_way("stdio", v1(acp=True, http=True)) is Way.STDIO
-    assert choose_way("off", v1(http=True)) is Way.NATIVE
+    assert choose_way("http", v1(acp=True)) is McpDelivery.HTTP
+    assert choose_way("stdio", v1(acp=True, http=True)) is McpDelivery.STDIO
+    assert choose_way("off", v1(http=True)) is McpDelivery.NATIVE
 
 
 @pytest.mark.requirement("bridge.mode-capability-forms")
@@ -164,7 +164,7 @@ def test_a_server_is_unused_when_and_only_when_no_session_uses_it(
     steps: list[tuple[str, str, frozenset[str]]],
 ) -> None:
     """Against the plainest model: what is open is what sessions have."""
-    uses, sessions, is_open = Uses(), dict[str, frozenset[str]](), set[str]()
+    uses, sessions, is_open = EndpointUsers(), dict[str, frozenset[str]](), set[str]()
     for step, session, servers in steps:
         match step:
             case "end":
@@ -184,7 +184,7 @@ def test_a_server_is_unused_when_and_only_when_no_session_uses_it(
 
 @pytest.mark.requirement("bridge.life-session-end")
 def test_a_server_that_a_session_yet_to_come_needs_stays() -> None:
-    uses = Uses()
+    uses = EndpointUsers()
     uses.begin({"a"})
     uses.opened("1", {"a"})
     uses.begin({"a"})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from symposium.chain.capabilities import Mode, reach
+from symposium.chain.capabilities import Mode, reachability
 
 
 def greeting(**takes: bool) -> dict[str, Any]:
@@ -33,6 +33,6 @@ def test_each_kind_of_server_is_told_with_its_reason(
     kind: str | None, mode: Mode, takes: dict[str, bool], reaching: str, why: str
 ) -> None:
     declaration = {"name": "it"} | ({} if kind is None else {"type": kind})
-    found = reach(declaration, mode, greeting(**takes))
+    found = reachability(declaration, mode, greeting(**takes))
     assert (found.name, found.kind, found.reaching) == ("it", kind or "stdio", reaching)
     assert why in found.why

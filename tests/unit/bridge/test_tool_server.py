@@ -10,9 +10,9 @@ from msgspec import Struct
 from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from symposium.chain.tools import (
     LIST_CHANGED,
-    Content,
     Tool,
     ToolConnection,
+    ToolContent,
     ToolContext,
     ToolServer,
 )
@@ -134,8 +134,8 @@ async def test_a_tool_with_types_of_its_own_says_so_in_its_schema_and_gets_them(
 
 @pytest.mark.requirement("bridge.tool-functions")
 async def test_a_tool_may_say_its_content_block_by_block() -> None:
-    def picture() -> Content:
-        return Content([{"type": "image", "data": "AA==", "mimeType": "image/png"}])
+    def picture() -> ToolContent:
+        return ToolContent([{"type": "image", "data": "AA==", "mimeType": "image/png"}])
 
     result = await call(ToolServer("tools", [picture]), "picture")
     assert result["content"] == [{"type": "image", "data": "AA==", "mimeType": "image/png"}]

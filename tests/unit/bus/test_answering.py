@@ -3,12 +3,20 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from localio.errors import LocalIOError, ProgramNotFoundError
 from symposium.bus import envelope as refusals
-from symposium.bus.envelope import Envelope, Outcome, Sender, envelope_of, read_outcome
+from symposium.bus.envelope import (
+    BusOutcome,
+    Envelope,
+    Sender,
+    envelope_of,
+    read_envelope,
+    read_outcome,
+)
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answering, Answers, Asked
+from symposium.bus.handlers import HandlerTable, HandlerTasks, RequestContext
 from symposium.bus.messages.agents import DeleteTaskspace, LogProgress
 from symposium.bus.protocol import payload_of
 from symposium.errors import BadValueError, NotFoundError, SymposiumError
@@ -18,7 +26,7 @@ LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")
 US = Sender("/here")
 
 
-async def outcome_of(envelope: Envelope, answers: Answers) -> Outcome:
+async def outcome_of(envelope: Envelope, answers: HandlerTable) -> BusOutcome:
     """Answer one request, and read what is sent back."""
     sent: list[Envelope] = []
     has_sent = asyncio.Event()
@@ -28,7 +36,7 @@ async def outcome_of(envelope: Envelope, answers: Answers) -> Outcome:
         has_sent.set()
         return True
 
-    answering = Answering(answers, US, send)
+    answering = HandlerTasks(answers, US, send)
     answering.start(envelope)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(answering.run())
@@ -39,13 +47,13 @@ async def outcome_of(envelope: Envelope, answers: Answers) -> Outcome:
     return read_outcome(answer)
 
 
-def raising(error: Exception) -> Answers:
-    async def fail(message: DeleteTaskspace, asked: Asked) -> object:
+def raising(error: Exception) -> HandlerTable:
+    async def fail(message: DeleteTaskspace, asked: RequestContext) -> object:
         del message, asked
         raise error
 
-    answers = Answers()
-    answers.to(DeleteTaskspace, fail)
+    answers = HandlerTable()
+    answers.on_request(DeleteTaskspace, fail)
     return answers
 
 
@@ -61,7 +69,7 @@ def raising(error: Exception) -> Answers:
         (BusRefusedError("has changed", "changed"), "changed", "has changed"),
         (BusRefusedError("no", ""), refusals.FAILED, "no"),
         (OSError(28, "No space left on device"), refusals.FAILED, "delete_taskspace failed: "),
-        (KeyError("x"), refusals.FAILED, "this is a bug of whoever answers delete_taskspace"),
+        (KeyError("x"), refusals.FAILED, "this is a bug in the handler of delete_taskspace"),
     ],
 )
 async def test_each_kind_of_error_has_its_code_and_says_what_failed(
@@ -91,3 +99,32 @@ async def test_a_message_that_cannot_be_answered_is_refused_with_a_code(
 
     assert (outcome.success, outcome.code) == (False, code)
     assert envelope.type in (outcome.error or "")
+
+
+@pytest.mark.requirement("bus.odd-answers")
+@pytest.mark.parametrize("by", ["window-1", ""])
+async def test_who_answers_learns_which_connection_asked(by: str) -> None:
+    askers: list[str] = []
+
+    async def note(message: DeleteTaskspace, asked: RequestContext) -> object:
+        askers.append(asked.by)
+        raise NotFoundError(message.taskspace_uuid, "")
+
+    answers = HandlerTable()
+    answers.on_request(DeleteTaskspace, note)
+    envelope = envelope_of(DELETE, US)
+    await outcome_of(replace(envelope, from_=by) if by else envelope, answers)
+
+    assert askers == [by]
+
+
+@pytest.mark.requirement("bus.error-codes")
+@pytest.mark.parametrize(("more", "ends"), [(0, "xx"), (1, "x…")])
+def test_a_refusal_of_a_thousand_characters_is_whole_and_a_longer_one_is_cut(
+    more: int, ends: str
+) -> None:
+    line = refusals.refusal("1", refusals.FAILED, "x" * (1000 + more))
+    error = read_outcome(read_envelope(line)).error
+
+    assert error is not None
+    assert (len(error), error[-2:]) == (1000 + more, ends)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import LogProgress
 from symposium.bus.messages.changes import SnapshotTaken
 from symposium.bus.messages.worktrees import SnapshotTaskspace
 
 
-async def heard(message: object, asked: Asked) -> None:
+async def heard(message: object, asked: RequestContext) -> None:
     """Do nothing."""
     del message, asked
 
@@ -16,29 +16,29 @@ async def heard(message: object, asked: Asked) -> None:
 @pytest.mark.requirement("bus.one-listener")
 def test_listening_to_a_request_that_is_never_copied_is_an_error() -> None:
     with pytest.raises(ValueError, match="snapshot_taskspace is a request that is not public"):
-        Answers().hear(SnapshotTaskspace, heard)
+        HandlerTable().on_announcement(SnapshotTaskspace, heard)
 
 
 @pytest.mark.requirement("bus.one-listener")
 def test_second_function_for_a_type_is_an_error() -> None:
-    answers = Answers()
-    answers.hear(LogProgress, heard)
-    answers.hear(SnapshotTaken, heard)
-    answers.to(SnapshotTaskspace, heard)
+    answers = HandlerTable()
+    answers.on_announcement(LogProgress, heard)
+    answers.on_announcement(SnapshotTaken, heard)
+    answers.on_request(SnapshotTaskspace, heard)
 
     for kind in (LogProgress, SnapshotTaken):
         with pytest.raises(ValueError, match="heard already"):
-            answers.hear(kind, heard)
+            answers.on_announcement(kind, heard)
     with pytest.raises(ValueError, match="snapshot_taskspace is answered already"):
-        answers.to(SnapshotTaskspace, heard)
+        answers.on_request(SnapshotTaskspace, heard)
     assert answers.announcements.keys() == {"log_progress", "snapshot_taken"}
 
 
 @pytest.mark.requirement("bus.one-listener")
 def test_two_parts_that_answer_the_same_are_an_error() -> None:
-    one, two = Answers(), Answers()
-    one.to(SnapshotTaskspace, heard)
-    two.to(SnapshotTaskspace, heard)
+    one, two = HandlerTable(), HandlerTable()
+    one.on_request(SnapshotTaskspace, heard)
+    two.on_request(SnapshotTaskspace, heard)
 
     with pytest.raises(ValueError, match="answered twice: snapshot_taskspace"):
         one.extend(two)

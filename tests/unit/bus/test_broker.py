@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.bus_scenes import SENDER, Scene
+from tests.support.bus_scenes import NOW, SENDER, Scene
 
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from symposium.bus.peers import FRESH
-from symposium.bus.routing import MOST_OPEN
+from symposium.bus.routing import MAX_OPEN
 
 TASK = {"project_path": "/p", "taskspace_uuid": "t"}
 
@@ -48,8 +48,8 @@ def test_hello_is_answered_with_a_name_and_the_version(scene: Scene) -> None:
     ("payload", "reason"),
     [
         ({"protocol": 3, "role": "cli", "name": "x"}, "speaks protocol 2, not 3"),
-        ({"protocol": 2, "role": "daemon", "name": "x"}, "nobody connects as daemon"),
-        ({"protocol": 2, "role": "legacy", "name": "x"}, "nobody connects as legacy"),
+        ({"protocol": 2, "role": "daemon", "name": "x"}, "no peer may connect as daemon"),
+        ({"protocol": 2, "role": "legacy", "name": "x"}, "no peer may connect as legacy"),
         ({"protocol": 2, "role": "king", "name": "x"}, "Invalid enum value 'king'"),
         ({"protocol": 2, "role": "cli"}, "missing required field `name`"),
         ({"protocol": 2, "role": "host", "name": "x", "subscribes": ["*"]}, "may not watch"),
@@ -529,7 +529,7 @@ def test_an_id_that_is_open_is_used_by_nobody_else(scene: Scene) -> None:
 def test_a_peer_has_so_many_open_requests_and_no_more(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["delete_taskspace"])
-    for _ in range(MOST_OPEN):
+    for _ in range(MAX_OPEN):
         scene.say("asker", "delete_taskspace", TASK)
     assert not scene.raw["asker"]
     scene.say("asker", "delete_taskspace", TASK)
@@ -583,6 +583,115 @@ def test_who_can_be_asked_for_some(scene: Scene, asked: dict[str, str]) -> None:
     scene.say("me", "who", asked)
 
     assert [each["name"] for each in scene.outcome("me")["data"]] == ["ed"]
+
+
+@pytest.mark.requirement("bus.presence")
+def test_a_peer_that_came_later_is_asked_from_then_on(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    scene.say("asker", "polo")
+    assert scene.code("asker") == "no_handler"
+    scene.join("engine", "app", handles=["signal_user"], subscribes=["polo"])
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    scene.say("asker", "polo")
+
+    assert scene.types("engine") == ["signal_user", "polo"]
+    scene.leave("engine")
+    scene.raw["asker"].clear()
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    assert scene.code("asker") == "no_handler"
+
+
+@pytest.mark.requirement("bus.presence")
+def test_a_subscription_counts_at_once_and_a_peer_hears_no_news_of_itself(scene: Scene) -> None:
+    scene.join("one", "app", subscribes=["presence_changed"])
+    scene.join("two", "app")
+    scene.raw["one"].clear()
+    scene.say("one", "presence", {"kind": "web"})
+    assert "presence_changed" not in scene.types("one")
+    scene.say("two", "subscribe", {"types": ["presence_changed"]})
+    scene.say("one", "presence", {"kind": "editor"})
+
+    assert scene.types("two").count("presence_changed") == 1
+
+
+@pytest.mark.requirement("bus.presence")
+@pytest.mark.parametrize(
+    ("role", "code"), [("app", None), ("cli", None), ("mcp-server", "forbidden")]
+)
+def test_only_roles_of_the_user_may_subscribe_to_everything(
+    scene: Scene, role: str, code: str | None
+) -> None:
+    scene.join("peer", role)
+    scene.say("peer", "subscribe", {"types": ["*"]})
+    assert scene.outcome("peer").get("code") == code
+    scene.say("peer", "subscribe", {"types": ["polo"]})
+    assert scene.outcome("peer")["success"]
+
+
+@pytest.mark.requirement("bus.addressed")
+@pytest.mark.parametrize(
+    ("to", "hears"),
+    [
+        ({"connection": "ed"}, True),
+        ({"connection": "ed", "role": "editor"}, True),
+        ({"connection": "ed", "role": "cli"}, False),
+        ({"connection": "ed", "taskspace": "t3"}, False),
+        ({"connection": "nobody"}, False),
+        ({"role": "editor"}, True),
+    ],
+)
+def test_an_announcement_goes_to_whom_all_of_its_address_fits(
+    scene: Scene, to: dict[str, str], *, hears: bool
+) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.join("ed", "editor", sender={**SENDER, "taskspaceUuid": "t2"}, subscribes=["polo"])
+    scene.join("other", "cli", subscribes=["polo"])
+    scene.connect("silent")
+    scene.legacy("old")
+    scene.say("mcp", "polo", to=to)
+
+    assert ("polo" in scene.types("ed")) is hears
+    assert [scene.types(each) for each in ("other", "silent", "old")] == [[], [], []]
+
+
+@pytest.mark.requirement("bus.presence")
+def test_a_peer_is_asked_from_its_hello_on_and_a_server_hears_not_of_itself(scene: Scene) -> None:
+    scene.join("asker", "mcp-server", subscribes=["polo"])
+    assert scene.types("asker") == []
+    scene.connect("engine")
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+    assert scene.code("asker") == "no_handler"
+    hello = {"protocol": 2, "role": "app", "name": "engine", "handles": ["signal_user"]}
+    scene.say("engine", "hello", hello)
+    scene.say("asker", "signal_user", {**TASK, "message": ""})
+
+    assert scene.types("engine") == ["response", "signal_user"]
+
+
+@pytest.mark.requirement("bus.cancelled")
+def test_a_request_that_was_taken_back_is_answered_once(scene: Scene) -> None:
+    scene.join("asker", "mcp-server")
+    scene.join("engine", "app", handles=["signal_user"])
+    name = scene.say("asker", "signal_user", {**TASK, "message": ""})
+    request = scene.heard("engine")[0]
+    scene.say("asker", "cancel_request", {"request_id": name})
+    scene.answer("engine", request)
+
+    assert scene.code("asker") == "cancelled"
+
+
+@pytest.mark.requirement("bus.presence")
+def test_a_peer_was_seen_when_it_came_until_it_says_where_it_is(scene: Scene) -> None:
+    scene.join("ed", "editor")
+    scene.wait(5)
+    scene.join("me", "cli")
+    for seen in (NOW, NOW + 7):
+        scene.say("me", "who", {"role": "editor"})
+        (found,) = scene.outcome("me")["data"]
+        assert (found["since"], found["seen"]) == (NOW, seen)
+        scene.wait(2)
+        scene.say("ed", "presence", {"kind": "editor"})
 
 
 # What is no message
@@ -708,7 +817,7 @@ def test_a_payload_for_the_broker_that_is_none_is_refused(scene: Scene, type_: s
 @pytest.mark.requirement("bus.long-lines")
 def test_a_line_that_is_too_long_is_refused_by_name(scene: Scene) -> None:
     scene.join("peer", "cli")
-    scene.write("peer", Overlong(b'{"type":"polo","id":"big","payload":"xxx', 16, b"xxx"))
+    scene.write("peer", OversizedLine(b'{"type":"polo","id":"big","payload":"xxx', 16, b"xxx"))
 
     (error,) = scene.heard("peer")
     assert (error["id"], error["payload"]["code"]) == ("big", "too_long")

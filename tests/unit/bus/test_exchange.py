@@ -8,12 +8,19 @@ import pytest
 from msgspec import Raw
 
 from symposium.bus import endpoint as exchange_module
-from symposium.bus.endpoint import CONNECT_TIMEOUT, GRACE, Exchange, Pending
-from symposium.bus.envelope import Envelope, Sender, read_envelope, write_envelope
+from symposium.bus.endpoint import CONNECT_TIMEOUT, GRACE, BusEndpoint, Pending
+from symposium.bus.envelope import (
+    Envelope,
+    Sender,
+    answer,
+    envelope_of,
+    read_envelope,
+    write_envelope,
+)
 from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
-from symposium.bus.handlers import Answers
+from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.agents import DeleteTaskspace, LogProgress
-from symposium.bus.messages.broker import DaemonStatus, Log
+from symposium.bus.messages.broker import DaemonStatus, Log, Progress
 
 DELETE = DeleteTaskspace(project_path="/p", taskspace_uuid="u")
 LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")
@@ -32,13 +39,13 @@ class Wire:
         return self.is_up
 
 
-def exchange_on(wire: Wire, connect_timeout: float = 0.02) -> Exchange:
-    return Exchange(Answers(), Sender("/here"), wire.send, connect_timeout=connect_timeout)
+def exchange_on(wire: Wire, connect_timeout: float = 0.02) -> BusEndpoint:
+    return BusEndpoint(HandlerTable(), Sender("/here"), wire.send, connect_timeout=connect_timeout)
 
 
 @asynccontextmanager
 async def asking(
-    exchange: Exchange, kind: type[Exception]
+    exchange: BusEndpoint, kind: type[Exception]
 ) -> AsyncGenerator[list[Exception], None]:
     """A status request that is open during the block, and the error that ended it."""
     errors: list[Exception] = []
@@ -195,3 +202,27 @@ async def test_an_announcement_counts_as_delivered_only_if_the_broker_says_so(
         exchange.take(Envelope("response", id_, Sender("/"), Raw(payload)))
 
     assert found == [delivered]
+
+
+@pytest.mark.requirement("bus.odd-answers")
+async def test_an_answer_of_the_wrong_shape_is_an_error_that_names_the_request() -> None:
+    wire = Wire(is_up=True)
+    exchange = exchange_on(wire, connect_timeout=60.0)
+    async with asking(exchange, BusRefusedError) as errors:
+        sent = read_envelope(wire.sent[0])
+        exchange.take(answer(sent, Raw(b'"no object"')))
+
+    assert "the reply to daemon_status is not what it should be" in str(errors[0])
+
+
+@pytest.mark.requirement("bus.odd-answers")
+async def test_progress_of_a_request_that_is_over_or_wants_none_is_ignored() -> None:
+    wire = Wire(is_up=True)
+    exchange = exchange_on(wire, connect_timeout=60.0)
+    async with asking(exchange, BusRefusedError) as errors:
+        sent = read_envelope(wire.sent[0])
+        for name in (sent.id, "none"):
+            exchange.take(envelope_of(Progress(request_id=name, message="half"), Sender("/x")))
+        exchange.take(answer(sent, Raw(b"7")))
+
+    assert len(errors) == 1

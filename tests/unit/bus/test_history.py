@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.bus_scenes import SENDER, Scene
 
-from symposium.bus.broker_requests import KEPT, History
+from symposium.bus.broker_requests import KEPT, BusHistory
 
 SECRET = "sk-" + "a1" * 16
 
@@ -49,7 +49,7 @@ def test_a_long_line_is_kept_in_part_with_its_size() -> None:
 
 @pytest.mark.requirement("bus.history-bounds")
 def test_bytes_are_bounded_too() -> None:
-    history = History(messages=2)
+    history = BusHistory(messages=2)
     for count in range(10):
         history.add(count, "c", "c", b"x" * 2 * KEPT, is_legacy=False)
 
@@ -59,7 +59,7 @@ def test_bytes_are_bounded_too() -> None:
 
 @pytest.mark.requirement("bus.history-private")
 def test_no_message_is_remembered_where_nobody_wants_it() -> None:
-    scene = Scene(History(messages=0))
+    scene = Scene(BusHistory(messages=0))
     scene.join("me", "cli")
     scene.say("me", "polo")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.bus_scenes import SENDER, Scene
 
-from symposium.bus.broker_requests import History
+from symposium.bus.broker_requests import BusHistory
 
 TASK = {"project_path": "/p", "taskspace_uuid": "t"}
 LINE = json.dumps({"type": "get_selection", "id": "1", "sender": SENDER, "payload": {}}).encode()
@@ -95,7 +95,7 @@ def test_a_peer_without_a_name_has_its_number_and_an_empty_history_is_empty(scen
 
 @pytest.mark.requirement("bus.history-bounds")
 def test_the_history_keeps_the_newest_up_to_its_cap() -> None:
-    scene = Scene(History(messages=10))
+    scene = Scene(BusHistory(messages=10))
     scene.legacy("v1")
     for count in range(20):
         scene.write("v1", b'{"n":%d}' % count)

@@ -51,9 +51,9 @@ from symposium.bus.messages.editor import (
 )
 from symposium.bus.protocol import (
     Announcement,
-    Message,
+    BusMessage,
+    BusRequest,
     PayloadError,
-    Request,
     Role,
     message_types,
     payload_of,
@@ -83,9 +83,9 @@ def test_every_type_of_the_reference_has_a_class() -> None:
 
 @pytest.mark.requirement("bus.one-class-each")
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.about.type)
-def test_a_message_class_says_what_the_bus_must_know(kind: type[Message]) -> None:
+def test_a_message_class_says_what_the_bus_must_know(kind: type[BusMessage]) -> None:
     about = kind.about
-    is_request = issubclass(kind, Request)
+    is_request = issubclass(kind, BusRequest)
 
     assert kind.__doc__, "what it is for"
     assert about.type == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
@@ -122,10 +122,10 @@ def test_two_messages_of_one_name_are_refused(
     code = (
         "from typing import ClassVar\n"
         "from symposium.bus.protocol import Role\n"
-        "from symposium.bus.protocol import About, Announcement, Target\n"
+        "from symposium.bus.protocol import Announcement, MessageSpec, MessageTarget\n"
         "class Twin(Announcement, frozen=True):\n"
-        "    about: ClassVar = About(\n"
-        "        'twin', sent_by=frozenset(Role), target=Target.BROKER, source='a test')\n"
+        "    about: ClassVar = MessageSpec(\n"
+        "        'twin', sent_by=frozenset(Role), target=MessageTarget.BROKER, source='a test')\n"
     )
     for name in ("first", "second"):
         (package / f"{name}.py").write_text(code, encoding="utf-8")
@@ -176,7 +176,7 @@ def test_every_type_of_the_seed_has_a_golden_line() -> None:
 def test_a_reply_of_the_reference_is_read_and_written_as_it_stands(path: Path) -> None:
     kind = message_types()[path.stem.partition(".")[0]]
     data = Raw(path.read_bytes().strip())
-    reply: object = read_reply(cast("type[Request[object]]", kind), data)
+    reply: object = read_reply(cast("type[BusRequest[object]]", kind), data)
 
     written, expected = value_of(payload_of(reply)), value_of(data)
     if isinstance(reply, Recorded | Decided):
@@ -387,7 +387,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 @settings(max_examples=20)
 @given(data=st.data())
 def test_any_payload_is_a_message_or_refused_and_a_message_comes_back(
-    kind: type[Message], data: st.DataObject
+    kind: type[BusMessage], data: st.DataObject
 ) -> None:
     # Members of the right names, so that more than a few are messages.
     names = [field.encode_name for field in msgspec.structs.fields(kind)]

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from symposium.bus.connect import (
-    MeetingPlace,
+    DaemonAddress,
     PlaceError,
     check_directory,
+    daemon_address,
     make_directory,
-    meeting_place,
     reach,
 )
-from symposium.daemon.daemon import FRESH, RealPaths
+from symposium.daemon.server import FRESH, RealPaths
 
 
 @pytest.mark.requirement("daemon.place")
@@ -32,13 +32,13 @@ from symposium.daemon.daemon import FRESH, RealPaths
 def test_the_environment_says_where_the_socket_is(
     environment: dict[str, str], socket_: str
 ) -> None:
-    assert meeting_place(None, environment).socket == Path(socket_)
-    assert meeting_place(Path("/z"), environment).socket == Path("/z"), "who names one means it"
+    assert daemon_address(None, environment).socket == Path(socket_)
+    assert daemon_address(Path("/z"), environment).socket == Path("/z"), "who names one means it"
 
 
 @pytest.mark.requirement("daemon.place")
 def test_each_socket_has_locks_and_a_log_of_its_own() -> None:
-    one, two = (meeting_place(Path(each), {"HOME": "/h"}) for each in ("/x/a", "/x/b"))
+    one, two = (daemon_address(Path(each), {"HOME": "/h"}) for each in ("/x/a", "/x/b"))
 
     assert (
         len({one.start_lock, one.life_lock, one.log, two.start_lock, two.life_lock, two.log}) == 6
@@ -46,10 +46,30 @@ def test_each_socket_has_locks_and_a_log_of_its_own() -> None:
 
 
 @pytest.mark.requirement("daemon.private")
+@pytest.mark.parametrize(
+    ("kind", "says"), [("link", "is a link"), ("file", "is no directory"), ("open", "chmod 700")]
+)
+def test_what_is_no_private_directory_is_refused(kind: str, says: str, tmp_path: Path) -> None:
+    place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
+    if kind == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        place.directory.symlink_to(tmp_path / "elsewhere")
+    elif kind == "file":
+        place.directory.touch(mode=0o600)
+    else:
+        place.directory.mkdir()
+        place.directory.chmod(0o750)
+
+    with pytest.raises(PlaceError) as error:
+        check_directory(place)
+    assert says in f"{error.value}; {error.value.hint}"
+
+
+@pytest.mark.requirement("daemon.private")
 def test_another_users_directory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log")
+    place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
     make_directory(place)
     monkeypatch.setattr(os, "getuid", lambda: 4242)
 
@@ -61,7 +81,7 @@ def test_another_users_directory_is_refused(
 def test_a_daemon_in_a_directory_of_another_user_is_not_spoken_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log")
+    place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
     make_directory(place)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place.socket))
@@ -79,7 +99,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(PlaceError, match="cannot be made"):
-        make_directory(MeetingPlace(tmp_path / "file" / "run" / "s", tmp_path / "log"))
+        make_directory(DaemonAddress(tmp_path / "file" / "run" / "s", tmp_path / "log"))
 
 
 NOBODY = 65534
@@ -96,7 +116,7 @@ def listen_as_another_user(listening: socket.socket) -> None:
 @pytest.mark.requirement("daemon.private")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
 async def test_a_daemon_of_another_user_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
-    place = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log")
+    place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
     make_directory(place)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place.socket))

@@ -4,11 +4,18 @@ import msgspec
 import pytest
 
 from symposium.bus.broker import Broker
-from symposium.bus.envelope import Outcome, Sender, envelope_of, response, success, write_envelope
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.envelope import (
+    BusOutcome,
+    Sender,
+    envelope_of,
+    response,
+    success,
+    write_envelope,
+)
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import LogProgress, Recorded
 from symposium.bus.messages.broker import PROTOCOL, Hello
-from symposium.bus.peers import Door, Peer
+from symposium.bus.peers import BusPeer, SocketKind
 from symposium.bus.protocol import Role, payload_of
 from symposium.bus.routing import Deliver
 
@@ -16,22 +23,22 @@ HERE = Sender("/here")
 LOG = LogProgress(project_path="/p", taskspace_uuid="u", message="m")
 
 
-def seated(broker: Broker, name: str, role: Role, answers: Answers) -> None:
-    peer = Peer(name, Door.BUS, 0.0, name)
-    peer.let_in(Hello(protocol=PROTOCOL, role=role, name=name, handles=answers.handles))
+def seated(broker: Broker, name: str, role: Role, answers: HandlerTable) -> None:
+    peer = BusPeer(name, SocketKind.BUS, 0.0, name)
+    peer.accept_hello(Hello(protocol=PROTOCOL, role=role, name=name, handles=answers.handles))
     broker.peers.add(peer)
 
 
 @pytest.fixture
 def broker() -> Broker:
-    async def log(message: LogProgress, asked: Asked) -> Recorded:
+    async def log(message: LogProgress, asked: RequestContext) -> Recorded:
         pytest.fail(f"the broker calls no handler: {message} from {asked}")
 
-    answers = Answers()
-    answers.to(LogProgress, log)
+    answers = HandlerTable()
+    answers.on_request(LogProgress, log)
     made = Broker(lambda: 0.0)
     seated(made, "daemon", Role.DAEMON, answers)
-    seated(made, "c1", Role.CLI, Answers())
+    seated(made, "c1", Role.CLI, HandlerTable())
     return made
 
 
@@ -68,6 +75,6 @@ def test_an_answer_of_the_daemon_is_passed_on_without_reading_its_line(broker: B
 
 @pytest.mark.requirement("bus.read-once")
 def test_nothing_is_taken_from_who_is_not_connected(broker: Broker) -> None:
-    answer = response("1", HERE, Outcome(success=True))
+    answer = response("1", HERE, BusOutcome(success=True))
 
     assert broker.receive("nobody", answer, 0.0) == ()

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.bus.peers import plain_parts
-from symposium.bus.routing import Place, Window, depth, is_same_taskspace, window_for
+from symposium.bus.routing import MessageOrigin, Window, depth, is_same_taskspace, window_for
 
 
-def place(directory: str, *, taskspace: str | None = None, pid: int | None = None) -> Place:
-    return Place(plain_parts(directory), taskspace, pid)
+def place(directory: str, *, taskspace: str | None = None, pid: int | None = None) -> MessageOrigin:
+    return MessageOrigin(plain_parts(directory), taskspace, pid)
 
 
 def window(
@@ -23,7 +23,7 @@ def window(
     return Window(name, parts, frozenset(pids), taskspace, focused)
 
 
-def chosen(where: Place, *windows: Window) -> str | None:
+def chosen(where: MessageOrigin, *windows: Window) -> str | None:
     found = window_for(where, windows)
     return None if found is None else found.connection
 
@@ -150,7 +150,7 @@ WINDOWS = st.lists(
     max_size=4,
 )
 PLACES = st.builds(
-    Place,
+    MessageOrigin,
     st.none() | st.lists(st.sampled_from("ab"), max_size=4).map(tuple),
     st.none() | st.sampled_from(["t", "u"]),
     st.none() | st.integers(0, 3),
@@ -159,7 +159,7 @@ PLACES = st.builds(
 
 @pytest.mark.requirement("bus.route-single")
 @given(PLACES, WINDOWS)
-def test_whoever_is_chosen_has_a_reason(where: Place, windows: list[Window]) -> None:
+def test_whoever_is_chosen_has_a_reason(where: MessageOrigin, windows: list[Window]) -> None:
     found = window_for(where, windows)
 
     def reasons(each: Window) -> bool:

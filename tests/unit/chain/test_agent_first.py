@@ -12,7 +12,7 @@ from peerwire.testing import Recorder
 from peerwire.transports.command import Command
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import InProcess, OnStderr, Program
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, Outcome, from_client
 from symposium.mods.pass_ import spec as pass_spec
 from symposium.planning.chain_spec import ChainSpec
@@ -59,7 +59,7 @@ class Adding(Mod):
     """Adds a member to `initialize` that nobody could foresee."""
 
     @from_client("initialize")
-    def add(self, message: Crossing) -> Outcome:
+    def add(self, message: ChainMessage) -> Outcome:
         return Forward({**message.params, "surprise": True})
 
 
@@ -83,7 +83,7 @@ async def test_the_agent_is_asked_while_the_chain_still_makes_up_its_mind() -> N
 
     class Slow(Mod):
         @from_client("initialize")
-        async def wait(self, message: Crossing) -> Outcome:
+        async def wait(self, message: ChainMessage) -> Outcome:
             del message
             await decided.wait()
             return Forward()

@@ -9,7 +9,7 @@ from msgspec import Raw
 from peerwire.acp.names import ERAS, Dialect, unwrap, wrap
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.messages import Message
-from symposium.chain.calls import Call
+from symposium.chain.calls import ModCall
 from symposium.chain.ends import cancelled_id
 from symposium.chain.handshake import (
     HIGHEST_VERSION,
@@ -19,10 +19,10 @@ from symposium.chain.handshake import (
     select_version,
     unflagged,
 )
-from symposium.chain.messages import Answer, Crossing, Direction
-from symposium.chain.mod import Forward, Interception, Later, Reply
-from symposium.chain.ordering import Item, Lanes, session_key
-from symposium.chain.routing import Way, join
+from symposium.chain.messages import Answer, ChainMessage, Direction
+from symposium.chain.mod import Deferred, Forward, Interception, Reply
+from symposium.chain.ordering import OrderedQueues, QueuedItem, session_key
+from symposium.chain.routing import Route, join
 
 
 class FakeTask:
@@ -56,19 +56,19 @@ class FakeEnd:
 
     def __init__(self) -> None:
         self.came: list[str] = []
-        self.calls: list[Call] = []
+        self.calls: list[ModCall] = []
 
     def forward(self, message: Message, line: bytes) -> None:
         raise AssertionError(message, line)
 
-    def notify(self, crossing: Crossing) -> None:
+    def notify(self, crossing: ChainMessage) -> None:
         self.came.append(crossing.method)
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: ModCall) -> None:
         self.came.append(call.crossing.method)
         self.calls.append(call)
 
-    def cancel(self, call: Call) -> None:
+    def cancel(self, call: ModCall) -> None:
         self.came.append(f"cancel {call.crossing.method}")
 
 
@@ -78,7 +78,7 @@ class FakeAsker:
     def __init__(self) -> None:
         self.answers: list[Answer] = []
 
-    def answered(self, call: Call, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         assert call.is_settled
         self.answers.append(answer)
 
@@ -89,12 +89,12 @@ class Span:
     def __init__(self, *mods: list[Interception]) -> None:
         self.tasks: list[FakeTask] = []
         self.agent, self.client = FakeEnd(), FakeEnd()
-        self.down = Way(Direction.TO_AGENT, mods, self.agent, self._lanes())
-        self.up = Way(Direction.TO_CLIENT, mods[::-1], self.client, self._lanes())
+        self.down = Route(Direction.TO_AGENT, mods, self.agent, self._lanes())
+        self.up = Route(Direction.TO_CLIENT, mods[::-1], self.client, self._lanes())
         join(self.down, self.up)
 
-    def _lanes(self) -> Lanes:
-        return Lanes(self._spawn, lambda _: None)
+    def _lanes(self) -> OrderedQueues:
+        return OrderedQueues(self._spawn, lambda _: None)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> FakeTask:
         self.tasks.append(FakeTask(work))
@@ -102,24 +102,24 @@ class Span:
 
     def ask(self, method: str) -> FakeAsker:
         asker = FakeAsker()
-        crossing = Crossing(method, Raw(b"{}"), is_request=True)
-        self.down.take(crossing, Call(crossing, asker, b"1", self.down))
+        crossing = ChainMessage(method, Raw(b"{}"), is_request=True)
+        self.down.take(crossing, ModCall(crossing, asker, b"1", self.down))
         return asker
 
     def tell(self, method: str, session: str = "") -> None:
         params = Raw(b'{"sessionId":"%b"}' % session.encode() if session else b"{}")
-        self.down.take(Crossing(method, params, is_request=False))
+        self.down.take(ChainMessage(method, params, is_request=False))
 
 
-async def waits(_: Crossing) -> Forward:
+async def waits(_: ChainMessage) -> Forward:
     return Forward()
 
 
-def replies(_: Crossing) -> Reply:
+def replies(_: ChainMessage) -> Reply:
     return Reply(1)
 
 
-def renames(_: Crossing) -> Forward:
+def renames(_: ChainMessage) -> Forward:
     return Forward(method="renamed")
 
 
@@ -200,16 +200,16 @@ def test_what_comes_while_others_are_let_go_stands_behind_them() -> None:
 
     async def nothing() -> None: ...
 
-    lanes = Lanes(spawn, lambda _: None)
+    lanes = OrderedQueues(spawn, lambda _: None)
 
     def first() -> None:
         gone.append("first")
-        lanes.park(0, b"s", nothing())
-        lanes.keeps(0, Item(b"s", 0, lambda: gone.append("latecomer")))
+        lanes.run_in_order(0, b"s", nothing())
+        lanes.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("latecomer")))
 
-    lanes.park(0, b"s", nothing())
-    lanes.keeps(0, Item(b"s", 0, first))
-    lanes.keeps(0, Item(b"s", 0, lambda: gone.append("second")))
+    lanes.run_in_order(0, b"s", nothing())
+    lanes.keeps(0, QueuedItem(b"s", 0, first))
+    lanes.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("second")))
     tasks[0].finish()
     tasks[1].finish()
 
@@ -218,9 +218,9 @@ def test_what_comes_while_others_are_let_go_stands_behind_them() -> None:
 
 @pytest.mark.requirement("conductor.lanes")
 def test_lanes_of_no_stop_keep_nothing() -> None:
-    lanes = Lanes(FakeTask, lambda _: None)
+    lanes = OrderedQueues(FakeTask, lambda _: None)
 
-    assert not lanes.keeps(0, Item(b"s", 1, lambda: None))
+    assert not lanes.keeps(0, QueuedItem(b"s", 1, lambda: None))
     assert not lanes.holds(0)
 
 
@@ -231,11 +231,11 @@ async def replies_slowly() -> Reply:
     return Reply({})
 
 
-def answers_later(_: Crossing) -> Later:
-    return Later(replies_slowly())
+def answers_later(_: ChainMessage) -> Deferred:
+    return Deferred(replies_slowly())
 
 
-def looks_later(_: Crossing) -> Forward:
+def looks_later(_: ChainMessage) -> Forward:
     return Forward(then=looks)
 
 
@@ -278,18 +278,18 @@ def test_a_stopped_chain_returns_an_answer_that_a_mod_would_hold(*, idle: bool) 
     ],
 )
 def test_the_session_of_a_message_is_read_from_its_params(params: bytes, key: bytes | None) -> None:
-    assert session_key(Crossing("m", params, is_request=False)) == key
+    assert session_key(ChainMessage("m", params, is_request=False)) == key
 
 
 @pytest.mark.requirement("conductor.envelopes")
 def test_the_session_of_edited_params_is_read_too() -> None:
-    crossing = Crossing("m", Raw(b"{}"), is_request=False)
+    crossing = ChainMessage("m", Raw(b"{}"), is_request=False)
     crossing.replace(method=None, params={"sessionId": "s"})
 
     assert session_key(crossing) == b'"s"'
     crossing.replace(method=None, params={"sessionId": "\ud800"})
     assert session_key(crossing) == b'"\\ud800"'
-    assert session_key(Crossing("m", b'{"sessionId":"s"}', is_request=False)) == b'"s"'
+    assert session_key(ChainMessage("m", b'{"sessionId":"s"}', is_request=False)) == b'"s"'
 
 
 @pytest.mark.requirement("conductor.envelopes")
@@ -338,7 +338,7 @@ def test_a_version_is_taken_as_it_is_up_to_the_highest_known() -> None:
 
 @pytest.mark.requirement("conductor.init-raw")
 def test_a_request_that_asks_for_the_version_already_stays_as_it_came() -> None:
-    crossing = Crossing("initialize", Raw(b'{ "protocolVersion":1 }'), is_request=True)
+    crossing = ChainMessage("initialize", Raw(b'{ "protocolVersion":1 }'), is_request=True)
     pin_version(crossing, 1)
 
     assert crossing.encoded() == Raw(b'{ "protocolVersion":1 }')

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from localio.redaction import REDACTED, Redactor
-from peerwire.jsonrpc.transport import Overlong
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 from symposium.chain.recording import DebugLog, new_file, open_debug_log
@@ -68,7 +68,7 @@ async def test_what_passes_is_untouched_and_what_is_written_holds_no_secret(
 
     assert peer.lines.items == [secret]
     assert heard.lines.items[0] == broken
-    assert isinstance(heard.lines.items[1], Overlong)
+    assert isinstance(heard.lines.items[1], OversizedLine)
     lines = lines_of(log)
     assert "hunter2" not in "".join(lines)
     assert f'C → +0ms {{"token":"{REDACTED}"}}' in lines

@@ -5,9 +5,10 @@ from collections.abc import Awaitable
 
 import pytest
 
-from symposium.chain.messages import Crossing, Direction
-from symposium.chain.mod import Forward, Handler, Interception
-from symposium.chain.monitoring import MOST_KEPT, ONE_IN, Durations, Passing, timed
+from symposium.chain.blueprint import InProcess, Served
+from symposium.chain.messages import ChainMessage, Direction
+from symposium.chain.mod import Forward, Handler, Interception, Mod
+from symposium.chain.monitoring import MAX_STORED, ONE_IN, Durations, LatencyTable, Passing, timed
 
 
 def measured(handler: Handler) -> tuple[Handler, Durations]:
@@ -36,10 +37,10 @@ def test_the_half_and_the_most_of_what_was_measured_are_told() -> None:
 def test_every_request_is_measured_and_one_notification_of_many() -> None:
     handler, durations = measured(lambda _: Forward())
     for _ in range(3):
-        handler(Crossing("m", b"{}", is_request=True))
+        handler(ChainMessage("m", b"{}", is_request=True))
     assert count(durations) == 3
     for _ in range(2 * ONE_IN):
-        handler(Crossing("m", b"{}", is_request=False))
+        handler(ChainMessage("m", b"{}", is_request=False))
     assert count(durations) == 5
 
 
@@ -47,12 +48,12 @@ def test_every_request_is_measured_and_one_notification_of_many() -> None:
 async def test_a_mod_that_takes_its_time_is_measured_to_its_end() -> None:
     go_on = asyncio.Event()
 
-    async def slow(_: Crossing) -> Forward:
+    async def slow(_: ChainMessage) -> Forward:
         await go_on.wait()
         return Forward()
 
     handler, durations = measured(slow)
-    waiting = handler(Crossing("m", b"{}", is_request=True))
+    waiting = handler(ChainMessage("m", b"{}", is_request=True))
     assert count(durations) == 0
     go_on.set()
 
@@ -63,11 +64,11 @@ async def test_a_mod_that_takes_its_time_is_measured_to_its_end() -> None:
 
 @pytest.mark.requirement("stories.a-12-latency")
 def test_work_that_nobody_waits_for_is_closed() -> None:
-    async def slow(_: Crossing) -> Forward:
+    async def slow(_: ChainMessage) -> Forward:
         return Forward()
 
     handler, durations = measured(slow)
-    handler(Crossing("m", b"{}", is_request=True))
+    handler(ChainMessage("m", b"{}", is_request=True))
     # A coroutine left open would be a warning, and so an error here.
     assert count(durations) == 0
 
@@ -88,9 +89,24 @@ def test_a_program_is_measured_by_the_requests_that_come_out_of_it() -> None:
 def test_only_the_latest_measurements_count() -> None:
     durations = Durations()
     durations.note(1000.0)
-    for _ in range(MOST_KEPT):
+    for _ in range(MAX_STORED):
         durations.note(0.001)
 
     latency = durations.latency()
     assert latency is not None
-    assert (latency.p95, latency.count) == (1.0, MOST_KEPT)
+    assert (latency.p95, latency.count) == (1.0, MAX_STORED)
+
+
+@pytest.mark.requirement("stories.a-12-latency")
+def test_mods_in_programs_and_in_process_are_listed_in_order_and_hidden_ones_are_not() -> None:
+    async def serve(_: object) -> None: ...
+
+    mods = [
+        Served("program", serve),
+        InProcess("ours", Mod()),
+        InProcess("hidden", Mod(), is_hidden=True),
+    ]
+    measures = LatencyTable.of(mods)
+
+    assert measures.latencies() == [("program", None), ("ours", None)]
+    assert len(list(measures.programs())) == 1

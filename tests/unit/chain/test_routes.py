@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from peerwire.jsonrpc.transport import Listener
-from symposium.chain.assembly import Workshop, assemble
+from symposium.chain.assembly import AssemblyContext, assemble
 from symposium.chain.blueprint import Blueprint, Program, Served
-from symposium.chain.handshake import Selection
+from symposium.chain.handshake import VersionSelection
 from symposium.chain.link import Link
-from symposium.chain.messages import Crossing
-from symposium.chain.ordering import Lanes, Started
+from symposium.chain.messages import ChainMessage
+from symposium.chain.ordering import OrderedQueues, Started
 
 
 class Paper:
@@ -61,7 +61,7 @@ class Chain:
         client = Link("client", self.papers["client"], Nobody())
         components = [Served(f"P{at}", serve) for at in range(proxies)]
         agent = Served("A", serve) if has_agent else None
-        workshop = Workshop(client, self._open, self._lanes, Selection(1))
+        workshop = AssemblyContext(client, self._open, self._lanes, VersionSelection(1))
         assembly = assemble(workshop, Blueprint(components, agent))
         client.plain = assembly.entrance
         self.links = {"client": client, **{link.name: link for link in assembly.links}}
@@ -70,15 +70,15 @@ class Chain:
         paper = self.papers[component.name] = Paper()
         return Link(component.name, paper, Nobody())
 
-    def _lanes(self, _: Link) -> Lanes:
-        return Lanes(no_tasks, lambda _: None)
+    def _lanes(self, _: Link) -> OrderedQueues:
+        return OrderedQueues(no_tasks, lambda _: None)
 
     def arrivals(self, source: str, *, in_envelope: bool) -> list[tuple[str, bytes]]:
         """Where a notification of this component goes, and in which form."""
         link = self.links[source]
         way = link.wrapped if in_envelope else link.plain
         assert way is not None
-        way.take(Crossing("m", b'{"n":1}', is_request=False))
+        way.take(ChainMessage("m", b'{"n":1}', is_request=False))
         return [(name, line) for name, paper in self.papers.items() for line in paper.lines]
 
 

@@ -11,10 +11,10 @@ from msgspec import UNSET, Raw
 
 from localio.redaction import REDACTED, Redactor
 from peerwire.errors import RpcError
-from symposium.chain.messages import Answer, Crossing
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Interception
 from symposium.chain.recording import new_file
-from symposium.chain.trace import Recorder
+from symposium.chain.trace import TraceRecorder
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -42,13 +42,13 @@ class Written:
     """A recorder with one leg, and what it has written."""
 
     def __init__(self, directory: Path) -> None:
-        self.recorder = Recorder(new_file(directory, "now", ".jsons"), Redactor())
+        self.recorder = TraceRecorder(new_file(directory, "now", ".jsons"), Redactor())
         self.legs = [
             self.recorder.leg("Client", "Proxy(0)"),
             self.recorder.leg("Proxy(0)", "Agent"),
         ]
 
-    def pass_on(self, crossing: Crossing, *, leg: int = 0, way: int = 0) -> Forward:
+    def pass_on(self, crossing: ChainMessage, *, leg: int = 0, way: int = 0) -> Forward:
         """What a leg makes of a message that travels towards the agent, or back."""
         interception: Interception = self.legs[leg].interceptions()[way]
         outcome = interception.handler(crossing)
@@ -69,9 +69,9 @@ def test_every_message_passes_and_becomes_one_line(
     tmp_path_factory: pytest.TempPathFactory, method: str, body: bytes, way: int, answer: Answer
 ) -> None:
     written = Written(tmp_path_factory.mktemp("trace"))
-    request = Crossing(method, body, is_request=True)
+    request = ChainMessage(method, body, is_request=True)
 
-    written.pass_on(Crossing(method, body, is_request=False), way=way)
+    written.pass_on(ChainMessage(method, body, is_request=False), way=way)
     waiting = written.pass_on(request, way=way)
     assert waiting.then is not None
     assert waiting.then(answer) is None
@@ -93,7 +93,7 @@ def test_no_bytes_are_too_odd_to_pass(
 ) -> None:
     written = Written(tmp_path_factory.mktemp("trace"))
 
-    written.pass_on(Crossing(method, body, is_request=False))
+    written.pass_on(ChainMessage(method, body, is_request=False))
     written.recorder.close()
 
     assert written.recorder.file.path.read_bytes().count(b"\n") == 1
@@ -102,7 +102,7 @@ def test_no_bytes_are_too_odd_to_pass(
 @pytest.mark.requirement("conductor.trace-leg")
 def test_params_that_a_mod_has_made_are_recorded_and_may_still_change(tmp_path: Path) -> None:
     written = Written(tmp_path)
-    crossing = Crossing("x", b"{}", is_request=False)
+    crossing = ChainMessage("x", b"{}", is_request=False)
     crossing.replace(method=None, params={"a": 1})
 
     written.pass_on(crossing)
@@ -116,7 +116,7 @@ def test_params_that_a_mod_has_made_are_recorded_and_may_still_change(tmp_path: 
 @pytest.mark.requirement("conductor.trace-leg")
 def test_params_that_json_cannot_say_are_no_fault_of_the_trace(tmp_path: Path) -> None:
     written = Written(tmp_path)
-    crossing = Crossing("x", UNSET, is_request=False)
+    crossing = ChainMessage("x", UNSET, is_request=False)
     crossing.replace(method=None, params={"a": object()})
 
     written.pass_on(crossing)
@@ -127,7 +127,7 @@ def test_params_that_json_cannot_say_are_no_fault_of_the_trace(tmp_path: Path) -
 @pytest.mark.requirement("conductor.trace-hop-ids")
 def test_one_request_has_one_number_on_every_leg_and_another_has_another(tmp_path: Path) -> None:
     written = Written(tmp_path)
-    first, second = (Crossing("x", UNSET, is_request=True) for _ in range(2))
+    first, second = (ChainMessage("x", UNSET, is_request=True) for _ in range(2))
 
     waiting = [written.pass_on(crossing, leg=leg) for crossing in (first, second) for leg in (0, 1)]
     for forward in reversed(waiting):
@@ -149,8 +149,8 @@ def test_no_secret_hides_in_a_method_a_session_or_a_connection(tmp_path: Path) -
     written = Written(tmp_path)
     tunnelled = {"connectionId": key, "method": f"x/{key}", "sessionId": key}
 
-    written.pass_on(Crossing("mcp/message", json.dumps(tunnelled).encode(), is_request=False))
-    written.pass_on(Crossing(key, UNSET, is_request=True))
+    written.pass_on(ChainMessage("mcp/message", json.dumps(tunnelled).encode(), is_request=False))
+    written.pass_on(ChainMessage(key, UNSET, is_request=True))
 
     told, asked = written.events()
     assert (told["method"], told["connection"], told["session"]) == (
@@ -164,6 +164,6 @@ def test_once_the_file_is_gone_a_leg_does_nothing_more(tmp_path: Path) -> None:
     written = Written(tmp_path)
     written.recorder.close()
 
-    outcome = written.pass_on(Crossing("x", UNSET, is_request=True))
+    outcome = written.pass_on(ChainMessage("x", UNSET, is_request=True))
 
     assert outcome.then is None

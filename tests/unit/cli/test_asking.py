@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from symposium.cli.asking import LINES_SHOWN, AskPerson, matching
-from symposium.client.events import Change, ToolCall
-from symposium.client.permissions import Chosen, Declined, Option, Permission
+from symposium.cli.asking import LINES_SHOWN, TerminalDecider, matching
+from symposium.client.events import ToolCall, ToolDiff
+from symposium.client.permissions import ChosenOption, Declined, Option, Permission
 
 ONCE = Option("a", "Allow once", "allow_once")
 TWIN = Option("b", "Allow once", "allow_once")
@@ -30,7 +30,7 @@ class Person:
 
 async def asked(person: Person, *options: Option) -> object:
     permission = Permission(ToolCall("1", "do it", None, "edit", "", ("/a",)), options)
-    return await AskPerson(person.read_line, person.shown.append).decide(permission)
+    return await TerminalDecider(person.read_line, person.shown.append).decide(permission)
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty", "cli.chat-permission")
@@ -57,7 +57,7 @@ def test_a_number_or_the_beginning_of_a_name_says_which(line: str, found: list[i
 async def test_what_is_asked_is_shown_with_its_options_before_the_question() -> None:
     person = Person("2")
 
-    assert await asked(person, ONCE, NO) == Chosen(NO)
+    assert await asked(person, ONCE, NO) == ChosenOption(NO)
     assert person.shown == [
         "? The agent wants to edit /a: do it",
         "    1) Allow once",
@@ -68,7 +68,7 @@ async def test_what_is_asked_is_shown_with_its_options_before_the_question() -> 
 
 async def shown(call: ToolCall, *lines: str) -> list[str]:
     person = Person(*lines)
-    asking = AskPerson(person.read_line, person.shown.append, Path("/work"))
+    asking = TerminalDecider(person.read_line, person.shown.append, Path("/work"))
     await asking.decide(Permission(call, (ONCE, NO)))
     return person.shown
 
@@ -77,7 +77,7 @@ async def shown(call: ToolCall, *lines: str) -> list[str]:
 async def test_the_change_stands_below_the_question_with_its_blanks() -> None:
     path = "/work/a.py"
     new = "def f():\n\treturn  1  # \x1b[2K\n"
-    call = ToolCall("1", path, None, "edit", "", (path,), (Change(path, "", new),))
+    call = ToolCall("1", path, None, "edit", "", (path,), (ToolDiff(path, "", new),))
 
     assert (await shown(call))[:-1] == [
         "? The agent wants to edit a.py (+2 -0)",
@@ -90,7 +90,7 @@ async def test_the_change_stands_below_the_question_with_its_blanks() -> None:
 
 @pytest.mark.requirement("approvals.change-shown")
 async def test_what_was_left_out_is_said_and_shown_when_asked_for() -> None:
-    change = Change("/work/a", "", "".join(f"line {number}\n" for number in range(100)))
+    change = ToolDiff("/work/a", "", "".join(f"line {number}\n" for number in range(100)))
     call = ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,))
     lines = await shown(call, "?", "1")
 
@@ -113,13 +113,13 @@ async def test_the_end_of_a_long_command_can_be_read() -> None:
 
 @pytest.mark.requirement("cli.chat-permission")
 async def test_of_two_options_of_one_name_a_number_says_which() -> None:
-    assert await asked(Person("allow once", "2"), ONCE, TWIN, NO) == Chosen(TWIN)
+    assert await asked(Person("allow once", "2"), ONCE, TWIN, NO) == ChosenOption(TWIN)
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty")
 @pytest.mark.parametrize("lines", [[""], [" "], []])
 async def test_nothing_means_no(lines: list[str]) -> None:
-    assert await asked(Person(*lines), ONCE, ALWAYS, NO) == Chosen(NO)
+    assert await asked(Person(*lines), ONCE, ALWAYS, NO) == ChosenOption(NO)
     assert await asked(Person(*lines), ONCE, ALWAYS) == Declined()
 
 
@@ -127,7 +127,7 @@ async def test_nothing_means_no(lines: list[str]) -> None:
 async def test_a_question_mark_shows_the_options_again_with_what_they_do() -> None:
     person = Person("?", "2")
 
-    assert await asked(person, ONCE, NO) == Chosen(NO)
+    assert await asked(person, ONCE, NO) == ChosenOption(NO)
     assert person.shown[-4:-1] == [
         "? The agent wants to edit /a: do it",
         "    1) Allow once: allow this now; the agent asks again next time",
@@ -139,7 +139,7 @@ async def test_a_question_mark_shows_the_options_again_with_what_they_do() -> No
 @pytest.mark.parametrize(("over", "note"), [(0, []), (1, ["    [… 1 more lines]"])])
 async def test_a_change_of_exactly_the_shown_lines_is_whole(over: int, note: list[str]) -> None:
     count = LINES_SHOWN + over
-    change = Change("/work/a", "", "".join(f"line {number}\n" for number in range(count)))
+    change = ToolDiff("/work/a", "", "".join(f"line {number}\n" for number in range(count)))
     lines = await shown(ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,)))
 
     assert [line for line in lines if "more lines]" in line] == note
@@ -150,7 +150,7 @@ async def test_a_change_of_exactly_the_shown_lines_is_whole(over: int, note: lis
 async def test_a_question_mark_between_blanks_shows_the_options_again() -> None:
     person = Person(" ? ", "1")
 
-    assert await asked(person, ONCE) == Chosen(ONCE)
+    assert await asked(person, ONCE) == ChosenOption(ONCE)
     assert any("the agent asks again next time" in line for line in person.shown)
 
 
@@ -159,7 +159,7 @@ async def test_the_name_of_an_option_is_one_short_line() -> None:
     person = Person("1")
     option = Option("a", "Allow\n    2) Reject\x1b[2J" + "x" * 500, "allow_once")
 
-    assert await asked(person, option) == Chosen(option)
+    assert await asked(person, option) == ChosenOption(option)
     (line,) = [each for each in person.shown if "1) " in each]
     assert line.isprintable()
     assert len(line) <= 120

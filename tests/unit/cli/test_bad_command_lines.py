@@ -7,7 +7,7 @@ import click
 import pytest
 
 from symposium.__main__ import main
-from symposium.cli.front import CommandGroup
+from symposium.cli.app import CommandGroup
 
 RUN = "run-with"
 PROMPT = "prompt"

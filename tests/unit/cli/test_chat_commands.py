@@ -2,7 +2,7 @@
 
 import pytest
 
-from symposium.cli.chat_commands import for_agent
+from symposium.cli.chat_input import for_agent
 
 
 @pytest.mark.requirement("cli.chat-own-commands")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from symposium.cli.chat_status import ChatStatus, usage_text
-from symposium.client.events import ModeChange, OptionsChange, Other, Usage, read_event
+from symposium.cli.chat_view import ChatStatus, usage_text
+from symposium.client.events import ModeChange, OptionsChange, Other, TokenUsage, read_event
 
 MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code"}]}
 MODEL = {"id": "m", "category": "model", "currentValue": "big", "options": [{"value": "big"}]}
@@ -15,7 +15,7 @@ MODEL = {"id": "m", "category": "model", "currentValue": "big", "options": [{"va
 def test_the_line_names_agent_model_mode_usage_and_directory() -> None:
     status = ChatStatus("opencode", Path("/work/a"))
     status.settings.opened({"modes": MODES, "configOptions": [MODEL]})
-    status.usage = Usage(12_345, 128_000, "0.25 EUR")
+    status.usage = TokenUsage(12_345, 128_000, "0.25 EUR")
 
     line = "opencode · big · Ask · 12.3k of 128k tokens (9 %), 0.25 EUR · /work/a"
     assert status.line(100) == line
@@ -37,12 +37,12 @@ def test_the_line_follows_what_the_agent_reports() -> None:
 @pytest.mark.parametrize(
     ("usage", "text"),
     [
-        (Usage(999, 200_000), "999 of 200k tokens (0 %)"),
-        (Usage(1_500_000, 2_000_000), "1.5M of 2M tokens (75 %)"),
-        (Usage(5, 0), "5 of 0 tokens"),
+        (TokenUsage(999, 200_000), "999 of 200k tokens (0 %)"),
+        (TokenUsage(1_500_000, 2_000_000), "1.5M of 2M tokens (75 %)"),
+        (TokenUsage(5, 0), "5 of 0 tokens"),
     ],
 )
-def test_tokens_are_shortened(usage: Usage, text: str) -> None:
+def test_tokens_are_shortened(usage: TokenUsage, text: str) -> None:
     assert usage_text(usage) == text
 
 
@@ -50,9 +50,9 @@ def test_tokens_are_shortened(usage: Usage, text: str) -> None:
 def test_usage_is_read_and_what_is_malformed_is_named() -> None:
     update = {"sessionUpdate": "usage_update", "used": 1, "size": 2}
 
-    assert read_event(update) == Usage(1, 2)
+    assert read_event(update) == TokenUsage(1, 2)
     cost = {"amount": 0.5, "currency": "USD"}
-    assert read_event(update | {"cost": cost}) == Usage(1, 2, "0.50 USD")
-    assert read_event(update | {"cost": {"amount": 10**400}}) == Usage(1, 2)
+    assert read_event(update | {"cost": cost}) == TokenUsage(1, 2, "0.50 USD")
+    assert read_event(update | {"cost": {"amount": 10**400}}) == TokenUsage(1, 2)
     assert read_event(update | {"used": "?"}) == Other("usage_update", "used=? size=2")
     assert isinstance(read_event(update | {"used": 10**16}), Other)

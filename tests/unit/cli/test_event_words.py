@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from symposium.cli.event_words import LINES_SHOWN, WORDS_SHOWN, event_text, in_words, note_lines
+from symposium.cli.session_view import LINES_SHOWN, WORDS_SHOWN, event_text, in_words, note_lines
 from symposium.documents.task_prompt import prompt_for
 
 ASKED = {

@@ -16,12 +16,12 @@ from peerwire.errors import (
     RpcError,
 )
 from symposium.bus.errors import BusRefusedError
-from symposium.cli.ending import MEANINGS, ExitCode, Failure
+from symposium.cli.ending import MEANINGS, ExitCode, ReportedFailure
 from symposium.cli.failures import LONGEST_SHOWN, failure_of
 from symposium.errors import (
+    AgentTimeoutError,
     BadValueError,
     NotFoundError,
-    PatienceError,
     SpecError,
     StepError,
     SymposiumError,
@@ -129,7 +129,7 @@ def test_every_exit_code_has_its_meaning_on_the_page() -> None:
 
 @pytest.mark.requirement("cli.error-object")
 def test_the_object_has_the_members_that_programs_rely_on() -> None:
-    failure = Failure(ExitCode.TIMEOUT, "no_answer", "m", "h", "agent", is_retryable=True)
+    failure = ReportedFailure(ExitCode.TIMEOUT, "no_answer", "m", "h", "agent", is_retryable=True)
 
     assert failure.body() == {
         "code": "TIMEOUT",
@@ -152,7 +152,7 @@ def test_the_object_has_the_members_that_programs_rely_on() -> None:
         (ProgramNotFoundError("m", "h"), ExitCode.NOT_FOUND, "not_found", "cli", False),
         (LocalIOError("m", "h"), ExitCode.RUNTIME, "failed", "host", False),
         (PolicyError("m", "h"), ExitCode.RUNTIME, "policy", "cli", False),
-        (PatienceError("m", "h"), ExitCode.TIMEOUT, "no_answer", "agent", True),
+        (AgentTimeoutError("m", "h"), ExitCode.TIMEOUT, "no_answer", "agent", True),
         (SymposiumError("m", "h"), ExitCode.RUNTIME, "failed", "host", False),
         (BusRefusedError("m", "already_answered", "h"), 4, "already_answered", "host", False),
         (BusRefusedError("m", "bad_choice", "h"), ExitCode.USAGE, "bad_choice", "host", False),
@@ -168,7 +168,9 @@ def test_the_object_has_the_members_that_programs_rely_on() -> None:
 def test_each_error_has_its_exit_code_and_keeps_its_hint(
     error: ExplainedError, code: int, detail: str, origin: str, *, is_retryable: bool
 ) -> None:
-    assert failure_of(error) == Failure(ExitCode(code), detail, "m", "h", origin, is_retryable)
+    assert failure_of(error) == ReportedFailure(
+        ExitCode(code), detail, "m", "h", origin, is_retryable
+    )
 
 
 @pytest.mark.requirement("cli.errors-what-where-how", "cli.error-object")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from symposium.__main__ import main
-from symposium.cli.front import OTHERS, SECTIONS, Front
+from symposium.cli.app import OTHERS, SECTIONS, RootGroup
 
 
 def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
@@ -80,4 +80,4 @@ def test_without_a_word_the_names_are_listed_in_their_sections() -> None:
     for title, names in SECTIONS.items():
         (line,) = [each for each in lines if each.strip().startswith(title)]
         assert line.split(title)[1].strip() == ", ".join(names)
-    assert isinstance(main, Front)
+    assert isinstance(main, RootGroup)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from symposium.cli.ending import ExitCode, Failure
-from symposium.cli.json_report import JsonReport
+from symposium.cli.ending import ExitCode, ReportedFailure
 from symposium.cli.output import Output
+from symposium.cli.prompt_reports import JsonReport
 from symposium.client.events import ToolCall
-from symposium.client.permissions import Chosen, Declined, Option, Permission
+from symposium.client.permissions import ChosenOption, Declined, Option, Permission
 
 YES = Option("y", "Yes", "allow_once")
 ASKED = Permission(ToolCall("7", "edit", None), (YES,))
@@ -22,7 +22,7 @@ def events(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 @pytest.mark.requirement("cli.json-permission")
 def test_a_permission_has_the_chosen_option_or_null(capsys: pytest.CaptureFixture[str]) -> None:
     report = JsonReport(Output(on_broken=str))
-    report.decided(ASKED, Chosen(YES))
+    report.decided(ASKED, ChosenOption(YES))
     report.decided(ASKED, Declined())
 
     call = {"toolCallId": "7", "title": "edit"}
@@ -42,7 +42,7 @@ def test_events_count_from_one_and_name_the_session_once_it_is_open(
     report.update(["no object"])
     report.advised("use --yes")
     report.finished("end_turn")
-    report.failed(Failure(ExitCode.TIMEOUT, "late", "it is late", ""))
+    report.failed(ReportedFailure(ExitCode.TIMEOUT, "late", "it is late", ""))
 
     written = events(capsys)
     assert [event["seq"] for event in written] == [1, 2, 3, 4, 5]

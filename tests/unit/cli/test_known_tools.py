@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.cli.known_tools import missing_tools
+from symposium.cli.task_agents import missing_tools
 
 OURS = {"symposium": {"command": "symposium", "args": ["mcp"]}}
 OTHERS = {"other": {"command": "other"}}

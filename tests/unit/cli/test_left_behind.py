@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.git_repository import GitRepository
 
-from symposium.cli.task_making import left_behind
+from symposium.cli.task_changes import left_behind
 
 MAIN = "refs/heads/main"
 

@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symposium.__main__ import main
-from symposium.agent_sessions.session import SessionKind, SessionSpec
-from symposium.agent_sessions.store import SessionStore
-from symposium.bus.connect import meeting_place
+from symposium.bus.connect import daemon_address
 from symposium.config.paths import paths
+from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +45,7 @@ def test_the_oldest_session_is_listed_first(tmp_path: Path) -> None:
     [("1", ["c"]), ("2", ["b", "c"]), ("3", ["a", "b", "c"]), ("9", ["a", "b", "c"])],
 )
 def test_the_last_lines_of_the_log_are_shown(count: str, lines: list[str]) -> None:
-    log = meeting_place(None).log
+    log = daemon_address(None).log
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("a\nb\nc\n", encoding="utf-8")
 

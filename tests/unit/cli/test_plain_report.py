@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from symposium.cli.output import Output
-from symposium.cli.plain_report import PlainReport
+from symposium.cli.prompt_reports import PlainReport
 
 RULE = "Refused by the rule `no-force-push` of policy.toml: `git push -f`"
 

@@ -21,7 +21,7 @@ def test_plan_prints_the_chain_and_why() -> None:
         "The editor offers: bash",
         "Editor → ide-ops-adapter → ide-ops → Agent",
         "- ide-ops-adapter is added: ide-ops needs ide_operations, the editor has none",
-        "- ide-ops stands in the chain: ide_operations from ide-ops-adapter",
+        "- ide-ops is in the chain: ide_operations from ide-ops-adapter",
     ]
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from tests.support.web import serving
 
-from symposium.agent_sessions.session import OF_TASK, SessionKind, SessionSpec, SessionState, Status
-from symposium.cli.agent_names import agent_spec, source_spec
+from symposium.cli.chain_options import agent_spec, source_spec
 from symposium.cli.ending import ExitCode
+from symposium.cli.options import run
 from symposium.cli.output import Output
-from symposium.cli.permission_options import Permits, allowing_options, chooser_of, denies_unasked
-from symposium.cli.running import run
-from symposium.cli.session_names import is_of_deleted_task
+from symposium.cli.session_view import is_of_deleted_task
+from symposium.cli.talk_options import Permits, allowing_options, chooser_of, denies_unasked
 from symposium.config.component_source import ComponentSource
-from symposium.registry.index import surroundings
+from symposium.registry.index import registry_context
+from symposium.sessions.session import OF_TASK, ServerSessionState, SessionKind, SessionSpec, Status
 
 ENDS = [
     (signal.SIGTERM, ExitCode.TERMINATED),
@@ -61,7 +61,7 @@ def test_a_signal_while_an_agent_is_fetched_ends_the_command_with_its_code(
     with serving() as web:
         web.answers["/agent"] = interrupt
         target = {"archive": web.url("/agent"), "cmd": "./agent"}
-        ways = {"binary": {surroundings(os.environ).platform: target}}
+        ways = {"binary": {registry_context(os.environ).platform: target}}
         agent = {"id": "some-agent", "name": "A", "version": "1.0", "description": "d"}
         index = {"agents": [{**agent, "distribution": ways}]}
         (tmp_path / "registry.json").write_text(json.dumps(index))
@@ -131,4 +131,4 @@ def test_a_session_of_a_deleted_task_is_over_and_without_its_worktree(
     env = {OF_TASK: "one" if of_task else "two"}
     spec = SessionSpec("one", SessionKind.ACP, ("x",), str(cwd), env)
 
-    assert is_of_deleted_task(spec, SessionState(status)) is is_gone
+    assert is_of_deleted_task(spec, ServerSessionState(status)) is is_gone

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from symposium.agent_sessions.session import SessionKind, SessionNotFoundError, SessionSpec
-from symposium.agent_sessions.store import SessionStore
-from symposium.cli.session_names import find_session, whole_id
+from symposium.cli.session_view import find_session, whole_id
 from symposium.config.paths import Paths
+from symposium.sessions.session import SessionKind, SessionNotFoundError, SessionSpec, SessionStore
 
 ONE = "8c56e6df-5af7-4cfa-a011-fcd5fcbab167"
 TWO = "8c56e6df-0000-4cfa-a011-fcd5fcbab167"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from symposium.agent_sessions.keeper_client import ANSWER, CANCEL, DESCRIBE, QUESTIONS, SAY
-from symposium.cli.session_words import say_answer
+from symposium.cli.session_view import say_answer
+from symposium.sessions.client import ANSWER, CANCEL, DESCRIBE, QUESTIONS, SAY
 
 QUESTION = {
     "question": 3,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from symposium.cli.status_view import in_short, overview, servers
+from symposium.cli.status import in_short, overview, servers
 
 BAD: Final = "\x1b[2Jx\ny" + "z" * 500
 

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from symposium.bus.messages.changes import InboxChanged, TaskspaceChanged
 from symposium.bus.messages.tasks import InboxItem, SettledItem, TaskLog, TaskView
-from symposium.cli.board_screen import ENTER, LEAVE, FullScreen
-from symposium.cli.task_board import Board, Group, columns
+from symposium.cli.task_board import ENTER, LEAVE, Board, FullScreen, Group, columns
 
 TASK = TaskView(
     id="00000000-0000-4000-8000-000000000000",

@@ -3,7 +3,7 @@
 import pytest
 
 from symposium.bus.messages.worktrees import ConflictView, OverlapView
-from symposium.cli.task_conflicts import conflict_lines
+from symposium.cli.tasks import conflict_lines
 
 NAMES = {"1" * 36: "one", "2" * 36: "two"}
 ONE, TWO = NAMES

@@ -11,12 +11,12 @@ from tests.unit.cli.test_task_board import item, task
 
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.changes import InboxChanged, TaskLogged, TaskspaceChanged, TaskspaceGone
 from symposium.bus.messages.tasks import Inbox, ListInbox, ListTaskspaces, TaskLog, Tasks
 from symposium.bus.protocol import Announcement, Role
 from symposium.cli.task_board import Board
-from symposium.cli.task_watching import TaskWatch
+from symposium.cli.task_watch import TaskWatch
 from symposium.daemon.part import Bus
 
 ONE, TWO, THREE = task(1, "working"), task(2, "working"), task(3, "idle")
@@ -29,10 +29,10 @@ class ChangingEngine:
         self._changes = changes
         self._bus: Bus | None = None
 
-    def answers(self) -> Answers:
-        answers = Answers()
-        answers.to(ListTaskspaces, self._tasks)
-        answers.to(ListInbox, self._inbox)
+    def answers(self) -> HandlerTable:
+        answers = HandlerTable()
+        answers.on_request(ListTaskspaces, self._tasks)
+        answers.on_request(ListInbox, self._inbox)
         return answers
 
     async def run(self, bus: Bus) -> None:
@@ -42,11 +42,11 @@ class ChangingEngine:
     def is_busy(self) -> bool:
         return False
 
-    async def _tasks(self, message: ListTaskspaces, asked: Asked) -> Tasks:
+    async def _tasks(self, message: ListTaskspaces, asked: RequestContext) -> Tasks:
         del message, asked
         return Tasks((ONE, TWO))
 
-    async def _inbox(self, message: ListInbox, asked: Asked) -> Inbox:
+    async def _inbox(self, message: ListInbox, asked: RequestContext) -> Inbox:
         del message, asked
         assert self._bus is not None
         for each in self._changes:

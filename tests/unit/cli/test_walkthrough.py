@@ -9,7 +9,12 @@ from click.testing import CliRunner, Result
 from tests.support.git_repository import GitRepository
 
 from symposium.__main__ import main
-from symposium.documents.walkthroughs.store import Draft, Stored, WalkthroughStore, project_folder
+from symposium.documents.walkthroughs.store import (
+    Draft,
+    StoredWalkthrough,
+    WalkthroughStore,
+    project_folder,
+)
 
 GOOD = "# Good\n\n```comment\nlocation: lines(`a.py`, 1, 1)\n\nhere\n```\n"
 BAD = "# Bad\n\n[x](gone.py)\n\n```comment\nlocation: search(`a.py`, `nowhere`)\n\nhere\n```\n"
@@ -31,7 +36,7 @@ def run(*words: str | Path) -> Result:
     return CliRunner().invoke(main, ["walkthrough", *map(str, words)])
 
 
-def stored(project: Path, tmp_path: Path, markdown: str = GOOD) -> Stored:
+def stored(project: Path, tmp_path: Path, markdown: str = GOOD) -> StoredWalkthrough:
     store = WalkthroughStore(project_folder(tmp_path / "home", project))
     return store.save(Draft(markdown, str(project)))
 

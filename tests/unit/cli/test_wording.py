@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from symposium.__main__ import main
-from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.taskspaces.budget import Spent
+from symposium.cli.options import print_stdio_hint
+from symposium.tasks.budget import Usage
 
 
 class Terminal(io.StringIO):
@@ -65,8 +65,8 @@ def test_who_takes_over_is_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.requirement("front.wording")
 def test_one_is_counted_as_one() -> None:
-    assert Spent(turns=1).text == "0.00 usd, 0.0 min, 1 turn"
-    assert Spent(turns=2).text == "0.00 usd, 0.0 min, 2 turns"
+    assert Usage(turns=1).text == "0.00 usd, 0.0 min, 1 turn"
+    assert Usage(turns=2).text == "0.00 usd, 0.0 min, 2 turns"
 
 
 @pytest.mark.requirement("front.wording")
@@ -74,11 +74,11 @@ def test_one_is_counted_as_one() -> None:
 def test_what_waits_for_json_says_so_to_a_person(
     speaks: str, whom: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say_what_it_waits_for("Do this", speaks=speaks)
+    print_stdio_hint("Do this", speaks=speaks)
     assert capsys.readouterr() == ("", "")
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    say_what_it_waits_for("Do this", speaks=speaks)
+    print_stdio_hint("Do this", speaks=speaks)
 
     said = capsys.readouterr()
     assert said.out == ""

@@ -48,6 +48,7 @@ def test_a_file_is_embedded_where_the_agent_takes_it_and_else_linked(root: Path)
         ("mail me@example.org or a@src/a.py", []),
         ("what does @property do, @alice?", []),
         ("an @ alone", []),
+        (f"a long word @{'x' * 300}", []),
     ],
 )
 def test_an_at_before_a_path_names_a_file_and_inside_a_word_it_does_not(
@@ -69,6 +70,9 @@ def test_an_at_before_a_path_names_a_file_and_inside_a_word_it_does_not(
         ("latin.txt", "is not UTF-8 text"),
         ("large.txt", "is larger than 512 KiB"),
         ("src/", "is not a regular file"),
+        (f"src/{'x' * 300}", "does not exist"),
+        ("src/a\0b", "is not a path"),
+        ("~no-such-user/x", "is not a path"),
     ],
 )
 @pytest.mark.parametrize("is_embedded", [False, True])

@@ -14,8 +14,8 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain.blueprint import Blueprint, Served
 from symposium.chain.conductor import Settings
-from symposium.client.answers import Answers, Patience
-from symposium.client.conversation import Conversation, Terms, Turn, converse
+from symposium.client.answers import ClientAnswers, PausableDeadline
+from symposium.client.conversation import ClientTurn, Conversation, ConversationConfig, converse
 from symposium.client.permissions import (
     ApproveAll,
     ApproveReads,
@@ -23,10 +23,10 @@ from symposium.client.permissions import (
     Decision,
     DenyAll,
     Permission,
-    Wish,
-    wish_of,
+    ToolCallSummary,
+    summarize,
 )
-from symposium.errors import PatienceError, StepError
+from symposium.errors import AgentTimeoutError, StepError
 
 EDIT = {"toolCallId": "1", "title": "edit", "kind": "edit"}
 OPTIONS = [
@@ -41,6 +41,7 @@ class AskingAgent:
     def __init__(self, turn: Callable[[Connection], Any]) -> None:
         self.turn = turn
         self.initialized: Any = None
+        self.logged_in: Any = None
         self.asked = asyncio.Event()
         self.cancelled = asyncio.Event()
 
@@ -52,6 +53,7 @@ class AskingAgent:
                     "initialize": self._initialize,
                     "session/new": lambda _: {"sessionId": "one"},
                     "session/prompt": self._prompt,
+                    "authenticate": self._authenticate,
                 },
                 notifications={"session/cancel": lambda _: self.cancelled.set()},
             ),
@@ -61,6 +63,10 @@ class AskingAgent:
     def _initialize(self, request: Request) -> dict[str, Any]:
         self.initialized = request.params
         return {"protocolVersion": 1}
+
+    def _authenticate(self, request: Request) -> dict[str, Any]:
+        self.logged_in = request.params
+        return {}
 
     async def _prompt(self, _: Request) -> dict[str, Any]:
         return {"stopReason": str(await self.turn(self.connection))}
@@ -81,9 +87,14 @@ class Undecided:
 
 @asynccontextmanager
 async def talking(
-    agent: AskingAgent, decider: Decider, cwd: Path, patience: float | None = None
+    agent: AskingAgent,
+    decider: Decider,
+    cwd: Path,
+    patience: float | None = None,
+    *,
+    on_update: Callable[[Any], None] = lambda _: None,
 ) -> AsyncGenerator[Conversation]:
-    terms = Terms(cwd, decider, lambda _: None, lambda _, __: None, patience)
+    terms = ConversationConfig(cwd, decider, on_update, lambda _, __: None, patience)
     blueprint = Blueprint([], Served("asking", agent.serve))
     async with converse(lambda _: blueprint, terms, Settings()) as conversation:
         await conversation.initialize()
@@ -192,7 +203,7 @@ async def test_a_question_that_only_names_a_call_is_shown_with_what_was_said_of_
 
     class Noting:
         async def decide(self, permission: Permission) -> Decision:
-            asked.append(wish_of(permission.tool_call, tmp_path).text)
+            asked.append(summarize(permission.tool_call, tmp_path).text)
             return await DenyAll().decide(permission)
 
     async def turn(connection: Connection) -> str:
@@ -222,11 +233,11 @@ async def test_a_question_that_only_names_a_call_is_shown_with_what_was_said_of_
 @pytest.mark.requirement("approvals.wish", "approvals.change-shown")
 async def test_who_writes_without_having_asked_shows_what_would_come_and_go(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old\n")
-    asked: list[Wish] = []
+    asked: list[ToolCallSummary] = []
 
     class Noting:
         async def decide(self, permission: Permission) -> Decision:
-            asked.append(wish_of(permission.tool_call, tmp_path))
+            asked.append(summarize(permission.tool_call, tmp_path))
             return await DenyAll().decide(permission)
 
     async def turn(connection: Connection) -> str:
@@ -237,8 +248,8 @@ async def test_who_writes_without_having_asked_shows_what_would_come_and_go(tmp_
         await conversation.prompt("one", "go")
 
     assert asked == [
-        Wish("edit file (+1 -1)", ("-old", "+text")),
-        Wish("edit new (+1 -0)", ("+text",)),
+        ToolCallSummary("edit file (+1 -1)", ("-old", "+text")),
+        ToolCallSummary("edit new (+1 -0)", ("+text",)),
     ]
 
 
@@ -263,13 +274,13 @@ async def test_an_answer_that_does_not_come_in_time_is_not_waited_for(tmp_path: 
         return ""
 
     async with talking(AskingAgent(turn), DenyAll(), tmp_path, 0.01) as conversation:
-        with pytest.raises(PatienceError, match=r"session/prompt within 0\.01 s"):
+        with pytest.raises(AgentTimeoutError, match=r"session/prompt within 0\.01 s"):
             await conversation.prompt("one", "go")
 
 
 @pytest.mark.requirement("cli.exit-timeout")
 async def test_the_time_for_an_answer_stands_still_while_a_person_thinks() -> None:
-    patience = Patience(5.0)
+    patience = PausableDeadline(5.0)
     async with patience.limit():
         first = patience.deadline
         with patience.paused(), patience.paused():
@@ -286,7 +297,7 @@ async def test_the_time_for_an_answer_stands_still_while_a_person_thinks() -> No
 
 @pytest.mark.requirement("cli.exit-timeout")
 async def test_a_decision_takes_none_of_the_agents_time(tmp_path: Path) -> None:
-    patience = Patience(5.0)
+    patience = PausableDeadline(5.0)
     deadlines: list[float | None] = []
 
     class Looking:
@@ -295,7 +306,7 @@ async def test_a_decision_takes_none_of_the_agents_time(tmp_path: Path) -> None:
             return await ApproveAll().decide(permission)
 
     async with patience.limit():
-        answers = Answers(tmp_path, Looking(), lambda _, __: None, patience)
+        answers = ClientAnswers(tmp_path, Looking(), lambda _, __: None, patience)
         write = answers.handlers()["fs/write_text_file"]
         params = {"sessionId": "one", "path": str(tmp_path / "file"), "content": "text"}
         assert await write(Request("fs/write_text_file", params, b"1")) == {}
@@ -364,7 +375,7 @@ async def test_a_turn_that_takes_too_long_is_cancelled_with_the_agent(tmp_path: 
 
     agent = AskingAgent(turn)
     async with talking(agent, DenyAll(), tmp_path, patience=0.01) as conversation:
-        with pytest.raises(PatienceError):
+        with pytest.raises(AgentTimeoutError):
             await conversation.prompt("one", "go")
         await agent.cancelled.wait()
 
@@ -378,7 +389,7 @@ async def test_a_turn_that_is_stopped_is_cancelled_with_the_agent(tmp_path: Path
 
     agent = AskingAgent(turn)
     async with talking(agent, DenyAll(), tmp_path) as conversation, asyncio.TaskGroup() as tasks:
-        running = Turn(conversation, "one")
+        running = ClientTurn(conversation, "one")
         outcome = tasks.create_task(running.run("go"))
         await agent.asked.wait()
         running.stop()
@@ -396,7 +407,31 @@ async def test_a_wait_ends_with_the_chain_and_keeps_a_timeout_of_its_own(tmp_pat
 
     async with talking(AskingAgent(turn), DenyAll(), tmp_path) as conversation:
         with pytest.raises(TimeoutError):
-            await conversation.unless_over(expire())
+            await conversation.until_ended(expire())
         conversation.over()
         with pytest.raises(ConnectionClosedError, match="the chain has ended"):
-            await conversation.unless_over(asyncio.Event().wait())
+            await conversation.until_ended(asyncio.Event().wait())
+
+
+@pytest.mark.requirement("cli.conversation")
+async def test_a_login_names_the_method_to_the_agent(tmp_path: Path) -> None:
+    agent = AskingAgent(lambda _: None)
+    async with talking(agent, DenyAll(), tmp_path) as conversation:
+        await conversation.log_in("browser")
+
+    assert agent.logged_in == {"methodId": "browser"}
+
+
+@pytest.mark.requirement("cli.conversation")
+async def test_updates_of_a_turn_are_received_in_order_and_before_its_end(tmp_path: Path) -> None:
+    received: list[Any] = []
+
+    async def turn(connection: Connection) -> str:
+        for number in range(3):
+            connection.notify("session/update", {"sessionId": "one", "update": {"n": number}})
+        return "end_turn"
+
+    agent = AskingAgent(turn)
+    async with talking(agent, DenyAll(), tmp_path, on_update=received.append) as conversation:
+        assert await conversation.prompt("one", "go") == "end_turn"
+        assert [each["update"]["n"] for each in received] == [0, 1, 2]

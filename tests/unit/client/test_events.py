@@ -8,20 +8,22 @@ from hypothesis import strategies as st
 
 from symposium.client.events import (
     LARGEST_NUMBER,
-    Change,
-    Command,
+    AgentPlan,
     Commands,
     Event,
     Other,
-    Plan,
     PlanEntry,
+    SlashCommand,
     Text,
     Title,
+    TokenUsage,
     ToolCall,
-    Usage,
+    ToolDiff,
     content_text,
     read_event,
 )
+from symposium.permissions.notes import PolicyNote
+from symposium.permissions.recorder import POLICY_META
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -33,6 +35,14 @@ KINDS = [
     *("available_commands_update", "usage_update"),
 ]
 MEMBERS = ["content", "entries", "availableCommands", "locations", "title", "toolCallId", "status"]
+
+
+@pytest.mark.requirement("policy.refusal-shown")
+def test_an_update_of_a_rule_is_read_as_its_note() -> None:
+    meta = {POLICY_META: {"text": "refused", "rule": "no-push", "effect": "forbid"}}
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "7", "_meta": meta}
+
+    assert read_event(update) == PolicyNote("refused", "no-push", is_refusal=True)
 
 
 @pytest.mark.requirement("cli.chat-tool-calls")
@@ -53,7 +63,7 @@ def test_a_tool_call_has_what_it_says_of_itself() -> None:
 
     assert read_event(update) == ToolCall(
         *("7", "edit", "completed", "edit", "done\n[changes /b]\n[terminal]", ("/a", "/b")),
-        changes=(Change("/b", "", "x"),),
+        changes=(ToolDiff("/b", "", "x"),),
     )
 
 
@@ -70,8 +80,8 @@ def test_plans_and_commands_are_read_whole() -> None:
     told = [{"name": "go", "description": "d", "input": {"hint": "h"}}, {"name": ""}, None]
     commands = {"sessionUpdate": "available_commands_update", "availableCommands": told}
 
-    assert read_event(plan) == Plan((PlanEntry("look", "pending"), PlanEntry("?", "?")))
-    assert read_event(commands) == Commands((Command("go", "d", "h"),))
+    assert read_event(plan) == AgentPlan((PlanEntry("look", "pending"), PlanEntry("?", "?")))
+    assert read_event(commands) == Commands((SlashCommand("go", "d", "h"),))
 
 
 @pytest.mark.requirement("cli.chat-unknown-updates")
@@ -140,7 +150,7 @@ def test_each_chunk_of_text_names_its_speaker(kind: str, speaker: str) -> None:
 def test_tokens_that_no_agent_has_are_no_usage(used: int, size: int, *, is_usage: bool) -> None:
     update = {"sessionUpdate": "usage_update", "used": used, "size": size}
 
-    assert isinstance(read_event(update), Usage) == is_usage
+    assert isinstance(read_event(update), TokenUsage) == is_usage
 
 
 @pytest.mark.requirement("cli.chat-status")
@@ -160,7 +170,7 @@ def test_a_cost_that_is_no_amount_is_left_out(amount: Any, shown: str) -> None:
     cost = {"amount": amount, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}
 
-    assert read_event(update) == Usage(1, 2, shown)
+    assert read_event(update) == TokenUsage(1, 2, shown)
 
 
 @pytest.mark.requirement("cli.chat-unknown-updates")
@@ -188,13 +198,17 @@ def test_each_kind_of_content_has_words(content: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "members", "event"),
     [
-        ("plan", {"entries": [{"content": 5, "status": {"a": 1}}]}, Plan((PlanEntry("?", "?"),))),
+        (
+            "plan",
+            {"entries": [{"content": 5, "status": {"a": 1}}]},
+            AgentPlan((PlanEntry("?", "?"),)),
+        ),
         ("session_info_update", {"title": None}, Title("")),
         ("agent_message_chunk", {"content": {"type": "text", "text": 5}}, Text("agent", "")),
         (
             "available_commands_update",
             {"availableCommands": [{"name": "a", "input": {"hint": 5}}]},
-            Commands((Command("a", "", ""),)),
+            Commands((SlashCommand("a", "", ""),)),
         ),
     ],
 )
@@ -210,4 +224,4 @@ def test_a_change_without_texts_is_an_empty_one() -> None:
     found = read_event({"sessionUpdate": "tool_call", "toolCallId": "7", "content": [item]})
 
     assert isinstance(found, ToolCall)
-    assert found.changes == (Change("/b", "", ""),)
+    assert found.changes == (ToolDiff("/b", "", ""),)

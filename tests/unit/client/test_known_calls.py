@@ -2,7 +2,7 @@
 
 import pytest
 
-from symposium.client.answers import MOST, KnownCalls
+from symposium.client.answers import MAX_CALLS, ToolCallCache
 
 
 def call(number: int, **members: str) -> dict[str, object]:
@@ -10,14 +10,14 @@ def call(number: int, **members: str) -> dict[str, object]:
     return {"sessionId": "s", "update": update}
 
 
-def title(known: KnownCalls, number: int) -> object:
+def title(known: ToolCallCache, number: int) -> object:
     question = {"sessionId": "s", "toolCall": {"toolCallId": f"c{number}"}}
     return known.completed(question)["toolCall"].get("title")
 
 
 @pytest.mark.requirement("cli.questions-known-calls")
 def test_a_question_has_what_was_said_of_its_call_until_the_call_is_over() -> None:
-    known = KnownCalls()
+    known = ToolCallCache()
     known.heard(call(1, title="Edit a"))
     known.heard(call(1, title="", kind="edit"))
     assert title(known, 1) == "Edit a"
@@ -32,19 +32,19 @@ def test_a_question_has_what_was_said_of_its_call_until_the_call_is_over() -> No
 
 @pytest.mark.requirement("cli.questions-known-calls")
 def test_the_oldest_call_is_forgotten_when_there_are_too_many() -> None:
-    known = KnownCalls()
-    for number in range(MOST):
+    known = ToolCallCache()
+    for number in range(MAX_CALLS):
         known.heard(call(number, title="T"))
     assert title(known, 0) == "T"
 
-    known.heard(call(MOST, title="T"))
+    known.heard(call(MAX_CALLS, title="T"))
 
-    assert [title(known, number) for number in (0, 1, MOST)] == [None, "T", "T"]
+    assert [title(known, number) for number in (0, 1, MAX_CALLS)] == [None, "T", "T"]
 
 
 @pytest.mark.requirement("cli.questions-known-calls")
 def test_an_update_that_says_nothing_of_a_member_leaves_it() -> None:
-    known = KnownCalls()
+    known = ToolCallCache()
     known.heard(call(1, title="Edit a"))
     known.heard(call(1, title="", status="in_progress"))
     empty = {"sessionId": "s", "toolCall": {"toolCallId": "c1", "title": None, "content": ""}}
@@ -55,3 +55,14 @@ def test_an_update_that_says_nothing_of_a_member_leaves_it() -> None:
         "title": "Edit a",
         "status": "in_progress",
     }
+
+
+@pytest.mark.requirement("cli.questions-known-calls")
+def test_an_update_that_is_no_tool_call_is_not_kept() -> None:
+    known = ToolCallCache()
+    known.heard(call(1, title="Edit a"))
+    known.heard(call(1, sessionUpdate="plan", title="Read b"))
+    known.heard(call(1, sessionUpdate="plan", status="completed"))
+    known.heard(None)
+
+    assert title(known, 1) == "Edit a"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.client.permissions import MOST_COMPARED, line_diff
+from symposium.client.permissions import MAX_COMPARED, line_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-", "+", "@@"]), max_size=30)
 
@@ -31,10 +31,10 @@ def test_a_new_file_only_has_lines_that_come() -> None:
 
 @pytest.mark.requirement("approvals.change-shown")
 def test_of_what_is_too_long_to_compare_all_goes_and_all_comes() -> None:
-    old = "same\n" + "".join(f"old {number}\n" for number in range(MOST_COMPARED + 1))
+    old = "same\n" + "".join(f"old {number}\n" for number in range(MAX_COMPARED + 1))
     found = line_diff(old, "same\nnew\n")
 
-    assert (found.added, found.removed) == (1, MOST_COMPARED + 1)
+    assert (found.added, found.removed) == (1, MAX_COMPARED + 1)
 
 
 @pytest.mark.requirement("approvals.change-shown")
@@ -67,7 +67,7 @@ def test_a_line_that_has_moved_comes_and_goes() -> None:
 
 @pytest.mark.requirement("approvals.change-shown")
 def test_a_text_that_grows_beyond_what_is_compared_is_replaced_as_a_whole() -> None:
-    new = [f"line {number}" for number in range(MOST_COMPARED)]
+    new = [f"line {number}" for number in range(MAX_COMPARED)]
     found = line_diff("line 5\n", "\n".join(["first", *new, "last"]))
 
-    assert (found.added, found.removed) == (MOST_COMPARED + 2, 1)
+    assert (found.added, found.removed) == (MAX_COMPARED + 2, 1)

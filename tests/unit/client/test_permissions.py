@@ -7,7 +7,7 @@ import pytest
 from symposium.client.permissions import (
     ApproveAll,
     ApproveReads,
-    Chosen,
+    ChosenOption,
     Decider,
     Declined,
     DenyAll,
@@ -27,7 +27,7 @@ def question(kind: str | None, *kinds: str) -> Permission:
 
 async def chosen(decider: Decider, permission: Permission) -> str | None:
     match await decider.decide(permission):
-        case Chosen(option):
+        case ChosenOption(option):
             return option.id
         case Declined():
             return None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from symposium.client.events import ModeChange, OptionsChange
-from symposium.client.session_settings import MODE, MODEL, Choice, SessionSettings
+from symposium.client.session_settings import MODE, MODEL, SessionSettings, SettingChoice
 
 MODES = {
     "currentModeId": "ask",
@@ -42,7 +42,7 @@ def test_modes_and_models_have_methods_of_their_own() -> None:
 def test_a_config_option_of_the_category_replaces_the_older_way() -> None:
     model = opened(models=MODELS, configOptions=[option("model", "s")]).known[MODEL]
 
-    assert model.choices == (Choice("s", "Small"), Choice("l", "Large", "slow"))
+    assert model.choices == (SettingChoice("s", "Small"), SettingChoice("l", "Large", "slow"))
     params = {"configId": "o", "value": "l"}
     assert model.request(model.choices[1]) == ("session/set_config_option", params)
 
@@ -78,7 +78,7 @@ def test_what_is_malformed_offers_nothing(result: Any) -> None:
 
 @pytest.mark.requirement("cli.chat-settings")
 def test_a_part_of_an_id_or_of_a_name_is_enough() -> None:
-    choices = (Choice("gpt-5", "Large"), Choice("mini", "Small"))
+    choices = (SettingChoice("gpt-5", "Large"), SettingChoice("mini", "Small"))
     setting = opened(models=MODELS).known[MODEL]
     found = replace(setting, choices=choices)
 
@@ -87,3 +87,17 @@ def test_a_part_of_an_id_or_of_a_name_is_enough() -> None:
         ["gpt-5"],
         [],
     ]
+
+
+@pytest.mark.requirement("cli.chat-settings")
+def test_a_beginning_is_preferred_to_a_part() -> None:
+    choices = (
+        SettingChoice("my-gpt", "My"),
+        SettingChoice("gpt-5", "Large"),
+        SettingChoice("gpt", "Old"),
+    )
+    found = replace(opened(models=MODELS).known[MODEL], choices=choices)
+
+    assert [each.id for each in found.matching("gpt-")] == ["gpt-5"]
+    assert [each.id for each in found.matching("gp")] == ["gpt-5", "gpt"]
+    assert [each.id for each in found.matching("gpt")] == ["gpt"]

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.client.events import read_tool_call
-from symposium.client.permissions import Wish, diff_text, wish_of
+from symposium.client.permissions import ToolCallSummary, diff_text, summarize
 
 ROOT = Path("/work/tree")
 
 
-def wish(**members: Any) -> Wish:
-    return wish_of(read_tool_call({"toolCallId": "1", **members}), ROOT)
+def wish(**members: Any) -> ToolCallSummary:
+    return summarize(read_tool_call({"toolCallId": "1", **members}), ROOT)
 
 
 def diff(path: str, old: str | None, new: str) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def test_an_edit_whose_title_is_a_path_says_which_lines_come_and_go() -> None:
         content=[diff(path, "", "bonjour\n")],
     )
 
-    assert found == Wish("edit bonjour.txt (+1 -0)", ("+bonjour",))
+    assert found == ToolCallSummary("edit bonjour.txt (+1 -0)", ("+bonjour",))
 
 
 @pytest.mark.requirement("approvals.wish")
@@ -88,7 +88,7 @@ def test_a_script_and_the_arguments_of_a_tool_are_shown_whole() -> None:
     script = wish(title="Run", rawInput={"command": "cd /x\n  rm -rf y\n"})
     tool = wish(title="server/tool", kind="other", rawInput={"text": "è"})
 
-    assert script == Wish("run a script of 2 lines: cd /x …", ("cd /x", "  rm -rf y"))
+    assert script == ToolCallSummary("run a script of 2 lines: cd /x …", ("cd /x", "  rm -rf y"))
     assert tool.lines == ("{", '  "text": "è"', "}")
 
 

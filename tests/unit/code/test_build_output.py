@@ -8,23 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.code.build_output import (
-    MOST_MESSAGE,
-    MOST_NAMES,
-    MOST_PROBLEMS,
+    MAX_MESSAGE,
+    MAX_NAMES,
+    MAX_PROBLEMS,
+    BuildReading,
     CargoReading,
     Problem,
     Problems,
     PytestReading,
-    Reading,
+    ResultCounts,
     ScriptReading,
     Tail,
-    TestCounts,
     named,
     plain,
 )
 
 
-def read(reading: Reading, text: str) -> Reading:
+def read(reading: BuildReading, text: str) -> BuildReading:
     for line in text.splitlines():
         reading.line("out", line)
     return reading
@@ -97,7 +97,7 @@ def test_the_compiler_s_messages_become_problems_each_once_errors_first() -> Non
 @pytest.mark.requirement("built-in-mods.cargo")
 def test_what_libtest_says_is_added_up_over_all_its_programs() -> None:
     reading = read(CargoReading(), LIBTEST)
-    assert reading.tests == TestCounts(1, 2, 1, ["tests::wrong", "src/lib.rs - add (line 3)"])
+    assert reading.tests == ResultCounts(1, 2, 1, ["tests::wrong", "src/lib.rs - add (line 3)"])
     assert reading.problems.first() == [
         Problem(
             "failed test",
@@ -151,7 +151,7 @@ ERROR tests/test_b.py
 def test_pytest_s_failures_and_errors_have_their_place_and_reason() -> None:
     reading = read(PytestReading(), PYTEST)
     failed = ["tests/test_a.py::test_bad", "tests/test_a.py::test_err"]
-    assert reading.tests == TestCounts(1, 2, 1, failed)
+    assert reading.tests == ResultCounts(1, 2, 1, failed)
     assert reading.problems.first() == [
         Problem(
             "failed test",
@@ -166,7 +166,7 @@ def test_pytest_s_failures_and_errors_have_their_place_and_reason() -> None:
 @pytest.mark.requirement("built-in-mods.uv")
 def test_tests_that_cannot_be_collected_are_told() -> None:
     reading = read(PytestReading(), COLLECTION)
-    assert reading.tests == TestCounts(0, 1, 0, ["tests/test_b.py"])
+    assert reading.tests == ResultCounts(0, 1, 0, ["tests/test_b.py"])
     (problem,) = reading.problems.first()
     assert (problem.file, problem.line) == ("tests/test_b.py", 1)
     assert "No module named 'nothing'" in problem.message
@@ -224,7 +224,7 @@ SUMS: list[tuple[str, tuple[int, int, int, list[str]]]] = [
 def test_the_sums_of_each_test_runner_are_read(
     text: str, counts: tuple[int, int, int, list[str]]
 ) -> None:
-    assert read(ScriptReading(), text).tests == TestCounts(*counts)
+    assert read(ScriptReading(), text).tests == ResultCounts(*counts)
 
 
 @pytest.mark.requirement("built-in-mods.npm")
@@ -236,11 +236,11 @@ def test_crosses_without_sums_are_no_tests() -> None:
 @given(
     st.lists(st.text(max_size=80)), st.sampled_from([CargoReading, PytestReading, ScriptReading])
 )
-def test_any_line_is_read_or_passed_over(lines: list[str], kind: type[Reading]) -> None:
+def test_any_line_is_read_or_passed_over(lines: list[str], kind: type[BuildReading]) -> None:
     reading = kind()
     for line in lines:
         reading.line("out", line)
-    assert len(reading.problems.first()) <= MOST_PROBLEMS
+    assert len(reading.problems.first()) <= MAX_PROBLEMS
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
@@ -260,13 +260,13 @@ def test_any_line_is_read_or_passed_over(lines: list[str], kind: type[Reading]) 
     ],
     ids=range(9),
 )
-def test_a_line_made_to_take_long_does_not(kind: type[Reading], line: str) -> None:
+def test_a_line_made_to_take_long_does_not(kind: type[BuildReading], line: str) -> None:
     kind().line("out", line)
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
 def test_what_is_kept_is_bounded() -> None:
-    problems, counts, tail = Problems(), TestCounts(), Tail()
+    problems, counts, tail = Problems(), ResultCounts(), Tail()
     for number in range(10_000):
         problems.add(Problem("warning", f"{number} " * 1000))
         named(counts, f"test {number}")
@@ -274,9 +274,9 @@ def test_what_is_kept_is_bounded() -> None:
     problems.add(Problem("error", "the last is the worst"))
     first = problems.first()
     assert first[0].message == "the last is the worst"
-    assert (len(first), problems.count) == (MOST_PROBLEMS, 10_001)
-    assert max(len(each.message) for each in first) <= MOST_MESSAGE
-    assert len(counts.failed_names) == MOST_NAMES
+    assert (len(first), problems.count) == (MAX_PROBLEMS, 10_001)
+    assert max(len(each.message) for each in first) <= MAX_MESSAGE
+    assert len(counts.failed_names) == MAX_NAMES
     assert len(tail.text()) <= 6000
     assert tail.text().splitlines()[-1].startswith("9999 ")
 
@@ -284,3 +284,16 @@ def test_what_is_kept_is_bounded() -> None:
 @pytest.mark.requirement("built-in-mods.condensed")
 def test_colours_are_taken_out() -> None:
     assert plain("\x1b[1;31mred\x1b[0m \x1b]8;;http://a\x1b\\link\x1b]8;;\x07") == "red link"
+
+
+@pytest.mark.requirement("built-in-mods.condensed")
+@pytest.mark.parametrize("kind", [PytestReading, ScriptReading])
+def test_problems_hold_no_escape_sequences(kind: type[PytestReading | ScriptReading]) -> None:
+    reading = kind()
+    for line in ("\x1b[1m____ test_a ____\x1b[0m", "a.py:3: \x1b[31mValueError", "E   \x1b[31mno"):
+        reading.line("out", line)
+    reading.line("out", "\x1b[1mb.py:4:1: error: \x1b[31mbad\x1b[0m")
+    reading.line("out", "____ test_b ____")
+
+    assert reading.problems.count
+    assert not [each for each in reading.problems.first() if "\x1b" in str(each)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.git_repository import GitRepository
 
-from symposium.code.diffs import MOST_FILE_BYTES, Changes, DiffRange, changes
+from symposium.code.diffs import MAX_FILE_BYTES, Changes, DiffRange, changes
 from symposium.git import questions as asking
 from symposium.git.questions import GitError, end_process, open_repository
 
@@ -142,6 +142,17 @@ async def test_a_revision_that_is_none_is_told(text: str, repository: GitReposit
 
 
 @pytest.mark.requirement("reviews.diff-errors")
+@pytest.mark.parametrize("text", ["-x", "a\0b", "a\nb"])
+async def test_a_revision_that_could_be_more_than_a_name_never_reaches_git(
+    text: str, repository: GitRepository
+) -> None:
+    with pytest.raises(GitError) as caught:
+        await changes(repository.path, DiffRange(text))
+
+    assert caught.value.message == f"no revision is written like this: {text!r}"
+
+
+@pytest.mark.requirement("reviews.diff-errors")
 async def test_a_folder_in_no_repository_is_told(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="is in no git repository"):
         await changes(tmp_path, DiffRange("HEAD"))
@@ -152,7 +163,7 @@ async def test_what_is_large_binary_or_a_link_is_not_told_line_by_line(
     repository: GitRepository, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_text("secret", encoding="utf-8")
-    repository.write("large.txt", "x" * (MOST_FILE_BYTES + 1))
+    repository.write("large.txt", "x" * (MAX_FILE_BYTES + 1))
     repository.write("bytes", "\0")
     repository.write("empty", "")
     (repository.path / "link").symlink_to(tmp_path / "secret")
@@ -168,7 +179,7 @@ async def test_what_is_large_binary_or_a_link_is_not_told_line_by_line(
 async def test_a_large_diff_is_cut_off(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "MOST_BYTES", 4000)
+    monkeypatch.setattr(asking, "MAX_BYTES", 4000)
     for number in range(9):
         repository.write(f"many{number}.txt", "word\n" * 20_000)
     repository.commit()

@@ -11,7 +11,17 @@ from tests.support.json_values import VALUES, decorated
 from localio.jsonc import json_text, parse
 from localio.jsonc_edit import rewrite
 from symposium.config import editor_settings
-from symposium.config.editor_settings import Change, Receipt, Receipts, SettingsError, carry_out
+from symposium.config.editor_settings import (
+    EditorEnvironment,
+    EditorLaunch,
+    EditorReceipt,
+    JsonSetting,
+    Receipts,
+    SettingsChange,
+    SettingsError,
+    carry_out,
+    plan_write,
+)
 
 FILE = Path("/home/ada/settings.json")
 KEYS = ("agent_servers", "Symposium")
@@ -21,7 +31,7 @@ SETTINGS = decorated().filter(
 )
 
 
-def without_ours(text: str, receipt: Receipt) -> str:
+def without_ours(text: str, receipt: EditorReceipt) -> str:
     taken = editor_settings.take_member(text, KEYS, receipt)
     assert taken is not None
     return taken
@@ -100,14 +110,33 @@ def test_what_somebody_has_changed_of_ours_stays() -> None:
         editor_settings.take_member(after.replace('"run"', '"run", "--trace"'), KEYS, receipt)
 
 
+@pytest.mark.requirement("editors.undo-changed")
+def test_error_names_the_file_whose_setting_has_changed() -> None:
+    _, receipt = editor_settings.put_member(FILE, "{}", KEYS, OURS)
+    changed = '{"agent_servers": {"Symposium": 1}}'
+
+    with pytest.raises(SettingsError, match=f"^{FILE}: "):
+        editor_settings.take_member(changed, KEYS, receipt)
+
+
+@pytest.mark.requirement("editors.undo")
+def test_a_file_that_was_empty_before_stays_when_its_spacing_has_changed() -> None:
+    after, receipt = editor_settings.put_member(FILE, "{}\n", KEYS, OURS)
+
+    taken = editor_settings.take_member(f"{after}\n", KEYS, receipt)
+
+    assert taken is not None
+    assert parse(taken).value == {}
+
+
 @pytest.mark.requirement("editors.unreadable")
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ('{\n  "a": yes }', "settings.json:2:8: expected a value"),
         ("// nothing", "settings.json:1:11: the file ends"),
-        ("[]", "no object"),
-        ('{"agent_servers": []}', "`agent_servers` is no object"),
+        ("[]", "settings.json: the settings are no object"),
+        ('{"agent_servers": []}', "settings.json: `agent_servers` is no object"),
         ('{"a": 1, "a": 2}', "stands twice"),
     ],
 )
@@ -150,7 +179,7 @@ def test_an_older_block_is_replaced_where_it_stands() -> None:
 def test_a_block_that_somebody_has_changed_stays() -> None:
     after, receipt = editor_settings.put_block(FILE, None, "--", BODY)
 
-    with pytest.raises(SettingsError, match="between the marks"):
+    with pytest.raises(SettingsError, match=f"^{FILE}: the block between the marks"):
         editor_settings.take_block(after.replace("x", "y"), "--", receipt)
     assert editor_settings.take_block("without it\n", "--", receipt) == "without it\n"
 
@@ -173,14 +202,48 @@ def test_a_file_that_has_changed_since_it_was_shown_is_not_touched(tmp_path: Pat
     file, receipts = tmp_path / "settings.json", Receipts(tmp_path / "editors")
     file.write_text("{}")
     after, receipt = editor_settings.put_member(file, "{}", KEYS, OURS)
-    change = Change(file, "{}", after, receipt)
+    change = SettingsChange(file, "{}", after, receipt)
     file.write_text('{"since": 1}')
 
-    with pytest.raises(SettingsError, match="changed meanwhile"):
+    with pytest.raises(SettingsError, match=f"^{file} has been changed meanwhile"):
         carry_out(change, "zed", receipts)
 
     assert file.read_text() == '{"since": 1}'
     assert receipts.read("zed") is None
+
+
+@pytest.mark.requirement("editors.write")
+def test_a_settings_file_that_was_deleted_since_is_written_again(tmp_path: Path) -> None:
+    setting = JsonSetting(lambda where: where.user / "settings.json", KEYS, lambda _: OURS)
+    launch, where = (
+        EditorLaunch("/bin/symposium", ("run",)),
+        EditorEnvironment(tmp_path, {}, "linux"),
+    )
+    first = plan_write(setting, launch, where, None)
+
+    again = plan_write(setting, launch, where, first.receipt)
+
+    assert first.after is not None
+    assert (again.before, again.after) == (None, first.after)
+
+
+@pytest.mark.requirement("editors.unreadable")
+def test_error_names_the_settings_file_that_is_a_directory(tmp_path: Path) -> None:
+    setting = JsonSetting(lambda where: where.user, KEYS, lambda _: OURS)
+    where = EditorEnvironment(tmp_path, {}, "linux")
+
+    with pytest.raises(SettingsError, match=f"^{tmp_path}: it cannot be read: .*directory"):
+        plan_write(setting, EditorLaunch("/bin/symposium", ()), where, None)
+
+
+@pytest.mark.requirement("editors.write")
+def test_error_names_the_settings_file_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    file = tmp_path / "settings.json"
+    _, receipt = editor_settings.put_member(file, None, KEYS, OURS)
+
+    with pytest.raises(SettingsError, match=f"^{file}: it cannot be written: "):
+        carry_out(SettingsChange(file, None, "{}", receipt), "zed", Receipts(tmp_path / "file"))
 
 
 # -- receipts
@@ -195,7 +258,7 @@ def test_a_receipt_is_read_as_it_was_written(
     assume(text.isprintable())
     receipts = Receipts(tmp_path_factory.mktemp("home") / "editors")
     assert receipts.read("zed") is None
-    receipt = Receipt(str(FILE), "hash", text, value, (value,), 2)
+    receipt = EditorReceipt(str(FILE), "hash", text, value, (value,), 2)
 
     receipts.write("zed", receipt)
 
@@ -208,15 +271,21 @@ def test_a_receipt_is_read_as_it_was_written(
 @pytest.mark.requirement("editors.backup")
 def test_a_receipt_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "zed.json").write_text("{}")
+    (tmp_path / "emacs.json").write_bytes(b"\xff")
+    (tmp_path / "vscode.json").mkdir()
 
-    with pytest.raises(SettingsError, match="cannot be read"):
-        Receipts(tmp_path).read("zed")
+    for editor, why in (("zed", "missing required"), ("emacs", "0xff"), ("vscode", "directory")):
+        with pytest.raises(SettingsError, match=why) as caught:
+            Receipts(tmp_path).read(editor)
+        start = f"{tmp_path / editor}.json: this receipt cannot be read: "
+        assert caught.value.message.startswith(start)
 
 
 @pytest.mark.requirement("editors.write")
 def test_the_diff_of_a_new_file_comes_from_nothing_and_of_a_removed_one_leads_there() -> None:
-    new = Change(FILE, None, "a\n", None).diff().splitlines()
-    gone = Change(FILE, "a\n", None, None).diff().splitlines()
+    new = SettingsChange(FILE, None, "a\n", None).diff().splitlines()
+    gone = SettingsChange(FILE, "a\n", None, None).diff().splitlines()
 
     assert new[:2] == ["--- /dev/null", f"+++ {FILE}"]
+    assert new[3:] == ["+a"]
     assert gone[:2] == [f"--- {FILE}", "+++ /dev/null"]

@@ -1,6 +1,7 @@
 """Older layouts are found and read, and never touched."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,32 @@ def test_the_third_layout_has_its_own_directory_and_comes_first(
     when = {"file-exists": "Cargo.toml"}
     sparkle = ModEntry("sparkle-mcp", source=cargo, kind="mcp", when=when)
     assert found == Config(ELIZA, (ModEntry("ferris", enabled=False), sparkle))
+
+
+@pytest.mark.requirement("config.legacy")
+@pytest.mark.parametrize(
+    ("platform", "variables", "root"),
+    [
+        ("linux", {}, ".config/symposium"),
+        ("darwin", {"XDG_CONFIG_HOME": "/x"}, "Library/Application Support/symposium"),
+        ("win32", {}, "AppData/Roaming/symposium"),
+        ("win32", {"APPDATA": "roaming"}, "roaming/symposium"),
+    ],
+)
+def test_the_third_layout_is_looked_for_where_each_platform_kept_it(
+    platform: str,
+    variables: dict[str, str],
+    root: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment = {"HOME": str(tmp_path)} | variables
+    if "APPDATA" in environment:
+        environment["APPDATA"] = str(tmp_path / environment["APPDATA"])
+    write(tmp_path / root, "agent.json", {"agent": {"builtin": "eliza"}})
+    monkeypatch.setattr(sys, "platform", platform)
+
+    assert find_legacy(here(environment), WORKSPACE, environment) == Config(ELIZA)
 
 
 @pytest.mark.requirement("config.legacy")

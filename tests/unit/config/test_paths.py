@@ -34,7 +34,9 @@ def test_the_environment_says_where_files_are(
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_home_keeps_the_directory_of_its_sockets_as_long_as_it_is_there(tmp_path: Path) -> None:
+def test_a_home_keeps_the_directory_of_its_sockets_as_long_as_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cron = {"HOME": str(tmp_path)}
     session = cron | {"XDG_RUNTIME_DIR": str(tmp_path / "r")}
     (runtime := tmp_path / "r" / "symposium").mkdir(parents=True, mode=0o700)
@@ -47,6 +49,9 @@ def test_a_home_keeps_the_directory_of_its_sockets_as_long_as_it_is_there(tmp_pa
     assert paths(cron).runtime == tmp_path / ".symposium" / "run", "others could listen there"
     runtime.chmod(0o700)
     assert paths(cron).runtime == runtime
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: runtime.stat().st_uid + 1)
+        assert paths(cron).runtime == tmp_path / ".symposium" / "run", "it is another user's"
     runtime.rmdir()
     runtime.symlink_to(tmp_path)
     assert paths(cron).runtime == tmp_path / ".symposium" / "run"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from tests.support.synced_files import SyncedFiles
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import (
@@ -22,6 +23,7 @@ from symposium.config.user_config import (
     load,
     read_config,
     save,
+    save_replacement,
 )
 
 SEED = """{
@@ -75,6 +77,7 @@ def test_every_field_is_read() -> None:
         "proxies": [
             {"name": "x", "enabled": False, "unknown": 1},
             {"source": {"npx": {"package": "@a/b@1"}}, "kind": "mcp", "when": {"file-exists": "f"}},
+            {"name": "z", "optional": False},
             {"name": "y", "source": {"url": "u"}, "origin": "recommendation"},
         ],
         "unknown": None,
@@ -86,6 +89,7 @@ def test_every_field_is_read() -> None:
         (
             ModEntry("x", enabled=False),
             ModEntry("b", source=npx, kind="mcp", when={"file-exists": "f"}),
+            ModEntry("z", optional=False),
             ModEntry("y", source=ComponentSource("url", "u"), origin="recommendation"),
         ),
     )
@@ -131,7 +135,8 @@ def test_no_file_is_no_config(path: Path) -> None:
         ('{"agent": "x",\n "mods": {}}', ":2:10", "`mods` is not a list"),
         ('{"agent": "x",\n "mods": [],\n "proxies": []}', ":2:10", "keep one of them"),
         ('{"agent": "x", "proxies": [\n  "a"]}', ":2:3", "proxies[0]: not an object"),
-        ('{"agent": "x", "proxies": [\n  {}]}', ":2:3", "`name` is missing"),
+        ('{"agent": "x", "proxies": [\n  {}]}', ":2:3", "proxies[0]: `name` is missing"),
+        ('{"agent": "x", "mods": [{"name":\n ""}]}', ":2:2", "mods[0]: `name` is missing"),
         ('{"agent": "x", "mods": [{"name": "a",\n "enabled": 1}]}', ":2:13", "true or false"),
         ('{"agent": "x", "mods": [{"name": "a",\n "kind": "MCP"}]}', ":2:10", '"proxy", "mcp" or'),
         ('{"agent": "x", "mods": [{"name": "a",\n "requires": "b"}]}', ":2:14", "a list of names"),
@@ -139,12 +144,12 @@ def test_no_file_is_no_config(path: Path) -> None:
         (
             '{"agent": "x", "mods": [{"name": "a", "kind": "mcp",\n "requires": ["b"]}]}',
             ":2:14",
-            "an MCP server has no place in the chain",
+            "mods[0].requires: an MCP server has no place in the chain",
         ),
         (
             '{"agent": "x", "mods": [{"name": "a", "kind": "mcp",\n "provides": ["b"]}]}',
             ":2:14",
-            "an MCP server has no place in the chain",
+            "mods[0].provides: an MCP server has no place in the chain",
         ),
         (
             '{"agent": "x", "mods": [{"source": {"url": "u"},\n "kind": "adapter"}]}',
@@ -155,7 +160,7 @@ def test_no_file_is_no_config(path: Path) -> None:
         (
             '{"agent": "x", "mods": [{"name": "a",\n "command": "y"}]}',
             ":2:13",
-            'belongs in `source`; write { "name": "mine", "source": { "local":',
+            'mods[0]: `command` belongs in `source`; write { "name": "mine", "source": { "local":',
         ),
         ('{"agent": "x", "mods": [{"name": "a",\n "optional": 1}]}', ":2:14", "true or false"),
         ('{"agent":\n {"brew": "x"}}', ":2:2", "unknown source 'brew'"),
@@ -221,6 +226,7 @@ def test_configs_that_differ_in_agent_order_or_flags_have_different_keys() -> No
         {"agent": "a", "mods": [on, other]},
         {"agent": "a", "mods": [other, on]},
         {"agent": "a", "mods": [{**on, "kind": "mcp"}]},
+        {"agent": "a", "mods": [{**on, "optional": True}]},
         {"agent": "a", "mods": [{**on, "source": {"url": "u"}}]},
     ]
 
@@ -245,6 +251,7 @@ ENTRIES = st.builds(
     st.sampled_from(["proxy", "mcp"]),
     st.none() | st.just({"file-exists": "f"}),
     st.none() | st.just("recommendation"),
+    st.none() | st.booleans(),
 )
 AGENTS = st.text(max_size=5) | st.builds(ComponentSource, st.just("registry"), NAMES)
 CONFIGS = st.builds(Config, AGENTS, st.lists(ENTRIES, max_size=4).map(tuple))
@@ -352,7 +359,7 @@ def test_a_file_that_has_changed_meanwhile_is_not_overwritten(path: Path, now: s
     if now is not None:
         write(path, now)
 
-    with pytest.raises(ConfigChangedError, match="has been changed"):
+    with pytest.raises(ConfigChangedError, match=f"^{path} has been changed"):
         save(path, config, SEED)
 
     assert (path.read_text() if path.exists() else None) == now
@@ -366,6 +373,40 @@ def test_a_file_that_has_come_meanwhile_is_not_overwritten(path: Path) -> None:
         save(path, Config("x"), None)
 
     assert path.read_text() == SEED
+
+
+@pytest.mark.requirement("config.save-private", "config.save-unreadable")
+def test_a_broken_config_that_is_replaced_stays_beside_the_new_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = SyncedFiles(monkeypatch)
+    kept: list[str] = []
+    for content in (b"{ broken", b"{ broken again", b"{ broken"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        kept.append(save_replacement(path, Config("x"), content).name)
+
+    assert kept == ["config.jsonc.broken", "config.jsonc.broken-2", "config.jsonc.broken"]
+    assert path.with_name(kept[1]).read_bytes() == b"{ broken again"
+    assert path.with_name(kept[1]).stat().st_mode & 0o077 == 0
+    assert loaded(path) == Config("x")
+    assert synced.lost(path.parent) == []
+
+
+@pytest.mark.requirement("config.save-changed")
+def test_a_broken_config_that_has_changed_meanwhile_is_not_replaced(path: Path) -> None:
+    write(path, "{ broken")
+
+    with pytest.raises(ConfigChangedError, match=f"^{path} has been changed"):
+        save_replacement(path, Config("x"), b"{")
+
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.requirement("config.save-read-only")
+def test_error_names_the_config_that_cannot_be_replaced(path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"^{path}: it cannot be replaced: No such file"):
+        save_replacement(path, Config("x"), None)
 
 
 @pytest.mark.requirement("config.save-unreadable")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.connect import DaemonOptions, MeetingPlace
-from symposium.bus.handlers import Answers
-from symposium.daemon.claim import claim, starting
-from symposium.daemon.daemon import Daemon, RealPaths, Setting
+from symposium.bus.connect import DaemonAddress, DaemonOptions
+from symposium.bus.handlers import HandlerTable
+from symposium.daemon.instance_lock import acquire_instance_lock, starting
 from symposium.daemon.part import Bus
+from symposium.daemon.server import Daemon, DaemonConfig, RealPaths
 
 
 class Stubborn:
@@ -19,8 +19,8 @@ class Stubborn:
         self.begun = asyncio.Event()
         self.released = asyncio.Event()
 
-    def answers(self) -> Answers:
-        return Answers()
+    def answers(self) -> HandlerTable:
+        return HandlerTable()
 
     async def run(self, bus: Bus) -> None:
         del bus
@@ -39,12 +39,12 @@ class Stubborn:
 async def test_daemon_exits_and_names_the_part_when_a_part_does_not_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place, part = MeetingPlace(tmp_path / "run" / "s", tmp_path / "log"), Stubborn()
+    place, part = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log"), Stubborn()
     with starting(place):
-        claim(place)
+        acquire_instance_lock(place)
         options = DaemonOptions(place.socket, None, 30)
         daemon = Daemon(
-            Setting(place, options, {"slow": part}, grace=0.01, abandon=part.released.set)
+            DaemonConfig(place, options, {"slow": part}, grace=0.01, abandon=part.released.set)
         )
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(daemon.run())

@@ -10,9 +10,9 @@ import pytest
 from peerwire.transports.fd import FdTransport
 from symposium.bus.broker import Broker
 from symposium.bus.envelope import MAX_LINE
-from symposium.bus.peers import Door
-from symposium.daemon import half_lines, switchboard
-from symposium.daemon.switchboard import Switchboard
+from symposium.bus.peers import SocketKind
+from symposium.daemon import connection, connection_table
+from symposium.daemon.connection_table import ConnectionTable
 
 HELLO = (
     b'{"type":"hello","id":"1","sender":{"workingDirectory":"/w","taskspaceUuid":null,'
@@ -21,19 +21,19 @@ HELLO = (
 
 
 @asynccontextmanager
-async def board() -> AsyncGenerator[Switchboard, None]:
+async def board() -> AsyncGenerator[ConnectionTable, None]:
     loop = asyncio.get_running_loop()
-    made = Switchboard(Broker(loop.time), lambda _: None)
+    made = ConnectionTable(Broker(loop.time), lambda _: None)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(made.run())
         yield made
         running.cancel()
 
 
-def connect(to: Switchboard) -> socket.socket:
+def connect(to: ConnectionTable) -> socket.socket:
     ours, theirs = socket.socketpair()
     fd = theirs.detach()
-    to.connect(FdTransport(fd, fd), Door.BUS)
+    to.connect(FdTransport(fd, fd), SocketKind.BUS)
     ours.setblocking(False)  # noqa: FBT003 - the signature of socket
     return ours
 
@@ -56,7 +56,7 @@ async def send(sock: socket.socket, data: bytes) -> None:
 async def test_unfinished_lines_of_all_clients_have_one_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(half_lines, "TOTAL", 4 << 20)
+    monkeypatch.setattr(connection, "TOTAL", 4 << 20)
     async with board() as made:
         clients = [connect(made) for _ in range(8)]
         for at, client in enumerate(clients):
@@ -83,7 +83,7 @@ async def test_unfinished_lines_that_fill_the_bound_exactly_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     half = 30_000
-    monkeypatch.setattr(half_lines, "TOTAL", 2 * half)
+    monkeypatch.setattr(connection, "TOTAL", 2 * half)
     async with board() as made:
         clients = [connect(made) for _ in range(3)]
         async with asyncio.timeout(30):
@@ -102,15 +102,15 @@ async def test_unfinished_lines_that_fill_the_bound_exactly_are_kept(
 
 @pytest.mark.requirement("bus.half-lines")
 def test_one_line_of_the_greatest_length_fits() -> None:
-    assert 2 * MAX_LINE <= half_lines.TOTAL
+    assert 2 * MAX_LINE <= connection.TOTAL
 
 
 @pytest.mark.requirement("bus.half-lines")
 async def test_a_line_that_stops_in_the_middle_ends_its_connection_and_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(half_lines, "IDLE_TIME", 0.2)
-    monkeypatch.setattr(switchboard, "HELLO_TIME", 600.0)
+    monkeypatch.setattr(connection, "IDLE_TIME", 0.2)
+    monkeypatch.setattr(connection_table, "HELLO_TIME", 600.0)
     async with board() as made:
         whole, half = connect(made), connect(made)
         await send(whole, HELLO)

@@ -4,12 +4,12 @@ from math import inf
 
 import pytest
 
-from symposium.daemon.idle import Idleness
+from symposium.daemon.server import IdleTimer
 
 
 @pytest.mark.requirement("daemon.idle")
 def test_it_is_due_when_nobody_has_been_there_for_so_long() -> None:
-    idle = Idleness(30, now=100)
+    idle = IdleTimer(30, now=100)
 
     assert idle.due == 130
     assert not idle.is_due(129.9)
@@ -18,7 +18,7 @@ def test_it_is_due_when_nobody_has_been_there_for_so_long() -> None:
 
 @pytest.mark.requirement("daemon.idle")
 def test_while_somebody_is_there_it_is_never_due() -> None:
-    idle = Idleness(30, now=100)
+    idle = IdleTimer(30, now=100)
     idle.came()
     idle.came()
     idle.left(200)
@@ -30,7 +30,7 @@ def test_while_somebody_is_there_it_is_never_due() -> None:
 
 @pytest.mark.requirement("daemon.idle")
 def test_work_without_clients_puts_it_off() -> None:
-    idle = Idleness(30, now=100)
+    idle = IdleTimer(30, now=100)
     idle.busy(120)
 
     assert idle.due == 150
@@ -38,4 +38,4 @@ def test_work_without_clients_puts_it_off() -> None:
 
 @pytest.mark.requirement("daemon.idle")
 def test_a_time_of_nothing_means_never() -> None:
-    assert Idleness(0, now=100).due == inf
+    assert IdleTimer(0, now=100).due == inf

@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from peerwire.transports.unix import connect_unix
-from symposium.bus.connect import DaemonOptions, MeetingPlace
+from symposium.bus.connect import DaemonAddress, DaemonOptions
 from symposium.bus.errors import BusError
-from symposium.daemon.claim import RunningError, claim, remove_stale, starting
-from symposium.daemon.daemon import Daemon, Setting
+from symposium.daemon.instance_lock import (
+    RunningError,
+    acquire_instance_lock,
+    remove_stale,
+    starting,
+)
+from symposium.daemon.server import Daemon, DaemonConfig
 
 
 class Clock:
@@ -24,14 +29,14 @@ class Clock:
         return self.now
 
 
-def place_in(folder: Path) -> MeetingPlace:
-    return MeetingPlace(folder / "run" / "s", folder / "log")
+def place_in(folder: Path) -> DaemonAddress:
+    return DaemonAddress(folder / "run" / "s", folder / "log")
 
 
-def made(place: MeetingPlace, clock: Clock) -> Daemon:
+def made(place: DaemonAddress, clock: Clock) -> Daemon:
     with starting(place):
-        claim(place)
-        return Daemon(Setting(place, DaemonOptions(place.socket, None, 30), {}, clock))
+        acquire_instance_lock(place)
+        return Daemon(DaemonConfig(place, DaemonOptions(place.socket, None, 30), {}, clock))
 
 
 @pytest.mark.requirement("daemon.idle")
@@ -74,10 +79,10 @@ async def test_where_a_daemon_listens_no_other_does(tmp_path: Path) -> None:
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(daemon.run())
         with starting(place), pytest.raises(RunningError):
-            claim(place)
+            acquire_instance_lock(place)
         place.socket.unlink()
         with starting(place), pytest.raises(BusError, match=r"lives .* and its socket .* is gone"):
-            claim(place)
+            acquire_instance_lock(place)
         daemon.stop()
         await running
 

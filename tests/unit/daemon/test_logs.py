@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.daemon.logs import KEPT, log_file
+from symposium.daemon.process import KEPT, log_file
 
 
 def record(message: str, *, fails: bool = False) -> logging.LogRecord:

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.connect import DaemonOptions, MeetingPlace, dial_running
+from symposium.bus.connect import DaemonAddress, DaemonOptions, dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import GetTaskspaceState, TaskspaceInfo, TaskspaceState
 from symposium.bus.messages.broker import TaskspaceRollCall
 from symposium.bus.protocol import Role
-from symposium.daemon.claim import claim, starting
-from symposium.daemon.daemon import Daemon, Setting
+from symposium.daemon.instance_lock import acquire_instance_lock, starting
 from symposium.daemon.part import Bus
+from symposium.daemon.server import Daemon, DaemonConfig
 
 
 class OneTaskspace:
@@ -27,9 +27,9 @@ class OneTaskspace:
         self.begun = asyncio.Event()
         self.ended = False
 
-    def answers(self) -> Answers:
-        answers = Answers()
-        answers.to(TaskspaceState, self._state)
+    def answers(self) -> HandlerTable:
+        answers = HandlerTable()
+        answers.on_request(TaskspaceState, self._state)
         return answers
 
     async def run(self, bus: Bus) -> None:
@@ -43,7 +43,7 @@ class OneTaskspace:
     def is_busy(self) -> bool:
         return False
 
-    async def _state(self, message: TaskspaceState, asked: Asked) -> TaskspaceInfo:
+    async def _state(self, message: TaskspaceState, asked: RequestContext) -> TaskspaceInfo:
         if message.taskspace_uuid != "one":
             raise BusRefusedError("there is no such taskspace", "not_found")
         asked.progress("reading", done=1, total=2)
@@ -52,10 +52,10 @@ class OneTaskspace:
 
 @asynccontextmanager
 async def daemon_with(part: OneTaskspace, folder: Path) -> AsyncGenerator[Callable[[], BusClient]]:
-    place = MeetingPlace(folder / "run" / "s", folder / "log")
+    place = DaemonAddress(folder / "run" / "s", folder / "log")
     with starting(place):
-        claim(place)
-        daemon = Daemon(Setting(place, DaemonOptions(place.socket), {"one": part}))
+        acquire_instance_lock(place)
+        daemon = Daemon(DaemonConfig(place, DaemonOptions(place.socket), {"one": part}))
 
     def client() -> BusClient:
         who = Identity(Role.MCP_SERVER, "test", Sender("/work"))

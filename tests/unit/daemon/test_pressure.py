@@ -15,13 +15,12 @@ from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
-from symposium.bus.handlers import Answers
+from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import DaemonStatus
 from symposium.bus.protocol import Role
-from symposium.daemon import pressure
-from symposium.daemon.link import Lines, Link
+from symposium.daemon import connection
+from symposium.daemon.connection import BacklogLimiter, DaemonLink, Lines
 from symposium.daemon.part import Bus
-from symposium.daemon.pressure import Pressure
 
 MB = 1024 * 1024
 
@@ -32,16 +31,16 @@ LINE: Final = 32 * 1024
 class Owner:
     """Takes what a link tells."""
 
-    def received(self, link: Link, lines: Lines) -> None:
+    def received(self, link: DaemonLink, lines: Lines) -> None:
         del link, lines
 
-    def slow(self, link: Link) -> None:
+    def slow(self, link: DaemonLink) -> None:
         del link
 
-    def quick(self, link: Link) -> None:
+    def quick(self, link: DaemonLink) -> None:
         del link
 
-    def gone(self, link: Link) -> None:
+    def gone(self, link: DaemonLink) -> None:
         del link
 
 
@@ -61,14 +60,14 @@ class Clients:
         self._came.append(transport)
         self._has_come.set()
 
-    async def slow(self, name: str, waiting: int) -> Link:
+    async def slow(self, name: str, waiting: int) -> DaemonLink:
         """A connection for whose client so many bytes wait, besides what the kernel holds."""
         client = self._stack.enter_context(socket.socket(socket.AF_UNIX))
         client.connect(str(self._path))
         self._has_come.clear()
         if not self._came:
             await self._has_come.wait()
-        link = Link(name, self._came.pop(0), Owner(), lambda _: None)
+        link = DaemonLink(name, self._came.pop(0), Owner(), lambda _: None)
         self._stack.callback(link.transport.close)
         link.start()
         for _ in range(5):
@@ -89,15 +88,15 @@ async def clients(tmp_path: Path) -> AsyncGenerator[Clients]:
 async def test_of_several_slow_clients_the_slowest_is_cut_until_the_total_is_within_its_bound(
     clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pressure, "CLIENT_BACKLOG", MB)
-    monkeypatch.setattr(pressure, "TOTAL_BACKLOG", 2 * MB)
+    monkeypatch.setattr(connection, "CLIENT_BACKLOG", MB)
+    monkeypatch.setattr(connection, "TOTAL_BACKLOG", 2 * MB)
     cut: list[tuple[str, str]] = []
 
-    def end(link: Link, reason: str) -> None:
+    def end(link: DaemonLink, reason: str) -> None:
         cut.append((link.name, reason))
         watched.falls(link)
 
-    watched = Pressure(end)
+    watched = BacklogLimiter(end)
     sizes = {"little": 0.5, "most": 0.9, "some": 0.7}
     for name, size in sizes.items():
         watched.rises(await clients.slow(name, round(size * MB)))
@@ -113,9 +112,9 @@ async def test_of_several_slow_clients_the_slowest_is_cut_until_the_total_is_wit
 async def test_client_for_which_too_much_waits_is_cut_alone(
     clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pressure, "CLIENT_BACKLOG", MB)
+    monkeypatch.setattr(connection, "CLIENT_BACKLOG", MB)
     cut: list[str] = []
-    watched = Pressure(lambda link, reason: cut.append(f"{link.name}: {reason}"))
+    watched = BacklogLimiter(lambda link, reason: cut.append(f"{link.name}: {reason}"))
     for name, size in (("slow", MB // 2), ("slower", 2 * MB)):
         watched.rises(await clients.slow(name, size))
     await asyncio.sleep(0)
@@ -177,8 +176,8 @@ class Program:
 async def test_daemon_cuts_the_slowest_client_when_too_much_waits_for_all_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pressure, "CLIENT_BACKLOG", 4 * MB)
-    monkeypatch.setattr(pressure, "TOTAL_BACKLOG", 8 * MB)
+    monkeypatch.setattr(connection, "CLIENT_BACKLOG", 4 * MB)
+    monkeypatch.setattr(connection, "TOTAL_BACKLOG", 8 * MB)
     who = Identity(Role.CLI, "status", Sender("/"))
     sizes = {"little": 2 * MB, "most": 7 * MB // 2, "some": 3 * MB, "fourth": 5 * MB // 2}
     async with daemon_of(Idle(), tmp_path) as settings, BusClient(who, settings=settings) as bus:
@@ -208,8 +207,8 @@ async def test_daemon_cuts_the_slowest_client_when_too_much_waits_for_all_togeth
 class Idle:
     """A part of the daemon that answers nothing."""
 
-    def answers(self) -> Answers:
-        return Answers()
+    def answers(self) -> HandlerTable:
+        return HandlerTable()
 
     async def run(self, bus: Bus) -> None:
         del bus

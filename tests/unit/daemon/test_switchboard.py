@@ -9,18 +9,18 @@ import pytest
 from tests.support.inside_daemon import daemon_of
 
 from symposium.bus.envelope import Sender, envelope_of, write_envelope
-from symposium.bus.handlers import Answers
+from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import PROTOCOL, DaemonStatus, Hello
 from symposium.bus.protocol import Role
-from symposium.daemon import switchboard
+from symposium.daemon import connection_table
 from symposium.daemon.part import Bus
 
 
 class Idle:
     """A part that does nothing."""
 
-    def answers(self) -> Answers:
-        return Answers()
+    def answers(self) -> HandlerTable:
+        return HandlerTable()
 
     async def run(self, bus: Bus) -> None:
         del bus
@@ -46,7 +46,7 @@ async def payload(reader: asyncio.StreamReader) -> Any:
 async def test_a_client_that_says_no_hello_in_time_is_closed_and_others_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(switchboard, "HELLO_TIME", 2.0)
+    monkeypatch.setattr(connection_table, "HELLO_TIME", 2.0)
     async with asyncio.timeout(60), daemon_of(Idle(), tmp_path):
         reader, writer = await asyncio.open_unix_connection(tmp_path / "run" / "s")
         writer.write(hello())
@@ -68,7 +68,7 @@ async def test_a_client_that_says_no_hello_in_time_is_closed_and_others_stay(
 async def test_a_client_whose_hello_is_refused_is_answered_and_closed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(switchboard, "HELLO_TIME", 1000.0)
+    monkeypatch.setattr(connection_table, "HELLO_TIME", 1000.0)
     async with asyncio.timeout(30), daemon_of(Idle(), tmp_path):
         reader, writer = await asyncio.open_unix_connection(tmp_path / "run" / "s")
         writer.write(hello(protocol=99))

@@ -18,8 +18,6 @@ from tests.support.taskspace_scenes import (
     there,
 )
 
-from symposium.agent_sessions.session import SessionKind, SessionSpec, SessionState, Status
-from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.agents import (
     DeleteTaskspace,
@@ -57,12 +55,18 @@ from symposium.bus.messages.worktrees import (
     TaskspaceWillDelete,
     UndoTaskspace,
 )
-from symposium.bus.protocol import Announcement, Request
+from symposium.bus.protocol import Announcement, BusRequest
 from symposium.config.paths import paths
-from symposium.daemon.part import Surroundings
+from symposium.daemon.part import PartContext, StateOwnerFile
 from symposium.daemon.parts.taskspaces import Taskspaces
-from symposium.daemon.state_mark import StateMark
 from symposium.errors import ExplainedError
+from symposium.sessions.session import (
+    ServerSessionState,
+    SessionKind,
+    SessionSpec,
+    SessionStore,
+    Status,
+)
 
 NOBODY = 1 << 30
 """No process has this id: it is above the limit of the kernel."""
@@ -74,7 +78,7 @@ class Listens:
     def __init__(self) -> None:
         self.heard: list[Announcement] = []
 
-    async def request(self, message: Request[Any], **options: Any) -> Any:
+    async def request(self, message: BusRequest[Any], **options: Any) -> Any:
         del options
         raise BusRefusedError(f"nobody answers {message}", "no_handler")
 
@@ -102,19 +106,19 @@ class Tasks:
     def __init__(self, folder: Path) -> None:
         self.home, self.clone = folder / "home", folder / "clone"
         self.socket = folder / "socket"
-        self.part = Taskspaces(Surroundings(self.home, self.socket))
+        self.part = Taskspaces(PartContext(self.home, self.socket))
         self.bus = Listens()
         self.store = SessionStore(paths())
         self._answers = self.part.answers().requests
 
-    async def ask(self, message: Request[Any]) -> Any:
+    async def ask(self, message: BusRequest[Any]) -> Any:
         return await self._answers[message.about.type](message, asked())
 
     async def new(self, name: str, **more: Any) -> TaskView:
         made = await self.ask(CreateTaskspace(project=str(self.clone), name=name, **more))
         return made.taskspace
 
-    async def refusal(self, message: Request[Any]) -> str:
+    async def refusal(self, message: BusRequest[Any]) -> str:
         with pytest.raises((BusRefusedError, ExplainedError)) as refused:
             async with asyncio.timeout(45):
                 await self.ask(message)
@@ -182,7 +186,7 @@ async def test_a_second_daemon_names_the_one_that_has_the_tasks(
 ) -> None:
     socket = tmp_path / "first"
     socket.touch()
-    StateMark(idle.home, socket).put()
+    StateOwnerFile(idle.home, socket).put()
 
     said = await idle.refusal(ListTaskspaces())
     assert f"process {os.getpid()}, at {socket}" in said
@@ -195,9 +199,9 @@ def test_a_mark_of_no_living_daemon_is_passed_over(tmp_path: Path, why: str) -> 
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     for each in (mine, theirs):
         each.touch()
-    mark = StateMark(tmp_path, mine)
+    mark = StateOwnerFile(tmp_path, mine)
     file = tmp_path / "taskspaces.daemon"
-    StateMark(tmp_path, mine if why == "our socket" else theirs).put()
+    StateOwnerFile(tmp_path, mine if why == "our socket" else theirs).put()
     if why == "its socket":
         theirs.unlink()
     elif why == "its process":
@@ -212,7 +216,7 @@ def test_a_mark_of_no_living_daemon_is_passed_over(tmp_path: Path, why: str) -> 
 
 @pytest.mark.requirement("daemon.one-home")
 def test_a_daemon_takes_only_its_own_mark_away(tmp_path: Path) -> None:
-    one, two = (StateMark(tmp_path, tmp_path / name) for name in ("one", "two"))
+    one, two = (StateOwnerFile(tmp_path, tmp_path / name) for name in ("one", "two"))
     (tmp_path / "two").touch()
     two.put()
     one.take_away()
@@ -273,10 +277,10 @@ async def test_a_task_with_work_is_deleted_and_restored_with_it(tasks: Tasks) ->
     restored = await tasks.ask(RestoreTaskspace(taskspace_uuid=task.id))
 
     assert (safe.is_safe, unsafe.is_safe, is_there, is_gone) == (True, False, True, True)
-    assert "branch is auto, keep or drop" in wrong
+    assert "`branch` must be auto, keep, or drop" in wrong
     assert removed.lines == (
         "Fix login is deleted",
-        f"`symposium task undo {task.id}` brings it back, for 14 days",
+        f"`symposium task undo {task.id}` restores it, for 14 days",
     )
     assert (restored.taskspace.id, file.read_text()) == (task.id, "work")
     deletions = [each for each in tasks.bus.heard if isinstance(each, TaskspaceWillDelete)]
@@ -296,7 +300,7 @@ async def test_a_task_that_is_deleted_for_good_is_gone_with_its_session(
     kept = tasks.store.ids()
     removed = await tasks.ask(RemoveTaskspace(taskspace_uuid=task.id, archived_for_good=True))
 
-    assert "there is no way back" in removed.lines[-1]
+    assert "cannot be undone" in removed.lines[-1]
     assert (kept, tasks.store.ids()) == ([task.id], [])
     await tasks.refusal(RestoreTaskspace(taskspace_uuid=task.id))
 
@@ -312,7 +316,7 @@ async def test_a_task_lands_and_one_in_its_way_says_what_to_do(tasks: Tasks) -> 
     again = await tasks.ask(LandTaskspace(taskspace_uuid=first.id))
     conflict = await tasks.ask(LandTaskspace(taskspace_uuid=second.id))
 
-    assert "join is rebase or merge" in wrong
+    assert "`join` must be rebase or merge" in wrong
     assert landed.outcome == "landed"
     assert landed.lines[0].startswith("first has landed on ")
     assert any(each.startswith("would conflict with second: README.md") for each in landed.lines)
@@ -330,7 +334,7 @@ async def test_what_nobody_has_is_named_and_cleared_only_when_asked(tasks: Tasks
     left = str(UUID(int=7))
     own = {"SYMPOSIUM_TASKSPACE": left}
     tasks.store.add(SessionSpec(left, SessionKind.ACP, ("agent",), "/", own, title="Old"))
-    tasks.store.write_state(left, SessionState(Status.EXITED))
+    tasks.store.write_state(left, ServerSessionState(Status.EXITED))
     for id_ in (task.id, str(UUID(int=8))):
         env = own if id_ != task.id else {"SYMPOSIUM_TASKSPACE": task.id}
         tasks.store.add(SessionSpec(id_, SessionKind.ACP, ("agent",), "/", env))
@@ -343,7 +347,7 @@ async def test_what_nobody_has_is_named_and_cleared_only_when_asked(tasks: Tasks
     line = "the session of Old, a task that is deleted for good"
     assert looked.lines == (line,)
     assert looked.orphans == (str(orphan),)
-    assert done.lines == (f"{line}, is gone",)
+    assert done.lines == (f"{line}, is removed",)
     assert (len(before), len(tasks.store.ids())) == (3, 2)
     assert left not in tasks.store.ids()
 
@@ -357,7 +361,7 @@ async def test_a_set_up_runs_once_its_content_is_trusted(tasks: Tasks) -> None:
     was_done = done.exists()
     made = await tasks.ask(RetryTaskspace(taskspace_uuid=task.id, trusted=shown.digest))
 
-    assert "something else by now" in other
+    assert "have changed since" in other
     assert (was_done, done.exists()) == (False, True)
     assert made.taskspace.standing == "ready"
 
@@ -396,7 +400,7 @@ async def test_a_set_up_that_changed_after_it_was_shown_is_not_run(tasks: Tasks)
     file.write_text('setup = ["touch other"]')
     said = await tasks.refusal(AnswerInbox(item=item.id, answer="trust"))
 
-    assert "its set-up files ask for something else by now" in said
+    assert "its setup files have changed since" in said
     assert "+ .symposium/workspace.toml  setup: touch other" in said
     assert "- .symposium/workspace.toml  setup: touch done" in said
     assert not there(f"{task.worktree}/done")
@@ -411,7 +415,7 @@ async def test_another_agent_is_refused_once_one_has_worked_or_runs(tasks: Tasks
     await tasks.ask(RestoreTaskspace(taskspace_uuid=task.id))
     spec = SessionSpec(task.id, SessionKind.ACP, ("eliza",), "/")
     tasks.store.add(spec)
-    tasks.store.write_state(task.id, SessionState(Status.EXITED, acp_session="one"))
+    tasks.store.write_state(task.id, ServerSessionState(Status.EXITED, acp_session="one"))
     worked = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id, agent="claude"))
     lock = tasks.store.lock(task.id)
     runs = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id, agent="claude"))
@@ -467,7 +471,7 @@ async def test_an_agent_waits_for_its_own_children_only(tasks: Tasks) -> None:
         await tasks.ask(FinishTaskspace(**done, evidence="tests pass"))
         ended = await waiting
 
-    assert "was not spawned here" in strange
+    assert "is not a child of this task" in strange
     (result,) = ended.results
     assert (result.name, result.result, result.evidence) == ("child", "all of it", "tests pass")
 

@@ -8,26 +8,25 @@ from uuid import UUID
 
 import pytest
 
-from symposium.agent_sessions.lent_environment import borrow, lend
-from symposium.agent_sessions.session import (
+from symposium.config.paths import paths
+from symposium.sessions.client import hand_over_environment, take_environment
+from symposium.sessions.session import (
     AS_ASKED,
     Login,
+    ServerSessionState,
     SessionError,
     SessionKind,
     SessionSpec,
-    SessionState,
+    SessionStore,
     Status,
 )
-from symposium.agent_sessions.store import SessionStore
-from symposium.config.paths import paths
-from symposium.daemon.tasks.ended_agents import choose_way, ended_agent
-from symposium.daemon.tasks.finished_turns import FinishedTurns
-from symposium.daemon.tasks.put_off import PutOff
-from symposium.taskspaces.model import Layout, Standing, Taskspace
+from symposium.tasks.handlers.finished_agents import FinishedTurns, choose_way, ended_agent
+from symposium.tasks.handlers.snoozed import SnoozedItems
+from symposium.tasks.model import Layout, Taskspace, TaskState
 
 ID = str(UUID(int=1))
 READY = Taskspace(
-    ID, "/p", Layout.BESIDE, "name", "/w", "b", "2026-01-01T00:00:00Z", standing=Standing.READY
+    ID, "/p", Layout.BESIDE, "name", "/w", "b", "2026-01-01T00:00:00Z", standing=TaskState.READY
 )
 LOGIN = Login("log in first", ("Browser: it opens one",), {"web": "Browser", "retry": "odd"})
 
@@ -40,7 +39,7 @@ def store(tmp_path: Path) -> SessionStore:
     return made
 
 
-FAILED = SessionState(Status.EXITED, keeper=7, reason="it crashed")
+FAILED = ServerSessionState(Status.EXITED, keeper=7, reason="it crashed")
 
 
 @pytest.mark.requirement("approvals.ended-agent")
@@ -64,15 +63,15 @@ def test_an_agent_that_failed_waits_in_the_inbox_until_it_runs_again(store: Sess
 @pytest.mark.parametrize(
     ("state", "standing"),
     [
-        (replace(FAILED, reason=AS_ASKED), Standing.READY),
-        (replace(FAILED, exit_code=1), Standing.READY),
-        (replace(FAILED, status=Status.STARTING), Standing.READY),
-        (FAILED, Standing.ARCHIVED),
-        (FAILED, Standing.SETUP_FAILED),
+        (replace(FAILED, reason=AS_ASKED), TaskState.READY),
+        (replace(FAILED, exit_code=1), TaskState.READY),
+        (replace(FAILED, status=Status.STARTING), TaskState.READY),
+        (FAILED, TaskState.ARCHIVED),
+        (FAILED, TaskState.SETUP_FAILED),
     ],
 )
 def test_an_end_that_the_user_knows_of_does_not_wait(
-    store: SessionStore, state: SessionState, standing: Standing
+    store: SessionStore, state: ServerSessionState, standing: TaskState
 ) -> None:
     store.write_state(ID, state)
     assert ended_agent(replace(READY, standing=standing), store) == []
@@ -99,20 +98,20 @@ def test_a_turn_that_changed_files_waits_for_a_review_of_exactly_that(
     store: SessionStore, tmp_path: Path
 ) -> None:
     def turns() -> FinishedTurns:
-        return FinishedTurns(store, PutOff(tmp_path / "answered.json"))
+        return FinishedTurns(store, SnoozedItems(tmp_path / "answered.json"))
 
-    store.write_state(ID, SessionState(Status.EXITED, changed_at=0))
+    store.write_state(ID, ServerSessionState(Status.EXITED, changed_at=0))
     none = turns().of(READY)
-    store.write_state(ID, SessionState(Status.EXITED, changed_at=1000.5))
+    store.write_state(ID, ServerSessionState(Status.EXITED, changed_at=1000.5))
     (item,) = turns().of(READY)
-    archived = turns().of(replace(READY, standing=Standing.ARCHIVED))
+    archived = turns().of(replace(READY, standing=TaskState.ARCHIVED))
     landed = [
         len(turns().of(replace(READY, landed_at=f"1970-01-01T00:16:{second}+00:00")))
         for second in ("40", "40.5", "41")
     ]
     turns().review_all(READY)
     reviewed = turns().of(READY)
-    store.write_state(ID, SessionState(Status.EXITED, changed_at=1000.6))
+    store.write_state(ID, ServerSessionState(Status.EXITED, changed_at=1000.6))
     later = turns().of(READY)
 
     assert (none, archived, reviewed) == ([], [], [])
@@ -126,9 +125,9 @@ async def test_an_environment_is_lent_to_programs_of_this_user_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lent = {"A": "1=2", "EMPTY": "", "LINES": "a\nb", "odd": "\udcff"}
-    async with lend(lent, tmp_path / "run") as path:
+    async with hand_over_environment(lent, tmp_path / "run") as path:
         mode = os.stat(path).st_mode & 0o777  # noqa: PTH116 - it is text
-        twice = [await borrow(path), await borrow(path)]
+        twice = [await take_environment(path), await take_environment(path)]
         mine = os.getuid()
         monkeypatch.setattr(os, "getuid", lambda: mine + 1)
         reader, writer = await asyncio.open_unix_connection(path)
@@ -141,4 +140,4 @@ async def test_an_environment_is_lent_to_programs_of_this_user_only(
     assert other == b""
     assert list((tmp_path / "run").iterdir()) == []
     with pytest.raises(SessionError, match="did not come"):
-        await borrow(path)
+        await take_environment(path)

@@ -7,15 +7,15 @@ import pytest
 
 from symposium.documents.guidance import (
     FIRST,
-    MOST_TEXTS,
-    Change,
+    MAX_TEXTS,
+    GuidanceChange,
     GuidanceLibrary,
     library_for,
     places_for,
     project_items,
 )
 from symposium.permissions.trust_store import TrustStore
-from symposium.permissions.trusted_content import MOST_BYTES
+from symposium.permissions.trusted_content import MAX_BYTES
 
 
 class Scene:
@@ -153,11 +153,11 @@ def test_a_project_whose_link_leads_out_shows_the_link(scene: Scene, tmp_path: P
 @pytest.mark.requirement("guidance.bounds")
 def test_what_cannot_be_used_is_told_and_hides_nothing(scene: Scene) -> None:
     scene.write("user", "good.md", "good")
-    scene.write("user", "large.md", "x" * (MOST_BYTES + 1))
+    scene.write("user", "large.md", "x" * (MAX_BYTES + 1))
     scene.write("user", "bytes.md", "").write_bytes(b"\xff\xfe")
     scene.write("user", "no markdown.md", "x")
     scene.write("user", "notes.txt", "x")
-    scene.write("project", "large.md", "x" * (MOST_BYTES + 1))
+    scene.write("project", "large.md", "x" * (MAX_BYTES + 1))
     shelf = scene.library.shelf()
 
     assert scene.body("good.md") == "user: good"
@@ -172,11 +172,11 @@ def test_what_cannot_be_used_is_told_and_hides_nothing(scene: Scene) -> None:
 @pytest.mark.requirement("guidance.bounds")
 def test_a_folder_full_of_texts_is_cut_off(scene: Scene) -> None:
     built_in = len(scene.library.shelf().texts)
-    for number in range(MOST_TEXTS + 5):
+    for number in range(MAX_TEXTS + 5):
         scene.write("user", f"note-{number:03}.md", "x")
 
-    assert len(scene.library.shelf().texts) == MOST_TEXTS + built_in
-    assert f"the first {MOST_TEXTS}" in scene.library.shelf().troubles[0]
+    assert len(scene.library.shelf().texts) == MAX_TEXTS + built_in
+    assert f"the first {MAX_TEXTS}" in scene.library.shelf().troubles[0]
 
 
 @pytest.mark.requirement("guidance.cached")
@@ -207,7 +207,7 @@ async def test_a_change_is_told_by_its_id(scene: Scene) -> None:
             (scene.home / "guidance" / "new.md").unlink,
         ]
     )
-    seen: list[Change] = []
+    seen: list[GuidanceChange] = []
 
     async def next_edit() -> None:
         next(edits)()
@@ -217,9 +217,9 @@ async def test_a_change_is_told_by_its_id(scene: Scene) -> None:
     await changes.aclose()
 
     assert seen == [
-        Change(frozenset({"new.md"}), is_list=True),
-        Change(frozenset({"new.md"}), is_list=False),
-        Change(frozenset({"new.md"}), is_list=True),
+        GuidanceChange(frozenset({"new.md"}), is_list=True),
+        GuidanceChange(frozenset({"new.md"}), is_list=False),
+        GuidanceChange(frozenset({"new.md"}), is_list=True),
     ]
 
 

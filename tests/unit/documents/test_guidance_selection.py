@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from symposium.documents.boot import (
     MAX_ENTRIES,
     BootPrompts,
+    GuidanceWorkspace,
     TaskContext,
-    Workspace,
     applicable,
     fit,
     summary_of,
@@ -53,14 +53,14 @@ def test_a_text_applies_by_files_and_by_words(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("", encoding="utf-8")
 
-    found = applicable([text(applies_to)], Workspace(tmp_path), words)
+    found = applicable([text(applies_to)], GuidanceWorkspace(tmp_path), words)
 
     assert bool(found) is is_chosen
 
 
 @pytest.mark.requirement("guidance.applies-to")
 def test_a_workspace_is_looked_at_only_when_a_text_asks_for_files(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "missing")
+    workspace = GuidanceWorkspace(tmp_path / "missing")
 
     assert applicable([text(), text("word:x")], workspace, "x y")
     assert not applicable([text("file:x")], workspace, "")
@@ -71,8 +71,8 @@ def test_a_large_workspace_is_looked_at_up_to_a_bound(tmp_path: Path) -> None:
     for number in range(MAX_ENTRIES + 10):
         (tmp_path / f"{number:05}").touch()
 
-    assert Workspace(tmp_path).has(f"{MAX_ENTRIES - 1:05}")
-    assert not Workspace(tmp_path).has(f"{MAX_ENTRIES + 5:05}")
+    assert GuidanceWorkspace(tmp_path).has(f"{MAX_ENTRIES - 1:05}")
+    assert not GuidanceWorkspace(tmp_path).has(f"{MAX_ENTRIES + 5:05}")
 
 
 @pytest.mark.requirement("guidance.applies-to")
@@ -83,7 +83,7 @@ def test_an_unknown_condition_is_reported_and_hides_nothing(tmp_path: Path) -> N
     shelf = library_for(tmp_path, {"HOME": str(tmp_path), "SYMPOSIUM_HOME": str(tmp_path)}).shelf()
 
     assert any("unknown condition 'lang:python'" in each for each in shelf.troubles)
-    assert shelf.get("odd.md") in applicable(shelf.listed, Workspace(tmp_path), "")
+    assert shelf.get("odd.md") in applicable(shelf.listed, GuidanceWorkspace(tmp_path), "")
 
 
 @pytest.mark.requirement("guidance.applies-to", "guidance.boot-directives")

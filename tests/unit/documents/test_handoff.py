@@ -6,18 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.documents.handoff import LONGEST, Workplace, digest
+from symposium.documents.handoff import LONGEST, TimelineWorkplace, digest
 from symposium.documents.task_prompt import prompt_for, with_own
-from symposium.documents.timelines import Entry, read_entries, write_entry
+from symposium.documents.timelines import TimelineEntry, read_entries, write_entry
 
-CLEAN = Workplace("main", "")
-
-
-def entries(*told: tuple[str, dict[str, Any]]) -> list[Entry]:
-    return [Entry(1, seq, "2026-11-21T10:00", kind, data) for seq, (kind, data) in enumerate(told)]
+CLEAN = TimelineWorkplace("main", "")
 
 
-def handed(*told: tuple[str, dict[str, Any]], workplace: Workplace = CLEAN) -> dict[str, str]:
+def entries(*told: tuple[str, dict[str, Any]]) -> list[TimelineEntry]:
+    return [
+        TimelineEntry(1, seq, "2026-11-21T10:00", kind, data)
+        for seq, (kind, data) in enumerate(told)
+    ]
+
+
+def handed(
+    *told: tuple[str, dict[str, Any]], workplace: TimelineWorkplace = CLEAN
+) -> dict[str, str]:
     """The sections of the hand-over, by title."""
     kept = entries(*told)
     parts = digest(kept, kept, workplace).split("\n\n## ")
@@ -45,7 +50,7 @@ def test_a_hand_over_holds_goal_decisions_open_tasks_changes_and_evidence() -> N
         ),
         ("stop", {"reason": "end_turn"}),
         ("prompt", {"text": "Go on"}),
-        workplace=Workplace("fix", " login.py | 2 +-\n"),
+        workplace=TimelineWorkplace("fix", " login.py | 2 +-\n"),
     )
 
     assert "Claude began in `/w`" in sections["# Hand-over of the session s1"]
@@ -70,7 +75,7 @@ def test_of_what_an_agent_of_a_task_was_told_only_the_users_words_are_handed_ove
 
 @pytest.mark.requirement("timelines.digest")
 def test_what_is_not_known_is_said_to_be_unknown() -> None:
-    sections = handed(workplace=Workplace("", None))
+    sections = handed(workplace=TimelineWorkplace("", None))
 
     assert sections["Goal"] == "Unknown."
     assert sections["Open tasks"].startswith("Unknown")
@@ -98,7 +103,7 @@ def test_a_hand_over_is_bounded_whatever_the_session_held() -> None:
         ("said", {"text": long}),
     )
 
-    told = digest(kept, kept, Workplace("main", long))
+    told = digest(kept, kept, TimelineWorkplace("main", long))
 
     assert len(told) <= LONGEST
     assert "characters left out" in told

@@ -52,6 +52,9 @@ def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
     assert (store.get("a"), store.count()) == (None, 0)
     assert not (tmp_path / "new").exists()
 
+    ReferenceStore(tmp_path / "new" / "deep").put("a", 1)
+    assert (tmp_path / "new" / "deep").stat().st_mode & 0o077 == 0
+
 
 @pytest.mark.requirement("mcp-server.references")
 def test_the_same_key_takes_the_place_of_what_was_there(tmp_path: Path) -> None:
@@ -78,7 +81,7 @@ def test_what_is_too_old_goes(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("mcp-server.references")
 def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ALTOGETHER", 300)
+    monkeypatch.setattr(module, "MAX_TOTAL", 300)
     store = ReferenceStore(tmp_path, Clock())
     for number in range(5):
         store.put(str(number), "x" * 98)
@@ -90,9 +93,9 @@ def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("key", "stored", "reason"),
     [
-        ("", 1, "a key has"),
-        ("k" * 201, 1, "a key has"),
-        ("k", "x" * module.MOST_BYTES, "bytes"),
+        ("", 1, "a key has 1 to 200 characters"),
+        ("k" * 201, 1, "a key has 1 to 200 characters"),
+        ("k", "x" * module.MAX_BYTES, "has 1048578 bytes, and 1048576 are kept at most"),
         ("k", object(), "no JSON"),
         ("k", "\ud800", "no JSON"),
     ],
@@ -106,8 +109,11 @@ def test_what_cannot_be_kept_is_refused(key: str, stored: Any, reason: str, tmp_
 def test_a_damaged_file_says_so(tmp_path: Path) -> None:
     (tmp_path / "references.sqlite").write_bytes(b"no database at all, and long enough" * 50)
 
-    with pytest.raises(ReferenceStoreError, match="cannot be used"):
+    with pytest.raises(
+        ReferenceStoreError, match=r"cannot be used: file is not a database"
+    ) as caught:
         ReferenceStore(tmp_path).get("a")
+    assert caught.value.message.startswith(str(tmp_path / "references.sqlite"))
 
 
 json_values = st.recursive(
@@ -142,7 +148,7 @@ def test_a_value_lasts_until_its_lifetime_is_over(tmp_path: Path) -> None:
 @pytest.mark.requirement("mcp-server.references")
 def test_the_longest_key_and_the_largest_value_are_kept(tmp_path: Path) -> None:
     store = ReferenceStore(tmp_path)
-    largest = "x" * (module.MOST_BYTES - len('""'))
+    largest = "x" * (module.MAX_BYTES - len('""'))
     store.put("k" * 200, largest)
 
     assert value(store, "k" * 200) == largest

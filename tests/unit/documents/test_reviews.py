@@ -14,14 +14,14 @@ from tests.support.git_repository import GitRepository
 
 from symposium.documents.reviews import (
     Commented,
-    CommentThread,
     Completed,
     FeedbackError,
-    Request,
     Review,
+    ReviewFeedback,
+    ReviewRequest,
     ReviewStore,
     ReviewStoreError,
-    UserFeedback,
+    ReviewThread,
     make_review,
     marked,
     read_feedback,
@@ -39,7 +39,7 @@ REVIEW = Review(
     "HEAD~1..HEAD",
     "Pending",
     [],
-    [CommentThread("a.py:3", "a.py", 3, "Question", "why?")],
+    [ReviewThread("a.py:3", "a.py", 3, "Question", "why?")],
     NOW,
     NOW,
 )
@@ -105,7 +105,7 @@ def repository(tmp_path: Path) -> GitRepository:
 async def test_a_review_holds_what_changed_and_what_was_noted_in_it(
     repository: GitRepository,
 ) -> None:
-    request = Request("HEAD~1..HEAD", "Title", "words")
+    request = ReviewRequest("HEAD~1..HEAD", "Title", "words")
     review = await make_review(repository.path, request, review_id="r-1", now=NOW)
 
     assert [
@@ -129,7 +129,7 @@ async def test_a_review_holds_what_changed_and_what_was_noted_in_it(
 
 @pytest.mark.requirement("reviews.update", "reviews.c5")
 async def test_a_review_made_anew_keeps_what_people_said(repository: GitRepository) -> None:
-    request = Request("HEAD~1", "Title", None)
+    request = ReviewRequest("HEAD~1", "Title", None)
     review = await make_review(repository.path, request, review_id="r-1", now=NOW)
     for path, line, text in (("a.py", 4, "no"), ("new.rs", 3, "when?"), ("a.py", 99, "hm")):
         review = with_feedback(review, Commented("r-1", path, line, text, ()), NOW)
@@ -190,7 +190,7 @@ def test_a_payload_means_a_comment_or_the_end(
 
 
 VALUES = st.none() | st.text() | st.integers() | st.lists(st.text(), max_size=3)
-MEMBERS = st.dictionaries(st.sampled_from(UserFeedback.__struct_fields__), VALUES)
+MEMBERS = st.dictionaries(st.sampled_from(ReviewFeedback.__struct_fields__), VALUES)
 
 
 @pytest.mark.requirement("reviews.feedback")
@@ -209,8 +209,8 @@ def test_a_comment_joins_its_thread_or_begins_one() -> None:
     twice = with_feedback(once, Commented("r-1", "b.py", 7, "and here?", ()), LATER)
 
     assert twice.comment_threads == [
-        CommentThread("a.py:3", "a.py", 3, "Question", "why?", ["because"]),
-        CommentThread("b.py:7", "b.py", 7, "Comment", "and here?"),
+        ReviewThread("a.py:3", "a.py", 3, "Question", "why?", ["because"]),
+        ReviewThread("b.py:7", "b.py", 7, "Comment", "and here?"),
     ]
     assert REVIEW.comment_threads[0].responses == []
 

@@ -71,7 +71,7 @@ def test_a_full_timeline_takes_only_what_asks_and_links(
 
 @pytest.mark.requirement("timelines.bounded")
 def test_the_oldest_timelines_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 3)
+    monkeypatch.setattr(module, "MAX_TIMELINES", 3)
     store = TimelineStore(tmp_path)
     for at, session in enumerate("abcde"):
         begin(store, session)
@@ -108,7 +108,7 @@ def test_a_timeline_that_has_no_beginning_hides_no_other(tmp_path: Path) -> None
 
 @pytest.mark.requirement("timelines.list")
 def test_a_session_that_is_not_kept_is_an_error_that_says_what_is(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="timeline list"):
+    with pytest.raises(NotFoundError, match=r"of the session nobody; .*timeline list"):
         TimelineStore(tmp_path).read("nobody")
 
 

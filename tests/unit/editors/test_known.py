@@ -11,10 +11,10 @@ from localio.plugins import module_name, names_in, only_object
 from symposium.config.editor_settings import (
     CommandLine,
     Editor,
+    EditorEnvironment,
+    EditorLaunch,
     JsonSetting,
-    Launch,
     OwnFile,
-    Surroundings,
     find_launch,
     snippet,
 )
@@ -23,7 +23,7 @@ from symposium.editors.neovim import lua_string
 
 PACKAGE = "symposium.editors"
 HOME = Path("/home/ada")
-ODD = Launch('/opt/a "b"\\c/symposium', ("run",), {"SYMPOSIUM_HOME": "/s p"})
+ODD = EditorLaunch('/opt/a "b"\\c/symposium', ("run",), {"SYMPOSIUM_HOME": "/s p"})
 
 
 def known(name: str) -> Editor:
@@ -54,11 +54,22 @@ def test_an_agent_is_given_the_server_as_its_own_settings_say_it() -> None:
             }
         }
     }
-    assert claude.file(Surroundings(HOME, {}, "linux")) == HOME / ".claude.json"
-    assert claude.file(Surroundings(HOME, moved, "linux")) == Path("/moved/.claude.json")
+    assert claude.file(EditorEnvironment(HOME, {}, "linux")) == HOME / ".claude.json"
+    assert claude.file(EditorEnvironment(HOME, moved, "linux")) == Path("/moved/.claude.json")
     assert codex[:3] == ["codex", "mcp", "add"]
     assert codex[3:5] == ["--env", "SYMPOSIUM_HOME=/s p"]
     assert codex[5:] == ["symposium", "--", ODD.command, "mcp"]
+
+
+@pytest.mark.requirement("editors.mcp-server")
+def test_mcp_server_keeps_the_words_that_start_symposium_with_python() -> None:
+    launch = EditorLaunch("/bin/python", ("-P", "-m", "symposium", "run"))
+
+    value: Any = json.loads(snippet(known("claude-mcp").setting, launch))
+    codex = shlex.split(snippet(known("codex-mcp").setting, launch))
+
+    assert value["mcpServers"]["symposium"]["args"] == ["-P", "-m", "symposium", "mcp"]
+    assert codex[-5:] == ["/bin/python", "-P", "-m", "symposium", "mcp"]
 
 
 @pytest.mark.requirement("editors.places")
@@ -87,6 +98,12 @@ def test_an_agent_is_given_the_server_as_its_own_settings_say_it() -> None:
             "/home/ada/.config/lazy/after/plugin/symposium.lua",
         ),
         ("neovim", "win32", {"LOCALAPPDATA": "/l"}, "/l/nvim/after/plugin/symposium.lua"),
+        (
+            "neovim",
+            "win32",
+            {},
+            "/home/ada/AppData/Local/nvim/after/plugin/symposium.lua",
+        ),
         ("emacs", "linux", {}, "/home/ada/.emacs.d/symposium.el"),
     ],
 )
@@ -96,20 +113,24 @@ def test_settings_are_where_the_editor_keeps_them(
     setting = known(name).setting
 
     assert not isinstance(setting, CommandLine)
-    assert setting.file(Surroundings(HOME, environment, platform)) == Path(expected)
+    assert setting.file(EditorEnvironment(HOME, environment, platform)) == Path(expected)
 
 
 @pytest.mark.requirement("editors.places")
 def test_emacs_is_followed_to_the_directory_it_uses(tmp_path: Path) -> None:
     setting = known("emacs").setting
     assert isinstance(setting, OwnFile)
-    where = Surroundings(tmp_path, {}, "linux")
+    where = EditorEnvironment(tmp_path, {}, "linux")
     new = tmp_path / ".config" / "emacs"
     new.mkdir(parents=True)
 
     assert setting.file(where) == new / "symposium.el"
 
     (tmp_path / ".emacs").touch()
+    assert setting.file(where) == tmp_path / ".emacs.d" / "symposium.el"
+
+    (tmp_path / ".emacs").unlink()
+    (tmp_path / ".emacs.d").mkdir()
     assert setting.file(where) == tmp_path / ".emacs.d" / "symposium.el"
 
 
@@ -130,7 +151,7 @@ def test_a_json_snippet_is_a_whole_settings_file(name: str, keys: tuple[str, ...
 
     for key in keys:
         (value,) = [value[key]]
-    assert value.get("type", "custom") == "custom"
+    assert value.get("type") == ("custom" if name == "zed" else None)
     assert [value["command"], *value["args"]] == list(ODD.argv)
     assert value["env"] == ODD.env
 
@@ -155,7 +176,7 @@ def test_words_are_quoted_as_each_language_wants_them() -> None:
     assert f":command {lisp_string(ODD.command)}" in lisp
     assert '\'("run")' in lisp
     assert '\'("SYMPOSIUM_HOME=/s p")' in lisp
-    plain = snippet(known("emacs").setting, Launch("/bin/symposium", ("run",)))
+    plain = snippet(known("emacs").setting, EditorLaunch("/bin/symposium", ("run",)))
     assert plain.count("(") == plain.count(")")
 
 
@@ -165,18 +186,22 @@ def test_this_installation_is_started_by_an_absolute_path(tmp_path: Path) -> Non
     python.parent.mkdir(parents=True)
     script, link = python.with_name("symposium"), tmp_path / "bin" / "symposium"
 
-    assert find_launch(str(python), {}) == Launch(str(python), ("-P", "-m", "symposium", "run"))
+    assert find_launch(str(python), {}) == EditorLaunch(
+        str(python), ("-P", "-m", "symposium", "run")
+    )
 
     script.touch(mode=0o755)
-    assert find_launch(str(python), {}) == Launch(str(script), ("run",))
+    assert find_launch(str(python), {}) == EditorLaunch(str(script), ("run",))
 
     link.parent.mkdir()
     link.symlink_to(script)
-    assert find_launch(str(python), {"PATH": str(link.parent)}) == Launch(str(link), ("run",))
+    assert find_launch(str(python), {"PATH": str(link.parent)}) == EditorLaunch(str(link), ("run",))
 
     link.unlink()
     link.touch(mode=0o755)
-    assert find_launch(str(python), {"PATH": str(link.parent)}) == Launch(str(script), ("run",))
+    assert find_launch(str(python), {"PATH": str(link.parent)}) == EditorLaunch(
+        str(script), ("run",)
+    )
 
 
 @pytest.mark.requirement("editors.absolute-path")

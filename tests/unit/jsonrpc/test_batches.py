@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
-from peerwire.jsonrpc.messages import Alone, BatchReply
+from peerwire.jsonrpc.messages import BatchReply, SingleReply
 from peerwire.testing import LinePeer, Recorder, facing_bytes, running
 from peerwire.transports.memory import MemoryTransport, memory_pair
 
@@ -209,7 +209,7 @@ def test_an_entry_is_settled_once_and_what_comes_later_is_nothing() -> None:
 @pytest.mark.requirement("jsonrpc.batch-entries")
 def test_a_message_by_itself_is_answered_straight() -> None:
     sent: list[bytes] = []
-    place = Alone(sent.append)
+    place = SingleReply(sent.append)
 
     place.send(b"1")
     place.done()

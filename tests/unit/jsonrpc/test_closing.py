@@ -347,7 +347,7 @@ async def test_the_end_of_one_connection_leaves_others_alone() -> None:
 async def test_a_record_that_waits_in_vain_shows_what_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("peerwire.testing.PATIENCE", 0.001)
+    monkeypatch.setattr("peerwire.testing.TEST_TIMEOUT", 0.001)
     async with facing_bytes() as (near, peer):
         near.notify("only")
         with pytest.raises(AssertionError, match="only"):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.jsonrpc.transport import HEAD, LineSplitter, Overlong
+from peerwire.jsonrpc.transport import HEAD, LineSplitter, OversizedLine
 
 
-def split(*pieces: bytes, limit: int = 1000) -> list[bytes | Overlong]:
+def split(*pieces: bytes, limit: int = 1000) -> list[bytes | OversizedLine]:
     splitter = LineSplitter(limit)
     lines = [line for piece in pieces for line in splitter.feed(piece)]
     return lines + splitter.finish()
@@ -57,7 +57,7 @@ def test_a_line_over_the_limit_is_told_of_in_its_place_and_the_next_is_read(size
     before, long, after, full = split(*pieces, limit=10)
 
     assert (before, after, full) == (b"before", b"after", b"y" * 10)
-    assert isinstance(long, Overlong)
+    assert isinstance(long, OversizedLine)
     assert long.limit == 10
     assert long.head.startswith(b"<xxxx")
     assert long.tail.endswith(b"xxxx>")
@@ -65,7 +65,7 @@ def test_a_line_over_the_limit_is_told_of_in_its_place_and_the_next_is_read(size
 
 @pytest.mark.requirement("jsonrpc.cut-overlong")
 def test_the_stream_may_end_within_a_line_over_the_limit() -> None:
-    assert split(b"z" * 11, limit=10) == [Overlong(b"z" * 11, 10, b"z" * 11)]
+    assert split(b"z" * 11, limit=10) == [OversizedLine(b"z" * 11, 10, b"z" * 11)]
 
 
 @pytest.mark.requirement("jsonrpc.line-over-limit-bounded")
@@ -81,7 +81,7 @@ def test_an_endless_line_costs_no_more_than_the_limit() -> None:
     assert peak < limit * 1.2
     assert splitter.held == 0
     (line,) = splitter.feed(b"\n")
-    assert isinstance(line, Overlong)
+    assert isinstance(line, OversizedLine)
     assert len(line.head) == len(line.tail) == HEAD
 
 
@@ -91,7 +91,7 @@ def test_a_line_of_64_mib_passes_and_one_byte_more_does_not() -> None:
     splitter = LineSplitter()
 
     assert splitter.feed(full + b"\n") == [full]
-    assert isinstance(splitter.feed(full + b"x\n")[0], Overlong)
+    assert isinstance(splitter.feed(full + b"x\n")[0], OversizedLine)
 
 
 @pytest.mark.requirement("jsonrpc.fuzz-codec")
@@ -114,4 +114,4 @@ def test_the_same_lines_come_out_however_the_bytes_are_cut(data: st.DataObject) 
     expected = [line for line in stream.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line]
     assert len(whole) == len(expected)
     for line, text in zip(whole, expected, strict=True):
-        assert line == text if len(text) <= limit else isinstance(line, Overlong)
+        assert line == text if len(text) <= limit else isinstance(line, OversizedLine)

@@ -17,7 +17,7 @@ from tests.support.random_inputs import random_source
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
-from peerwire.jsonrpc.transport import LineSplitter, Overlong
+from peerwire.jsonrpc.transport import LineSplitter, OversizedLine
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 
@@ -175,7 +175,7 @@ async def converse(stream: bytes, rng: random.Random) -> list[Any]:
     return peer.lines.items[2:]
 
 
-def text(line: bytes | Overlong) -> bytes:
+def text(line: bytes | OversizedLine) -> bytes:
     assert isinstance(line, bytes)
     return line
 

@@ -13,14 +13,14 @@ from peerwire.jsonrpc.messages import (
     request,
     result_response,
 )
-from peerwire.jsonrpc.transport import LARGE, LineSplitter, Overlong, Utf8Line
+from peerwire.jsonrpc.transport import LARGE, LineSplitter, OversizedLine, Utf8Line
 
 PIECE = 64 * 1024
 
 
-def received(line: bytes, size: int) -> bytes | Overlong:
+def received(line: bytes, size: int) -> bytes | OversizedLine:
     splitter = LineSplitter()
-    lines: list[bytes | Overlong] = []
+    lines: list[bytes | OversizedLine] = []
     for at in range(0, len(line), size):
         lines += splitter.feed(line[at : at + size])
     (found,) = lines + splitter.feed(b"\n")
@@ -106,7 +106,7 @@ def test_large_line_with_a_broken_byte_is_not_taken_for_utf_8(place: int, broken
 @pytest.mark.requirement("jsonrpc.large-lines-on-arrival")
 def test_line_after_a_broken_one_is_checked_for_itself() -> None:
     splitter = LineSplitter()
-    lines: list[bytes | Overlong] = []
+    lines: list[bytes | OversizedLine] = []
     for whole in (b"\xff" * 2 * LARGE, b"x" * 2 * LARGE, b"\xff" + b"x" * 2 * LARGE):
         for at in range(0, len(whole), PIECE):
             lines += splitter.feed(whole[at : at + PIECE])

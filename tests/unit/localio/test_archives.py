@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localio.archives import Room, UnpackError, unpack
+from localio.archives import ExtractionLimit, UnpackError, unpack
 
 Fill = Callable[[tarfile.TarFile], None]
 
@@ -76,7 +76,7 @@ def test_a_tar_that_could_do_harm_is_refused(fills: list[Fill], tmp_path: Path) 
     inside.mkdir()
 
     with pytest.raises(UnpackError):
-        unpack(archive, "a.tar.gz", inside, Room(files=100, size=1_000_000))
+        unpack(archive, "a.tar.gz", inside, ExtractionLimit(files=100, size=1_000_000))
 
     assert {each.name for each in tmp_path.iterdir()} == {"a.tar.gz", "inside"}
 
@@ -102,7 +102,7 @@ def test_a_zip_that_could_do_harm_is_refused(
     inside.mkdir()
 
     with pytest.raises(UnpackError):
-        unpack(archive, "a.zip", inside, Room(files=100, size=1_000_000))
+        unpack(archive, "a.zip", inside, ExtractionLimit(files=100, size=1_000_000))
 
     assert {each.name for each in tmp_path.iterdir()} == {"a.zip", "inside"}
 
@@ -121,7 +121,7 @@ def test_what_is_damaged_is_unpacked_or_refused_and_nothing_else(
     (place / "inside").mkdir()
 
     with suppress(UnpackError):
-        assert unpack(archive, name, place / "inside", Room())
+        assert unpack(archive, name, place / "inside", ExtractionLimit())
 
 
 PACKERS: list[Callable[[bytes], bytes]] = [gzip.compress, bz2.compress, lzma.compress]
@@ -184,7 +184,7 @@ def test_headers_of_a_tar_are_bounded_before_they_are_read(
     tracemalloc.start()
     try:
         with pytest.raises(UnpackError):
-            unpack(archive, "a.tar.gz", inside, Room(files=100, size=16_000_000))
+            unpack(archive, "a.tar.gz", inside, ExtractionLimit(files=100, size=16_000_000))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -204,7 +204,9 @@ def test_long_names_and_attributes_within_the_bounds_are_unpacked(tmp_path: Path
     inside = tmp_path / "inside"
     inside.mkdir()
 
-    assert unpack(tmp_path / "a.tar.gz", "a.tar.gz", inside, Room(files=100, size=10_000_000))
+    assert unpack(
+        tmp_path / "a.tar.gz", "a.tar.gz", inside, ExtractionLimit(files=100, size=10_000_000)
+    )
     assert len(list((inside / name).iterdir())) == 50
 
 
@@ -219,7 +221,7 @@ def test_the_list_of_a_zip_is_bounded_before_it_is_read(tmp_path: Path) -> None:
     inside.mkdir()
 
     with pytest.raises(UnpackError, match="list of members"):
-        unpack(archive, "a.zip", inside, Room())
+        unpack(archive, "a.zip", inside, ExtractionLimit())
 
 
 @pytest.mark.requirement("registry.unpack-headers")
@@ -235,7 +237,7 @@ def test_a_zip_that_announces_a_large_list_is_refused_without_reading_it(tmp_pat
     tracemalloc.start()
     try:
         with pytest.raises(UnpackError, match="list of members"):
-            unpack(archive, "a.zip", inside, Room())
+            unpack(archive, "a.zip", inside, ExtractionLimit())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -263,10 +265,10 @@ def test_an_archive_that_was_cut_or_changed_is_refused(
         inside = tmp_path / str(number)
         inside.mkdir()
         with pytest.raises(UnpackError):
-            unpack(archive, "a.tar.gz", inside, Room())
+            unpack(archive, "a.tar.gz", inside, ExtractionLimit())
     (tmp_path / "good").write_bytes(packed)
     (tmp_path / "inside").mkdir()
-    assert unpack(tmp_path / "good", "a.tar.gz", tmp_path / "inside", Room())
+    assert unpack(tmp_path / "good", "a.tar.gz", tmp_path / "inside", ExtractionLimit())
     assert len(list((tmp_path / "inside").iterdir())) == 5
 
 
@@ -280,7 +282,7 @@ def test_programs_stay_programs(name: str, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
 
-    assert unpack(archive, name, inside, Room())
+    assert unpack(archive, name, inside, ExtractionLimit())
 
     program = inside / "dir" / "run"
     assert program.read_bytes() == b"#!"
@@ -291,12 +293,12 @@ def test_programs_stay_programs(name: str, tmp_path: Path) -> None:
 def test_what_has_no_archives_name_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "agent-linux").write_bytes(b"ELF")
 
-    assert not unpack(tmp_path / "agent-linux", "agent-linux", tmp_path, Room())
+    assert not unpack(tmp_path / "agent-linux", "agent-linux", tmp_path, ExtractionLimit())
 
 
 @pytest.mark.requirement("registry.unpack-safe")
 def test_an_archive_may_hold_exactly_as_much_as_there_is_room_for() -> None:
-    room = Room(files=1, size=3)
+    room = ExtractionLimit(files=1, size=3)
     room.take_file()
     room.take(3)
 
@@ -304,3 +306,18 @@ def test_an_archive_may_hold_exactly_as_much_as_there_is_room_for() -> None:
         room.take_file()
     with pytest.raises(UnpackError, match="too large"):
         room.take(1)
+
+
+@pytest.mark.requirement("registry.unpack-safe")
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
+def test_an_empty_directory_is_unpacked(name: str, tmp_path: Path) -> None:
+    archive = tmp_path / name
+    if name == "a.zip":
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.writestr("outer/inner/", b"")
+    else:
+        tar_of(archive, member("outer/inner", kind=tarfile.DIRTYPE))
+    (tmp_path / "to").mkdir()
+
+    assert unpack(archive, name, tmp_path / "to", ExtractionLimit())
+    assert (tmp_path / "to/outer/inner").is_dir()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.json_values import VALUES, decorated
 
 from localio.jsonc import json_text, parse
-from localio.jsonc_edit import rewrite
+from localio.jsonc_edit import pair, rewrite
 
 NAMES = ["ada", "bob", "cyd", "dot", "eve"]
 
@@ -155,3 +155,29 @@ def test_a_long_list_is_changed_at_once() -> None:
     value: list[Any] = [{"name": f"mod {number}", "on": number % 2} for number in range(2000)]
 
     assert parse(rewrite(json_text(value, "  "), value[::-1])).value == value[::-1]
+
+
+@pytest.mark.requirement("config.rewrite-keeps-comments")
+def test_an_old_element_is_taken_for_one_new_element_only() -> None:
+    old = [{"a": 1, "b": 1}, {"a": 1, "c": 1}]
+    new = [{"a": 1, "b": 2, "c": 1}, {"a": 1, "b": 1, "d": 1}, {"a": 1}]
+
+    assert pair(old, new) == [1, 0, None]
+    assert pair(old, [{"z": 1}]) == [None]
+
+
+@pytest.mark.requirement("config.rewrite-keeps-comments")
+@pytest.mark.parametrize(
+    ("text", "value", "written"),
+    [
+        ('{\n\t"a": 1\n}', {"a": 1, "b": {"c": 1}}, '{\n\t"a": 1,\n\t"b": {\n\t\t"c": 1\n\t}\n}'),
+        ('{\n   "a": 1\n}', {"a": 1, "b": [1]}, '{\n   "a": 1,\n   "b": [\n      1\n   ]\n}'),
+        ('{\r\n "a": 1\r\n}', {"a": 1, "b": 2}, '{\r\n "a": 1,\r\n "b": 2\r\n}'),
+        ("{}", {"a": 1}, '{\n  "a": 1\n}'),
+        ('{"a": {}}', {"a": {"b": 1}}, '{"a": {\n  "b": 1\n}}'),
+        ('{\n  "a": {}\n}', {"a": {"b": 1}}, '{\n  "a": {\n    "b": 1\n  }\n}'),
+        ('{"a": 1, "b": 2}', {"b": 2, "c": 3}, '{"b": 2, "c": 3}'),
+    ],
+)
+def test_what_is_new_has_the_indentation_of_the_file(text: str, value: Any, written: str) -> None:
+    assert rewrite(text, value) == written

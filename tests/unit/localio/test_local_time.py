@@ -10,7 +10,7 @@ import pytest
 
 from localio.text import clock_of, day_of, iso_of, minute_of, second_of
 from symposium import cli
-from symposium.daemon import tasks
+from symposium.tasks import handlers as tasks
 
 SECONDS = 1795311905.5
 """2026-11-22 01:45:05 UTC."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localio.markdown import Parted, part
+from localio.markdown import FrontMatter, part
 from symposium.documents.guidance import GuidanceText
 
 
@@ -12,16 +12,18 @@ from symposium.documents.guidance import GuidanceText
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("---\nname: A\n---\nbody", Parted({"name": "A"}, "body")),
-        ('---\nname: "A: b"\n\n# no\n---\n\nbody', Parted({"name": "A: b"}, "body")),
-        ("---\r\nname: A\r\n---\r\nbody", Parted({"name": "A"}, "body")),
-        ("---\n---\nbody", Parted({}, "body")),
-        ("body\n---\nname: A\n---\n", Parted({}, "body\n---\nname: A\n---\n")),
-        ("---\nname: A\nno end", Parted({}, "---\nname: A\nno end")),
-        ("", Parted({}, "")),
+        ("---\nname: A\n---\nbody", FrontMatter({"name": "A"}, "body")),
+        ('---\nname: "A: b"\n\n# no\n---\n\nbody', FrontMatter({"name": "A: b"}, "body")),
+        ('---\nname: "A\nnote: A"\n---\nbody', FrontMatter({"name": '"A', "note": 'A"'}, "body")),
+        ('---\nname: "\nnote: ""\n---\nbody', FrontMatter({"name": '"', "note": ""}, "body")),
+        ("---\r\nname: A\r\n---\r\nbody", FrontMatter({"name": "A"}, "body")),
+        ("---\n---\nbody", FrontMatter({}, "body")),
+        ("body\n---\nname: A\n---\n", FrontMatter({}, "body\n---\nname: A\n---\n")),
+        ("---\nname: A\nno end", FrontMatter({}, "---\nname: A\nno end")),
+        ("", FrontMatter({}, "")),
     ],
 )
-def test_a_head_is_told_from_a_body(text: str, expected: Parted) -> None:
+def test_a_head_is_told_from_a_body(text: str, expected: FrontMatter) -> None:
     assert part(text) == expected
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from symposium.agent_sessions.session import SessionKind, SessionSpec
-from symposium.agent_sessions.store import SessionStore
-from symposium.bus.connect import check_directory, meeting_place
-from symposium.cli.host_socket import make_private
-from symposium.cli.hosts import hosts_folder
+from symposium.bus.connect import check_directory, daemon_address
+from symposium.cli.hosts import hosts_folder, make_private
 from symposium.config.paths import paths
-from symposium.taskspaces.journal import Journal
+from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
+from symposium.tasks.store import TaskStore
 
 ID = "6f1c2a77-0c0e-4a38-9a5e-2b0d3a1c9f10"
 
@@ -37,7 +35,7 @@ def _mode(path: Path) -> int:
 def test_a_daemon_takes_the_directory_that_a_host_has_made(home: Path) -> None:
     make_private(hosts_folder())
 
-    check_directory(meeting_place())
+    check_directory(daemon_address())
     assert _mode(home) == 0o700
 
 
@@ -45,12 +43,12 @@ def test_a_daemon_takes_the_directory_that_a_session_has_made(home: Path, tmp_pa
     spec = SessionSpec(ID, SessionKind.TERMINAL, ("true",), str(tmp_path))
     SessionStore(paths()).add(spec)
 
-    check_directory(meeting_place())
+    check_directory(daemon_address())
     assert _mode(home / "sessions") == 0o700
 
 
 def test_all_files_of_the_taskspaces_are_the_users_alone(home: Path) -> None:
-    journal = Journal(home / "taskspaces.db")
+    journal = TaskStore(home / "taskspaces.db")
     files = list(home.iterdir())
     modes = {path.name: _mode(path) for path in files}
     journal.close()

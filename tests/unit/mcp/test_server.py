@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.mcp.session import McpError, McpServer, Tool
+from peerwire.mcp.session import McpClientSession, McpError, McpTool
 
 
 class ScriptedWire:
@@ -26,7 +26,7 @@ class ScriptedWire:
 @pytest.mark.requirement("bridge.client-protocol")
 async def test_a_server_is_greeted_before_it_is_used() -> None:
     wire = ScriptedWire({"protocolVersion": "2024-11-05"})
-    server = McpServer("s", wire)
+    server = McpClientSession("s", wire)
     await server.greet()
     assert server.greeting == {"protocolVersion": "2024-11-05"}
     assert [method for method, _ in wire.asked] == ["initialize", "notifications/initialized"]
@@ -40,9 +40,9 @@ async def test_tools_are_read_page_by_page_to_the_end() -> None:
         {"tools": [{"name": "b", "description": "B."}], "nextCursor": None},
     )
     wire = ScriptedWire(*pages)
-    assert await McpServer("s", wire).list_tools() == [
-        Tool("a", None, {"type": "object"}),
-        Tool("b", "B.", {}),
+    assert await McpClientSession("s", wire).list_tools() == [
+        McpTool("a", None, {"type": "object"}),
+        McpTool("b", "B.", {}),
     ]
     assert [params for _, params in wire.asked] == [{}, {"cursor": "2"}]
 
@@ -50,7 +50,7 @@ async def test_tools_are_read_page_by_page_to_the_end() -> None:
 @pytest.mark.requirement("bridge.client-protocol")
 async def test_a_server_that_names_the_same_page_again_does_not_go_on_for_ever() -> None:
     page: Any = {"tools": [{"name": "a"}], "nextCursor": "1"}
-    assert len(await McpServer("s", ScriptedWire(page, page)).list_tools()) == 2
+    assert len(await McpClientSession("s", ScriptedWire(page, page)).list_tools()) == 2
 
 
 @pytest.mark.requirement("bridge.client-protocol")
@@ -64,7 +64,7 @@ async def test_a_result_says_its_text_and_whether_the_tool_failed() -> None:
         "isError": True,
         "structuredContent": {"x": 1},
     }
-    result = await McpServer("s", ScriptedWire(answer)).call_tool("t", {"p": 1})
+    result = await McpClientSession("s", ScriptedWire(answer)).call_tool("t", {"p": 1})
     assert (result.text, result.is_error, result.structured) == ("a\nb", True, {"x": 1})
 
 
@@ -72,7 +72,7 @@ async def test_a_result_says_its_text_and_whether_the_tool_failed() -> None:
 @pytest.mark.parametrize("answer", [None, [], "x", {"content": ["x"]}])
 async def test_what_is_no_result_of_a_tool_is_said_to_be_none(answer: Any) -> None:
     with pytest.raises(McpError, match="s answered tools/call"):
-        await McpServer("s", ScriptedWire(answer)).call_tool("t")
+        await McpClientSession("s", ScriptedWire(answer)).call_tool("t")
 
 
 NO_LISTS: list[Any] = [{"tools": [{}]}, {"tools": [None]}, None]
@@ -82,4 +82,4 @@ NO_LISTS: list[Any] = [{"tools": [{}]}, {"tools": [None]}, None]
 @pytest.mark.parametrize("answer", NO_LISTS)
 async def test_what_is_no_list_of_tools_is_said_to_be_none(answer: Any) -> None:
     with pytest.raises(McpError):
-        await McpServer("s", ScriptedWire(answer)).list_tools()
+        await McpClientSession("s", ScriptedWire(answer)).list_tools()

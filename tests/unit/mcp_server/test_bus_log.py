@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from symposium.bus.messages.broker import Log
-from symposium.mcp_server.bus_log import LONGEST, logged_to
+from symposium.mcp_server.startup import LONGEST, logged_to
 
 
 @pytest.mark.requirement("mcp-server.logs")

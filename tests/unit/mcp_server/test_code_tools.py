@@ -12,29 +12,29 @@ from symposium.bus.messages.editor import FileLocation as WireLocation
 from symposium.bus.messages.editor import FileRange as WireRange
 from symposium.bus.messages.editor import Selection
 from symposium.bus.messages.editor import SymbolDef as WireSymbol
-from symposium.code.operations import FileLocation, FileRange, SymbolDef
+from symposium.code.operations import CodePosition, CodeRange, SymbolDefinition
 from symposium.code.query.functions import NoIde
-from symposium.mcp_server.ide_port import EditorFirst
+from symposium.mcp_server.startup import EditorFirst
 
 
-def place(line: int, path: str = "/w/a.py") -> FileRange:
-    return FileRange(path, FileLocation(line, 5), FileLocation(line, 9), "def user(): ...")
+def place(line: int, path: str = "/w/a.py") -> CodeRange:
+    return CodeRange(path, CodePosition(line, 5), CodePosition(line, 9), "def user(): ...")
 
 
 class FakeIde(NoIde):
     """Knows two symbols."""
 
-    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+    async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
         return (
             [
-                SymbolDef("user", place(1), "Function"),
-                SymbolDef("users", place(2)),
+                SymbolDefinition("user", place(1), "Function"),
+                SymbolDefinition("users", place(2)),
             ]
             if name.startswith("user") or name == "us"
             else []
         )
 
-    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+    async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
         return [place(7), place(symbol.defined_at.start.line + 7), place(7)]
 
 

@@ -10,7 +10,7 @@ from tests.support.mcp_scenes import call_tool, workplace_in
 from tests.support.packages import tar_gz
 from tests.support.web import Web, reply, serving
 
-from symposium.mcp_server.workplace import Workplace
+from symposium.mcp_server.workplace import ServerContext
 
 VERSIONS = ("1.0.5", "1.0.9", "1.2.0", "2.0.0")
 
@@ -39,7 +39,7 @@ def publish(web: Web) -> None:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Workplace]:
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[ServerContext]:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CARGO_HOME", "XDG_CACHE_HOME", "SYMPOSIUM_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -55,7 +55,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Work
 
 
 @pytest.mark.requirement("mcp-server.s11")
-async def test_without_a_pattern_it_is_told_where_the_crate_is(workplace: Workplace) -> None:
+async def test_without_a_pattern_it_is_told_where_the_crate_is(workplace: ServerContext) -> None:
     answer = await call_tool(workplace, "get_rust_crate_source", {"crate_name": "serde"})
     told = json.loads(answer.text)
 
@@ -67,7 +67,7 @@ async def test_without_a_pattern_it_is_told_where_the_crate_is(workplace: Workpl
 
 
 @pytest.mark.requirement("mcp-server.s12")
-async def test_with_a_pattern_both_lists_of_matches_are_there(workplace: Workplace) -> None:
+async def test_with_a_pattern_both_lists_of_matches_are_there(workplace: ServerContext) -> None:
     arguments = {"crate_name": "serde", "pattern": r"\bSerialize\b"}
     told = json.loads((await call_tool(workplace, "get_rust_crate_source", arguments)).text)
     (example,), (other,) = told["example_matches"], told["other_matches"]
@@ -81,7 +81,7 @@ async def test_with_a_pattern_both_lists_of_matches_are_there(workplace: Workpla
 
 
 @pytest.mark.requirement("mcp-server.s12")
-async def test_a_list_without_matches_is_empty_and_there(workplace: Workplace) -> None:
+async def test_a_list_without_matches_is_empty_and_there(workplace: ServerContext) -> None:
     arguments = {"crate_name": "serde", "pattern": "nowhere to be found"}
     told = json.loads((await call_tool(workplace, "get_rust_crate_source", arguments)).text)
 
@@ -94,7 +94,7 @@ async def test_a_list_without_matches_is_empty_and_there(workplace: Workplace) -
     [("1.0", "1.2.0"), ("~1.0", "1.0.9"), ("=1.0.5", "1.0.5"), ("2", "2.0.0")],
 )
 async def test_a_version_means_what_cargo_means_by_it(
-    workplace: Workplace, version: str, found: str
+    workplace: ServerContext, version: str, found: str
 ) -> None:
     arguments = {"crate_name": "serde", "version": version}
     answer = await call_tool(workplace, "get_rust_crate_source", arguments)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.mcp_scenes import TASK, call_tool, workplace_in
 
-from symposium.mcp_server.detection import standing_of
-from symposium.mcp_server.processes import (
+from symposium.mcp_server.location import (
     Process,
     Terminal,
     ancestors,
     choose,
+    locate_agent,
     read_ps_line,
     read_stat,
     terminal_of,
@@ -24,18 +24,18 @@ from symposium.mcp_server.processes import (
 def test_a_directory_says_its_taskspace(tmp_path: Path) -> None:
     place = tmp_path / "App.symposium" / f"task-{TASK.upper()}" / "app" / "src"
     place.mkdir(parents=True)
-    found = standing_of(place, {})
+    found = locate_agent(place, {})
 
     assert (found.project, found.taskspace) == (str(tmp_path / "App.symposium"), TASK)
-    assert not standing_of(tmp_path, {}).is_in_taskspace
+    assert not locate_agent(tmp_path, {}).is_in_taskspace
 
 
 @pytest.mark.requirement("mcp-server.detection")
 def test_the_environment_knows_better(tmp_path: Path) -> None:
     place = tmp_path / "App.symposium" / "task-11111111-1111-1111-1111-111111111111"
     place.mkdir(parents=True)
-    said = standing_of(place, {"SYMPOSIUM_TASKSPACE": TASK.upper(), "SYMPOSIUM_PROJECT": "/p"})
-    odd = standing_of(place, {"SYMPOSIUM_TASKSPACE": "../x"})
+    said = locate_agent(place, {"SYMPOSIUM_TASKSPACE": TASK.upper(), "SYMPOSIUM_PROJECT": "/p"})
+    odd = locate_agent(place, {"SYMPOSIUM_TASKSPACE": "../x"})
 
     assert (said.project, said.taskspace) == ("/p", TASK)
     assert odd.taskspace == "11111111-1111-1111-1111-111111111111"

@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.mcp_server.guard import Guard, Receive, Scope, Send
-from symposium.mcp_server.over_http import ADDRESS, ServingError, open_door, token_of
+from symposium.mcp_server.transports import (
+    ADDRESS,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    ServingError,
+    open_door,
+    token_of,
+)
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105 - of this test
 HOST = (b"host", b"127.0.0.1:4242")

@@ -10,7 +10,7 @@ from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
 from symposium.bus.envelope import NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusLostError, BusRefusedError, BusUnreachableError
 from symposium.bus.messages.editor import CreateSyntheticPr, PresentWalkthrough, UpdateSyntheticPr
-from symposium.bus.protocol import Done
+from symposium.bus.protocol import Ack
 
 TEXT = """# A change
 
@@ -35,7 +35,7 @@ def with_code(root: Path) -> None:
 @pytest.mark.requirement("mcp-server.walkthroughs")
 async def test_what_was_not_found_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("present_walkthrough", Done())
+    bus.answer("present_walkthrough", Ack())
     workplace = workplace_in(tmp_path, bus)
     with_code(workplace.root)
     answer = await call_tool(workplace, "present_walkthrough", {"content": TEXT, "baseUri": "."})
@@ -109,7 +109,7 @@ async def test_a_check_shows_and_keeps_nothing(tmp_path: Path) -> None:
 @pytest.mark.requirement("mcp-server.walkthroughs")
 async def test_a_part_that_is_added_is_shown_with_the_whole(tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("present_walkthrough", Done())
+    bus.answer("present_walkthrough", Ack())
     workplace = workplace_in(tmp_path, bus)
     first = await call_tool(workplace, "present_walkthrough", {"content": "# One"})
     arguments = {"content": "Two", "mode": "append", "id": first.value.id}
@@ -140,7 +140,7 @@ async def test_a_part_that_is_added_hides_no_fault_of_what_was_there(tmp_path: P
 @pytest.mark.parametrize("uri", [".", "", "no/such/folder", "{root}", "file://{root}"])
 async def test_any_base_uri_is_made_absolute(uri: str, tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("present_walkthrough", Done())
+    bus.answer("present_walkthrough", Ack())
     workplace = workplace_in(tmp_path, bus)
     arguments = {"content": "# Hi", "baseUri": uri.format(root=workplace.root)}
     answer = await call_tool(workplace, "present_walkthrough", arguments)

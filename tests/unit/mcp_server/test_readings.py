@@ -11,9 +11,9 @@ from tests.support.mcp_scenes import TASK, FakeBus, call_tool, workplace_in
 
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.agents import GuidanceRead
-from symposium.bus.protocol import Done, Message
-from symposium.mcp_server.readings import MAX_WAITING
-from symposium.mcp_server.workplace import Workplace
+from symposium.bus.protocol import Ack, BusMessage
+from symposium.mcp_server.task_lookup import MAX_WAITING
+from symposium.mcp_server.workplace import ServerContext
 
 
 class Caller:
@@ -23,12 +23,12 @@ class Caller:
         del done, total, message
 
 
-def reported(messages: Sequence[Message]) -> list[tuple[str, str]]:
+def reported(messages: Sequence[BusMessage]) -> list[tuple[str, str]]:
     return [(each.id, each.layer) for each in messages if isinstance(each, GuidanceRead)]
 
 
 @asynccontextmanager
-async def reporting(workplace: Workplace, bus: FakeBus) -> AsyncGenerator[None]:
+async def reporting(workplace: ServerContext, bus: FakeBus) -> AsyncGenerator[None]:
     """Reports what was read by the end of the block."""
     yield
     async with asyncio.TaskGroup() as tasks:
@@ -41,7 +41,7 @@ async def reporting(workplace: Workplace, bus: FakeBus) -> AsyncGenerator[None]:
 @pytest.mark.requirement("guidance.read-visible")
 async def test_each_text_that_is_read_is_reported_with_its_layer_and_hash(tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("guidance_read", Done())
+    bus.answer("guidance_read", Ack())
     workplace = workplace_in(tmp_path, bus)
     async with reporting(workplace, bus):
         await call_tool(workplace, "expand_reference", {"id": "coding-guidelines.md"})
@@ -80,7 +80,7 @@ async def test_a_report_that_fails_ends_nothing(tmp_path: Path) -> None:
 @pytest.mark.requirement("guidance.read-visible")
 async def test_a_prompt_that_names_texts_is_reported_by_its_hash(tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("guidance_read", Done())
+    bus.answer("guidance_read", Ack())
     workplace = workplace_in(tmp_path, bus)
     async with reporting(workplace, bus):
         workplace.readings.note_prompt("yiasou", "the text")

@@ -1,6 +1,8 @@
 """Tools by their modules."""
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import msgspec
@@ -9,11 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.mcp_scenes import Told, workplace_in
 
-from peerwire.errors import RpcError
+from peerwire.errors import LocalError, RpcError
+from symposium.mcp_server import contents
 from symposium.mcp_server import tools as package
-from symposium.mcp_server.paging import PAGE, page
-from symposium.mcp_server.registry import all_tools, instructions
-from symposium.mcp_server.tool import Answer, Call, Hints, tool
+from symposium.mcp_server.contents import all_tools, instructions
+from symposium.mcp_server.server import PAGE, page
+from symposium.mcp_server.tool import Hints, ToolAnswer, ToolInvocation, tool
+
+TWIN = '''
+from msgspec import Struct
+from symposium.mcp_server.tool import Hints, ToolAnswer, ToolInvocation, tool
+
+class Params(Struct):
+    pass
+
+@tool("code", Hints("Twin"))
+async def twin(params: Params, call: ToolInvocation) -> ToolAnswer:
+    """Do nothing."""
+    return ToolAnswer("")
+'''
 
 
 class Params(msgspec.Struct, forbid_unknown_fields=True):
@@ -25,7 +41,7 @@ class Counted(msgspec.Struct, rename="camel"):
 
 
 @tool("code", Hints("Count"), result=Counted)
-async def count(params: Params, call: Call) -> Answer:
+async def count(params: Params, call: ToolInvocation) -> ToolAnswer:
     """Count to something.
 
     Slowly.
@@ -33,14 +49,44 @@ async def count(params: Params, call: Call) -> Answer:
     del call
     if params.count < 0:
         raise ValueError("backwards")
-    return Answer(str(params.count), Counted(params.count))
+    return ToolAnswer(str(params.count), Counted(params.count))
 
 
 @pytest.mark.requirement("mcp-server.registry")
-def test_each_module_is_one_tool_of_its_name() -> None:
-    modules = {path.stem for path in Path(package.__path__[0]).glob("[a-z]*.py")}
+def test_every_tool_is_found_by_its_type_whatever_its_module_is_called() -> None:
+    names = re.compile(r"^@tool\(.*?\n(?:async )?def (\w+)", re.MULTILINE | re.DOTALL)
+    sources = Path(package.__path__[0]).glob("[a-z]*.py")
 
-    assert set(all_tools()) == modules
+    assert set(all_tools()) == {
+        name for source in sources for name in names.findall(source.read_text(encoding="utf-8"))
+    }
+
+
+@pytest.mark.requirement("mcp-server.registry")
+@pytest.mark.parametrize(
+    ("name", "modules", "problem"),
+    [
+        ("twin_tools", {"first": TWIN, "second": TWIN}, "two tools are called twin"),
+        ("empty_tools", {"first": TWIN, "second": ""}, r"empty_tools\.second makes no tool"),
+    ],
+)
+def test_two_tools_of_one_name_and_a_module_without_any_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    modules: dict[str, str],
+    problem: str,
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for module, code in modules.items():
+        (folder / f"{module}.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(contents, "TOOLS", name)
+
+    with pytest.raises(LocalError, match=problem):
+        all_tools.__wrapped__()
 
 
 @pytest.mark.requirement("mcp-server.registry")
@@ -55,7 +101,7 @@ def test_a_function_says_everything_once() -> None:
 
 @pytest.mark.requirement("mcp-server.errors")
 async def test_a_bug_in_a_tool_is_told_as_ours(tmp_path: Path) -> None:
-    call = Call(workplace_in(tmp_path), Told())
+    call = ToolInvocation(workplace_in(tmp_path), Told())
     good = await count.call({"count": 2}, call)
     bad = await count.call({"count": -1}, call)
 

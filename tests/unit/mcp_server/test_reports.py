@@ -12,7 +12,7 @@ from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedE
 from symposium.bus.messages.agents import LogProgress, ProgressCategory, Recorded, SignalUser
 from symposium.mcp_server import outbox as module
 from symposium.mcp_server.outbox import Outbox
-from symposium.mcp_server.reporting import REPORT_TIMEOUT, Report
+from symposium.mcp_server.progress import REPORT_TIMEOUT, DeliveryReport
 
 HEARD = {"message": "Half of it works", "category": "milestone"}
 
@@ -28,7 +28,7 @@ async def test_a_report_says_how_many_see_it(watchers: int, text: str, tmp_path:
     bus.answer("log_progress", Recorded(watchers=watchers))
     answer = await call_tool(workplace_in(tmp_path, bus), "log_progress", HEARD)
 
-    assert answer.value == Report("recorded", watchers)
+    assert answer.value == DeliveryReport("recorded", watchers)
     assert text in answer.text
     assert bus.patience == [REPORT_TIMEOUT]
     (message,) = bus.asked
@@ -75,7 +75,7 @@ async def test_what_nobody_takes_is_queued_and_told_so(trouble: Exception, tmp_p
     workplace = workplace_in(tmp_path, bus)
     answer = await call_tool(workplace, "signal_user", {"message": "I am stuck"})
 
-    assert answer.value == Report("queued")
+    assert answer.value == DeliveryReport("queued")
     assert "Queued" in answer.text
     (line,) = workplace.outbox.waiting()
     assert json.loads(line)["payload"]["message"] == "I am stuck"
@@ -97,7 +97,7 @@ async def test_a_refusal_is_an_error_and_is_not_queued(tmp_path: Path) -> None:
 async def test_what_cannot_be_kept_either_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    monkeypatch.setattr(module, "MAX_BYTES", 10)
     workplace = workplace_in(tmp_path)
     answer = await call_tool(workplace, "signal_user", {"message": "I am stuck"})
 

@@ -10,12 +10,13 @@ from tests.support.mcp_scenes import FakeBus, Told, call_tool, workplace_in
 
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusLostError, BusRefusedError
-from symposium.bus.handlers import Asked
+from symposium.bus.handlers import RequestContext
 from symposium.bus.messages.editor import UserFeedback
 from symposium.errors import NotFoundError
-from symposium.mcp_server import review_desk, reviews
-from symposium.mcp_server.review_desk import ReviewDesk
-from symposium.mcp_server.workplace import Workplace
+from symposium.mcp_server import review_inbox
+from symposium.mcp_server.review_inbox import PendingReviews
+from symposium.mcp_server.tools import reviews
+from symposium.mcp_server.workplace import ServerContext
 
 ASKED = {"commit_range": "HEAD~1..HEAD", "title": "Two", "description": "why"}
 
@@ -24,7 +25,7 @@ def untold(message: str, done: float | None, total: float | None) -> None:
     """Nobody wants the news."""
 
 
-BY = Asked("1", Sender("/"), "c1", untold)
+BY = RequestContext("1", Sender("/"), "c1", untold)
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def bus() -> FakeBus:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, bus: FakeBus) -> Workplace:
+def workplace(tmp_path: Path, bus: FakeBus) -> ServerContext:
     (tmp_path / "checkout").mkdir()
     repository = GitRepository(tmp_path / "checkout")
     repository.write("app.py", "one\n")
@@ -43,7 +44,7 @@ def workplace(tmp_path: Path, bus: FakeBus) -> Workplace:
     return workplace_in(tmp_path, bus)
 
 
-def again(tmp_path: Path, bus: FakeBus) -> Workplace:
+def again(tmp_path: Path, bus: FakeBus) -> ServerContext:
     """The same place for a server that was started later."""
     return workplace_in(tmp_path, bus)
 
@@ -85,7 +86,7 @@ def comment(review_id: str, text: str = "why two?") -> UserFeedback:
 @pytest.mark.requirement("mcp-server.reviews-arrive")
 @pytest.mark.parametrize("reply", ["an-id", None, {"review_id": "x"}, ...])
 async def test_what_a_person_says_wakes_the_tool_that_waits(
-    workplace: Workplace, bus: FakeBus, reply: Any
+    workplace: ServerContext, bus: FakeBus, reply: Any
 ) -> None:
     """However the reviewer takes it: with an id, with nothing, or with the request left open."""
     reviewer, told = Reviewer(bus, reply), Told()
@@ -104,12 +105,12 @@ async def test_what_a_person_says_wakes_the_tool_that_waits(
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
 async def test_a_word_that_another_server_has_taken_wakes_it_too(
-    workplace: Workplace, bus: FakeBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workplace: ServerContext, bus: FakeBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bus chooses one server; it may be that of another project."""
-    monkeypatch.setattr(review_desk, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(review_inbox, "LOOK_EVERY", 0.01)
     reviewer = Reviewer(bus, "an-id")
-    other = ReviewDesk(tmp_path / "home" / "reviews" / "other")
+    other = PendingReviews(tmp_path / "home" / "reviews" / "other")
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(call_tool(workplace, "request_review", ASKED))
         shown = await reviewer.next()
@@ -120,7 +121,7 @@ async def test_a_word_that_another_server_has_taken_wakes_it_too(
 
 @pytest.mark.requirement("mcp-server.reviews-kept")
 async def test_reviews_outlive_the_server_and_are_listed(
-    workplace: Workplace, bus: FakeBus, tmp_path: Path
+    workplace: ServerContext, bus: FakeBus, tmp_path: Path
 ) -> None:
     first = await call_tool(workplace, "request_review", ASKED)
     second = await call_tool(workplace, "request_review", {**ASKED, "title": "Other"})
@@ -143,7 +144,7 @@ async def test_reviews_outlive_the_server_and_are_listed(
 
 @pytest.mark.requirement("mcp-server.reviews-kept")
 async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
-    workplace: Workplace, bus: FakeBus, tmp_path: Path
+    workplace: ServerContext, bus: FakeBus, tmp_path: Path
 ) -> None:
     asked = await call_tool(workplace, "request_review", ASKED)
     id_ = asked.value.review_id
@@ -178,7 +179,7 @@ async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
     ],
 )
 async def test_what_became_of_the_question_is_told_and_kept(
-    workplace: Workplace, bus: FakeBus, error: Exception, status: str
+    workplace: ServerContext, bus: FakeBus, error: Exception, status: str
 ) -> None:
     bus.answer("create_synthetic_pr", error)
     answer = await call_tool(workplace, "request_review", ASKED)
@@ -190,7 +191,7 @@ async def test_what_became_of_the_question_is_told_and_kept(
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
 async def test_nobody_waits_longer_than_is_said(
-    workplace: Workplace, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
+    workplace: ServerContext, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reviews, "FEEDBACK_TIMEOUT", 0.05)
     Reviewer(bus, "an-id")
@@ -201,7 +202,9 @@ async def test_nobody_waits_longer_than_is_said(
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
-async def test_an_answer_that_is_no_feedback_is_told(workplace: Workplace, bus: FakeBus) -> None:
+async def test_an_answer_that_is_no_feedback_is_told(
+    workplace: ServerContext, bus: FakeBus
+) -> None:
     bus.answer("create_synthetic_pr", {"feedback_type": "comment", "line_number": "x"})
     answer = await call_tool(workplace, "request_review", ASKED)
 
@@ -212,7 +215,7 @@ async def test_an_answer_that_is_no_feedback_is_told(workplace: Workplace, bus: 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
 @pytest.mark.parametrize("id_", ["gone", "../here/x", ""])
 async def test_a_word_on_a_review_that_nobody_knows_is_refused(
-    workplace: Workplace, id_: str
+    workplace: ServerContext, id_: str
 ) -> None:
     with pytest.raises(BusRefusedError, match=r"^review .* does not exist"):
         await workplace.reviews.hear(comment(id_), BY)
@@ -220,7 +223,7 @@ async def test_a_word_on_a_review_that_nobody_knows_is_refused(
 
 @pytest.mark.requirement("mcp-server.reviews-kept")
 async def test_a_review_that_cannot_be_kept_is_not_asked_for(
-    workplace: Workplace, bus: FakeBus, tmp_path: Path
+    workplace: ServerContext, bus: FakeBus, tmp_path: Path
 ) -> None:
     (tmp_path / "home").mkdir(exist_ok=True)
     (tmp_path / "home" / "reviews").write_text("in the way", encoding="utf-8")
@@ -235,7 +238,7 @@ async def test_a_review_that_cannot_be_kept_is_not_asked_for(
 async def test_a_review_that_was_removed_is_not_answered(tmp_path: Path) -> None:
     word = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(ReviewDesk(tmp_path / "reviews").watch("gone", word))
+        watching = tasks.create_task(PendingReviews(tmp_path / "reviews").watch("gone", word))
         await asyncio.sleep(0)
         watching.cancel()
 
@@ -245,6 +248,6 @@ async def test_a_review_that_was_removed_is_not_answered(tmp_path: Path) -> None
 @pytest.mark.requirement("reviews.removed")
 def test_an_unknown_review_names_those_that_are_known(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError) as unknown:
-        ReviewDesk(tmp_path / "reviews").find("gone")
+        PendingReviews(tmp_path / "reviews").find("gone")
 
     assert "reviews: none" in unknown.value.hint

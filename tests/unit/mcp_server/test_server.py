@@ -13,12 +13,11 @@ from jsonschema import Draft202012Validator
 from tests.support.mcp_scenes import FakeBus, RawClient, serving, workplace_in
 
 from symposium.bus.messages.agents import TaskspaceInfo
-from symposium.documents.guidance import Change, GuidanceLibrary
-from symposium.mcp_server import lines as lines_module
-from symposium.mcp_server.notices import own_server
-from symposium.mcp_server.over_stdio import serve_lines
-from symposium.mcp_server.registry import all_tools
-from symposium.mcp_server.workplace import Workplace
+from symposium.documents.guidance import GuidanceChange, GuidanceLibrary
+from symposium.mcp_server import line_streams as lines_module
+from symposium.mcp_server.contents import all_tools
+from symposium.mcp_server.transports import own_server, serve_lines
+from symposium.mcp_server.workplace import ServerContext
 
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -34,14 +33,14 @@ def bus() -> FakeBus:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, bus: FakeBus) -> Workplace:
+def workplace(tmp_path: Path, bus: FakeBus) -> ServerContext:
     made = workplace_in(tmp_path, bus)
     (made.root / "Cargo.toml").touch()
     return made
 
 
 @pytest.fixture
-async def client(workplace: Workplace) -> AsyncGenerator[RawClient, None]:
+async def client(workplace: ServerContext) -> AsyncGenerator[RawClient, None]:
     server = own_server(workplace)
     async with serving(server.serve) as made:
         yield made
@@ -242,7 +241,7 @@ async def test_guidance_is_listed_and_read_whole(client: RawClient) -> None:
 
 
 @pytest.mark.requirement("mcp-server.resources")
-async def test_an_attached_value_is_a_resource(client: RawClient, workplace: Workplace) -> None:
+async def test_an_attached_value_is_a_resource(client: RawClient, workplace: ServerContext) -> None:
     await client.greet()
     workplace.references.put("abc", {"a": [1]})
     (content,) = (await client.result("resources/read", {"uri": "symposium://ref/abc"}))["contents"]
@@ -273,7 +272,7 @@ async def test_the_first_prompt_is_for_whom_was_asked(
 
 
 @pytest.mark.requirement("mcp-server.completion")
-async def test_arguments_are_completed(client: RawClient, workplace: Workplace) -> None:
+async def test_arguments_are_completed(client: RawClient, workplace: ServerContext) -> None:
     await client.greet()
     workplace.references.put("abc", 1)
 
@@ -299,14 +298,14 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
         await due.wait()
         due.clear()
 
-    def changes(library: GuidanceLibrary) -> AsyncGenerator[Change, None]:
+    def changes(library: GuidanceLibrary) -> AsyncGenerator[GuidanceChange, None]:
         return original(library, pause)
 
     monkeypatch.setattr(GuidanceLibrary, "changes", changes)
     return due
 
 
-def override(workplace: Workplace, id_: str, text: str) -> None:
+def override(workplace: ServerContext, id_: str, text: str) -> None:
     folder = workplace.root.parent / "home" / "guidance"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / id_).write_text(text, encoding="utf-8")
@@ -314,7 +313,7 @@ def override(workplace: Workplace, id_: str, text: str) -> None:
 
 @pytest.mark.requirement("mcp-server.resource-changes")
 async def test_who_subscribed_is_told_and_nobody_of_other_texts(
-    workplace: Workplace, looks: asyncio.Event
+    workplace: ServerContext, looks: asyncio.Event
 ) -> None:
     async with serving(lambda lines: serve_lines(workplace, lines)) as client:
         await client.greet()
@@ -344,7 +343,7 @@ async def test_who_subscribed_is_told_and_nobody_of_other_texts(
 
 @pytest.mark.requirement("mcp-server.resource-changes")
 async def test_the_later_era_hears_of_it_on_the_stream_it_asked_for(
-    workplace: Workplace, looks: asyncio.Event
+    workplace: ServerContext, looks: asyncio.Event
 ) -> None:
     wanted = {"resourcesListChanged": True, "resourceSubscriptions": [MAIN]}
     listen = {"jsonrpc": "2.0", "id": "ear", "method": "subscriptions/listen"}
@@ -397,7 +396,7 @@ async def test_a_line_that_is_no_message_is_answered(
 async def test_a_client_that_writes_ahead_is_held_back_and_loses_nothing(
     client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines_module, "MOST_WAITING", 4)
+    monkeypatch.setattr(lines_module, "MAX_WAITING", 4)
     await client.greet()
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         pings = [tasks.create_task(client.result("ping")) for _ in range(100)]
@@ -435,7 +434,9 @@ odd_messages: st.SearchStrategy[bytes] = st.fixed_dictionaries(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.binary(max_size=40) | odd_messages, max_size=8))
-async def test_strangers_bytes_break_nothing(workplace: Workplace, written: list[bytes]) -> None:
+async def test_strangers_bytes_break_nothing(
+    workplace: ServerContext, written: list[bytes]
+) -> None:
     async with serving(own_server(workplace).serve) as client:
         await client.greet()
         for line in written:

@@ -16,16 +16,16 @@ from symposium.bus.errors import (
 )
 from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
 from symposium.documents.boot import TaskContext
-from symposium.mcp_server.offering import Offering
-from symposium.mcp_server.task_lookup import PATIENCE, keep_collaborator, look_up
-from symposium.mcp_server.workplace import Workplace
-from symposium.taskspaces.model import Layout, Standing, Taskspace
-from symposium.taskspaces.task_file import write_task_file
+from symposium.mcp_server.contents import ToolOffering
+from symposium.mcp_server.task_lookup import LOOKUP_TIMEOUT, keep_collaborator, look_up
+from symposium.mcp_server.workplace import ServerContext
+from symposium.tasks.files import write_task_file
+from symposium.tasks.model import Layout, Taskspace, TaskState
 
 ON_DISK = TaskContext("From disk", "As it was", "Mend it.", "sparkle")
 
 
-def write_down(workplace: Workplace, where: Path) -> None:
+def write_down(workplace: ServerContext, where: Path) -> None:
     taskspace = Taskspace(
         TASK,
         str(workplace.root),
@@ -35,7 +35,7 @@ def write_down(workplace: Workplace, where: Path) -> None:
         "task/import",
         "2026-01-01T00:00:00Z",
         description="As it was",
-        standing=Standing.READY,
+        standing=TaskState.READY,
         initial_prompt="Mend it.",
         collaborator="sparkle",
     )
@@ -43,7 +43,7 @@ def write_down(workplace: Workplace, where: Path) -> None:
     write_task_file(where / "taskspace.json", taskspace, [])
 
 
-def beside(workplace: Workplace) -> Path:
+def beside(workplace: ServerContext) -> Path:
     project = Path(workplace.standing.project)
     return project.with_name(f"{project.name}.tasks") / ".symposium" / f"task-{TASK}"
 
@@ -99,7 +99,7 @@ async def test_a_silent_daemon_is_given_half_of_the_200_ms_of_a_prompt(tmp_path:
     found = await look_up(workplace.standing, bus)
     prompt = workplace.boot.inlined(found)
 
-    assert PATIENCE <= 0.1
+    assert LOOKUP_TIMEOUT <= 0.1
     assert found == ON_DISK
     assert "Mend it." in prompt
 
@@ -149,7 +149,7 @@ async def test_whom_the_user_asked_for_is_remembered_once_the_task_is_taken_up(
 async def test_the_prompt_remembers_whom_it_is_for(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("taskspace_state", TaskspaceInfo(name="Import", description="d"))
-    offering = Offering(workplace_in(tmp_path, bus))
+    offering = ToolOffering(workplace_in(tmp_path, bus))
     params = {"arguments": {"collaborator": "sparkle"}}
     await offering.prompt("hi", params, NobodyToTell())
 

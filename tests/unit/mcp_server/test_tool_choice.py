@@ -7,9 +7,7 @@ import msgspec
 import pytest
 from tests.support.mcp_scenes import Told, workplace_in
 
-from symposium.mcp_server.offering import Offering
-from symposium.mcp_server.registry import all_tools
-from symposium.mcp_server.tool_choice import UnknownToolError, chosen_tools
+from symposium.mcp_server.contents import ToolOffering, UnknownToolError, all_tools, chosen_tools
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,14 @@ def test_named_tools_and_topics_are_listed_wherever_the_server_works(
 @pytest.mark.requirement("mcp-server.tool-choice")
 def test_an_unknown_name_is_rejected_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownToolError, match="unknown tool or topic 'tasks'") as error:
-        Offering(workplace_in(tmp_path), ("tasks",))
+        ToolOffering(workplace_in(tmp_path), ("tasks",))
 
     assert "taskspaces" in error.value.hint
 
 
 @pytest.mark.requirement("mcp-server.tool-choice")
 async def test_a_tool_that_is_not_listed_still_answers(tmp_path: Path) -> None:
-    offering = Offering(workplace_in(tmp_path, taskspace=""))
+    offering = ToolOffering(workplace_in(tmp_path, taskspace=""))
     result = await offering.call_tool("delete_taskspace", {}, Client())
 
     assert result is not None
@@ -90,7 +88,7 @@ async def test_a_tool_that_is_not_listed_still_answers(tmp_path: Path) -> None:
 def test_the_schema_of_a_workspace_without_packages_or_task_is_smaller(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path, taskspace="")
     sizes = [
-        len(msgspec.json.encode(Offering(workplace, names).tools()))
+        len(msgspec.json.encode(ToolOffering(workplace, names).tools()))
         for names in (("auto",), ("all",))
     ]
 

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Request
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward
 from symposium.mods.policy import FORBIDDEN, PolicyMod
 from symposium.testing import FakeAgent, FakeEditor, chain_of
@@ -135,8 +135,9 @@ async def test_a_question_that_names_a_tool_call_by_its_id_alone_is_understood(
             {"optionId": "b", "name": "Yes, and leave plan mode", "kind": "allow_once"},
         ],
         [],
+        [{"name": "Yes", "kind": "allow_once"}],
     ],
-    ids=["only-always", "two-of-a-kind", "none"],
+    ids=["only-always", "two-of-a-kind", "none", "without-id"],
 )
 async def test_a_rule_chooses_nothing_it_cannot_tell_apart(
     options: list[dict[str, str]], tmp_path: Path
@@ -179,10 +180,13 @@ async def test_a_forbidden_command_in_a_terminal_is_refused_with_the_rule(tmp_pa
         with pytest.raises(RpcError) as caught:
             await run(agent, session, "git", "push", "--force")
         started = await run(agent, session, "make", "all")
+        allowed = await run(agent, session, "git", "status")
 
     assert caught.value.code == FORBIDDEN
     assert "no-force" in caught.value.message
     assert started == {"terminalId": "t-make"}
+    assert allowed == {"terminalId": "t-git"}
+    assert [each.method for each in editor.asked.items] == ["terminal/create"] * 2
 
 
 @pytest.mark.requirement("policy.mod-holds")
@@ -234,6 +238,71 @@ def test_files_are_written_without_a_look_at_them_while_there_are_no_rules(tmp_p
     mod = PolicyMod(tmp_path / "policy.toml")
     no_json = Raw(b'{"path": "/etc/passwd", "content": ')
 
-    outcome = mod.touches(Crossing("fs/write_text_file", no_json, is_request=True))
+    outcome = mod.touches(ChainMessage("fs/write_text_file", no_json, is_request=True))
 
     assert outcome == Forward()
+
+
+@pytest.mark.requirement("policy.unread-without-rules")
+def test_updates_are_intercepted_only_if_there_are_rules_at_the_start(tmp_path: Path) -> None:
+    without = PolicyMod(tmp_path / "none.toml").interceptions()
+
+    assert {each.method for each in policy(tmp_path).interceptions()} - {
+        each.method for each in without
+    } == {"session/update"}
+
+
+@pytest.mark.requirement("policy.mod-holds")
+async def test_odd_additional_directories_are_ignored(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        odd = {"cwd": str(tmp_path / "w"), "additionalDirectories": [3, str(tmp_path / "other")]}
+        await editor_with_terminal(editor).initialize()
+        made = await editor.connection.request("session/new", {**odd, "mcpServers": []})
+        assert agent.connection is not None
+        params = {
+            "sessionId": made["sessionId"],
+            "path": str(tmp_path / "other" / "x"),
+            "content": "",
+        }
+        await agent.connection.request("fs/write_text_file", params)
+
+    assert [each.method for each in editor.asked.items] == ["fs/write_text_file"]
+
+
+@pytest.mark.requirement("policy.bounded-memory")
+async def test_the_last_256_tool_calls_of_a_session_are_remembered(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor.new_session(cwd=str(tmp_path))
+        for number in range(257):
+            told = {"sessionUpdate": "tool_call", "toolCallId": f"c{number}"}
+            agent.update(session, {**told, "title": "t", "rawInput": {"command": "git push -f"}})
+        editor.permissions.append("yes")
+        oldest = await ask(agent, session, {"toolCallId": "c0"})
+        second = await ask(agent, session, {"toolCallId": "c1"})
+
+    assert oldest["outcome"]["optionId"] == "yes", "no rule knows what it does: the user decides"
+    assert second["outcome"]["optionId"] == "no"
+
+
+@pytest.mark.requirement("policy.bounded-memory")
+async def test_the_last_256_permitted_actions_of_a_session_are_remembered(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor_with_terminal(editor).new_session(cwd=str(workspace))
+        assert agent.connection is not None
+        for number in range(257):
+            edited = [{"path": str(tmp_path / f"{number}")}]
+            await ask(agent, session, {"kind": "edit", "locations": edited})
+        before = len(editor.asked.items)
+        for number in (1, 0):
+            params = {"sessionId": session, "path": str(tmp_path / f"{number}"), "content": ""}
+            editor.permissions.append("allow")
+            await agent.connection.request("fs/write_text_file", params)
+
+    assert [each.method for each in editor.asked.items[before:]] == [
+        *("fs/write_text_file", "session/request_permission", "fs/write_text_file"),
+    ]

@@ -140,6 +140,30 @@ async def test_nothing_is_noted_of_a_tool_that_was_asked_for_or_that_no_rule_is_
 
 
 @pytest.mark.requirement("policy.unasked")
+async def test_nothing_is_noted_of_a_tool_call_that_the_user_has_refused(tmp_path: Path) -> None:
+    async with scene(tmp_path, ASK) as it:
+        edit = {"kind": "edit", "locations": [{"path": str(tmp_path / "notes.txt")}]}
+        it.editor.permissions.append("no")
+        await it.ask({"toolCallId": "c", **edit})
+        it.call("completed", edit)
+
+        assert await it.notes() == []
+
+
+@pytest.mark.requirement("policy.unasked")
+async def test_nothing_is_noted_of_a_file_that_the_editor_was_asked_to_write(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, ASK) as it:
+        place = str(tmp_path / "notes.txt")
+        written = {"sessionId": it.session, "path": place, "content": ""}
+        await it.request("fs/write_text_file", written)
+        it.call("completed", {"kind": "edit", "locations": [{"path": place}]})
+
+        assert await it.notes() == []
+
+
+@pytest.mark.requirement("policy.unasked")
 async def test_nothing_is_noted_of_tools_that_a_loaded_session_repeats(tmp_path: Path) -> None:
     async with scene(tmp_path, FORBID) as it:
 

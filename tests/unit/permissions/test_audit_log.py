@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localio.redaction import Redactor
-from symposium.permissions.audit import MOST_KEPT, AuditLog
+from symposium.permissions.audit import MAX_STORED, AuditLog
 
 NOW = "audit.ndjson"
 
@@ -158,7 +158,7 @@ def test_files_are_put_aside_and_the_oldest_go_while_the_rest_proves_itself(tmp_
         log.write({"chosen": f"option {number}"})
         assert log.verify() == []
     aside = sorted(tmp_path.glob("audit.0*.ndjson"))
-    assert len(aside) == MOST_KEPT
+    assert len(aside) == MAX_STORED
     numbers = [entry["seq"] for entry in log.entries()]
     assert numbers == list(range(numbers[0], 61))
     assert numbers[0] > 1
@@ -199,7 +199,7 @@ def test_a_record_whose_only_line_was_dropped_is_not_taken_for_whole(tmp_path: P
 @pytest.mark.requirement("stories.a-07-verify")
 def test_a_whole_file_that_was_dropped_is_named_by_the_first_line_after_it(tmp_path: Path) -> None:
     log = log_in(tmp_path, largest=1)
-    for number in range(MOST_KEPT + 3):
+    for number in range(MAX_STORED + 3):
         log.write({"chosen": f"option {number}"})
     oldest, *_ = sorted(tmp_path.glob("audit.0*.ndjson"))
     oldest.unlink()

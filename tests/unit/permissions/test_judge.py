@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.permissions.policy import Judgement, Policy, read_policy
-from symposium.permissions.rules import Access, CallTool, Effect, RunScript, TouchFile, Workspace
+from symposium.permissions.policy import Policy, PolicyDecision, read_policy
+from symposium.permissions.rules import (
+    Access,
+    Effect,
+    PolicyWorkspace,
+    RunScript,
+    ToolAction,
+    TouchFile,
+)
 
 POLICY = read_policy(
     """
@@ -62,8 +69,8 @@ tool = "ide::*"
 )
 
 
-def judge(script: str, workspace: Path) -> Judgement:
-    return POLICY.judge([RunScript(script)], Workspace(workspace))
+def judge(script: str, workspace: Path) -> PolicyDecision:
+    return POLICY.judge([RunScript(script)], PolicyWorkspace(workspace))
 
 
 @pytest.mark.requirement("policy.whole-script")
@@ -95,7 +102,7 @@ def test_the_strictest_rule_wins_in_any_order_of_the_file(
     script: str, rule: str, effect: Effect, order: int, tmp_path: Path
 ) -> None:
     policy = Policy(POLICY.rules[::order])
-    judgement = policy.judge([RunScript(script)], Workspace(tmp_path))
+    judgement = policy.judge([RunScript(script)], PolicyWorkspace(tmp_path))
 
     assert (judgement.effect, judgement.rule) == (effect, rule)
 
@@ -111,7 +118,7 @@ def test_the_strictest_rule_on_a_file_wins(tmp_path: Path) -> None:
     )
 
     def rule(path: str) -> str | None:
-        return policy.judge([TouchFile(Access.READ, path)], Workspace(tmp_path)).rule
+        return policy.judge([TouchFile(Access.READ, path)], PolicyWorkspace(tmp_path)).rule
 
     assert (rule("a.key"), rule("a.txt")) == ("f", "a")
 
@@ -121,7 +128,7 @@ def test_the_strictest_rule_on_a_file_wins(tmp_path: Path) -> None:
 def test_a_path_that_no_file_can_have_is_never_allowed(access: Access, tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for path in ("a\0b", ".env\0.txt", "loop/x"):
-        judgement = POLICY.judge([TouchFile(access, path)], Workspace(tmp_path))
+        judgement = POLICY.judge([TouchFile(access, path)], PolicyWorkspace(tmp_path))
 
         assert judgement.effect is not Effect.ALLOW
 
@@ -279,7 +286,7 @@ def test_a_write_outside_the_workspace_is_asked_also_through_a_link(tmp_path: Pa
 
     def effect(path: str) -> tuple[Effect, str | None]:
         action = TouchFile(Access.WRITE, path)
-        judgement = POLICY.judge([action], Workspace(workspace))
+        judgement = POLICY.judge([action], PolicyWorkspace(workspace))
         return judgement.effect, judgement.rule
 
     assert effect("a/b.txt") == (Effect.ALLOW, "inside")
@@ -305,7 +312,7 @@ def test_only_a_program_that_is_known_to_write_is_forbidden_to(tmp_path: Path) -
     )
 
     def effect(script: str) -> Effect:
-        return policy.judge([RunScript(script)], Workspace(tmp_path)).effect
+        return policy.judge([RunScript(script)], PolicyWorkspace(tmp_path)).effect
 
     assert effect("tee ../x") is Effect.FORBID
     assert effect("cat ../x") is Effect.ASK
@@ -314,21 +321,21 @@ def test_only_a_program_that_is_known_to_write_is_forbidden_to(tmp_path: Path) -
 
 @pytest.mark.requirement("policy.files-and-tools")
 def test_files_and_tools_have_rules_of_their_own(tmp_path: Path) -> None:
-    def judged(action: TouchFile | CallTool) -> tuple[Effect, str | None]:
-        judgement = POLICY.judge([action], Workspace(tmp_path))
+    def judged(action: TouchFile | ToolAction) -> tuple[Effect, str | None]:
+        judgement = POLICY.judge([action], PolicyWorkspace(tmp_path))
         return judgement.effect, judgement.rule
 
     assert judged(TouchFile(Access.READ, ".env")) == (Effect.FORBID, "secrets")
     assert judged(TouchFile(Access.READ, "sub/.env")) == (Effect.FORBID, "secrets")
     assert judged(TouchFile(Access.READ, "/home/me/.ssh/id")) == (Effect.FORBID, "secrets")
     assert judged(TouchFile(Access.READ, "readme")) == (Effect.ASK, None)
-    assert judged(CallTool("ide::hover", "other")) == (Effect.ALLOW, "ide")
-    assert judged(CallTool("web::fetch", "fetch")) == (Effect.ASK, None)
+    assert judged(ToolAction("ide::hover", "other")) == (Effect.ALLOW, "ide")
+    assert judged(ToolAction("web::fetch", "fetch")) == (Effect.ASK, None)
 
 
 @pytest.mark.requirement("policy.files-and-tools")
 def test_a_tool_without_a_title_is_shown_by_its_kind(tmp_path: Path) -> None:
-    judgement = POLICY.judge([CallTool("", "fetch")], Workspace(tmp_path))
+    judgement = POLICY.judge([ToolAction("", "fetch")], PolicyWorkspace(tmp_path))
 
     assert str(judgement.decisive) == "ask: fetch (no rule speaks of it)"
 
@@ -340,7 +347,7 @@ def test_the_folders_above_the_workspace_match_no_pattern(tmp_path: Path) -> Non
     policy = read_policy('[[rule]]\nname = "x"\neffect = "allow"\nwrite = ["src/*"]', "p")
 
     def effect(path: str) -> Effect:
-        return policy.judge([TouchFile(Access.WRITE, path)], Workspace(workspace)).effect
+        return policy.judge([TouchFile(Access.WRITE, path)], PolicyWorkspace(workspace)).effect
 
     assert effect("src/a") is Effect.ALLOW
     assert effect("a") is Effect.ASK
@@ -356,7 +363,7 @@ def test_reasons_list_only_the_parts_that_run_or_need_a_decision(tmp_path: Path)
 
 @pytest.mark.requirement("policy.doubt-is-asked")
 def test_without_rules_everything_is_asked(tmp_path: Path) -> None:
-    judgement = Policy().judge([RunScript("ls")], Workspace(tmp_path))
+    judgement = Policy().judge([RunScript("ls")], PolicyWorkspace(tmp_path))
 
     assert (judgement.effect, judgement.rule) == (Effect.ASK, None)
 
@@ -364,7 +371,7 @@ def test_without_rules_everything_is_asked(tmp_path: Path) -> None:
 @pytest.mark.requirement("policy.no-way-around")
 @given(st.text(alphabet="git push-f \n;&|$(){}<>'\"\\`#!=~*[]x", max_size=60))
 def test_no_script_of_any_shape_crashes_or_is_allowed_by_an_odd_reading(script: str) -> None:
-    judgement = POLICY.judge([RunScript(script)], Workspace(Path("/tmp/nowhere")))
+    judgement = POLICY.judge([RunScript(script)], PolicyWorkspace(Path("/tmp/nowhere")))
 
     # Every part of it that runs is then one that a rule names.
     if judgement.effect is Effect.ALLOW:
@@ -376,4 +383,4 @@ def test_no_script_of_any_shape_crashes_or_is_allowed_by_an_odd_reading(script: 
 def test_bytes_of_a_stranger_are_judged(data: bytes) -> None:
     script = data.decode("utf-8", errors="surrogateescape")
 
-    assert POLICY.judge([RunScript(script)], Workspace(Path("/tmp/nowhere"))).reasons
+    assert POLICY.judge([RunScript(script)], PolicyWorkspace(Path("/tmp/nowhere"))).reasons

@@ -9,8 +9,8 @@ import pytest
 
 from symposium.permissions.live_policy import OWN_FILE, LivePolicy
 from symposium.permissions.policy import MAX_BYTES, check_file, load_policy, prove, read_policy
-from symposium.permissions.rules import RunScript, Workspace
-from symposium.permissions.verdict import UNREADABLE, Place, PolicyError, Verdict
+from symposium.permissions.rules import PolicyWorkspace, RunScript
+from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation, Verdict
 
 ROOT = Path(__file__).parents[3]
 GOOD = '[[rule]]\nname = "x"\neffect = "allow"\ncommand = "ls"\n'
@@ -18,7 +18,7 @@ FORBID = '[[rule]]\nname = "no-ls"\neffect = "forbid"\ncommand = "ls"\n'
 
 
 def verdict(live: LivePolicy, command: str = "ls") -> Verdict:
-    return live.of_terminal({"command": command}, Place(Path("/")))
+    return live.of_terminal({"command": command}, RuleLocation(Path("/")))
 
 
 @pytest.mark.requirement("policy.file-errors")
@@ -157,7 +157,7 @@ def test_reading_a_policy_leaves_no_file_open(tmp_path: Path) -> None:
 def test_an_example_holds_where_the_rule_speaks_of_a_part_of_it(tmp_path: Path) -> None:
     text = GOOD + 'match = "ls && unknown"\nnot_match = "unknown"\n'
 
-    assert list(prove(read_policy(text, "p.toml"), Workspace(tmp_path))) == []
+    assert list(prove(read_policy(text, "p.toml"), PolicyWorkspace(tmp_path))) == []
 
 
 @pytest.mark.requirement("policy.file-errors")
@@ -229,11 +229,11 @@ def test_a_policy_that_becomes_unreadable_forbids_everything_and_says_why(
     found = verdict(live)
     assert (found.effect, found.rule) == ("forbid", UNREADABLE)
     assert f"Refused, because your rules cannot be read: {file}: line " in found.refusal()
-    assert live.trouble() is not None
+    assert live.problem() is not None
 
     file.write_text(GOOD, encoding="utf-8")
     assert verdict(live).effect == "allow"
-    assert live.trouble() is None
+    assert live.problem() is None
 
 
 @pytest.mark.requirement("policy.live")
@@ -258,7 +258,7 @@ def test_a_rule_that_allows_writing_does_not_allow_an_agent_to_change_the_rules(
     file.write_text(
         f'{rule}write = ["inside-workspace"]\n{rule.replace("mine", "echo")}command = "echo"\n'
     )
-    live, place = LivePolicy(file), Place(tmp_path)
+    live, place = LivePolicy(file), RuleLocation(tmp_path)
 
     for name in (file.name, str(file), "link.toml"):
         found = live.of_file(name, place, writes=True)
@@ -275,7 +275,7 @@ def test_the_policy_of_the_how_to_page_holds_by_its_own_examples(tmp_path: Path)
     page = (ROOT / "docs/how-to/policy.md").read_text(encoding="utf-8")
     policy = read_policy(page.split("```toml\n")[1].split("```")[0], "policy.md")
 
-    assert list(prove(policy, Workspace(tmp_path))) == []
-    judged = policy.judge([RunScript("git status && git push --force")], Workspace(tmp_path))
+    assert list(prove(policy, PolicyWorkspace(tmp_path))) == []
+    judged = policy.judge([RunScript("git status && git push --force")], PolicyWorkspace(tmp_path))
     shown = [judged.effect.value, *(f"- {reason}" for reason in judged.reasons)]
     assert "\n".join(shown) in page

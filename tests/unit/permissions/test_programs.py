@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 
 from localio.shell import read_script
-from symposium.permissions.policy import Judgement, Policy, PolicyError, read_policy
+from symposium.permissions.policy import Policy, PolicyDecision, PolicyError, read_policy
 from symposium.permissions.programs.catalog import PROGRAMS
+from symposium.permissions.programs.reading import DEEPEST, FARTHEST, MAX_COMMANDS, all_commands
 from symposium.permissions.programs.vocabulary import (
-    Kind,
-    Program,
+    KnownProgram,
+    WordKind,
     awk_is_plain,
     operand_kinds,
     option_kinds,
     sed_is_plain,
 )
-from symposium.permissions.rules import INSIDE, Access, Effect, Rule, RunScript, Workspace
+from symposium.permissions.rules import INSIDE, Access, Effect, PolicyWorkspace, Rule, RunScript
 
 HERE = Path(__file__).parent
 UNKNOWN = ("mytool", "just", "./gradlew")
@@ -31,8 +32,8 @@ def commands(name: str) -> list[str]:
     return [line.replace("␤", "\n") for line in lines if line and not line.startswith("#")]
 
 
-def judge(script: str, workspace: Path, rules: Iterable[Rule] = ALLOWS) -> Judgement:
-    return Policy(tuple(rules)).judge([RunScript(script)], Workspace(workspace))
+def judge(script: str, workspace: Path, rules: Iterable[Rule] = ALLOWS) -> PolicyDecision:
+    return Policy(tuple(rules)).judge([RunScript(script)], PolicyWorkspace(workspace))
 
 
 def policy(text: str) -> Policy:
@@ -65,7 +66,7 @@ def test_no_way_round_an_allowed_program_is_allowed(tmp_path: Path) -> None:
     ] == []
 
 
-def _programs(name: str, program: Program) -> Iterator[tuple[str, Program]]:
+def _programs(name: str, program: KnownProgram) -> Iterator[tuple[str, KnownProgram]]:
     yield name, program
     for command, inner in program.commands.items():
         yield from _programs(f"{name} {command}", inner)
@@ -301,7 +302,7 @@ def test_the_reason_names_the_option_that_writes_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("policy.known-options")
 def test_the_vocabulary_has_bundles_of_flags_and_lists_of_operands() -> None:
-    flag, read, write = Kind.FLAG, Kind.READ, Kind.WRITE
+    flag, read, write = WordKind.FLAG, WordKind.READ, WordKind.WRITE
 
     assert option_kinds("-ab --long=read") == {"-a": flag, "-b": flag, "--long": read}
     for wrong in ("-o?=read", "-ab=read", "x y="):
@@ -352,3 +353,56 @@ def test_a_sed_script_is_plain_only_if_all_of_it_is_known(script: str, *, is_pla
 )
 def test_an_awk_program_is_plain_only_if_it_opens_nothing(program: str, *, is_plain: bool) -> None:
     assert awk_is_plain(program) is is_plain
+
+
+@pytest.mark.requirement("policy.standard-streams")
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"])
+def test_standard_streams_need_no_rule(path: str, tmp_path: Path) -> None:
+    for script in (f"cat {path}", f"ls > {path}", f"cat < {path}", f"ls &> {path}"):
+        assert judge(script, tmp_path).effect is Effect.ALLOW
+
+
+@pytest.mark.requirement("policy.standard-streams")
+@pytest.mark.parametrize(
+    ("script", "effect"),
+    [
+        ("cat -", Effect.ALLOW),
+        ("ls >& -", Effect.ALLOW),
+        ("ls 2>&-", Effect.ALLOW),
+        ("ls > -", Effect.ASK),
+        ("ls &> -", Effect.ASK),
+        ("cat /dev/sda", Effect.ASK),
+        ("ls > /dev/sda", Effect.ASK),
+        ("cat < /dev/sda", Effect.ASK),
+    ],
+)
+def test_other_devices_and_a_file_named_as_a_stream_need_a_rule(
+    script: str, effect: Effect, tmp_path: Path
+) -> None:
+    assert judge(script, tmp_path).effect is effect
+
+
+@pytest.mark.requirement("policy.known-options")
+@pytest.mark.parametrize("words", ["/etc/passwd", "notes /etc/passwd", "-x /etc/passwd"])
+def test_files_behind_a_program_text_are_judged(words: str, tmp_path: Path) -> None:
+    judgement = judge(f"awk '{{print}}' {words}", tmp_path)
+
+    assert judgement.effect is Effect.ASK
+    assert any("(/etc/passwd) (it is outside the workspace)" in str(r) for r in judgement.reasons)
+    assert judge("awk '{print}' notes more", tmp_path).effect is Effect.ALLOW
+
+
+@pytest.mark.requirement("policy.limits")
+def test_a_script_is_followed_to_its_limits_and_is_in_doubt_beyond() -> None:
+    too_much = "it runs scripts within scripts, too deep or too many to follow"
+
+    for script, more in (
+        ("eval " * DEEPEST + "ls", "eval "),
+        ("ls\n" * (MAX_COMMANDS + 1), "ls\n"),
+    ):
+        assert too_much not in all_commands(script).doubts
+        assert too_much in all_commands(more + script).doubts
+    words = "sudo " + "-n " * (FARTHEST - 1)
+    found = [each.command.words[0].text for each in all_commands(words + "git push").found]
+    assert found == ["sudo", "git"]
+    assert (DEEPEST, MAX_COMMANDS, FARTHEST) == (8, 2000, 64)

@@ -9,11 +9,11 @@ from symposium.permissions.policy import Policy, read_policy
 from symposium.permissions.rules import (
     Access,
     Action,
-    CallTool,
     Effect,
+    PolicyWorkspace,
     RunScript,
+    ToolAction,
     TouchFile,
-    Workspace,
 )
 from symposium.permissions.tool_calls import action_of_terminal, actions_of, script_of
 
@@ -44,7 +44,7 @@ write = ["outside-workspace"]
 
 
 def effect(actions: list[Action], workspace: Path, policy: Policy = POLICY) -> Effect:
-    return policy.judge(actions, Workspace(workspace)).effect
+    return policy.judge(actions, PolicyWorkspace(workspace)).effect
 
 
 @pytest.mark.requirement("policy.whole-call")
@@ -131,7 +131,7 @@ def test_a_terminal_is_judged_with_its_directory_and_variables(
             {"kind": "execute", "title": "t", "rawInput": {"args": ["x"]}},
             RunScript("t", is_exact=False),
         ),
-        ({"kind": "fetch", "title": "f", "locations": [{"path": "a"}]}, CallTool("f", "fetch")),
+        ({"kind": "fetch", "title": "f", "locations": [{"path": "a"}]}, ToolAction("f", "fetch")),
         ({"content": [{"type": "diff", "path": "a"}]}, TouchFile(Access.WRITE, "a")),
         (
             {

@@ -6,31 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.permissions.trust_store import MOST_LINES, Question, difference, screen
+from symposium.permissions.trust_store import MAX_LINES, Question, consent_text, difference
 from symposium.permissions.trusted_content import (
-    MOST_EFFECTS,
-    Effect,
+    MAX_EFFECTS,
     EffectKind,
-    Item,
-    Link,
+    TrustEffect,
+    TrustItem,
+    TrustLink,
     foreign_items,
 )
 
 KINDS: tuple[EffectKind, ...] = ("command", "server", "variable", "mod")
 
 
-def item(*effects: Effect, links: tuple[Link, ...] = ()) -> Item:
-    return Item(Path("/w"), "recommendations", "r.toml", b"x", links, effects)
+def item(*effects: TrustEffect, links: tuple[TrustLink, ...] = ()) -> TrustItem:
+    return TrustItem(Path("/w"), "recommendations", "r.toml", b"x", links, effects)
 
 
 @pytest.mark.requirement("trust.screen-says-all")
 def test_every_command_server_variable_and_link_has_its_line() -> None:
     effects = (
-        Effect("command", "npx -y x"),
-        Effect("server", "https://a"),
-        Effect("variable", "A"),
+        TrustEffect("command", "npx -y x"),
+        TrustEffect("server", "https://a"),
+        TrustEffect("variable", "A"),
     )
-    shown = screen([Question(item(*effects, links=(Link("r.toml", "/etc/x"),)))])
+    shown = consent_text([Question(item(*effects, links=(TrustLink("r.toml", "/etc/x"),)))])
     assert "r.toml (recommendations, new, sha256 2d711642b726)" in shown
     assert "runs: npx -y x" in shown
     assert "reaches: https://a" in shown
@@ -38,10 +38,10 @@ def test_every_command_server_variable_and_link_has_its_line() -> None:
     assert "follows: r.toml -> /etc/x (outside the workspace)" in shown
 
 
-@given(st.lists(st.builds(Effect, st.sampled_from(KINDS), st.text()), max_size=5))
+@given(st.lists(st.builds(TrustEffect, st.sampled_from(KINDS), st.text()), max_size=5))
 @pytest.mark.requirement("trust.screen-says-all")
-def test_whatever_is_stored_it_has_one_line_for_each_effect(effects: list[Effect]) -> None:
-    lines = screen([Question(item(*effects))]).split("\n")
+def test_whatever_is_stored_it_has_one_line_for_each_effect(effects: list[TrustEffect]) -> None:
+    lines = consent_text([Question(item(*effects))]).split("\n")
     assert len(lines) == 1 + max(1, len(effects))
     assert all(line.startswith("  ") for line in lines[1:])
     assert not any(character < " " for line in lines for character in line)
@@ -49,8 +49,8 @@ def test_whatever_is_stored_it_has_one_line_for_each_effect(effects: list[Effect
 
 @pytest.mark.requirement("trust.screen-says-all")
 def test_a_long_or_binary_change_is_said_to_be_cut() -> None:
-    new = "\n".join(map(str, range(MOST_LINES * 2))).encode()
-    assert f"(and {MOST_LINES + 4} more lines)" in difference(b"", new)
+    new = "\n".join(map(str, range(MAX_LINES * 2))).encode()
+    assert f"(and {MAX_LINES + 4} more lines)" in difference(b"", new)
     assert "not text: 1 bytes before, 2 now" in difference(b"x", b"\xff\xff")
     assert "\x1b" not in difference(b"x", b"\x1b[2J")
 
@@ -58,7 +58,7 @@ def test_a_long_or_binary_change_is_said_to_be_cut() -> None:
 @given(st.text())
 @pytest.mark.requirement("trust.screen-says-all")
 def test_text_for_the_agent_is_shown_as_lines_that_are_marked(text: str) -> None:
-    lines = screen([Question(item(Effect("text", text)))]).split("\n")
+    lines = consent_text([Question(item(TrustEffect("text", text)))]).split("\n")
     assert lines[1] == "  tells the agent:"
     assert all(line.startswith("    | ") for line in lines[2:])
 
@@ -106,5 +106,5 @@ def test_what_other_programs_would_start_is_shown(
 @pytest.mark.requirement("trust.others-shown")
 def test_a_file_with_very_many_commands_says_how_many_more(tmp_path: Path) -> None:
     told = foreign(tmp_path, ".mcp.json", str([{"command": "x"}] * 300).replace("'", '"'))
-    assert len(told) == MOST_EFFECTS + 1
+    assert len(told) == MAX_EFFECTS + 1
     assert told[-1] == "command: and 100 more"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from symposium.permissions.trust_store import MOST_LINES, MOST_PER_NAME, TrustStore, difference
-from symposium.permissions.trusted_content import Item, Link, TrustError, read_item
+from symposium.permissions.trust_store import MAX_LINES, MAX_PER_NAME, TrustStore, difference
+from symposium.permissions.trusted_content import TrustError, TrustItem, TrustLink, read_item
 
 
 def store(home: Path) -> TrustStore:
@@ -18,8 +18,8 @@ def store(home: Path) -> TrustStore:
     return TrustStore(home, now=lambda: float(next(clock)))
 
 
-def item(content: bytes = b"one", *, workspace: str = "/w", name: str = "a.toml") -> Item:
-    return Item(Path(workspace), "recommendations", name, content)
+def item(content: bytes = b"one", *, workspace: str = "/w", name: str = "a.toml") -> TrustItem:
+    return TrustItem(Path(workspace), "recommendations", name, content)
 
 
 @pytest.mark.requirement("trust.once-per-content")
@@ -37,11 +37,13 @@ def test_what_was_trusted_is_not_asked_again(tmp_path: Path) -> None:
         item(b"two"),
         item(workspace="/x"),
         item(name="b.toml"),
-        Item(Path("/w"), "mods", "a.toml", b"one"),
+        TrustItem(Path("/w"), "mods", "a.toml", b"one"),
     ],
 )
 @pytest.mark.requirement("trust.once-per-content")
-def test_other_content_or_another_place_is_another_question(tmp_path: Path, other: Item) -> None:
+def test_other_content_or_another_place_is_another_question(
+    tmp_path: Path, other: TrustItem
+) -> None:
     asked = store(tmp_path)
     asked.grant([item()])
     assert not asked.is_trusted(other)
@@ -74,12 +76,12 @@ def test_content_that_was_trusted_long_ago_is_still_trusted_and_the_list_stays_s
     tmp_path: Path,
 ) -> None:
     asked = store(tmp_path)
-    for number in range(MOST_PER_NAME + 5):
+    for number in range(MAX_PER_NAME + 5):
         asked.grant([item(b"%d" % number)])
-    assert len(asked.decisions()) == MOST_PER_NAME
-    assert asked.is_trusted(item(b"%d" % MOST_PER_NAME))
+    assert len(asked.decisions()) == MAX_PER_NAME
+    assert asked.is_trusted(item(b"%d" % MAX_PER_NAME))
     assert not asked.is_trusted(item(b"0"))
-    assert len(list((tmp_path / "trust").iterdir())) == MOST_PER_NAME
+    assert len(list((tmp_path / "trust").iterdir())) == MAX_PER_NAME
 
 
 @pytest.mark.requirement("trust.links-named")
@@ -87,14 +89,14 @@ def test_a_link_that_leads_elsewhere_is_asked_again_though_the_content_is_the_sa
     tmp_path: Path,
 ) -> None:
     asked = store(tmp_path)
-    linked = Item(Path("/w"), "mods", "m", b"one", (Link("m", "/w/real"),))
+    linked = TrustItem(Path("/w"), "mods", "m", b"one", (TrustLink("m", "/w/real"),))
     asked.grant([linked])
     assert asked.is_trusted(linked)
-    moved = Item(Path("/w"), "mods", "m", b"one", (Link("m", "/etc/passwd"),))
+    moved = TrustItem(Path("/w"), "mods", "m", b"one", (TrustLink("m", "/etc/passwd"),))
     (question,) = asked.questions([moved])
     assert "leads elsewhere" in question.changes
     assert "m -> /etc/passwd (outside the workspace)" in [e.detail for e in moved.effects]
-    assert not asked.is_trusted(Item(Path("/w"), "mods", "m", b"one"))
+    assert not asked.is_trusted(TrustItem(Path("/w"), "mods", "m", b"one"))
 
 
 @pytest.mark.requirement("trust.revoke")
@@ -249,8 +251,8 @@ def test_a_decision_waits_for_another_process_that_decides(
 @pytest.mark.parametrize(("more", "is_cut"), [(0, False), (1, True)])
 def test_a_diff_of_exactly_the_bound_is_shown_whole(more: int, is_cut: bool) -> None:  # noqa: FBT001 - a case
     # Three lines of the diff are its head.
-    lines = b"\n".join(b"%d" % number for number in range(MOST_LINES - 4 + more))
+    lines = b"\n".join(b"%d" % number for number in range(MAX_LINES - 4 + more))
     shown = difference(b"", lines).split("\n")
 
-    assert len(shown) == MOST_LINES + is_cut
+    assert len(shown) == MAX_LINES + is_cut
     assert ("(and 1 more lines)" in shown) == is_cut

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.permissions.trusted_content import Link, TrustError, read_item
+from symposium.permissions.trusted_content import TrustError, TrustLink, read_item
 
 
 @pytest.mark.requirement("trust.read-once")
@@ -54,8 +54,8 @@ def test_each_link_on_the_way_is_named_with_what_it_leads_to(tmp_path: Path) -> 
     found = read_item(work, "recommendations", ".symposium/r.toml")
     assert found is not None
     assert found.links == (
-        Link(".symposium", str(outside)),
-        Link(".symposium/r.toml", str(outside / "real.toml")),
+        TrustLink(".symposium", str(outside)),
+        TrustLink(".symposium/r.toml", str(outside / "real.toml")),
     )
     assert all("(outside the workspace)" in each.detail for each in found.effects)
 

@@ -6,7 +6,7 @@ import pytest
 
 from symposium.chain.capabilities import primitives
 from symposium.chain.mod import Needs
-from symposium.planning.planner import Entry, plan, to_agent, to_chain, to_editor
+from symposium.planning.planner import ChainEntry, plan, to_agent, to_chain, to_editor
 
 WORKSPACE = {"symposium": {"workspace": {"cwd": "/w/app", "roots": ["/w/app"]}}}
 
@@ -88,8 +88,8 @@ def test_an_initialize_without_capabilities_offers_nothing(given: object) -> Non
     assert primitives(given) == {}
 
 
-IDE_OPS = Entry("ide-ops", Needs(requires=("ide_operations",)))
-ADAPTER = Entry("ide-ops-adapter", Needs("adapter", provides=("ide_operations",)))
+IDE_OPS = ChainEntry("ide-ops", Needs(requires=("ide_operations",)))
+ADAPTER = ChainEntry("ide-ops-adapter", Needs("adapter", provides=("ide_operations",)))
 
 
 @pytest.mark.requirement("planning.told-the-agent")

@@ -11,14 +11,15 @@ from tests.support.web import reply, serving
 
 from symposium.config.paths import Paths, paths
 from symposium.config.user_config import ModEntry
-from symposium.planning.advisor import Advice, Adviser
+from symposium.planning.advisor import Advice, Advisor
 from symposium.planning.recommendation_sources import FRESH, RemoteRecommendations
+from symposium.planning.recommendations import RecommendationError
 
 BUILT_INS = ("guidance", "ferris", "cargo")
 
 STORED = '[[recommendation]]\nsource.local = { command = "./tools/mod.sh", args = ["cfg.json"] }\n'
 
-Make: TypeAlias = Callable[..., Adviser]
+Make: TypeAlias = Callable[..., Advisor]
 
 
 @pytest.fixture
@@ -35,9 +36,9 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def adviser(home: Path) -> Make:
-    def make(address: str = "none", builtins: tuple[str, ...] = BUILT_INS) -> Adviser:
+    def make(address: str = "none", builtins: tuple[str, ...] = BUILT_INS) -> Advisor:
         env = {"SYMPOSIUM_HOME": str(home), "SYMPOSIUM_RECOMMENDATIONS": address}
-        return Adviser(paths(env), env, lambda: builtins)
+        return Advisor(paths(env), env, lambda: builtins)
 
     return make
 
@@ -54,7 +55,7 @@ def names(advice: Advice) -> list[str]:
     return [each.mod.name for each in advice.recommendations]
 
 
-def offered(it: Adviser, workspace: Path, *mods: ModEntry) -> list[str]:
+def offered(it: Advisor, workspace: Path, *mods: ModEntry) -> list[str]:
     changes = it.changes(it.advise(workspace), mods)
     return [each.recommendation.mod.name for each in changes.additions]
 
@@ -109,6 +110,11 @@ def test_a_broken_file_takes_nothing_else_along_and_is_told(
     remote.write_text(recommends("one") + '[[recommendation]]\nsource.builtin = "unheard-of"\n')
     advice = adviser(str(remote)).advise(workspace)
     assert names(advice) == [*BUILT_INS, "one"]
+    file = home / "config" / "recommendations.toml"
+    file.unlink()
+    file.mkdir()
+    problems = adviser(str(remote)).advise(workspace).problems
+    assert any(f"{file}: " in each and "Is a directory" in each for each in problems)
     told = " | ".join(advice.problems)
     for part in ("user: ", "no built-in mod 'unheard-of'", ".symposium/recommendations.toml: "):
         assert part in told
@@ -164,6 +170,48 @@ def test_what_cannot_be_had_or_read_leaves_the_copy(home: Path, answer: Any) -> 
     assert remote_of(it) == ["one"]
     other = RemoteRecommendations("https://elsewhere/r", homed(home))
     assert remote_of(other) == []
+
+
+@pytest.mark.requirement("recommendations.remote-cache")
+def test_a_damaged_copy_counts_as_none(home: Path) -> None:
+    with serving() as web:
+        web.answers["/r.toml"] = reply(recommends("one").encode())
+        it = RemoteRecommendations(web.url("/r.toml"), homed(home))
+        asyncio.run(it.refresh())
+    (copy,) = (each for each in home.rglob("*") if each.is_file())
+    copy.write_bytes(copy.read_bytes().replace(b"[[recommendation", b"[[[recommendation"))
+
+    assert (remote_of(it), it.is_stale) == ([], True)
+
+
+@pytest.mark.requirement("recommendations.remote-cache")
+def test_a_cache_that_cannot_be_written_is_reported(home: Path) -> None:
+    (home / "cache").write_text("")
+    with serving() as web:
+        it = RemoteRecommendations(web.url("/r.toml"), homed(home))
+
+        assert "File exists" in asyncio.run(it.refresh())
+
+
+@pytest.mark.requirement("recommendations.remote-cache")
+def test_a_file_of_recommendations_is_never_stale(home: Path) -> None:
+    (home / "mine.toml").write_text(recommends("one"))
+    it = RemoteRecommendations(str(home / "mine.toml"), homed(home))
+
+    assert (it.is_stale, asyncio.run(it.refresh()), remote_of(it)) == (False, "", ["one"])
+
+
+@pytest.mark.requirement("recommendations.layers")
+@pytest.mark.parametrize("content", [None, b"\xff"])
+def test_error_names_the_file_of_recommendations_that_cannot_be_read(
+    home: Path, content: bytes | None
+) -> None:
+    file = home / "mine.toml"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(RecommendationError, match=f"^{file}: "):
+        RemoteRecommendations(str(file), homed(home)).here()
 
 
 @pytest.mark.requirement("recommendations.remote-cache")
@@ -224,6 +272,32 @@ def test_a_stored_program_is_judged_too_and_started_from_a_copy(
     assert [question.item.name for question in advice.questions] == ["tools/mod.sh"]
 
 
+@pytest.mark.requirement("recommendations.programs-copied")
+def test_only_files_of_the_workspace_are_copied(adviser: Make, workspace: Path) -> None:
+    (workspace / "folder").mkdir()
+    (workspace.parent / "outside.json").write_text("{}")
+    text = 'command = "./missing", args = ["../outside.json", "folder", "serve"]'
+    store(workspace, f"[[recommendation]]\nsource.local = {{ {text} }}\n")
+    it = adviser()
+    items = it.advise(workspace).items
+    it.trust.grant(items)
+
+    (found,) = it.advise(workspace).recommendations
+
+    assert [item.name for item in items] == [".symposium/recommendations.toml"]
+    assert found.mod.source is not None
+    assert found.mod.source.value["args"] == ["../outside.json", "folder", "serve"]
+
+
+@pytest.mark.requirement("recommendations.workspace-untrusted")
+def test_a_workspace_may_recommend_a_built_in_mod(adviser: Make, workspace: Path) -> None:
+    store(workspace, '[[recommendation]]\nsource.builtin = "cargo"\n')
+    it = adviser()
+    it.trust.grant(it.advise(workspace).items)
+
+    assert offered(it, workspace) == ["cargo"]
+
+
 @pytest.mark.parametrize(
     "detail",
     [
@@ -249,6 +323,9 @@ def test_a_command_that_leads_into_the_workspace_otherwise_is_not_used(
     advice = it.advise(workspace)
     assert names(advice) == ["other"]
     assert len(advice.problems) == 1
+    if str(workspace) in detail.format(w=workspace, link="") and "fifo" not in detail:
+        assert "leads into the workspace by its whole path" in advice.problems[0]
+        assert str(workspace) in advice.problems[0]
 
 
 @pytest.mark.requirement("recommendations.programs-copied")

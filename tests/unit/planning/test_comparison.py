@@ -8,19 +8,20 @@ from hypothesis import strategies as st
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
-from symposium.planning.advisor import AnswerMemory, Answers, applied, compare
+from symposium.errors import SymposiumError
+from symposium.planning.advisor import AnswerMemory, RecommendationAnswers, applied, compare
 from symposium.planning.recommendations import (
     ALWAYS,
     ORIGIN,
-    Facts,
     FileExists,
     Predicate,
     Recommendation,
+    WorkspaceFacts,
     identity,
 )
 
-HERE = Facts(frozenset({"x"}))
-NOWHERE = Facts()
+HERE = WorkspaceFacts(frozenset({"x"}))
+NOWHERE = WorkspaceFacts()
 
 
 def recommended(name: str, when: Predicate = ALWAYS) -> Recommendation:
@@ -42,7 +43,7 @@ def test_what_suits_and_is_not_there_is_offered_with_its_reason() -> None:
         recommended("b", FileExists("y")),
         recommended("c"),
     ]
-    changes = compare([ModEntry("c")], listed, HERE, Answers())
+    changes = compare([ModEntry("c")], listed, HERE, RecommendationAnswers())
     assert [each.recommendation.mod.name for each in changes.additions] == ["a"]
     assert changes.additions[0].because == "because `x` exists"
     assert changes.removals == ()
@@ -52,28 +53,30 @@ def test_what_suits_and_is_not_there_is_offered_with_its_reason() -> None:
 def test_what_is_disabled_or_called_the_same_is_known() -> None:
     own = ModEntry("b", source=ComponentSource("local", {"command": "own"}))
     mods = [ModEntry("a", enabled=False), own]
-    assert not compare(mods, [recommended("a"), recommended("b")], HERE, Answers())
+    assert not compare(mods, [recommended("a"), recommended("b")], HERE, RecommendationAnswers())
 
 
 @pytest.mark.requirement("recommendations.answers-kept")
 def test_what_was_declined_is_not_offered() -> None:
-    assert not compare([], [recommended("a")], HERE, Answers(declined=of("a")))
+    assert not compare([], [recommended("a")], HERE, RecommendationAnswers(declined=of("a")))
 
 
 @pytest.mark.requirement("recommendations.removes-only-its-own", "recommendations.explained")
 def test_only_what_was_brought_here_is_offered_to_be_taken_away() -> None:
     listed = [recommended(name, FileExists("x")) for name in ("brought", "elsewhere", "by-hand")]
     mods = [ours("brought"), ours("elsewhere"), ModEntry("by-hand")]
-    answers = Answers(added_here=of("brought", "by-hand"))
+    answers = RecommendationAnswers(added_here=of("brought", "by-hand"))
     (removal,) = compare(mods, listed, NOWHERE, answers).removals
     assert removal.mod == ours("brought")
     assert removal.because == "`x` no longer exists"
-    assert not compare(mods, listed, NOWHERE, Answers(added_here=of("brought"), kept=of("brought")))
+    assert not compare(
+        mods, listed, NOWHERE, RecommendationAnswers(added_here=of("brought"), kept=of("brought"))
+    )
 
 
 @pytest.mark.requirement("recommendations.removes-only-its-own", "recommendations.explained")
 def test_what_nobody_recommends_any_more_is_offered_to_be_taken_away() -> None:
-    (removal,) = compare([ours("a")], [], HERE, Answers(added_here=of("a"))).removals
+    (removal,) = compare([ours("a")], [], HERE, RecommendationAnswers(added_here=of("a"))).removals
     assert removal.because == "it is no longer recommended"
 
 
@@ -83,10 +86,18 @@ LISTED = st.lists(st.builds(recommended, NAMES, st.just(FileExists("x")) | st.ju
 SETS = st.frozensets(NAMES).map(lambda names: of(*names))
 
 
-@given(MODS, LISTED, st.sampled_from([HERE, NOWHERE]), st.builds(Answers, SETS, SETS, SETS))
+@given(
+    MODS,
+    LISTED,
+    st.sampled_from([HERE, NOWHERE]),
+    st.builds(RecommendationAnswers, SETS, SETS, SETS),
+)
 @pytest.mark.requirement("recommendations.removes-only-its-own", "recommendations.diff")
 def test_whatever_is_offered_nothing_of_the_users_goes_and_nothing_comes_twice(
-    mods: list[ModEntry], listed: list[Recommendation], facts: Facts, answers: Answers
+    mods: list[ModEntry],
+    listed: list[Recommendation],
+    facts: WorkspaceFacts,
+    answers: RecommendationAnswers,
 ) -> None:
     changes = compare(mods, listed, facts, answers)
     config = Config("agent", tuple(mods))
@@ -110,12 +121,33 @@ def test_answers_last_and_are_forgotten_when_asked(tmp_path: Path) -> None:
     memory.keep(["k"])
     memory.added(Path("/w"), ["b", "c"])
     memory.added(Path("/v"), ["c"])
-    assert AnswerMemory(tmp_path).answers(Path("/w")) == Answers(
+    assert AnswerMemory(tmp_path).answers(Path("/w")) == RecommendationAnswers(
         frozenset("a"), frozenset("b"), frozenset("k")
     )
     assert memory.forget() == 2
-    assert AnswerMemory(tmp_path).answers(Path("/w")) == Answers(added_here=frozenset("b"))
+    assert AnswerMemory(tmp_path).answers(Path("/w")) == RecommendationAnswers(
+        added_here=frozenset("b")
+    )
     assert next(tmp_path.glob("*.json")).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.requirement("recommendations.diff")
+def test_a_mod_of_the_user_stays_though_the_same_is_taken_away() -> None:
+    users = ModEntry("a")
+
+    assert applied(Config("x", (users, ours("a"))), [], [ours("a")]).mods == (users,)
+
+
+@pytest.mark.requirement("recommendations.answers-kept")
+def test_a_memory_that_is_no_file_counts_as_empty_and_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "recommendation-answers.json"
+    file.mkdir()
+    memory = AnswerMemory(tmp_path)
+
+    assert memory.answers(Path("/w")) == RecommendationAnswers()
+    assert str(memory.trouble).startswith(f"{file} cannot be read (")
+    with pytest.raises(SymposiumError, match=f"^{file} cannot be written: .*Is a directory"):
+        memory.decline(["a"])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"declined": 3}'])
@@ -125,7 +157,8 @@ def test_a_damaged_memory_counts_as_empty_and_is_made_anew(tmp_path: Path, text:
     memory.decline(["a"])
     (file,) = tmp_path.glob("*.json")
     file.write_text(text)
-    assert memory.answers(Path("/w")) == Answers()
+    assert memory.answers(Path("/w")) == RecommendationAnswers()
     assert memory.trouble is not None
     memory.decline(["b"])
     assert memory.answers(Path("/w")).declined == {"b"}
+    assert memory.trouble is None

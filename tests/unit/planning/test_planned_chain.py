@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from peerwire.errors import INTERNAL_ERROR, RpcError
+from peerwire.errors import INTERNAL_ERROR, LocalError, RpcError
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import Blueprint, InProcess
 from symposium.chain.conductor import Conductor
 from symposium.chain.mod import ComponentSpec, Mod, Needs
 from symposium.planning.chain_spec import read_chain
-from symposium.planning.planned_chain import VERSION, Wishes, planned_chain
+from symposium.planning.planned_chain import VERSION, ModPreferences, Refine, planned_chain
+from symposium.planning.planner import ChainEntry
 from symposium.testing import CAPABILITIES, editor_on
 
 ROOT = Path(__file__).parents[3]
@@ -84,10 +85,30 @@ def test_what_the_host_puts_in_is_not_looked_up_and_stands_next_to_the_agent() -
 @pytest.mark.requirement("planning.wishes")
 def test_the_user_says_what_the_chain_may_go_without() -> None:
     chain = read_chain(["tag"], "eliza")
-    wishes = Wishes({"tag": True})
-    made = planned_chain(chain, {}, look_up=lambda _: NEEDY, wishes=wishes)
+    preferences = ModPreferences({"tag": True})
+    made = planned_chain(chain, {}, look_up=lambda _: NEEDY, preferences=preferences)
     assert [each.component for each in made.plan.degraded] == ["tag"]
     optional = replace(NEEDY, needs=replace(NEEDY.needs, is_optional=True))
     with pytest.raises(RpcError):
-        planned_chain(chain, {}, look_up=lambda _: optional, wishes=Wishes({"tag": False}))
-    assert planned_chain(chain, {}, wishes=Wishes(without={"tag"})).plan.chain == ()
+        planned_chain(
+            chain, {}, look_up=lambda _: optional, preferences=ModPreferences({"tag": False})
+        )
+    assert planned_chain(chain, {}, preferences=ModPreferences(without={"tag"})).plan.chain == ()
+
+
+@pytest.mark.requirement("run-mode.refine")
+def test_a_plan_is_refined_by_leaving_optional_mods_out_and_in_no_other_way() -> None:
+    spare = ComponentSpec("tag", "Is optional.", Mod, needs=Needs(is_optional=True))
+    chain = read_chain(["tag", "pass"], "eliza")
+    made = planned_chain(chain, {}, look_up=lambda name: spare if name == "tag" else None)
+
+    def keeping(*names: str) -> Refine:
+        entries = {each.id: each for each in made.plan.chain} | {"more": ChainEntry("more")}
+        return lambda plan, _: replace(plan, chain=tuple(entries[name] for name in names))
+
+    assert made.dropped({}, keeping("tag", "pass")) == set()
+    assert made.dropped({}, keeping("pass")) == {"tag"}
+    with pytest.raises(LocalError, match=r"optional mods out: pass$"):
+        made.dropped({}, keeping("tag"))
+    with pytest.raises(LocalError, match=r"optional mods out: more$"):
+        made.dropped({}, keeping("tag", "pass", "more"))

@@ -7,21 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.chain.mod import Needs
-from symposium.planning.planner import EDITOR, Degraded, Entry, MissingCapabilityError, Plan, plan
+from symposium.planning.planner import (
+    EDITOR,
+    ChainEntry,
+    Degraded,
+    MissingCapabilityError,
+    Plan,
+    plan,
+)
 
-IDE_OPS = Entry("ide-ops", Needs(requires=("ide_operations",), is_optional=True))
-ADAPTER = Entry("ide-ops-adapter", Needs("adapter", provides=("ide_operations",)))
+IDE_OPS = ChainEntry("ide-ops", Needs(requires=("ide_operations",), is_optional=True))
+ADAPTER = ChainEntry("ide-ops-adapter", Needs("adapter", provides=("ide_operations",)))
 
 
-def adapter(name: str, requires: str = "", provides: str = "") -> Entry:
-    return Entry(name, Needs("adapter", tuple(requires.split()), tuple(provides.split())))
+def adapter(name: str, requires: str = "", provides: str = "") -> ChainEntry:
+    return ChainEntry(name, Needs("adapter", tuple(requires.split()), tuple(provides.split())))
 
 
 def component(
     name: str, requires: str = "", provides: str = "", *, optional: bool = False
-) -> Entry:
+) -> ChainEntry:
     needs = Needs("component", tuple(requires.split()), tuple(provides.split()), {}, optional)
-    return Entry(name, needs)
+    return ChainEntry(name, needs)
 
 
 def names(made: Plan) -> list[str]:
@@ -40,7 +47,7 @@ def names(made: Plan) -> list[str]:
     ],
 )
 def test_the_four_chains_of_the_seed(
-    offered: list[str], enabled: list[Entry], adapters: list[Entry], chain: list[str]
+    offered: list[str], enabled: list[ChainEntry], adapters: list[ChainEntry], chain: list[str]
 ) -> None:
     assert names(plan(offered, enabled, adapters)) == chain
 
@@ -110,27 +117,31 @@ def test_an_adapter_that_was_asked_for_stands_in_the_chain_only_if_it_is_needed(
     assert names(plan([], [IDE_OPS, ADAPTER], [ADAPTER])) == ["ide-ops-adapter", "ide-ops"]
     made = plan(["ide_operations"], [ADAPTER, IDE_OPS], [])
     assert names(made) == ["ide-ops"]
-    assert made.reasons[-1] == "ide-ops-adapter is left out: nobody needs ide_operations from it"
+    assert (
+        made.reasons[-1] == "ide-ops-adapter is left out: no component needs ide_operations from it"
+    )
 
 
 _PRIMITIVES = st.lists(st.sampled_from("uvwxyz"), max_size=3, unique=True).map(tuple)
 
 
 @st.composite
-def entries(draw: st.DrawFn, kind: str) -> list[Entry]:
-    found: list[Entry] = []
+def entries(draw: st.DrawFn, kind: str) -> list[ChainEntry]:
+    found: list[ChainEntry] = []
     for number in range(draw(st.integers(0, 6))):
         requires, provides = draw(_PRIMITIVES), draw(_PRIMITIVES)
         if kind == "adapter":
-            found.append(Entry(f"adapter-{number}", Needs("adapter", requires, provides)))
+            found.append(ChainEntry(f"adapter-{number}", Needs("adapter", requires, provides)))
         else:
             optional = draw(st.booleans())
             needs = Needs("component", requires, provides, {}, optional)
-            found.append(Entry(f"component-{number}", needs))
+            found.append(ChainEntry(f"component-{number}", needs))
     return found
 
 
-def planned(offered: Sequence[str], enabled: list[Entry], adapters: list[Entry]) -> Plan | str:
+def planned(
+    offered: Sequence[str], enabled: list[ChainEntry], adapters: list[ChainEntry]
+) -> Plan | str:
     try:
         return plan(offered, enabled, adapters)
     except MissingCapabilityError as error:
@@ -142,7 +153,7 @@ def planned(offered: Sequence[str], enabled: list[Entry], adapters: list[Entry])
 )
 @given(_PRIMITIVES, entries("component"), entries("adapter"))
 def test_every_plan_is_the_same_again_in_order_and_without_surplus(
-    offered: tuple[str, ...], enabled: list[Entry], adapters: list[Entry]
+    offered: tuple[str, ...], enabled: list[ChainEntry], adapters: list[ChainEntry]
 ) -> None:
     made = planned(offered, enabled, adapters)
     assert planned(offered, enabled, adapters) == made

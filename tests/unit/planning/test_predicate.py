@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.planning.recommendations import (
-    MOST_DEPTH,
+    MAX_DEPTH,
     AllOf,
     AnyOf,
     Ecosystem,
-    Facts,
     FileExists,
     Predicate,
     PredicateError,
-    Uses,
+    PredicateUses,
+    WorkspaceFacts,
     canonical,
     holds,
     leaves,
@@ -25,7 +25,9 @@ from symposium.planning.recommendations import (
 )
 
 NAMES = st.sampled_from(["a", "b", "c"])
-LEAVES = st.builds(FileExists, NAMES) | st.builds(Uses, st.sampled_from(["crate", "npm"]), NAMES)
+LEAVES = st.builds(FileExists, NAMES) | st.builds(
+    PredicateUses, st.sampled_from(["crate", "npm"]), NAMES
+)
 PREDICATES: st.SearchStrategy[Predicate] = st.recursive(
     LEAVES,
     lambda inner: (
@@ -35,8 +37,8 @@ PREDICATES: st.SearchStrategy[Predicate] = st.recursive(
 )
 
 
-def known_as(files: frozenset[str], crates: frozenset[str], npm: frozenset[str]) -> Facts:
-    return Facts(files, {"crate": crates, "npm": npm})
+def known_as(files: frozenset[str], crates: frozenset[str], npm: frozenset[str]) -> WorkspaceFacts:
+    return WorkspaceFacts(files, {"crate": crates, "npm": npm})
 
 
 SOME = st.frozensets(NAMES)
@@ -46,14 +48,14 @@ ANYTHING = st.recursive(
 FACTS = st.builds(known_as, SOME, SOME, SOME)
 
 
-def facts(*files: str, **packages: str) -> Facts:
+def facts(*files: str, **packages: str) -> WorkspaceFacts:
     ecosystems: tuple[Ecosystem, ...] = ("crate", "python", "npm")
-    return Facts(
+    return WorkspaceFacts(
         frozenset(files), {each: frozenset(packages.get(each, "").split()) for each in ecosystems}
     )
 
 
-HOLD: list[tuple[Any, Facts]] = [
+HOLD: list[tuple[Any, WorkspaceFacts]] = [
     (None, facts()),
     ({}, facts()),
     ({"file-exists": "Cargo.toml"}, facts("Cargo.toml")),
@@ -68,7 +70,7 @@ HOLD: list[tuple[Any, Facts]] = [
     ({"all": [{"file-exists": "x"}, {"using-crate": "a"}]}, facts("x", crate="a")),
     ({"file-exists": "x", "using-crate": "a"}, facts("x", crate="a")),
 ]
-DO_NOT: list[tuple[Any, Facts]] = [
+DO_NOT: list[tuple[Any, WorkspaceFacts]] = [
     ({"file-exists": "Cargo.toml"}, facts("cargo.toml")),
     ({"files-exist": ["a", "b"]}, facts("a")),
     ({"using-crate": "tokio"}, facts(npm="tokio")),
@@ -82,19 +84,19 @@ DO_NOT: list[tuple[Any, Facts]] = [
 
 @pytest.mark.parametrize(("when", "known"), HOLD)
 @pytest.mark.requirement("recommendations.predicates")
-def test_conditions_that_hold(when: Any, known: Facts) -> None:
+def test_conditions_that_hold(when: Any, known: WorkspaceFacts) -> None:
     assert holds(read_predicate(when), known)
 
 
 @pytest.mark.parametrize(("when", "known"), DO_NOT)
 @pytest.mark.requirement("recommendations.predicates")
-def test_conditions_that_do_not_hold(when: Any, known: Facts) -> None:
+def test_conditions_that_do_not_hold(when: Any, known: WorkspaceFacts) -> None:
     assert not holds(read_predicate(when), known)
 
 
 @given(PREDICATES, FACTS)
 @pytest.mark.requirement("recommendations.predicates")
-def test_any_is_the_mirror_of_all(predicate: Predicate, known: Facts) -> None:
+def test_any_is_the_mirror_of_all(predicate: Predicate, known: WorkspaceFacts) -> None:
     """What De Morgan says: with any for all, and the unknown for the known, the answer turns."""
 
     def mirrored(one: Predicate) -> Predicate:
@@ -115,7 +117,7 @@ def test_any_is_the_mirror_of_all(predicate: Predicate, known: Facts) -> None:
 @given(PREDICATES, FACTS, FACTS)
 @pytest.mark.requirement("recommendations.predicates")
 def test_to_know_more_never_takes_a_recommendation_away(
-    predicate: Predicate, one: Facts, other: Facts
+    predicate: Predicate, one: WorkspaceFacts, other: WorkspaceFacts
 ) -> None:
     crates = one.packages["crate"] | other.packages["crate"]
     both = known_as(one.files | other.files, crates, one.packages["npm"] | other.packages["npm"])
@@ -124,7 +126,9 @@ def test_to_know_more_never_takes_a_recommendation_away(
 
 @given(PREDICATES, FACTS)
 @pytest.mark.requirement("recommendations.explained")
-def test_reasons_name_what_holds_and_what_does_not(predicate: Predicate, known: Facts) -> None:
+def test_reasons_name_what_holds_and_what_does_not(
+    predicate: Predicate, known: WorkspaceFacts
+) -> None:
     conditions = list(leaves(predicate))
     told = [text for text in (reason(predicate, known), reason_gone(predicate, known)) if text]
     assert sum(text.count("`") for text in told) == 2 * len(conditions)
@@ -151,8 +155,8 @@ def nested(depth: int) -> Any:
     ("when", "words"),
     [
         ("x", "not a table"),
-        ({"grep": "x"}, "unknown condition 'grep'"),
-        ({"file-exists": 3}, "names nothing"),
+        ({"grep": "x"}, r"unknown condition 'grep'; known are file-exists, "),
+        ({"file-exists": 3}, "`file-exists` names nothing"),
         ({"file-exists": ""}, "names nothing"),
         ({"file-exists": "/etc/passwd"}, "leaves the workspace"),
         ({"files-exist": ["a/../../b"]}, "leaves the workspace"),
@@ -188,11 +192,11 @@ def test_a_canonical_name_stays_what_it_is(name: str) -> None:
 
 @pytest.mark.requirement("recommendations.conditions-checked")
 def test_a_condition_of_the_deepest_nesting_is_read() -> None:
-    (leaf,) = leaves(read_predicate(nested(MOST_DEPTH)))
+    (leaf,) = leaves(read_predicate(nested(MAX_DEPTH)))
 
     assert leaf == FileExists("x")
     with pytest.raises(PredicateError, match="nested deeper than 20 levels"):
-        read_predicate(nested(MOST_DEPTH + 1))
+        read_predicate(nested(MAX_DEPTH + 1))
 
 
 @pytest.mark.requirement("recommendations.conditions-checked")

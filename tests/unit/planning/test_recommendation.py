@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
 from symposium.planning.recommendations import (
-    MOST,
+    MAX_RECOMMENDATIONS,
     AnyOf,
     FileExists,
     RecommendationError,
@@ -64,12 +64,13 @@ recommendation = [
     )
     assert [each.mod.name for each in listed.recommendations] == ["good"]
     assert len(listed.problems) == 6
+    assert "`kind` is 'agent'" in listed.problems[4]
     assert all(f"recommendation[{at}]" in text for at, text in enumerate(listed.problems, 1))
 
 
 @pytest.mark.requirement("recommendations.format")
 def test_what_is_no_toml_is_an_error_in_words() -> None:
-    for text in ("[[", "a = ", "x = [" * 5000):
+    for text in ("[[", "a = ", "x = " + "[" * 5000):
         with pytest.raises(RecommendationError, match="no TOML"):
             read_recommendations(text, "user")
 
@@ -86,8 +87,10 @@ def test_any_text_is_recommendations_or_an_error_in_words(text: str) -> None:
 
 @pytest.mark.requirement("recommendations.format")
 def test_a_file_without_end_is_cut_and_says_so() -> None:
-    listed = read_recommendations('[[recommendation]]\nsource.builtin = "a"\n' * (MOST + 2), "user")
-    assert len(listed.recommendations) == MOST
+    listed = read_recommendations(
+        '[[recommendation]]\nsource.builtin = "a"\n' * (MAX_RECOMMENDATIONS + 2), "user"
+    )
+    assert len(listed.recommendations) == MAX_RECOMMENDATIONS
     assert listed.problems == ("2 more recommendations are not read",)
 
 

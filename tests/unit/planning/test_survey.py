@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.planning.recommendations import Ecosystem, Facts, FileExists, Uses
-from symposium.planning.survey import MOST_BYTES, crates_of_lock, packages_of_requirements, survey
+from symposium.planning.recommendations import Ecosystem, FileExists, PredicateUses, WorkspaceFacts
+from symposium.planning.survey import (
+    MAX_BYTES,
+    MAX_MEMBERS,
+    crates_of_lock,
+    packages_of_requirements,
+    survey,
+)
 
 ECOSYSTEMS: tuple[Ecosystem, ...] = ("crate", "python", "npm")
 
@@ -58,8 +64,8 @@ def written(place: Path, **files: str) -> Path:
     return place
 
 
-def looked_at(place: Path) -> Facts:
-    return survey(place, [Uses(each, "x") for each in ECOSYSTEMS])
+def looked_at(place: Path) -> WorkspaceFacts:
+    return survey(place, [PredicateUses(each, "x") for each in ECOSYSTEMS])
 
 
 @pytest.mark.requirement("recommendations.using-crate")
@@ -153,7 +159,7 @@ def test_npm_packages_are_read_from_the_manifests_of_all_members(tmp_path: Path)
 def test_only_what_is_asked_about_is_looked_at(tmp_path: Path) -> None:
     written(tmp_path, Cargo_DOT_lock="[[", a="")
     found = survey(tmp_path, [FileExists("a"), FileExists("b")])
-    assert found == Facts(frozenset({"a"}))
+    assert found == WorkspaceFacts(frozenset({"a"}))
 
 
 ODD = [
@@ -186,7 +192,7 @@ def test_pipes_directories_devices_and_giants_hold_nobody_up(tmp_path: Path) -> 
     (tmp_path / "pyproject.toml").mkdir()
     (tmp_path / "package.json").symlink_to("/dev/zero")
     with (tmp_path / "uv.lock").open("wb") as file:
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     found = looked_at(tmp_path)
     assert not any(found.packages.values())
     assert len(found.troubles) == 4
@@ -207,3 +213,54 @@ def test_requirements_of_any_text_give_names_or_nothing(text: str) -> None:
     for name in packages_of_requirements(text):
         assert name[0].isalnum()
         assert " " not in name
+
+
+@pytest.mark.parametrize(
+    ("pattern", "counts"),
+    [("a/*", {"a": MAX_MEMBERS + 1}), ("?/*", {"a": MAX_MEMBERS, "b": 1})],
+)
+@pytest.mark.requirement("recommendations.survey-harmless")
+def test_a_pattern_names_500_members_at_most(
+    tmp_path: Path, pattern: str, counts: dict[str, int]
+) -> None:
+    places = [
+        tmp_path / folder / f"{number:03}"
+        for folder, count in counts.items()
+        for number in range(count)
+    ]
+    for place in places:
+        place.mkdir(parents=True)
+    for name, place in (("in", places[-2]), ("out", places[-1])):
+        (place / "package.json").write_text(f'{{"dependencies": {{"{name}": "1"}}}}')
+    (tmp_path / "package.json").write_text(f'{{"workspaces": ["{pattern}"]}}')
+
+    assert looked_at(tmp_path).packages["npm"] == {"in"}
+
+
+@pytest.mark.requirement("recommendations.survey-harmless")
+def test_500_members_of_all_patterns_are_read_at_most(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        for number in range(MAX_MEMBERS // 2 + 1):
+            (tmp_path / folder / f"{number:03}").mkdir(parents=True)
+    last = f"{MAX_MEMBERS // 2:03}"
+    for name, place in (("in", f"a/{last}"), ("out", f"b/{last}")):
+        (tmp_path / place / "package.json").write_text(f'{{"dependencies": {{"{name}": "1"}}}}')
+        (tmp_path / place / "Cargo.toml").write_text(f'[dependencies]\n{name} = "1"\n')
+    written(
+        tmp_path,
+        package_DOT_json='{"workspaces": ["a/*", "b/*"]}',
+        Cargo_DOT_toml='[workspace]\nmembers = ["a/*", "b/*"]\n',
+    )
+
+    found = looked_at(tmp_path).packages
+    assert (found["npm"], found["crate"]) == ({"in"}, {"in"})
+
+
+@pytest.mark.requirement("recommendations.survey-harmless")
+def test_500_files_of_requirements_are_read_at_most(tmp_path: Path) -> None:
+    for number in range(MAX_MEMBERS + 1):
+        (tmp_path / f"requirements{number:03}.txt").touch()
+    for name, number in (("in", MAX_MEMBERS - 1), ("out", MAX_MEMBERS)):
+        (tmp_path / f"requirements{number:03}.txt").write_text(f"{name}\n")
+
+    assert looked_at(tmp_path).packages["python"] == {"in"}

@@ -10,7 +10,7 @@ import pytest
 from peerwire.errors import RpcError
 from symposium.chain.mod import ComponentSpec, Mod, Needs
 from symposium.planning.chain_spec import read_chain
-from symposium.planning.planned_chain import PlannedChain, Wishes, planned_chain
+from symposium.planning.planned_chain import ModPreferences, PlannedChain, planned_chain
 
 ENTRY_POINTS = """\
 [symposium.components]
@@ -49,14 +49,14 @@ def planned(
     *mods: str,
     params: dict[str, Any] | None = None,
     needy: str = "tag",
-    wishes: Wishes | None = None,
+    preferences: ModPreferences | None = None,
 ) -> PlannedChain:
     """The chain of these mods, of which one needs to teleport."""
     return planned_chain(
         read_chain(mods, "eliza", bridge="off"),
         params or {},
         look_up=lambda name: NEEDY if name == needy else None,
-        wishes=wishes or Wishes(),
+        preferences=preferences or ModPreferences(),
     )
 
 
@@ -93,7 +93,7 @@ def test_config_declares_what_a_program_requires_and_another_provides() -> None:
         "supply": Needs("adapter", provides=("teleport",)),
     }
 
-    made = planned(*specs, needy="", wishes=Wishes(needs=needs))
+    made = planned(*specs, needy="", preferences=ModPreferences(needs=needs))
 
     assert [entry.id for entry in made.plan.chain] == ["supply", "user"]
     assert made.plan.provided_by["teleport"] == "supply"
@@ -102,20 +102,20 @@ def test_config_declares_what_a_program_requires_and_another_provides() -> None:
 @pytest.mark.requirement("planning.declared-needs")
 def test_program_that_requires_what_nothing_provides_fails_initialize_by_name() -> None:
     (program,) = [mod().name for mod in read_chain(["python two.py"], None).mods]
-    wishes = Wishes(needs={program: Needs(requires=("teleport",))})
+    preferences = ModPreferences(needs={program: Needs(requires=("teleport",))})
 
     with pytest.raises(RpcError) as caught:
-        planned("python two.py", wishes=wishes)
+        planned("python two.py", preferences=preferences)
 
     assert caught.value.data["capability"] == "teleport"
 
 
 @pytest.mark.requirement("planning.declared-needs")
 def test_declared_needs_are_added_to_those_of_the_mod() -> None:
-    wishes = Wishes(needs={"tag": Needs(requires=("power",), provides=("light",))})
+    preferences = ModPreferences(needs={"tag": Needs(requires=("power",), provides=("light",))})
     able = {"clientCapabilities": {"_meta": {"symposium": {"teleport": True, "power": True}}}}
 
-    made = planned("tag", params=able, wishes=wishes)
+    made = planned("tag", params=able, preferences=preferences)
 
     (entry,) = made.plan.chain
     assert entry.needs.requires == ("teleport", "power")

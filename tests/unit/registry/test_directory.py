@@ -10,13 +10,13 @@ from tests.support.web import reply, serving
 
 from symposium.catalog import builtin_agents
 from symposium.config.component_source import ComponentSource
-from symposium.registry.index import AddedAgent, Surroundings, surroundings
+from symposium.registry.index import AddedAgent, RegistryContext, registry_context
 from symposium.registry.listing import BUILT_IN, RegistryDirectory
 
 
-def around(tmp_path: Path, address: str) -> Surroundings:
+def around(tmp_path: Path, address: str) -> RegistryContext:
     env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
-    return Surroundings(env, tmp_path / "home", tmp_path / "cache", "linux-x86_64", address)
+    return RegistryContext(env, tmp_path / "home", tmp_path / "cache", "linux-x86_64", address)
 
 
 @pytest.mark.requirement("registry.directory-at-once")
@@ -113,13 +113,13 @@ def test_who_starts_a_chain_does_not_wait_for_what_asks_the_network() -> None:
 def test_surroundings_are_read_from_the_environment(tmp_path: Path) -> None:
     env = {"SYMPOSIUM_HOME": str(tmp_path), "SYMPOSIUM_REGISTRY": "https://mine"}
 
-    found = surroundings(env)
+    found = registry_context(env)
 
     assert (found.home, found.cache, found.address) == (
         *(tmp_path, tmp_path / "cache", "https://mine"),
     )
     assert found.bin_directory == tmp_path / "bin"
-    assert surroundings(env, "https://now").address == "https://now"
+    assert registry_context(env, "https://now").address == "https://now"
 
 
 @pytest.mark.requirement("registry.built-in")

@@ -131,6 +131,7 @@ def test_a_date_counts_before_a_version_and_all_ways_are_read() -> None:
         {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": "../sh"}}}},
         {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": "/bin/sh"}}}},
         {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": ""}}}},
+        {"distribution": {"binary": {"linux-x86_64": {"archive": "https://a", "cmd": "..\\sh"}}}},
         {
             "distribution": {
                 "binary": {"linux-x86_64": {"archive": "https://a", "cmd": "x", "sha256": "12"}}
@@ -160,6 +161,40 @@ def test_an_entry_that_could_do_harm_is_refused(members: dict[str, Any]) -> None
 )
 def test_names_of_packages_with_their_versions_are_taken(way: dict[str, Any]) -> None:
     assert parse_entry(entry(distribution=way)).id
+
+
+@pytest.mark.requirement("registry.format-tolerant")
+def test_mods_that_are_no_list_hide_no_agent() -> None:
+    found = parse_index(index(entry(), mods={"id": "a"}))
+
+    assert [each.id for each in found.agents] == ["some-agent"]
+    assert found.mods == ()
+    assert found.problems == ('"mods" is no list',)
+
+
+@pytest.mark.requirement("registry.format-tolerant")
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"name": 3}, "Expected `str`, got `int` - at `$.name`"),
+        ({"version": "-" + "x" * 100}, f"'-{'x' * 79}' is no version"),
+        (
+            {"distribution": {"npx": {"package": "-" * 100}}},
+            f"'{'-' * 80}' is no name of a package",
+        ),
+        (
+            {"distribution": {"binary": {"linux-x86_64": {"archive": "a", "cmd": "/" * 100}}}},
+            f"linux-x86_64: '{'/' * 80}' is no program inside an archive",
+        ),
+    ],
+)
+def test_error_of_an_entry_says_what_is_wrong_in_few_words(
+    members: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(RegistryFormatError) as caught:
+        parse_entry(entry(**members))
+
+    assert caught.value.message.endswith(told)
 
 
 @pytest.mark.requirement("registry.ids-checked")

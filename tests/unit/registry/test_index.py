@@ -13,9 +13,9 @@ import pytest
 from tests.support.web import Web, reply, serving
 
 from localio.http import fetch
-from localio.http_values import FetchError, Wish
+from localio.http_values import FetchError, HttpRequest
 from symposium.registry.entries import Index
-from symposium.registry.index import FRESH, OFFICIAL, Loaded, RegistryIndex, registry_address
+from symposium.registry.index import FRESH, OFFICIAL, LoadedIndex, RegistryIndex, registry_address
 
 BODY = json.dumps(
     {
@@ -160,6 +160,7 @@ async def test_the_address_may_be_a_file(tmp_path: Path) -> None:
     for address in (str(file), f"file://{file}"):
         loaded = await RegistryIndex(address, tmp_path / "cache").current()
         assert (loaded.origin, loaded.index.agents[0].id) == ("file", "remote")
+        assert (await RegistryIndex(address, tmp_path / "cache").refresh()).trouble == ""
     assert not (tmp_path / "cache").exists()
 
 
@@ -189,7 +190,7 @@ async def test_what_is_too_large_is_cut_off(declared: bool, web: Web, tmp_path: 
     web.answers["/big"] = endless
 
     with pytest.raises(FetchError, match="larger than 100000 bytes"):
-        await fetch(Wish(web.url("/big"), 5.0, 100_000), tmp_path / "got")
+        await fetch(HttpRequest(web.url("/big"), 5.0, 100_000), tmp_path / "got")
 
 
 @pytest.mark.requirement("registry.fetch-limits")
@@ -202,7 +203,7 @@ async def test_a_silent_server_is_waited_for_only_so_long(web: Web, tmp_path: Pa
     web.answers["/silent"] = silent
 
     with pytest.raises(FetchError, match="did not come"):
-        await fetch(Wish(web.url("/silent"), 0.2, 1000), tmp_path / "got")
+        await fetch(HttpRequest(web.url("/silent"), 0.2, 1000), tmp_path / "got")
     over.set()
 
 
@@ -222,7 +223,7 @@ async def test_a_slow_server_is_waited_for_only_so_long(web: Web, tmp_path: Path
     web.answers["/slow"] = drip
 
     with pytest.raises(FetchError, match="did not come"):
-        await fetch(Wish(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
+        await fetch(HttpRequest(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
     over.set()
 
 
@@ -239,7 +240,7 @@ async def test_headers_that_never_end_are_waited_for_only_so_long(web: Web, tmp_
 
     async with asyncio.timeout(45):
         with pytest.raises(FetchError, match="did not come"):
-            await fetch(Wish(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
+            await fetch(HttpRequest(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
         over.set()
 
 
@@ -254,7 +255,7 @@ async def test_an_answer_that_breaks_off_is_no_answer(web: Web, tmp_path: Path) 
     web.answers["/broken"] = broken
 
     with pytest.raises(FetchError, match=r"broke off|bytes read"):
-        await fetch(Wish(web.url("/broken"), 5.0, 1000), tmp_path / "got")
+        await fetch(HttpRequest(web.url("/broken"), 5.0, 1000), tmp_path / "got")
 
 
 @pytest.mark.requirement("registry.fetch-https")
@@ -271,7 +272,7 @@ async def test_an_answer_that_breaks_off_is_no_answer(web: Web, tmp_path: Path) 
 )
 async def test_nothing_but_https_leaves_this_machine(url: str, tmp_path: Path) -> None:
     with pytest.raises(FetchError, match="not https"):
-        await fetch(Wish(url, 5.0, 1000), tmp_path / "got")
+        await fetch(HttpRequest(url, 5.0, 1000), tmp_path / "got")
 
 
 @pytest.mark.requirement("registry.fetch-https")
@@ -282,7 +283,7 @@ async def test_a_redirect_cannot_leave_https(to: str, web: Web, tmp_path: Path) 
     web.answers["/away"] = reply(b"", status=302, headers={"Location": to})
 
     with pytest.raises(FetchError, match=r"not https|not allowed"):
-        await fetch(Wish(web.url("/away"), 5.0, 1000), tmp_path / "got")
+        await fetch(HttpRequest(web.url("/away"), 5.0, 1000), tmp_path / "got")
 
 
 @pytest.mark.requirement("showing.once")
@@ -290,15 +291,17 @@ def test_a_list_says_of_the_registry_only_what_is_not_as_it_should_be() -> None:
     index = Index((), (), "", ())
     old = 1_770_000_000.0
     reason = "it could not be renewed: https://registry.invalid/a/long/address: [Errno -2]"
-    offline = Loaded(index, "snapshot", old, is_fresh=False, trouble=reason).in_short()
+    offline = LoadedIndex(index, "snapshot", old, is_fresh=False, trouble=reason).in_short()
 
     assert "symposium agents update" in offline
     assert "https:" not in offline
     assert len(offline) <= 120
-    assert Loaded(index, "file", old, is_fresh=True).in_short().startswith("registry: file of ")
-    assert Loaded(index, "network", old, is_fresh=True).in_short() == ""
-    assert Loaded(index, "cache", old, is_fresh=True).in_short() == ""
-    assert Loaded(index, "cache", old, is_fresh=False).in_short() != ""
+    assert (
+        LoadedIndex(index, "file", old, is_fresh=True).in_short().startswith("registry: file of ")
+    )
+    assert LoadedIndex(index, "network", old, is_fresh=True).in_short() == ""
+    assert LoadedIndex(index, "cache", old, is_fresh=True).in_short() == ""
+    assert LoadedIndex(index, "cache", old, is_fresh=False).in_short() != ""
 
 
 @pytest.mark.requirement("registry.fetch-limits")
@@ -314,12 +317,14 @@ async def test_an_answer_of_exactly_the_limit_is_taken(
     for path, answer in (("/bare", bare), ("/declared", reply(b"1234"))):
         web.answers[path] = answer
         with nullcontext() if is_taken else pytest.raises(FetchError, match="larger than 3"):
-            await fetch(Wish(web.url(path), 5.0, most), tmp_path / "got")
+            await fetch(HttpRequest(web.url(path), 5.0, most), tmp_path / "got")
 
 
 @pytest.mark.requirement("registry.offline")
 @pytest.mark.parametrize(("days", "said"), [(0, "today"), (1, "1 day old"), (2, "2 days old")])
 def test_a_copy_says_how_old_it_is(days: int, said: str) -> None:
-    found = Loaded(Index((), (), "", ()), "cache", time.time() - days * 86_400 - 5, is_fresh=False)
+    found = LoadedIndex(
+        Index((), (), "", ()), "cache", time.time() - days * 86_400 - 5, is_fresh=False
+    )
 
     assert found.in_short().endswith(f"({said})")

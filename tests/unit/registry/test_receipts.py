@@ -8,7 +8,7 @@ from tests.support.synced_files import SyncedFiles
 
 from symposium.registry.index import (
     RECEIPT,
-    Receipt,
+    InstallReceipt,
     installed,
     installed_command,
     installed_versions,
@@ -16,7 +16,7 @@ from symposium.registry.index import (
     write_receipt,
 )
 
-GIVEN = Receipt(
+GIVEN = InstallReceipt(
     id="one",
     name="One",
     version="1.0",

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from symposium.errors import NotFoundError
 from symposium.registry.entries import (
-    Entry,
     FromLocal,
     FromPackage,
     Index,
+    RegistryEntry,
     choose_way,
     find_entry,
     find_mod_entry,
@@ -29,7 +29,7 @@ WAYS: dict[str, Any] = {
 }
 
 
-def entry(ways: dict[str, Any]) -> Entry:
+def entry(ways: dict[str, Any]) -> RegistryEntry:
     members = {"id": "x", "name": "X", "version": "1.0.0", "description": "d"}
     return parse_entry({**members, "distribution": ways})
 

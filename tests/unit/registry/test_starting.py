@@ -1,5 +1,6 @@
 """From the sources that a config names to commands."""
 
+import hashlib
 import json
 import os
 import sys
@@ -8,25 +9,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.synced_files import SyncedFiles
 from tests.support.web import reply, serving
 
 from localio.errors import ExplainedError
-from localio.processes import ProgramNotFoundError, find_program, look_up
+from localio.processes import ProgramNotFoundError, find_program, look_up, reachable
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
-from symposium.registry.agent_choice import Chosen, UnknownAgentError, choose
-from symposium.registry.index import AddedAgent, Receipt, Surroundings, id_of, write_receipt
-from symposium.registry.probe import Handshake
+from symposium.registry.agent_choice import ChosenAgent, UnknownAgentError, choose
+from symposium.registry.index import (
+    AddedAgent,
+    InstallReceipt,
+    RegistryContext,
+    id_of,
+    write_receipt,
+)
+from symposium.registry.probe import AgentProbe
 from symposium.registry.provision import obtain_source
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> RegistryContext:
     file = tmp_path / "registry.json"
     file.write_text('{"agents": []}')
     env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
-    return Surroundings(env, tmp_path, tmp_path / "cache", "linux-x86_64", str(file))
+    return RegistryContext(env, tmp_path, tmp_path / "cache", "linux-x86_64", str(file))
 
 
 def executable(path: Path) -> Path:
@@ -34,6 +42,19 @@ def executable(path: Path) -> Path:
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     return path
+
+
+@pytest.mark.requirement("registry.sources")
+@pytest.mark.parametrize("first", ["#!/bin/sh", "#!/usr/bin/env", "#!", "", "\x7fELF"])
+async def test_a_program_that_asks_for_no_interpreter_starts_as_it_is(
+    first: str, tmp_path: Path
+) -> None:
+    program = executable(tmp_path / "tool")
+    program.write_text(f"{first}\n")
+
+    command = await reachable(Command((str(program), "-x"), {"A": "b"}), {"PATH": "/nowhere"})
+
+    assert command.argv == (str(program), "-x")
 
 
 @pytest.mark.requirement("registry.sources", "registry.directory-shadowing")
@@ -50,7 +71,7 @@ def executable(path: Path) -> Path:
     ],
 )
 async def test_a_source_that_needs_no_installation_is_a_command_at_once(
-    kind: str, value: Any, argv: tuple[str, ...], around: Surroundings
+    kind: str, value: Any, argv: tuple[str, ...], around: RegistryContext
 ) -> None:
     obtained = await obtain_source(ComponentSource(kind, value), around)
 
@@ -58,7 +79,7 @@ async def test_a_source_that_needs_no_installation_is_a_command_at_once(
 
 
 @pytest.mark.requirement("registry.sources")
-async def test_a_registry_source_is_first_what_was_added(around: Surroundings) -> None:
+async def test_a_registry_source_is_first_what_was_added(around: RegistryContext) -> None:
     around.added.add(AddedAgent("mine", ("my-agent",), {"A": "b"}))
 
     obtained = await obtain_source(ComponentSource("registry", "mine"), around)
@@ -69,18 +90,23 @@ async def test_a_registry_source_is_first_what_was_added(around: Surroundings) -
 
 
 @pytest.mark.requirement("registry.sources")
-async def test_binaries_and_entries_at_a_url_are_fetched(around: Surroundings) -> None:
+async def test_binaries_and_entries_at_a_url_are_fetched(around: RegistryContext) -> None:
     with serving() as web:
-        target = {"archive": web.url("/agent"), "cmd": "./agent", "args": ["acp"]}
+        digest = hashlib.sha256(b"#!/bin/sh\n").hexdigest().upper()
+        target = {"archive": web.url("/agent"), "cmd": "./agent", "args": ["acp"], "sha256": digest}
         entry = {"id": "far", "name": "Far", "version": "1.0.0", "description": "d"}
         ways = {"binary": {"linux-x86_64": target}}
         web.answers["/agent"] = reply(b"#!/bin/sh\n")
         web.answers["/mod.json"] = reply(json.dumps({**entry, "distribution": ways}).encode())
 
         binary = await obtain_source(ComponentSource("binary", {"linux-x86_64": target}), around)
+        around = replace(around, notify=(lines := list[str]()).append)
         far = await obtain_source(ComponentSource("url", web.url("/mod.json")), around)
 
     assert Path(binary.command.argv[0]).parent.parent == around.bin_directory / "agent"
+    assert lines == ["installing far 1.0.0; this can take a minute …"]
+    assert binary.receipt is not None
+    assert binary.receipt.is_verified
     assert far.command.argv == (str(around.bin_directory / "far" / "1.0.0" / "agent"), "acp")
 
 
@@ -97,10 +123,40 @@ async def test_binaries_and_entries_at_a_url_are_fetched(around: Surroundings) -
     ],
 )
 async def test_a_source_that_is_no_program_is_an_error_in_words(
-    kind: str, value: Any, around: Surroundings
+    kind: str, value: Any, around: RegistryContext
 ) -> None:
     with pytest.raises(ExplainedError):
         await obtain_source(ComponentSource(kind, value), around)
+
+
+@pytest.mark.requirement("registry.sources")
+async def test_error_names_the_mcp_server_that_is_no_program(around: RegistryContext) -> None:
+    source = ComponentSource("http", {"name": "weather", "url": "https://x"})
+
+    with pytest.raises(SpecError, match=r"^weather is an MCP server"):
+        await obtain_source(source, around)
+
+
+@pytest.mark.requirement("registry.cli-add")
+def test_added_agents_are_private_sorted_and_synced_to_the_disk(
+    around: RegistryContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = SyncedFiles(monkeypatch)
+    around = replace(around, home=around.home / "home")
+
+    for name, program in (("b", "/bin/old"), ("a", "/bin/x"), ("b", "/bin/x")):
+        around.added.add(AddedAgent(name, (program,), {"KEY": "k"}))
+
+    assert [(each.id, *each.argv) for each in around.added.all()] == [
+        ("a", "/bin/x"),
+        ("b", "/bin/x"),
+    ]
+    assert not around.added.remove("c")
+    assert around.added.remove("b")
+    assert [each.id for each in around.added.all()] == ["a"]
+    assert synced.lost(around.home) == []
+    assert [each.name for each in around.home.iterdir()] == ["agents.json"]
+    assert (around.home / "agents.json").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.requirement("registry.cli-add")
@@ -114,15 +170,15 @@ async def test_a_source_that_is_no_program_is_an_error_in_words(
 )
 def test_an_id_is_made_of_a_name(argv: tuple[str, ...], name: str | None, expected: str) -> None:
     assert id_of(Command(argv, {}, name)) == expected
-    with pytest.raises(SpecError, match="--id"):
+    with pytest.raises(SpecError, match="of '42'; give one with --id"):
         id_of(Command(("42",)))
 
 
 @pytest.mark.requirement("registry.directory-shadowing")
-def test_an_agent_is_here_once_it_was_added_or_installed(around: Surroundings) -> None:
+def test_an_agent_is_here_once_it_was_added_or_installed(around: RegistryContext) -> None:
     place = around.bin_directory / "two" / "1.0"
     place.mkdir(parents=True)
-    given = Receipt(
+    given = InstallReceipt(
         id="two",
         name="Two",
         version="1.0",
@@ -140,8 +196,8 @@ def test_an_agent_is_here_once_it_was_added_or_installed(around: Surroundings) -
 @pytest.mark.requirement("registry.cli-test")
 def test_the_methods_of_a_session_are_those_that_the_agent_offers() -> None:
     offered: dict[str, Any] = {"loadSession": True, "sessionCapabilities": {"list": {}}}
-    bare = Handshake({}, 0.0).session_methods
-    found = Handshake({"agentCapabilities": offered}, 0.0).session_methods
+    bare = AgentProbe({}, 0.0).session_methods
+    found = AgentProbe({"agentCapabilities": offered}, 0.0).session_methods
 
     assert bare == ["session/new", "session/prompt", "session/cancel"]
     assert {*found} == {*bare, "session/load", "session/list"}
@@ -174,15 +230,29 @@ async def test_an_error_names_the_first_of_many_places(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("registry.sources")
 async def test_a_name_is_an_agent_or_a_program_or_an_error_with_a_guess(
-    around: Surroundings, tmp_path: Path
+    around: RegistryContext, tmp_path: Path
 ) -> None:
     executable(tmp_path / "bin" / "my-agent")
     here = replace(around, env={**around.env, "PATH": str(tmp_path / "bin")})
     here.added.add(AddedAgent("one", ("/bin/one",)))
 
-    assert await choose("my-agent", here) == Chosen("my-agent")
+    assert await choose("my-agent", here) == ChosenAgent("my-agent")
     assert json.loads((await choose("one", here)).spec)["command"] == "/bin/one"
     for wrong, meant in (("elizza", "eliza"), ("el", "eliza"), ("on", "one")):
         with pytest.raises(UnknownAgentError) as caught:
             await choose(wrong, here)
         assert caught.value.hint.startswith(f"did you mean {meant}")
+
+
+@pytest.mark.requirement("registry.sources")
+async def test_a_program_on_the_path_is_found_without_the_login_shell(tmp_path: Path) -> None:
+    program = executable(tmp_path / "a-tool-of-this-test")
+    asked = tmp_path / "asked"
+    shell = executable(tmp_path / "shell")
+    shell.write_text(f"#!/bin/sh\n: > {asked}\n")
+    env = {"PATH": str(tmp_path), "SHELL": str(shell), "HOME": str(tmp_path / "home")}
+
+    found = await find_program(program.name, env)
+
+    assert found.program == program
+    assert not asked.exists()

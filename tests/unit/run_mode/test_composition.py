@@ -9,7 +9,7 @@ import pytest
 
 from peerwire.errors import RpcError
 from symposium.chain.blueprint import InProcess, Program, Served
-from symposium.chain.messages import Crossing
+from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
@@ -118,7 +118,7 @@ async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
     assert isinstance(mod, McpServers)
     theirs = {"name": "editor's", "command": "x"}
     body = json.dumps({"cwd": "/", "mcpServers": [theirs]}).encode()
-    outcome = mod.offer(Crossing("session/new", body, is_request=True))
+    outcome = mod.offer(ChainMessage("session/new", body, is_request=True))
     assert isinstance(outcome, Forward)
     assert outcome.params["mcpServers"] == [
         theirs,
@@ -139,7 +139,7 @@ async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
 async def test_a_server_of_the_editor_keeps_its_name() -> None:
     mod = McpServers([{"name": "same", "command": "ours"}])
     body = b'{"mcpServers":[{"name":"same","command":"theirs"}]}'
-    outcome = mod.offer(Crossing("session/new", body, is_request=True))
+    outcome = mod.offer(ChainMessage("session/new", body, is_request=True))
     assert outcome.params["mcpServers"] == [{"name": "same", "command": "theirs"}]
 
 

@@ -11,10 +11,9 @@ from tests.support.run_scenes import AGENTS, MENU, MODS
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
-from symposium.run_mode.choices import AgentChoice, AgentChoices, ModChoice, ModChoices
-from symposium.run_mode.config_menu import WELCOME, NotStartedError, first_time, main_menu
-from symposium.run_mode.conversation import Conversation, Input
-from symposium.run_mode.menu_text import (
+from symposium.run_mode.chat import Dialog, Input
+from symposium.run_mode.menu.main_menu import WELCOME, NotStartedError, first_time, main_menu
+from symposium.run_mode.menu.pickers import (
     agent_label,
     choices_line,
     code,
@@ -22,6 +21,7 @@ from symposium.run_mode.menu_text import (
     render_agents,
     render_mods,
 )
+from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 SPARKLE, FERRIS, CARGO = ModEntry("sparkle"), ModEntry("ferris", enabled=False), ModEntry("cargo")
 THREE = Config("claude", (SPARKLE, FERRIS, CARGO))
@@ -75,12 +75,12 @@ class Dialogue:
 
     async def play(
         self,
-        script: Callable[[Conversation], Awaitable[None]],
+        script: Callable[[Dialog], Awaitable[None]],
         words: Sequence[str],
         *,
         opened_in_turn: bool = True,
     ) -> None:
-        talk = Conversation(self._say, self._input("") if opened_in_turn else None)
+        talk = Dialog(self._say, self._input("") if opened_in_turn else None)
         heard_all = asyncio.Event()
         for word in words:
             talk.put(self._input(word))

@@ -4,8 +4,8 @@ import pytest
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.choices import AgentChoice
-from symposium.run_mode.differences import differences, for_whom
+from symposium.run_mode.menu.host import differences, for_whom
+from symposium.run_mode.settings import AgentChoice
 
 AGENTS = [AgentChoice("Eliza", "", "eliza"), AgentChoice("Testy", "", "testy")]
 ELIZA = Config("eliza", (ModEntry("arrow"),))

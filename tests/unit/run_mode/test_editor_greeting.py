@@ -5,13 +5,13 @@ import pytest
 from peerwire.acp.names import INITIALIZE
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import encode_value
-from symposium.chain.messages import Answer, Crossing
-from symposium.run_mode.starting import EditorGreeting
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.run_mode.chain_starts import EditorGreeting
 
 
-def asked(version: int) -> Crossing:
+def asked(version: int) -> ChainMessage:
     """An initialize request of this version."""
-    return Crossing(INITIALIZE, encode_value({"protocolVersion": version}), is_request=True)
+    return ChainMessage(INITIALIZE, encode_value({"protocolVersion": version}), is_request=True)
 
 
 @pytest.mark.requirement("run-mode.version-sentence")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.run_mode.memory import LONGEST_ASKED, LONGEST_DIGEST, Memory
+from symposium.run_mode.sessions import LONGEST_ASKED, LONGEST_DIGEST, Transcript
 
 
 def chunk(text: str, session: str = "s") -> bytes:
@@ -18,7 +18,7 @@ def chunk(text: str, session: str = "s") -> bytes:
 
 @pytest.mark.requirement("stories.a-05-digest")
 def test_a_digest_holds_what_was_asked_and_said_in_its_session() -> None:
-    memory = Memory()
+    memory = Transcript()
     recent = [chunk("Hello "), chunk("no", "other"), chunk("there"), b'{"x":1}']
     memory.turn_ended("Hi", recent, "s")
     memory.turn_ended("And?", [], "s")
@@ -27,7 +27,7 @@ def test_a_digest_holds_what_was_asked_and_said_in_its_session() -> None:
 
 @pytest.mark.requirement("stories.a-05-digest")
 def test_of_long_texts_the_beginning_of_a_question_and_the_end_of_an_answer_are_kept() -> None:
-    memory = Memory()
+    memory = Transcript()
     memory.turn_ended("Q" * 9000, [chunk("A" * 9000 + "end")], "s")
     digest = memory.digest()
     assert f"User: {'Q' * LONGEST_ASKED}[…]\n" in digest
@@ -38,7 +38,7 @@ def test_of_long_texts_the_beginning_of_a_question_and_the_end_of_an_answer_are_
 @pytest.mark.requirement("stories.a-05-digest")
 @given(st.lists(st.tuples(st.text(max_size=3000), st.text(max_size=3000)), max_size=60))
 def test_a_digest_is_bounded_whatever_was_said(turns: list[tuple[str, str]]) -> None:
-    memory = Memory()
+    memory = Transcript()
     for asked, said in turns:
         memory.turn_ended(asked, [chunk(said)], "s")
     assert len(memory.digest()) <= LONGEST_DIGEST

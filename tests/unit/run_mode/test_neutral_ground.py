@@ -13,8 +13,13 @@ from symposium.chain.blueprint import InProcess, Program
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.composition import Composer, NoResolver
+from symposium.run_mode.launch_directory import (
+    STARTER,
+    away_words,
+    launch_elsewhere,
+    reads_working_directory,
+)
 from symposium.run_mode.mcp_servers import McpServers
-from symposium.run_mode.neutral_ground import STARTER, away, away_words, looks_around
 
 AROUND = [
     ("npx", "-y", "p"),
@@ -80,8 +85,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_programs_that_look_around_start_in_our_own_directory(
     argv: Sequence[str], home: Path
 ) -> None:
-    assert looks_around(argv)
-    assert away(Command(tuple(argv)), is_recommended=False).cwd == str(home)
+    assert reads_working_directory(argv)
+    assert launch_elsewhere(Command(tuple(argv)), is_recommended=False).cwd == str(home)
     assert home.is_dir()
 
 
@@ -90,10 +95,10 @@ def test_programs_that_look_around_start_in_our_own_directory(
 def test_others_start_where_we_do_unless_they_were_recommended(
     argv: Sequence[str], home: Path
 ) -> None:
-    assert away(Command(tuple(argv)), is_recommended=False).cwd is None
+    assert launch_elsewhere(Command(tuple(argv)), is_recommended=False).cwd is None
     assert away_words(argv, is_recommended=False) == argv
-    assert away(Command(tuple(argv)), is_recommended=True).cwd == str(home)
-    assert away(Command(tuple(argv), cwd="/x"), is_recommended=True).cwd == str(home)
+    assert launch_elsewhere(Command(tuple(argv)), is_recommended=True).cwd == str(home)
+    assert launch_elsewhere(Command(tuple(argv), cwd="/x"), is_recommended=True).cwd == str(home)
 
 
 @pytest.mark.requirement("trust.neutral-ground")

@@ -11,10 +11,15 @@ from symposium.config.paths import paths
 from symposium.config.user_config import ModEntry, load
 from symposium.errors import SymposiumError
 from symposium.permissions.trust_store import Question
-from symposium.permissions.trusted_content import Effect, Item
-from symposium.planning.advisor import Addition, Adviser, Changes, Removal
+from symposium.permissions.trusted_content import TrustEffect, TrustItem
+from symposium.planning.advisor import (
+    Addition,
+    Advisor,
+    RecommendationChanges,
+    RecommendationRemoval,
+)
 from symposium.planning.recommendations import ALWAYS, Recommendation
-from symposium.run_mode.offering import ChangeOffer, Offer, TrustOffer, next_offer
+from symposium.run_mode.suggestions import ChangeOffer, Offer, TrustOffer, next_offer
 
 CONFIG = """{
   "agent": "eliza", // mine
@@ -50,12 +55,18 @@ class Scene:
     def stored(self, text: str) -> None:
         (self.workspace / ".symposium" / "recommendations.toml").write_text(text)
 
-    def adviser(self) -> Adviser:
+    def adviser(self) -> Advisor:
         env = {"SYMPOSIUM_HOME": str(self.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
-        return Adviser(paths(env), env, tuple)
+        return Advisor(paths(env), env, tuple)
 
-    def offer(self, *, anew: bool = False) -> Offer | None:
-        return next_offer(self.adviser(), str(self.workspace), self.config, self.passed, anew=anew)
+    def offer(self, *, include_postponed: bool = False) -> Offer | None:
+        return next_offer(
+            self.adviser(),
+            str(self.workspace),
+            self.config,
+            self.passed,
+            include_postponed=include_postponed,
+        )
 
     def do(self, answer: str) -> str:
         offer = self.offer()
@@ -112,7 +123,7 @@ def test_not_now_puts_off_for_this_run_and_can_be_asked_for(scene: Scene) -> Non
     scene.users(USERS)
     scene.do("not now")
     assert scene.offer() is None
-    assert scene.offer(anew=True) is not None
+    assert scene.offer(include_postponed=True) is not None
     scene.passed.clear()
     assert scene.offer() is not None
     assert scene.config.read_text() == CONFIG
@@ -122,7 +133,7 @@ def test_not_now_puts_off_for_this_run_and_can_be_asked_for(scene: Scene) -> Non
 def test_never_is_remembered(scene: Scene) -> None:
     scene.users(USERS)
     scene.do("never")
-    assert scene.offer(anew=True) is None
+    assert scene.offer(include_postponed=True) is None
     assert scene.config.read_text() == CONFIG
 
 
@@ -233,7 +244,7 @@ def test_only_the_words_that_were_offered_are_answers(scene: Scene) -> None:
 
 
 def told(text: str) -> str:
-    item = Item(Path("/w" + text), "mods", text, b"x", (), (Effect("command", text),))
+    item = TrustItem(Path("/w" + text), "mods", text, b"x", (), (TrustEffect("command", text),))
     return TrustOffer(None, Path("/w" + text), [Question(item)], set()).text()  # pyright: ignore[reportArgumentType]  it is only shown
 
 
@@ -242,7 +253,9 @@ def told(text: str) -> str:
 @pytest.mark.requirement("recommendations.nothing-breaks-out")
 def test_nothing_ends_the_block_that_it_is_shown_in(text: str) -> None:
     mod = ModEntry(f"m{text}")
-    changes = Changes((Addition(Recommendation(mod, ALWAYS, "user"), text),), (Removal(mod, text),))
+    changes = RecommendationChanges(
+        (Addition(Recommendation(mod, ALWAYS, "user"), text),), (RecommendationRemoval(mod, text),)
+    )
     change = ChangeOffer(None, Path("/w"), Path("/c"), changes, set()).text()  # pyright: ignore[reportArgumentType]  it is only shown
     for shown in (told(text), change):
         assert not re.search("[\r\u202e\x1b]", shown)
@@ -262,8 +275,10 @@ def test_a_mod_is_not_recommended_under_its_other_name(scene: Scene) -> None:
     env = {"SYMPOSIUM_HOME": str(scene.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
 
     def offer() -> Offer | None:
-        adviser = Adviser(paths(env), env, lambda: ("guidance",))
-        return next_offer(adviser, str(scene.workspace), scene.config, set(), anew=False)
+        adviser = Advisor(paths(env), env, lambda: ("guidance",))
+        return next_offer(
+            adviser, str(scene.workspace), scene.config, set(), include_postponed=False
+        )
 
     before = offer()
     scene.config.write_text('{"agent": "eliza", "proxies": [{"name": "sparkle"}]}')

@@ -2,13 +2,13 @@
 
 import pytest
 
-from peerwire.jsonrpc.transport import Overlong
-from symposium.run_mode.recent import LONGEST_RECENT, MOST_RECENT, Recent
+from peerwire.jsonrpc.transport import OversizedLine
+from symposium.run_mode.editor_end import LONGEST_RECENT, MAX_RECENT, RecentLines
 
 
 @pytest.mark.requirement("run-mode.recent-lines")
 def test_the_lines_since_a_moment_are_told_in_order() -> None:
-    recent = Recent()
+    recent = RecentLines()
     recent.take([b"before"])
     moment = recent.reads
     recent.take([b"1", b"2"])
@@ -19,17 +19,17 @@ def test_the_lines_since_a_moment_are_told_in_order() -> None:
 
 @pytest.mark.requirement("run-mode.recent-lines")
 def test_of_many_lines_the_latest_are_kept() -> None:
-    recent = Recent()
-    for number in range(3 * MOST_RECENT):
+    recent = RecentLines()
+    for number in range(3 * MAX_RECENT):
         recent.take([b"%d" % number])
     kept = list(recent.since(0))
-    assert kept == [b"%d" % number for number in range(2 * MOST_RECENT, 3 * MOST_RECENT)]
+    assert kept == [b"%d" % number for number in range(2 * MAX_RECENT, 3 * MAX_RECENT)]
 
 
 @pytest.mark.requirement("run-mode.recent-lines")
 def test_a_long_line_is_not_kept_nor_are_those_of_a_read_lost_for_it() -> None:
-    recent = Recent()
+    recent = RecentLines()
     recent.take([b"x" * (LONGEST_RECENT + 1), b"short"])
-    recent.take([Overlong(b"{", 10), b"too"])
+    recent.take([OversizedLine(b"{", 10), b"too"])
     recent.take([b"x" * (LONGEST_RECENT + 1)])
     assert list(recent.since(0)) == [b"short", b"too"]

@@ -8,7 +8,7 @@ import pytest
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.session_names import MOST, SessionNames
+from symposium.run_mode.session_names import MAX_NAMES, SessionNames
 
 CLAUDE = Config("claude --acp")
 
@@ -42,7 +42,7 @@ def test_the_oldest_names_go_and_what_cannot_be_read_is_no_name(tmp_path: Path) 
     (folder,) = tmp_path.iterdir()
     (first,) = folder.iterdir()
     assert first.stat().st_mode & 0o777 == 0o600
-    for number in range(MOST):
+    for number in range(MAX_NAMES):
         (folder / f"{number}.json").write_text(json.dumps({"editor": f"e{number}"}))
         later = 2_000_000_000 + number
         os.utime(folder / f"{number}.json", (later, later))
@@ -50,5 +50,5 @@ def test_the_oldest_names_go_and_what_cannot_be_read_is_no_name(tmp_path: Path) 
     os.utime(first, (1, 1))
     (folder / "broken.json").write_bytes(b"\xff{")
     names.keep("another", "inner")
-    assert len(list(folder.iterdir())) == MOST
+    assert len(list(folder.iterdir())) == MAX_NAMES
     assert names.inner("ours") is None

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.errors import NotFoundError
+from symposium.trace_view import reading
 from symposium.trace_view.reading import (
-    Kind,
+    EventKind,
     NotATraceError,
-    Selection,
     TraceReader,
+    TraceSelection,
     lane_name,
     lane_order,
     lanes_of,
@@ -60,13 +61,26 @@ def trace_of(directory: Path, *lines: dict[str, Any] | str) -> Path:
 
 
 @pytest.mark.requirement("cli.trace-answers")
+def test_the_oldest_requests_are_forgotten_when_too_many_have_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_OPEN", 2)
+    asked = [ASKED | {"id": number} for number in range(3)]
+    answered = [ANSWERED | {"id": number} for number in range(3)]
+
+    events = list(TraceReader(trace_of(tmp_path, *asked, *answered)).events())
+
+    assert [each.answers for each in events[3:]] == [0, 2, 3]
+
+
+@pytest.mark.requirement("cli.trace-answers")
 def test_an_answer_has_the_method_session_and_protocol_of_its_request(tmp_path: Path) -> None:
     path = trace_of(tmp_path, ASKED, TOLD, ANSWERED)
 
     asked, told, answered = TraceReader(path).events()
 
     assert (asked.kind, told.kind, answered.kind) == tuple(
-        map(Kind, ("request", "notification", "response"))
+        map(EventKind, ("request", "notification", "response"))
     )
     assert (answered.method, answered.session, answered.protocol) == ("session/prompt", "s1", "acp")
     assert (answered.answers, answered.took) == (1, 0.5)
@@ -187,17 +201,17 @@ def test_no_line_is_too_odd_to_be_looked_at(line: bytes) -> None:
 @pytest.mark.parametrize(
     ("selection", "lines"),
     [
-        (Selection(), [1, 2, 3]),
-        (Selection(sessions=("s1",)), [1, 3]),
-        (Selection(sessions=("s", "x")), [1, 3]),
-        (Selection(methods=("session/*",)), [1, 3]),
-        (Selection(methods=("notifications/progress",)), [2]),
-        (Selection(protocol="mcp"), [2]),
-        (Selection(protocol="acp", methods=("notifications/*",)), []),
+        (TraceSelection(), [1, 2, 3]),
+        (TraceSelection(sessions=("s1",)), [1, 3]),
+        (TraceSelection(sessions=("s", "x")), [1, 3]),
+        (TraceSelection(methods=("session/*",)), [1, 3]),
+        (TraceSelection(methods=("notifications/progress",)), [2]),
+        (TraceSelection(protocol="mcp"), [2]),
+        (TraceSelection(protocol="acp", methods=("notifications/*",)), []),
     ],
 )
 def test_a_selection_has_what_was_chosen(
-    tmp_path: Path, selection: Selection, lines: list[int]
+    tmp_path: Path, selection: TraceSelection, lines: list[int]
 ) -> None:
     events = TraceReader(trace_of(tmp_path, ASKED, TOLD, ANSWERED)).events()
 

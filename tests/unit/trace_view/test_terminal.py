@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.trace_view.reading import MAX_PREVIEW, Event, Kind, preview, short_line
-from symposium.trace_view.views import ASCII, DRAWN, Listing
+from symposium.trace_view.reading import MAX_PREVIEW, Event, EventKind, preview, short_line
+from symposium.trace_view.views import ASCII, DRAWN, TraceListing
 
 LANES = ("Client", "Proxy(0)", "Agent")
 
@@ -20,7 +20,7 @@ def told(method: str, body: Any = None) -> Event:
     text = json.dumps(body).encode()
     return Event(
         line=1,
-        kind=Kind.NOTIFICATION,
+        kind=EventKind.NOTIFICATION,
         ts=1.0,
         sender="Client",
         receiver="Agent",
@@ -34,13 +34,13 @@ def told(method: str, body: Any = None) -> Event:
 
 
 def asked(method: str, body: Any = None) -> Event:
-    return replace(told(method, body), kind=Kind.REQUEST, id="7")
+    return replace(told(method, body), kind=EventKind.REQUEST, id="7")
 
 
 def answered(method: str, body: Any = None) -> Event:
     return replace(
         told(method, body),
-        kind=Kind.RESPONSE,
+        kind=EventKind.RESPONSE,
         id="7",
         sender="Agent",
         receiver="Client",
@@ -52,7 +52,7 @@ def answered(method: str, body: Any = None) -> Event:
 
 @pytest.mark.requirement("cli.trace-show")
 def test_each_kind_of_message_is_drawn_in_its_own_way() -> None:
-    listing = Listing(LANES, DRAWN)
+    listing = TraceListing(LANES, DRAWN)
     mine = replace(told("session/update"), sender="Agent", receiver="Proxy(0)", protocol="mcp")
 
     lines = [
@@ -76,7 +76,7 @@ def test_each_kind_of_message_is_drawn_in_its_own_way() -> None:
 
 @pytest.mark.requirement("cli.trace-terminal")
 def test_a_terminal_without_line_drawing_gets_letters() -> None:
-    line = Listing(LANES, ASCII).line(asked("x"))
+    line = TraceListing(LANES, ASCII).line(asked("x"))
 
     assert line.text.isascii()
     assert "|------------------>|" in line.text
@@ -84,7 +84,9 @@ def test_a_terminal_without_line_drawing_gets_letters() -> None:
 
 @pytest.mark.requirement("cli.trace-terminal")
 def test_a_line_is_no_wider_than_the_terminal() -> None:
-    line = Listing(LANES, DRAWN, width=70).line(asked("session/prompt", {"prompt": ["x" * 99]}))
+    line = TraceListing(LANES, DRAWN, width=70).line(
+        asked("session/prompt", {"prompt": ["x" * 99]})
+    )
 
     assert len(line.text) == 70
     assert line.text.endswith("…")
@@ -93,7 +95,7 @@ def test_a_line_is_no_wider_than_the_terminal() -> None:
 @pytest.mark.requirement("cli.trace-terminal")
 def test_many_components_have_narrow_lanes_and_short_names() -> None:
     lanes = ["Client", *(f"Proxy({number})" for number in range(10)), "Agent"]
-    listing = Listing(lanes, DRAWN)
+    listing = TraceListing(lanes, DRAWN)
 
     [heads] = listing.heads()
     assert heads.text.split()[2:] == ["C", *(f"P{number}" for number in range(10)), "A"]
@@ -157,7 +159,7 @@ def test_nothing_in_a_message_moves_the_cursor(
     method: str, text: str, more: Mapping[str, str]
 ) -> None:
     update = {"sessionUpdate": text, "content": {"type": "text", "text": text}, "title": text}
-    listing = Listing(LANES, DRAWN)
+    listing = TraceListing(LANES, DRAWN)
 
     for body in ({"update": update, **more}, {"message": text, "prompt": text}, text):
         for shown in (told(method, body), asked("session/update", body), answered(text, body)):
@@ -183,7 +185,7 @@ def test_a_megabyte_is_said_in_a_few_words() -> None:
 @pytest.mark.requirement("cli.trace-terminal")
 @pytest.mark.parametrize(("count", "is_narrow"), [(7, False), (8, True)])
 def test_lanes_are_narrow_from_eight_components_on(count: int, *, is_narrow: bool) -> None:
-    listing = Listing(tuple(f"c{number}" for number in range(count)), DRAWN)
+    listing = TraceListing(tuple(f"c{number}" for number in range(count)), DRAWN)
     (head,) = listing.heads()
 
     assert (head.text.index("c1") - head.text.index("c0") < 8) == is_narrow

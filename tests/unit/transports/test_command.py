@@ -208,7 +208,7 @@ REFUSED = [
         ),
         pytest.param(
             '{"command": "a"',
-            "malformed near column 16: Input data was truncated; mend it, or quote the word",
+            "malformed near column 16: Input data was truncated; fix it, or quote the word",
             marks=pytest.mark.requirement("process.spec-json-malformed"),
         ),
         pytest.param(

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, Overlong, Transport
+from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, OversizedLine, Transport
 from peerwire.testing import LineRecorder, everything_served, pipe_pair
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.memory import memory_pair
@@ -103,7 +103,7 @@ async def test_a_line_over_the_limit_is_told_in_its_place(ends: Ends) -> None:
     for line in (b"before", longest, too_long, b"after"):
         ends.ours.send(line)
 
-    over = Overlong(b"h" * 256, LIMIT, b"t" * 256)
+    over = OversizedLine(b"h" * 256, LIMIT, b"t" * 256)
     assert await ends.they.received(4) == [b"before", longest, over, b"after"]
 
 

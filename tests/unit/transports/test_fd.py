@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from peerwire.jsonrpc.transport import HIGH_WATER, MAX_LINE, Overlong
+from peerwire.jsonrpc.transport import HIGH_WATER, MAX_LINE, OversizedLine
 from peerwire.testing import LineRecorder, everything_served, pipe_pair
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.fd_streams import AT_ONCE, LAST_READ, READ_SIZE, FdReader
@@ -107,7 +107,7 @@ async def test_an_overlong_line_cut_off_by_the_end_is_still_told_of(told: LineRe
     await ours.aclose()
 
     assert await told.end() is None
-    assert told.lines == [Overlong(b"x" * 256, 300, b"x" * 256)]
+    assert told.lines == [OversizedLine(b"x" * 256, 300, b"x" * 256)]
     theirs.close()
 
 
@@ -122,7 +122,7 @@ async def test_64_mib_pass_and_a_byte_more_does_not(told: LineRecorder) -> None:
     ours.send(longest + b"y")
     ours.send(b"next")
 
-    over = Overlong(b"x" * 256, MAX_LINE, b"x" * 255 + b"y")
+    over = OversizedLine(b"x" * 256, MAX_LINE, b"x" * 255 + b"y")
     assert await told.received(3) == [longest, over, b"next"]
     ours.close()
     theirs.close()

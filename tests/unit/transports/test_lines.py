@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.jsonrpc.transport import HEAD, LineSplitter, Overlong
+from peerwire.jsonrpc.transport import HEAD, LineSplitter, OversizedLine
 
 # Few different bytes, so that newlines, blanks and long runs all occur.
 streams = st.lists(
@@ -22,10 +22,10 @@ streams = st.lists(
 ).map(b"".join)
 
 
-def expected(stream: bytes, limit: int) -> Iterator[bytes | Overlong]:
+def expected(stream: bytes, limit: int) -> Iterator[bytes | OversizedLine]:
     for line in stream.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         if len(line) > limit:
-            yield Overlong(line[:HEAD], limit, line[-HEAD:])
+            yield OversizedLine(line[:HEAD], limit, line[-HEAD:])
         elif line:
             yield line
 

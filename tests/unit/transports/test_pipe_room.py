@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from peerwire.transports.fd_streams import WIDE, WIDEN_ABOVE, PipeRoom
+from peerwire.transports.fd_streams import WIDE, WIDEN_ABOVE, PipeSize
 
 GET = getattr(fcntl, "F_GETPIPE_SZ", 0)
 SET = getattr(fcntl, "F_SETPIPE_SZ", 0)
@@ -29,7 +29,7 @@ def size(fd: int) -> int:
 
 @pytest.mark.requirement("process.pipe-room")
 def test_a_pipe_is_wide_only_while_a_large_line_passes(pipe: tuple[int, int]) -> None:
-    usual, room = size(pipe[0]), PipeRoom(pipe[0])
+    usual, room = size(pipe[0]), PipeSize(pipe[0])
 
     room.fit(WIDEN_ABOVE)
     assert size(pipe[0]) == usual
@@ -42,7 +42,7 @@ def test_a_pipe_is_wide_only_while_a_large_line_passes(pipe: tuple[int, int]) ->
 @pytest.mark.requirement("process.pipe-room")
 def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, int]) -> None:
     fcntl.fcntl(pipe[1], SET, 4096)
-    room = PipeRoom(pipe[1])
+    room = PipeSize(pipe[1])
 
     room.fit(5 * WIDEN_ABOVE)
     room.fit(0)
@@ -52,7 +52,7 @@ def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, 
 
 @pytest.mark.requirement("process.pipe-room")
 def test_a_pipe_that_is_still_full_is_narrowed_when_it_has_been_read(pipe: tuple[int, int]) -> None:
-    usual, room = size(pipe[0]), PipeRoom(pipe[0])
+    usual, room = size(pipe[0]), PipeSize(pipe[0])
     room.fit(5 * WIDEN_ABOVE)
     os.write(pipe[1], b"x" * 2 * usual)
 
@@ -67,7 +67,7 @@ def test_a_pipe_that_is_still_full_is_narrowed_when_it_has_been_read(pipe: tuple
 def test_what_is_no_pipe_is_left_alone() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        room = PipeRoom(ours.fileno())
+        room = PipeSize(ours.fileno())
 
         room.fit(5 * WIDEN_ABOVE)
         room.fit(0)

@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-from peerwire.transports.fd import WakeUp
+from peerwire.transports.fd import WriteBatch
 
 
 @pytest.mark.requirement("process.routing-writes")
 def test_what_is_sent_while_lines_are_routed_goes_out_when_they_are() -> None:
     seen: list[str] = []
-    wake_up = WakeUp()
+    wake_up = WriteBatch()
 
     def route(lines: list[str]) -> None:
         wake_up.flush_at_end(lambda: seen.append("written"))
         seen.extend(lines)
 
-    wake_up.around(route)(["one", "two"])
+    wake_up.batched(route)(["one", "two"])
 
     assert seen == ["one", "two", "written"]
 
@@ -24,14 +24,14 @@ def test_what_is_sent_while_lines_are_routed_goes_out_when_they_are() -> None:
 @pytest.mark.requirement("process.routing-writes")
 def test_what_was_sent_goes_out_though_routing_failed() -> None:
     seen: list[str] = []
-    wake_up = WakeUp()
+    wake_up = WriteBatch()
 
     def route(_: object) -> None:
         wake_up.flush_at_end(lambda: seen.append("written"))
         raise LookupError
 
     with pytest.raises(LookupError):
-        wake_up.around(route)([])
+        wake_up.batched(route)([])
 
     assert seen == ["written"]
 
@@ -39,8 +39,8 @@ def test_what_was_sent_goes_out_though_routing_failed() -> None:
 @pytest.mark.requirement("process.routing-writes")
 async def test_what_is_sent_by_itself_goes_out_at_the_next_turn_of_the_loop() -> None:
     written = asyncio.Event()
-    wake_up = WakeUp()
-    wake_up.around(lambda _: None)([])
+    wake_up = WriteBatch()
+    wake_up.batched(lambda _: None)([])
 
     wake_up.flush_at_end(written.set)
 

@@ -13,7 +13,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from symposium.agents.eliza.commands import (
-    ListTools,
+    ListToolsCommand,
     Talk,
     Unreadable,
     UseTool,
@@ -145,13 +145,13 @@ class ElizaAgent:
                 self._say(params.session_id, session.eliza.reply(text))
             case Unreadable(reply):
                 self._say(params.session_id, reply)
-            case ListTools() | UseTool() as command:
+            case ListToolsCommand() | UseTool() as command:
                 await self._use_tools(session, params.session_id, command)
         await self._connection.drain()
         return "end_turn"
 
     async def _use_tools(
-        self, session: _Session, session_id: str, command: ListTools | UseTool
+        self, session: _Session, session_id: str, command: ListToolsCommand | UseTool
     ) -> None:
         self._calls += 1
         call = {"toolCallId": f"call-{self._calls}"}
@@ -193,9 +193,9 @@ def _in_words(text: str) -> str:
     return " ".join([WORDS[command], *rest])
 
 
-def _told(command: ListTools | UseTool) -> dict[str, Any]:
+def _told(command: ListToolsCommand | UseTool) -> dict[str, Any]:
     match command:
-        case ListTools(server):
+        case ListToolsCommand(server):
             return {
                 "title": f"List the tools of {server}",
                 "kind": "search",
@@ -217,6 +217,6 @@ async def serve_eliza(transport: Transport, *, seed: int | None = None) -> None:
 
 spec = AgentSpec(
     name="eliza",
-    summary="Answers without a model, the same every time; calls MCP tools when told to.",
+    summary="Answers without a model, the same every time; calls MCP tools when asked.",
     serve=partial(serve_eliza, seed=DETERMINISTIC_SEED),
 )

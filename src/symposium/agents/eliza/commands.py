@@ -14,7 +14,7 @@ from peerwire.jsonrpc.values import decode_value
 _USE_FORM = 'use tool SERVER::TOOL with {"argument": "value"}'
 
 
-class ListTools(Struct, frozen=True):
+class ListToolsCommand(Struct, frozen=True):
     """`list tools from SERVER`."""
 
     server: str
@@ -40,14 +40,14 @@ class Talk(Struct, frozen=True):
     text: str
 
 
-Command: TypeAlias = ListTools | UseTool | Unreadable | Talk
+Command: TypeAlias = ListToolsCommand | UseTool | Unreadable | Talk
 
 
 def parse_command(text: str) -> Command:
     """What a prompt asks for; the words of a command in any case, its names as they are."""
     match text.split(maxsplit=3):
         case [first, second, third, server] if _is(f"{first} {second} {third}", "list tools from"):
-            return ListTools(server.rstrip())
+            return ListToolsCommand(server.rstrip())
         case [first, second, *rest] if _is(f"{first} {second}", "use tool"):
             return _parse_use(text.split(maxsplit=2)[2] if rest else "") or Talk(text)
         case _:

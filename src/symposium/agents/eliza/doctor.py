@@ -5,7 +5,7 @@ answer of each rule is the one that deterministic conversations begin with.
 """
 
 from symposium.agents.eliza.programming import PROGRAMMING
-from symposium.agents.eliza.script import Script, parse_keywords
+from symposium.agents.eliza.script import ElizaScript, parse_keywords
 
 _CLASSES = {
     "family": "mother mom mum mama father dad papa parents sister sisters brother brothers wife"
@@ -301,7 +301,7 @@ _MEMORY = """\
     I keep coming back to one thing: your $3.
 """
 
-DOCTOR = Script(
+DOCTOR = ElizaScript(
     keywords=parse_keywords(_COURTESY, _PEOPLE, _SELF, _TALK, PROGRAMMING),
     classes=_CLASSES,
     contractions=_CONTRACTIONS,

@@ -18,15 +18,15 @@ from msgspec import Struct
 
 from symposium.agents.eliza.doctor import DOCTOR
 from symposium.agents.eliza.script import (
+    ElizaRule,
+    ElizaScript,
     Gap,
     Keyword,
-    Link,
     NextKeyword,
     OneOf,
     Pattern,
-    Rule,
+    RuleLink,
     Say,
-    Script,
     compile_rules,
 )
 
@@ -212,10 +212,10 @@ class Eliza:
         script: what to listen for and to say.
     """
 
-    def __init__(self, seed: int | None = None, *, script: Script = DOCTOR) -> None:
+    def __init__(self, seed: int | None = None, *, script: ElizaScript = DOCTOR) -> None:
         self._seed = int.from_bytes(os.urandom(4)) if seed is None else seed
         self._script = script
-        self._rules: dict[str, tuple[Rule, ...]] = {}
+        self._rules: dict[str, tuple[ElizaRule, ...]] = {}
         self._said: dict[_Place, int] = {}
         self._memory: deque[str] = deque(maxlen=MEMORY_SIZE)
 
@@ -255,13 +255,13 @@ class Eliza:
                 match self._first_that_fits(trying, clause):
                     case str(answer):
                         return answer
-                    case Link(name):
+                    case RuleLink(name):
                         trying = self._script.keywords[name]
                     case _:
                         trying = None
         return None
 
-    def _first_that_fits(self, keyword: Keyword, clause: Clause) -> str | Link | None:
+    def _first_that_fits(self, keyword: Keyword, clause: Clause) -> str | RuleLink | None:
         for number, rule in enumerate(self._compiled(keyword)):
             spans = decompose(rule.pattern, clause.keys)
             if spans is None:
@@ -269,7 +269,7 @@ class Eliza:
             match self._next_of((keyword.name, number), rule.reassemblies):
                 case Say(parts):
                     return _render(parts, [clause.words[span] for span in spans])
-                case Link() as link:
+                case RuleLink() as link:
                     return link
                 case NextKeyword():
                     return None
@@ -287,7 +287,7 @@ class Eliza:
             return self._memory.popleft()
         return self._next_of((_FALLBACK, 0), self._script.fallbacks)
 
-    def _compiled(self, keyword: Keyword) -> tuple[Rule, ...]:
+    def _compiled(self, keyword: Keyword) -> tuple[ElizaRule, ...]:
         rules = self._rules.get(keyword.name)
         if rules is None:
             rules = self._rules[keyword.name] = compile_rules(keyword.rules, self._script)

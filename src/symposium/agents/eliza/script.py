@@ -53,7 +53,7 @@ class Say(Struct, frozen=True):
     parts: tuple[str | int, ...]
 
 
-class Link(Struct, frozen=True):
+class RuleLink(Struct, frozen=True):
     """Go on with the rules of another keyword."""
 
     keyword: str
@@ -63,10 +63,10 @@ class NextKeyword(Struct, frozen=True):
     """Give this keyword up; the next one heard has its turn."""
 
 
-Reassembly: TypeAlias = Say | Link | NextKeyword
+Reassembly: TypeAlias = Say | RuleLink | NextKeyword
 
 
-class Rule(Struct, frozen=True):
+class ElizaRule(Struct, frozen=True):
     """What is answered, in rotation, to a clause that fits the pattern."""
 
     pattern: Pattern
@@ -82,7 +82,7 @@ class Keyword(Struct, frozen=True):
     """The lines of its block, parsed when the keyword is first heard."""
 
 
-class Script(Struct, frozen=True):
+class ElizaScript(Struct, frozen=True):
     """Everything an engine says and listens for."""
 
     keywords: Mapping[str, Keyword]
@@ -161,7 +161,7 @@ def parse_reassembly(text: str) -> Reassembly:
     if text == "!next":
         return NextKeyword()
     if text.startswith("="):
-        return Link(text[1:])
+        return RuleLink(text[1:])
     first, *rest = text.split("$")
     parts: list[str | int] = [first]
     for piece in rest:
@@ -172,7 +172,7 @@ def parse_reassembly(text: str) -> Reassembly:
     return Say(tuple(part for part in parts if part != ""))
 
 
-def compile_rules(text: str, script: Script) -> tuple[Rule, ...]:
+def compile_rules(text: str, script: ElizaScript) -> tuple[ElizaRule, ...]:
     """The rules of one keyword, ready for use.
 
     Raises:
@@ -190,16 +190,16 @@ def compile_rules(text: str, script: Script) -> tuple[Rule, ...]:
             reassemblies.append(reassembly)
     if not (rules and all(reassemblies for _, reassemblies in rules)):
         raise ScriptError(f"a pattern without an answer below it: {text!r}")
-    return tuple(Rule(pattern, tuple(reassemblies)) for pattern, reassemblies in rules)
+    return tuple(ElizaRule(pattern, tuple(reassemblies)) for pattern, reassemblies in rules)
 
 
-def _check(reassembly: Reassembly, pattern: Pattern, script: Script) -> None:
+def _check(reassembly: Reassembly, pattern: Pattern, script: ElizaScript) -> None:
     match reassembly:
         case Say(parts):
             for part in parts:
                 if isinstance(part, int) and not 0 < part <= len(pattern):
                     raise ScriptError(f"no element {part} in a pattern of {len(pattern)}")
-        case Link(keyword):
+        case RuleLink(keyword):
             if keyword not in script.keywords:
                 raise ScriptError(f"a link to {keyword!r}, which is no keyword")
         case NextKeyword():

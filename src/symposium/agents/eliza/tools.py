@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from peerwire.errors import PeerwireError, RpcError
 from peerwire.mcp.client import open_server
-from peerwire.mcp.session import McpServer
+from peerwire.mcp.session import McpClientSession
 from symposium.agents.eliza.commands import (
-    ListTools,
+    ListToolsCommand,
     UseTool,
     render_error,
     render_result,
@@ -17,7 +17,7 @@ from symposium.agents.eliza.commands import (
 )
 
 
-class Report(Struct, frozen=True):
+class ElizaReport(Struct, frozen=True):
     """How a command went; `text` is what she says of it."""
 
     text: str
@@ -25,8 +25,8 @@ class Report(Struct, frozen=True):
 
 
 async def carry_out(
-    command: ListTools | UseTool, servers: Sequence[Mapping[str, Any]], directory: str
-) -> Report:
+    command: ListToolsCommand | UseTool, servers: Sequence[Mapping[str, Any]], directory: str
+) -> ElizaReport:
     """Do what a command asks for, and say so; a failure is said too.
 
     Args:
@@ -44,16 +44,18 @@ async def carry_out(
     try:
         async with open_server(declaration, cwd=directory) as server:
             match command:
-                case ListTools():
+                case ListToolsCommand():
                     tools = await server.list_tools()
-                    return Report(render_tools((tool.name, tool.description) for tool in tools))
+                    return ElizaReport(
+                        render_tools((tool.name, tool.description) for tool in tools)
+                    )
                 case UseTool():
                     return await _use(command, server)
     except PeerwireError as error:
         return _failure(f"{command.server}: {error}")
 
 
-async def _use(command: UseTool, server: McpServer) -> Report:
+async def _use(command: UseTool, server: McpClientSession) -> ElizaReport:
     try:
         result = await server.call_tool(command.tool, command.arguments)
     except RpcError as error:
@@ -64,11 +66,11 @@ async def _use(command: UseTool, server: McpServer) -> Report:
     text = "\n".join(_shown(block) for block in result.content)
     if result.is_error:
         return _failure(f"{command.server}::{command.tool}: {text}")
-    return Report(render_result(text))
+    return ElizaReport(render_result(text))
 
 
-def _failure(reason: str) -> Report:
-    return Report(render_error(reason), has_failed=True)
+def _failure(reason: str) -> ElizaReport:
+    return ElizaReport(render_error(reason), has_failed=True)
 
 
 def _listed(names: Iterable[str]) -> str:

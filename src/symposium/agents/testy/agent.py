@@ -12,7 +12,7 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 from peerwire.mcp.client import open_server
-from peerwire.mcp.session import Tool, ToolResult, Tunnels
+from peerwire.mcp.session import AcpMcpConnections, McpTool, ToolResult
 from symposium.agents.testy.scenario import (
     Callbacks,
     CallTool,
@@ -27,8 +27,8 @@ from symposium.agents.testy.scenario import (
 )
 from symposium.agents.testy.sessions import (
     ClientRequest,
-    Session,
-    Sessions,
+    ScriptedSession,
+    ScriptedSessions,
     callbacks,
     elicitations,
     is_offered,
@@ -42,10 +42,10 @@ END_TURN = "end_turn"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who is served, and what it declared."""
+    """The client that is served, and its capabilities."""
 
     connection: Connection
-    tunnels: Tunnels
+    tunnels: AcpMcpConnections
     capabilities: Mapping[str, Any]
 
 
@@ -59,7 +59,7 @@ class ScenarioTurn:
     """
 
     client: Client
-    session: Session
+    session: ScriptedSession
     number: int
     request_id: str | int | None
 
@@ -110,7 +110,7 @@ class ScenarioTurn:
                     case ListTools():
                         return _listed(await server.list_tools())
                     case CallTool(_, tool, params):
-                        return _told(await server.call_tool(tool, params))
+                        return _result_text(await server.call_tool(tool, params))
         except PeerwireError as error:
             return f"ERROR: {error}"
 
@@ -175,12 +175,12 @@ class ScenarioTurn:
             return error
 
 
-def _listed(tools: Sequence[Tool]) -> str:
+def _listed(tools: Sequence[McpTool]) -> str:
     lines = [f"  - {tool.name}: {tool.description or ''}".rstrip() for tool in tools]
     return "\n".join(["Available tools:", *lines])
 
 
-def _told(result: ToolResult) -> str:
+def _result_text(result: ToolResult) -> str:
     return f"{'ERROR' if result.is_error else 'OK'}: {encode_value(result.content).decode()}"
 
 
@@ -210,8 +210,8 @@ class ScriptedAgent:
     def __init__(self, transport: Transport) -> None:
         self._turns = 0
         self._capabilities: dict[str, Any] = {}
-        self._sessions = Sessions(self._send)
-        self._tunnels = Tunnels()
+        self._sessions = ScriptedSessions(self._send)
+        self._tunnels = AcpMcpConnections()
         self._connection = self._tunnels.connection = Connection(
             transport,
             Handlers(
@@ -269,7 +269,7 @@ async def _run(turn: ScenarioTurn, text: str) -> str:
     return await turn.run(command)
 
 
-def _remember(session: Session, prompt: Prompt, number: int) -> None:
+def _remember(session: ScriptedSession, prompt: Prompt, number: int) -> None:
     for block in prompt.prompt:
         session.history.append(
             {"sessionUpdate": "user_message_chunk", "messageId": f"user-{number}", "content": block}
@@ -283,6 +283,6 @@ async def serve_testy(transport: Transport) -> None:
 
 spec = AgentSpec(
     name="testy",
-    summary="Does what a prompt in JSON tells it, to try out clients and mods.",
+    summary="Does what a prompt in JSON says, to try out clients and mods.",
     serve=serve_testy,
 )

@@ -132,7 +132,7 @@ def parse_command(text: str) -> Command:
     a person who just types gets an answer.
 
     Raises:
-        ScenarioError: the text begins like a JSON object, and is none, or names no command, or has
+        ScenarioError: the text begins like a JSON object but is invalid, names no command, or has
             a wrong, unknown or missing field.
     """
     if not text.lstrip().startswith("{"):
@@ -164,5 +164,5 @@ def _plainly(error: ValueError | ArithmeticError | RecursionError) -> str:
 
 
 def render_command(command: Command) -> str:
-    """The prompt text that stands for a command."""
+    """The prompt text that encodes a command."""
     return _encode(command).decode()

@@ -31,8 +31,8 @@ SendUpdate: TypeAlias = Callable[[str, Update], None]
 
 
 @dataclass(slots=True)
-class Session:
-    """One conversation, as it is kept while the agent lives.
+class ScriptedSession:
+    """One conversation, in the memory of the agent.
 
     Attributes:
         id: as on the wire.
@@ -53,20 +53,20 @@ class Session:
     verbosity: str = "brief"
 
     def settings(self) -> dict[str, Any]:
-        """What the answer to each way of opening a session holds."""
+        """Members of the response to every request that opens a session."""
         return {"modes": modes(self.mode), "configOptions": config_options(self.verbosity)}
 
 
-class Sessions:
+class ScriptedSessions:
     """All of them, by id, and what the client may do to them."""
 
     def __init__(self, send: SendUpdate) -> None:
         self._send = send
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, ScriptedSession] = {}
         self._made = 0
 
     def handlers(self) -> dict[str, RequestHandler]:
-        """What is answered here, by method."""
+        """Request handlers, by method."""
         return {
             "session/new": self._new,
             "session/load": self._load,
@@ -79,11 +79,11 @@ class Sessions:
             "session/set_config_option": self._set_config_option,
         }
 
-    def open_session(self, session_id: str) -> Session:
+    def open_session(self, session_id: str) -> ScriptedSession:
         """The session of that id.
 
         Raises:
-            RpcError: there is none, or it is closed.
+            RpcError: it does not exist, or is closed.
         """
         session = self._sessions.get(session_id)
         if session is None or not session.is_open:
@@ -137,7 +137,7 @@ class Sessions:
 
     async def _delete(self, request: Request) -> dict[str, Any]:
         params = read_params(request.params, InSession)
-        # Deleting what is not there is done already.
+        # A session that does not exist counts as deleted.
         if session := self._sessions.pop(params.session_id, None):
             session.turns.cancel()
             await session.turns.quiet()
@@ -162,15 +162,15 @@ class Sessions:
         session.verbosity = params.value
         return {"configOptions": config_options(session.verbosity)}
 
-    def _make(self, params: SetUp) -> Session:
+    def _make(self, params: SetUp) -> ScriptedSession:
         while (session_id := f"testy-session-{self._made + 1}") in self._sessions:
             self._made += 1
         self._made += 1
         return self._open(session_id, params)
 
-    def _again(self, request: Request) -> Session:
+    def _again(self, request: Request) -> ScriptedSession:
         params = read_params(request.params, SetUpAgain)
-        # An id of an earlier run is taken as it is: to a client, that run might have been ours.
+        # An id of an earlier run is accepted unchecked: to a client, that run might have been ours.
         session = self._sessions.get(params.session_id)
         if session is None:
             return self._open(params.session_id, params)
@@ -178,8 +178,8 @@ class Sessions:
         session.directory, session.servers = params.cwd, params.mcp_servers or []
         return session
 
-    def _open(self, session_id: str, params: SetUp) -> Session:
-        session = Session(session_id, params.cwd, params.mcp_servers or [])
+    def _open(self, session_id: str, params: SetUp) -> ScriptedSession:
+        session = ScriptedSession(session_id, params.cwd, params.mcp_servers or [])
         self._sessions[session_id] = session
         return session
 
@@ -231,7 +231,7 @@ def callbacks(session_id: str, directory: str, turn: int) -> tuple[ClientRequest
 
 
 def terminal_steps(session_id: str, terminal_id: str) -> tuple[ClientRequest, ...]:
-    """What follows on a terminal that the client has made, its release last."""
+    """Requests to make on a terminal that the client has created, its release last."""
     params = {"sessionId": session_id, "terminalId": terminal_id}
     steps = ("output", "wait_for_exit", "kill", "release")
     return tuple(ClientRequest(f"terminal/{step}", params, "terminal") for step in steps)

@@ -39,7 +39,7 @@ _SAMPLE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
 
 
 def updates_for(command: Command, turn: int) -> tuple[Update, ...]:
-    """What the agent sends for a command before it asks anybody anything.
+    """Updates that the agent sends for a command before its first request.
 
     The outcome of what it must ask first (a tool, the client, a person) is sent as a `message`.
     """

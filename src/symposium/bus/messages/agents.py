@@ -5,16 +5,25 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from symposium.bus.protocol import AGENTS, PEOPLE, About, Done, Reply, Request, Role, Target
+from symposium.bus.protocol import (
+    AGENTS,
+    USER_ROLES,
+    Ack,
+    BusReply,
+    BusRequest,
+    MessageSpec,
+    MessageTarget,
+    Role,
+)
 
 
-class Spawned(Reply, frozen=True, rename="camel"):
+class Spawned(BusReply, frozen=True, rename="camel"):
     """The uuid of the new taskspace."""
 
     new_taskspace_uuid: str
 
 
-class SpawnTaskspace(Request[Spawned], frozen=True, kw_only=True):
+class SpawnTaskspace(BusRequest[Spawned], frozen=True, kw_only=True):
     """Make a new taskspace with an agent of its own.
 
     Attributes:
@@ -26,10 +35,10 @@ class SpawnTaskspace(Request[Spawned], frozen=True, kw_only=True):
         agent: the id of an agent that is here; the parent's if not given.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "spawn_taskspace",
-        sent_by=AGENTS | PEOPLE,
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=900.0,
         source="bus §1.10; §1.11, row 5",
     )
@@ -42,7 +51,7 @@ class SpawnTaskspace(Request[Spawned], frozen=True, kw_only=True):
     agent: str | None = None
 
 
-class TaskspaceInfo(Reply, frozen=True):
+class TaskspaceInfo(BusReply, frozen=True):
     """What a taskspace is; `initial_prompt` is null once its agent has made it its own."""
 
     name: str | None = None
@@ -52,7 +61,7 @@ class TaskspaceInfo(Reply, frozen=True):
     collaborator: str | None = None
 
 
-class TaskspaceState(Request[TaskspaceInfo], frozen=True, kw_only=True):
+class TaskspaceState(BusRequest[TaskspaceInfo], frozen=True, kw_only=True):
     """Read a taskspace; members that are given and not null are changed first.
 
     Attributes:
@@ -61,10 +70,10 @@ class TaskspaceState(Request[TaskspaceInfo], frozen=True, kw_only=True):
         name, description, collaborator: the new value; null leaves it.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "taskspace_state",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         source="bus §1.10, §3.4",
@@ -76,13 +85,13 @@ class TaskspaceState(Request[TaskspaceInfo], frozen=True, kw_only=True):
     collaborator: str | None = None
 
 
-class GetTaskspaceState(Request[TaskspaceInfo], frozen=True, kw_only=True):
+class GetTaskspaceState(BusRequest[TaskspaceInfo], frozen=True, kw_only=True):
     """Read a taskspace; whoever answers `taskspace_state` is asked."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "get_taskspace_state",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         source="seed 001",
@@ -96,13 +105,13 @@ class GetTaskspaceState(Request[TaskspaceInfo], frozen=True, kw_only=True):
         return TaskspaceState(project_path=self.project_path, taskspace_uuid=self.taskspace_uuid)
 
 
-class UpdateTaskspace(Request[Done], frozen=True, kw_only=True):
+class UpdateTaskspace(BusRequest[Ack], frozen=True, kw_only=True):
     """Name and describe a taskspace; that it was done clears its initial prompt."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "update_taskspace",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=10.0,
         is_idempotent=True,
         source="seed 001",
@@ -114,7 +123,7 @@ class UpdateTaskspace(Request[Done], frozen=True, kw_only=True):
     collaborator: str | None = None
 
 
-class FinishTaskspace(Request[Done], frozen=True, kw_only=True):
+class FinishTaskspace(BusRequest[Ack], frozen=True, kw_only=True):
     """Note what was achieved; whoever waits for the taskspace goes on.
 
     Attributes:
@@ -122,10 +131,10 @@ class FinishTaskspace(Request[Done], frozen=True, kw_only=True):
         evidence: a commit, a test or a file that proves it.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "finish_taskspace",
-        sent_by=PEOPLE | AGENTS,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES | AGENTS,
+        target=MessageTarget.ENGINE,
         budget=10.0,
         is_idempotent=True,
         version=2,
@@ -154,19 +163,19 @@ class TaskResult(Struct, frozen=True):
     evidence: str = ""
 
 
-class Ended(Reply, frozen=True):
+class Ended(BusReply, frozen=True):
     """All that were waited for, as asked."""
 
     results: tuple[TaskResult, ...]
 
 
-class WaitForTaskspaces(Request[Ended], frozen=True, kw_only=True):
+class WaitForTaskspaces(BusRequest[Ended], frozen=True, kw_only=True):
     """Answered when every one of them has ended, however long that takes."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "wait_for_taskspaces",
         sent_by=AGENTS,
-        target=Target.ENGINE,
+        target=MessageTarget.ENGINE,
         budget=86400.0,
         is_idempotent=True,
         version=2,
@@ -177,20 +186,20 @@ class WaitForTaskspaces(Request[Ended], frozen=True, kw_only=True):
     children: tuple[str, ...]
 
 
-class BudgetChecked(Reply, frozen=True):
+class BudgetChecked(BusReply, frozen=True):
     """How far the budget is spent, of the taskspace or of one that it descends from."""
 
     is_over: bool
     text: str
 
 
-class CheckBudget(Request[BudgetChecked], frozen=True, kw_only=True):
+class CheckBudget(BusRequest[BudgetChecked], frozen=True, kw_only=True):
     """Add up what a taskspace and those around it have spent; at 80 % its log says so."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "check_budget",
-        sent_by=PEOPLE | AGENTS,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES | AGENTS,
+        target=MessageTarget.ENGINE,
         budget=10.0,
         is_idempotent=True,
         version=2,
@@ -199,7 +208,7 @@ class CheckBudget(Request[BudgetChecked], frozen=True, kw_only=True):
     taskspace_uuid: str
 
 
-class GuidanceRead(Request[Done], frozen=True, kw_only=True):
+class GuidanceRead(BusRequest[Ack], frozen=True, kw_only=True):
     """Note which guidance an agent has read; `show_taskspace` lists it.
 
     Attributes:
@@ -209,10 +218,10 @@ class GuidanceRead(Request[Done], frozen=True, kw_only=True):
         sha256: the hash of what was read.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "guidance_read",
         sent_by=AGENTS,
-        target=Target.ENGINE,
+        target=MessageTarget.ENGINE,
         budget=5.0,
         is_idempotent=True,
         version=2,
@@ -225,22 +234,22 @@ class GuidanceRead(Request[Done], frozen=True, kw_only=True):
     sha256: str
 
 
-class Decided(Reply, frozen=True):
+class Decided(BusReply, frozen=True):
     """What was decided: `deleted`, `archived`, `cancelled`, `expired` or `pending`."""
 
     outcome: str = "deleted"
 
 
-class DeleteTaskspace(Request[Decided], frozen=True, kw_only=True):
+class DeleteTaskspace(BusRequest[Decided], frozen=True, kw_only=True):
     """Ask for a taskspace to be deleted; answered when a person has decided, with news meanwhile.
 
     A refusal is an error with the text "Taskspace deletion was cancelled by user".
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "delete_taskspace",
-        sent_by=AGENTS | PEOPLE,
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=86400.0,
         source="bus §3.7; §1.11, row 5",
     )
@@ -248,7 +257,7 @@ class DeleteTaskspace(Request[Decided], frozen=True, kw_only=True):
     taskspace_uuid: str
 
 
-class Recorded(Reply, frozen=True):
+class Recorded(BusReply, frozen=True):
     """What became of a report: it is kept, and so many views are there to show it."""
 
     watchers: int = 0
@@ -279,7 +288,7 @@ SIGNS: Final = {
 """The signs an agent may write for a category instead of its word."""
 
 
-class LogProgress(Request[Recorded], frozen=True, kw_only=True, omit_defaults=False):
+class LogProgress(BusRequest[Recorded], frozen=True, kw_only=True, omit_defaults=False):
     """Keep a line of progress for whoever looks at the taskspace.
 
     Attributes:
@@ -288,10 +297,10 @@ class LogProgress(Request[Recorded], frozen=True, kw_only=True, omit_defaults=Fa
         category: how it is shown; words and their signs are both read.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "log_progress",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=2.0,
         source="bus §3.6; §1.11, row 6",
         is_public=True,
@@ -302,13 +311,13 @@ class LogProgress(Request[Recorded], frozen=True, kw_only=True, omit_defaults=Fa
     category: ProgressCategory = ProgressCategory.INFO
 
 
-class SignalUser(Request[Recorded], frozen=True, kw_only=True):
+class SignalUser(BusRequest[Recorded], frozen=True, kw_only=True):
     """Ask for the user's attention; the reply says whether anybody watches."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "signal_user",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=2.0,
         source="bus §3.6; §1.11, row 6",
         is_public=True,

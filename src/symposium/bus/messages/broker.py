@@ -3,12 +3,21 @@
 from enum import Enum
 from typing import Any, ClassVar, Final, Literal
 
-from symposium.bus.protocol import ANYONE, About, Announcement, Done, Reply, Request, Role, Target
+from symposium.bus.protocol import (
+    ANYONE,
+    Ack,
+    Announcement,
+    BusReply,
+    BusRequest,
+    MessageSpec,
+    MessageTarget,
+    Role,
+)
 
 PROTOCOL: Final = 2
 
 
-class Welcome(Reply, frozen=True):
+class Welcome(BusReply, frozen=True):
     """The broker's name for the connection, and the version that is spoken.
 
     Attributes:
@@ -24,7 +33,7 @@ class Welcome(Reply, frozen=True):
     previous_end: str | None = None
 
 
-class Hello(Request[Welcome], frozen=True, kw_only=True):
+class Hello(BusRequest[Welcome], frozen=True, kw_only=True):
     """Say who one is, what one answers and what one wants to hear.
 
     Attributes:
@@ -36,10 +45,10 @@ class Hello(Request[Welcome], frozen=True, kw_only=True):
         pid: one's process.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "hello",
         sent_by=frozenset(Role),
-        target=Target.BROKER,
+        target=MessageTarget.BROKER,
         budget=5.0,
         is_idempotent=True,
         version=2,
@@ -56,34 +65,34 @@ class Hello(Request[Welcome], frozen=True, kw_only=True):
 class Goodbye(Announcement, frozen=True, kw_only=True):
     """Say that an MCP server shuts down; the broker knows of it anyway."""
 
-    about: ClassVar = About(
-        "goodbye", sent_by=ANYONE | {Role.LEGACY}, target=Target.EVERYBODY, source="bus §1.8"
+    about: ClassVar = MessageSpec(
+        "goodbye", sent_by=ANYONE | {Role.LEGACY}, target=MessageTarget.EVERYBODY, source="bus §1.8"
     )
 
 
 class Marco(Announcement, frozen=True, kw_only=True):
     """Ask every MCP server to answer with `polo`; for peers of version 1, others ask `who`."""
 
-    about: ClassVar = About(
-        "marco", sent_by=ANYONE | {Role.LEGACY}, target=Target.EVERYBODY, source="bus §1.8"
+    about: ClassVar = MessageSpec(
+        "marco", sent_by=ANYONE | {Role.LEGACY}, target=MessageTarget.EVERYBODY, source="bus §1.8"
     )
 
 
 class Polo(Announcement, frozen=True, kw_only=True):
-    """Say that an MCP server is here; who it is stands in the envelope's sender."""
+    """Announce an MCP server; the envelope's sender identifies it."""
 
-    about: ClassVar = About(
-        "polo", sent_by=ANYONE | {Role.LEGACY}, target=Target.EVERYBODY, source="bus §1.8"
+    about: ClassVar = MessageSpec(
+        "polo", sent_by=ANYONE | {Role.LEGACY}, target=MessageTarget.EVERYBODY, source="bus §1.8"
     )
 
 
-class Subscribe(Request[Done], frozen=True, kw_only=True):
+class Subscribe(BusRequest[Ack], frozen=True, kw_only=True):
     """Hear these announcements, and no others; `*` is the traffic, where the role may."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "subscribe",
         sent_by=ANYONE | {Role.OBSERVER},
-        target=Target.BROKER,
+        target=MessageTarget.BROKER,
         budget=5.0,
         is_idempotent=True,
         version=2,
@@ -95,24 +104,28 @@ class Subscribe(Request[Done], frozen=True, kw_only=True):
 class Log(Announcement, frozen=True, kw_only=True):
     """Keep a line in the history; a log that is relayed and logged again would never end."""
 
-    about: ClassVar = About(
-        "log", sent_by=ANYONE | {Role.LEGACY}, target=Target.BROKER, source="bus §1.10, §1.5"
+    about: ClassVar = MessageSpec(
+        "log", sent_by=ANYONE | {Role.LEGACY}, target=MessageTarget.BROKER, source="bus §1.10, §1.5"
     )
     level: Literal["error", "warn", "info", "debug"]
     message: str
 
 
 class CancelRequest(Announcement, frozen=True, kw_only=True):
-    """Tell whoever is asked that the asker has gone on; only the asker can."""
+    """Notify the handler that the asker gave up; only the asker can send it."""
 
-    about: ClassVar = About(
-        "cancel_request", sent_by=ANYONE, target=Target.BROKER, version=2, source="bus §1.11, row 5"
+    about: ClassVar = MessageSpec(
+        "cancel_request",
+        sent_by=ANYONE,
+        target=MessageTarget.BROKER,
+        version=2,
+        source="bus §1.11, row 5",
     )
     request_id: str
 
 
 class Progress(Announcement, frozen=True, kw_only=True):
-    """Tell whoever asked how far one is; only who was asked can.
+    """Notify the asker of progress; only the handler can send it.
 
     Attributes:
         request_id: of which request.
@@ -120,8 +133,8 @@ class Progress(Announcement, frozen=True, kw_only=True):
         done, total: how much of how much, where that is known.
     """
 
-    about: ClassVar = About(
-        "progress", sent_by=ANYONE, target=Target.ASKER, version=2, source="bus §1.11, row 5"
+    about: ClassVar = MessageSpec(
+        "progress", sent_by=ANYONE, target=MessageTarget.ASKER, version=2, source="bus §1.11, row 5"
     )
     request_id: str
     message: str
@@ -139,10 +152,10 @@ class Response(Announcement, frozen=True, kw_only=True):
         code: which kind of error, for programs.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "response",
         sent_by=frozenset(Role) - {Role.OBSERVER},
-        target=Target.ASKER,
+        target=MessageTarget.ASKER,
         source="bus §1.2",
     )
     success: bool
@@ -151,7 +164,7 @@ class Response(Announcement, frozen=True, kw_only=True):
     code: str | None = None
 
 
-class Cut(Reply, frozen=True):
+class Cut(BusReply, frozen=True):
     """A connection that the broker ended, and why."""
 
     at: float
@@ -159,8 +172,8 @@ class Cut(Reply, frozen=True):
     reason: str
 
 
-class Latency(Reply, frozen=True):
-    """How long the answers to one message type have taken, in milliseconds."""
+class LatencyReport(BusReply, frozen=True):
+    """Response times of one message type, in milliseconds."""
 
     type: str
     count: int
@@ -168,7 +181,7 @@ class Latency(Reply, frozen=True):
     worst_ms: float
 
 
-class DaemonInfo(Reply, frozen=True):
+class DaemonInfo(BusReply, frozen=True):
     """The process, what it answers, and who is there.
 
     Attributes:
@@ -201,16 +214,16 @@ class DaemonInfo(Reply, frozen=True):
     handles: tuple[str, ...]
     parts: tuple[str, ...]
     cuts: tuple[Cut, ...]
-    latencies: tuple[Latency, ...]
+    latencies: tuple[LatencyReport, ...]
 
 
-class DaemonStatus(Request[DaemonInfo], frozen=True, kw_only=True):
+class DaemonStatus(BusRequest[DaemonInfo], frozen=True, kw_only=True):
     """Ask how the daemon is."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "daemon_status",
         sent_by=ANYONE | {Role.OBSERVER},
-        target=Target.ENGINE,
+        target=MessageTarget.ENGINE,
         budget=5.0,
         is_idempotent=True,
         version=2,
@@ -218,13 +231,13 @@ class DaemonStatus(Request[DaemonInfo], frozen=True, kw_only=True):
     )
 
 
-class StopDaemon(Request[Done], frozen=True, kw_only=True):
+class StopDaemon(BusRequest[Ack], frozen=True, kw_only=True):
     """End the daemon, as SIGTERM does; the reply comes before the end."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "stop_daemon",
         sent_by=frozenset({Role.APP, Role.CLI}),
-        target=Target.ENGINE,
+        target=MessageTarget.ENGINE,
         budget=5.0,
         version=2,
         source="issue part 3 §1",
@@ -238,17 +251,17 @@ class TaskspaceRollCall(Announcement, frozen=True, kw_only=True):
         taskspace_uuid: whose windows; every taskspace's if absent, as the seed writes it.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "taskspace_roll_call",
         sent_by=ANYONE | {Role.LEGACY},
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         source="bus §1.10; §1.11, row 3",
     )
     taskspace_uuid: str | None = None
 
 
 class WindowKind(Enum):
-    """What kind of view a peer is, by which its user is reached."""
+    """Kinds of views through which a user is reached."""
 
     EDITOR = "editor"
     TERMINAL = "terminal"
@@ -256,7 +269,7 @@ class WindowKind(Enum):
     ACP = "acp"
 
 
-class Present(Reply, frozen=True, omit_defaults=True):
+class Present(BusReply, frozen=True, omit_defaults=True):
     """One peer that is connected.
 
     Attributes:
@@ -267,7 +280,7 @@ class Present(Reply, frozen=True, omit_defaults=True):
         seen: when it last said where it is.
         kind: which kind of view it is, if it has said so.
         window_title: the title of its window, if it registered one for a taskspace.
-        taskspace_uuid: the taskspace it stands in.
+        taskspace_uuid: the taskspace of the window.
         workspace_folders: the folders it has open.
         terminals: the process ids of its terminals' shells.
         focus_uri: what its user looks at.
@@ -290,7 +303,7 @@ class Present(Reply, frozen=True, omit_defaults=True):
     handles: tuple[str, ...] = ()
 
 
-class Logged(Reply, frozen=True):
+class Logged(BusReply, frozen=True):
     """One message of the history, without secrets.
 
     Attributes:
@@ -308,22 +321,22 @@ class Logged(Reply, frozen=True):
     line: str
 
 
-class Presence(Request[Done], frozen=True, kw_only=True):
+class Presence(BusRequest[Ack], frozen=True, kw_only=True):
     """Say where one is; said again it is the heartbeat, and whole each time.
 
     Attributes:
         kind: editor, terminal, web or acp.
         pid: one's process.
-        taskspace_uuid: the taskspace one stands in.
+        taskspace_uuid: the taskspace of the peer.
         workspace_folders: absolute paths of what is open.
         terminals: the process ids of the shells in one's terminals.
         focus_uri: what the user looks at; the window with a fresh focus wins a tie.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "presence",
         sent_by=ANYONE | {Role.OBSERVER},
-        target=Target.BROKER,
+        target=MessageTarget.BROKER,
         budget=5.0,
         is_idempotent=True,
         version=2,
@@ -338,12 +351,12 @@ class Presence(Request[Done], frozen=True, kw_only=True):
 
 
 class PresenceChanged(Announcement, frozen=True, kw_only=True):
-    """Tell whoever wants to know who is where."""
+    """Announce which peers are where."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "presence_changed",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="bus §7, row 17",
     )
@@ -351,13 +364,13 @@ class PresenceChanged(Announcement, frozen=True, kw_only=True):
     peer: Present
 
 
-class Who(Request[list[Present]], frozen=True, kw_only=True):
+class Who(BusRequest[list[Present]], frozen=True, kw_only=True):
     """Ask for everyone who is connected, or those of one role, taskspace or kind."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "who",
         sent_by=ANYONE | {Role.OBSERVER},
-        target=Target.BROKER,
+        target=MessageTarget.BROKER,
         budget=5.0,
         is_idempotent=True,
         version=2,
@@ -368,7 +381,7 @@ class Who(Request[list[Present]], frozen=True, kw_only=True):
     kind: WindowKind | None = None
 
 
-class History(Request[list[Logged]], frozen=True, kw_only=True):
+class History(BusRequest[list[Logged]], frozen=True, kw_only=True):
     """Ask for the messages that are remembered, oldest first, without secrets.
 
     Attributes:
@@ -378,10 +391,10 @@ class History(Request[list[Logged]], frozen=True, kw_only=True):
         last: so many at most, the newest; 0 for all.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "history",
         sent_by=frozenset({Role.APP, Role.CLI, Role.OBSERVER, Role.DAEMON}),
-        target=Target.BROKER,
+        target=MessageTarget.BROKER,
         budget=10.0,
         is_idempotent=True,
         version=2,
@@ -396,10 +409,10 @@ class History(Request[list[Logged]], frozen=True, kw_only=True):
 class Traffic(Announcement, frozen=True, kw_only=True):
     """Show a message that has just passed to who has subscribed to `*`."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "traffic",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="bus §7, row 34",
     )

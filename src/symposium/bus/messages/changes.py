@@ -10,7 +10,7 @@ from symposium.bus.messages.tasks import (
     TaskLog,
     TaskView,
 )
-from symposium.bus.protocol import About, Announcement, Role, Target
+from symposium.bus.protocol import Announcement, MessageSpec, MessageTarget, Role
 
 
 class InboxChanged(Announcement, frozen=True, kw_only=True):
@@ -20,10 +20,10 @@ class InboxChanged(Announcement, frozen=True, kw_only=True):
         waiting: the number of items that wait now.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "inbox_changed",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="spec app 3.2, G2",
     )
@@ -41,10 +41,10 @@ class SessionNoted(Announcement, frozen=True, kw_only=True):
         text: title of the question, beginning of the prompt, or reason of the end.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "session_noted",
         sent_by=frozenset({Role.HOST}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="spec app 3.2, G2",
     )
@@ -57,10 +57,10 @@ class SessionNoted(Announcement, frozen=True, kw_only=True):
 class SnapshotTaken(Announcement, frozen=True, kw_only=True):
     """Announce a new snapshot of a taskspace."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "snapshot_taken",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="spec app 3.2, G1",
     )
@@ -71,10 +71,10 @@ class SnapshotTaken(Announcement, frozen=True, kw_only=True):
 class TaskLogged(Announcement, frozen=True, kw_only=True):
     """Announce a new line in the log of a taskspace."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "task_logged",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="spec app 3.2, G1",
     )
@@ -85,10 +85,10 @@ class TaskLogged(Announcement, frozen=True, kw_only=True):
 class TaskOutput(Announcement, frozen=True, kw_only=True):
     """Announce a stage that was reached, or a line that a set-up command or a check wrote."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "task_output",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="spec app 3.2, G1",
     )
@@ -104,10 +104,10 @@ class TaskspaceChanged(Announcement, frozen=True, kw_only=True):
         cause: what happened last, as `logged`, `asked`, `turn ended`.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "taskspace_changed",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="spec app 3.2, G1",
     )
@@ -118,10 +118,10 @@ class TaskspaceChanged(Announcement, frozen=True, kw_only=True):
 class TaskspaceGone(Announcement, frozen=True, kw_only=True):
     """Announce that a taskspace was deleted; an archived one can be restored."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "taskspace_gone",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         version=2,
         source="spec app 3.2, G1",
     )

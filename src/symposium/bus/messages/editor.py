@@ -7,31 +7,31 @@ from msgspec import Meta, Raw, Struct, field
 
 from symposium.bus.protocol import (
     AGENTS,
-    PEOPLE,
-    About,
+    USER_ROLES,
+    Ack,
     Announcement,
-    Done,
+    BusReply,
+    BusRequest,
+    MessageSpec,
+    MessageTarget,
     PayloadError,
-    Reply,
-    Request,
     Role,
-    Target,
     read_as,
 )
 
 
-class PresentWalkthrough(Request[Done], frozen=True, kw_only=True):
-    """Show a walkthrough in the window of whoever sends it.
+class PresentWalkthrough(BusRequest[Ack], frozen=True, kw_only=True):
+    """Show a walkthrough in the sender's window.
 
     Attributes:
         content: HTML, with all locations resolved.
         base_uri: the directory that paths in it are relative to.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "present_walkthrough",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.WINDOW,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.WINDOW,
         budget=30.0,
         source="bus §1.10; §1.11, row 4",
     )
@@ -40,14 +40,14 @@ class PresentWalkthrough(Request[Done], frozen=True, kw_only=True):
 
 
 class ReviewMode(Enum):
-    """What becomes of the review that is shown."""
+    """State of the review that is shown."""
 
     REPLACE = "Replace"
     APPEND = "Append"
     UPDATE_SECTION = "UpdateSection"
 
 
-class PresentReview(Request[Done], frozen=True, kw_only=True):
+class PresentReview(BusRequest[Ack], frozen=True, kw_only=True):
     """Show a review as markdown, in place of or behind the one that is shown.
 
     Attributes:
@@ -57,10 +57,10 @@ class PresentReview(Request[Done], frozen=True, kw_only=True):
         base_uri: the directory that paths in it are relative to.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "present_review",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.WINDOW,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.WINDOW,
         budget=30.0,
         source="bus §1.10, §6 A2",
     )
@@ -70,7 +70,7 @@ class PresentReview(Request[Done], frozen=True, kw_only=True):
     base_uri: str = ""
 
 
-class UserFeedback(Request[Done], frozen=True, kw_only=True):
+class UserFeedback(BusRequest[Ack], frozen=True, kw_only=True):
     """Tell what a person says of a review.
 
     Attributes:
@@ -81,10 +81,10 @@ class UserFeedback(Request[Done], frozen=True, kw_only=True):
         additional_notes: of a completion.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "user_feedback",
-        sent_by=PEOPLE | {Role.LEGACY},
-        target=Target.MCP_SERVER,
+        sent_by=USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.MCP_SERVER,
         budget=5.0,
         is_idempotent=True,
         source="bus §4.9, seed 001",
@@ -99,7 +99,7 @@ class UserFeedback(Request[Done], frozen=True, kw_only=True):
     context_lines: tuple[str, ...] | None = None
 
 
-class StoreReference(Request[Done], frozen=True, kw_only=True):
+class StoreReference(BusRequest[Ack], frozen=True, kw_only=True):
     """Keep a value under a key, in place of what was there.
 
     Attributes:
@@ -107,10 +107,10 @@ class StoreReference(Request[Done], frozen=True, kw_only=True):
         value: any JSON; what is in it, its maker decides.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "store_reference",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=5.0,
         is_idempotent=True,
         source="bus §1.10, seed 001",
@@ -122,21 +122,21 @@ class StoreReference(Request[Done], frozen=True, kw_only=True):
 class ReloadWindow(Announcement, frozen=True, kw_only=True):
     """Tell editors that the daemon is gone on purpose and they may come again."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "reload_window",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         source="bus §1.10, §1.4",
     )
 
 
-class Registered(Reply, frozen=True):
+class Registered(BusReply, frozen=True):
     """The window is known."""
 
     success: bool = True
 
 
-class RegisterTaskspaceWindow(Request[Registered], frozen=True, kw_only=True):
+class RegisterTaskspaceWindow(BusRequest[Registered], frozen=True, kw_only=True):
     """Register a window for a taskspace.
 
     Attributes:
@@ -144,10 +144,10 @@ class RegisterTaskspaceWindow(Request[Registered], frozen=True, kw_only=True):
         taskspace_uuid: the taskspace it shows.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "register_taskspace_window",
-        sent_by=PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=5.0,
         is_idempotent=True,
         source="bus §1.10, §3.8",
@@ -176,14 +176,14 @@ class FileRange(Struct, frozen=True, omit_defaults=True):
 
 
 class SymbolDef(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """Where a symbol is defined."""
+    """Definition of a symbol."""
 
     name: str
     defined_at: FileRange
     kind: str | None = None
 
 
-class Selection(Reply, frozen=True, rename="camel", omit_defaults=True):
+class Selection(BusReply, frozen=True, rename="camel", omit_defaults=True):
     """The selection in an editor; `selectedText` is null if nothing is selected."""
 
     selected_text: str | None
@@ -202,7 +202,7 @@ class Selection(Reply, frozen=True, rename="camel", omit_defaults=True):
         """Parse an editor's answer: an object, or the text alone, or null (seed 001).
 
         Raises:
-            PayloadError: it is none of them.
+            PayloadError: it matches none of them.
         """
         if bytes(data) == b"null":
             return cls(selected_text=None)
@@ -222,7 +222,7 @@ class ReviewFile(Struct, frozen=True):
 
 
 class CommentThread(Struct, frozen=True):
-    """What was said about one line."""
+    """Comments on one line."""
 
     thread_id: str
     file_path: str
@@ -232,13 +232,13 @@ class CommentThread(Struct, frozen=True):
     responses: tuple[str, ...] = ()
 
 
-class GetSelection(Request[Selection], frozen=True, kw_only=True):
-    """Ask the window of whoever sends it for its selection."""
+class GetSelection(BusRequest[Selection], frozen=True, kw_only=True):
+    """Ask the sender's window for its selection."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "get_selection",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.WINDOW,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.WINDOW,
         budget=30.0,
         is_idempotent=True,
         source="bus §1.10, §5.3",
@@ -251,7 +251,7 @@ class _WrittenReferences(Struct):
     name: str | None = None
 
 
-class FindAllReferences(Request[list[FileRange]], frozen=True, kw_only=True):
+class FindAllReferences(BusRequest[list[FileRange]], frozen=True, kw_only=True):
     """Ask for the uses of a symbol.
 
     Attributes:
@@ -259,10 +259,10 @@ class FindAllReferences(Request[list[FileRange]], frozen=True, kw_only=True):
             `symbol_name` and `name`.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "find_all_references",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.WINDOW,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.WINDOW,
         budget=30.0,
         is_idempotent=True,
         source="bus §1.10; §1.11, row 2",
@@ -285,17 +285,17 @@ class _WrittenSymbol(Struct):
     symbol: SymbolDef | str | None = None
 
 
-class ResolveSymbolByName(Request[list[SymbolDef]], frozen=True, kw_only=True):
+class ResolveSymbolByName(BusRequest[list[SymbolDef]], frozen=True, kw_only=True):
     """Ask for the definitions of a symbol.
 
     Attributes:
         name: what it is called; also read as `symbol_name` and `symbol`.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "resolve_symbol_by_name",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.WINDOW,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.WINDOW,
         budget=30.0,
         is_idempotent=True,
         source="bus §1.10; §1.11, row 2",
@@ -313,13 +313,13 @@ class ResolveSymbolByName(Request[list[SymbolDef]], frozen=True, kw_only=True):
         return cls(name=name)
 
 
-class CreateSyntheticPr(Request[Any], frozen=True, kw_only=True, omit_defaults=False):
+class CreateSyntheticPr(BusRequest[Any], frozen=True, kw_only=True, omit_defaults=False):
     """Show a review and wait for what is said; the reply is the review's id or the feedback."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "create_synthetic_pr",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=3600.0,
         source="bus §4.8, seed 001",
     )
@@ -334,13 +334,13 @@ class CreateSyntheticPr(Request[Any], frozen=True, kw_only=True, omit_defaults=F
     updated_at: Any = None
 
 
-class UpdateSyntheticPr(Request[Any], frozen=True, kw_only=True, omit_defaults=False):
+class UpdateSyntheticPr(BusRequest[Any], frozen=True, kw_only=True, omit_defaults=False):
     """Show what a review has become and wait again; the reply is its id or the feedback."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "update_synthetic_pr",
-        sent_by=AGENTS | PEOPLE | {Role.LEGACY},
-        target=Target.ENGINE,
+        sent_by=AGENTS | USER_ROLES | {Role.LEGACY},
+        target=MessageTarget.ENGINE,
         budget=3600.0,
         source="bus §4.8, seed 001",
     )

@@ -5,7 +5,14 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from symposium.bus.protocol import AGENTS, PEOPLE, About, Reply, Request, Target
+from symposium.bus.protocol import (
+    AGENTS,
+    USER_ROLES,
+    BusReply,
+    BusRequest,
+    MessageSpec,
+    MessageTarget,
+)
 
 SESSION_SERVER: Final = "keeper"
 """The name under which the session server of a task's agent connects to the bus."""
@@ -177,13 +184,13 @@ class SettledItem(Struct, frozen=True):
     answer: str = ""
 
 
-class TaskMade(Reply, frozen=True):
+class TaskMade(BusReply, frozen=True):
     """The taskspace as it stands now."""
 
     taskspace: TaskView
 
 
-class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
+class CreateTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
     """Make a taskspace; the stages and what the set-up writes come as news.
 
     Attributes:
@@ -198,10 +205,10 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
             `3eur` bounds what is told in that currency.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "create_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=900.0,
         version=2,
         source="issue part 3 §6",
@@ -219,7 +226,7 @@ class CreateTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     environment: str | None = None
 
 
-class AdoptTaskspace(Request[TaskMade], frozen=True, kw_only=True):
+class AdoptTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
     """Make a worktree that is there a taskspace; nothing in it is changed.
 
     Attributes:
@@ -227,10 +234,10 @@ class AdoptTaskspace(Request[TaskMade], frozen=True, kw_only=True):
         name: what it is called; by its branch if not given.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "adopt_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=60.0,
         version=2,
         source="issue part 3 §2",
@@ -239,7 +246,7 @@ class AdoptTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     name: str | None = None
 
 
-class Tasks(Reply, frozen=True):
+class Tasks(BusReply, frozen=True):
     """A page of the list: the taskspace used last first, archived ones last.
 
     Attributes:
@@ -250,7 +257,7 @@ class Tasks(Reply, frozen=True):
     total: int = 0
 
 
-class ListTaskspaces(Request[Tasks], frozen=True, kw_only=True):
+class ListTaskspaces(BusRequest[Tasks], frozen=True, kw_only=True):
     """List the taskspaces, or a page of the list.
 
     Attributes:
@@ -261,10 +268,10 @@ class ListTaskspaces(Request[Tasks], frozen=True, kw_only=True):
         is_urgent_first: whether those with an item in the inbox come first.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "list_taskspaces",
-        sent_by=PEOPLE | AGENTS,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES | AGENTS,
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         version=2,
@@ -277,16 +284,16 @@ class ListTaskspaces(Request[Tasks], frozen=True, kw_only=True):
     is_urgent_first: bool = False
 
 
-class FindTaskspace(Request[Tasks], frozen=True, kw_only=True):
+class FindTaskspace(BusRequest[Tasks], frozen=True, kw_only=True):
     """Find taskspaces by an id, a name, a branch, or the beginning of an id.
 
     The first of these that fits any taskspace decides; archived ones count where no other fits.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "find_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=10.0,
         is_idempotent=True,
         version=2,
@@ -313,7 +320,7 @@ class GuidanceReading(Struct, frozen=True):
     count: int
 
 
-class TaskShown(Reply, frozen=True):
+class TaskShown(BusReply, frozen=True):
     """One taskspace, its progress and its snapshots, the oldest first.
 
     Attributes:
@@ -331,7 +338,7 @@ class TaskShown(Reply, frozen=True):
     guidance: tuple[GuidanceReading, ...] = ()
 
 
-class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):
+class ShowTaskspace(BusRequest[TaskShown], frozen=True, kw_only=True):
     """Show a taskspace; that a person has seen its questions is not assumed.
 
     Attributes:
@@ -339,10 +346,10 @@ class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):
         is_whole: False leaves out its snapshots and its set-up, which git is run for.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "show_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         version=2,
@@ -353,13 +360,13 @@ class ShowTaskspace(Request[TaskShown], frozen=True, kw_only=True):
     is_whole: bool = True
 
 
-class RenameTaskspace(Request[TaskMade], frozen=True, kw_only=True):
+class RenameTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
     """Rename a taskspace; the name is locked."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "rename_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         version=2,
@@ -369,7 +376,7 @@ class RenameTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     name: str
 
 
-class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
+class RetryTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
     """Try the set-up again; an agent that has ended or was lost is started again.
 
     Attributes:
@@ -379,10 +386,10 @@ class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
             `show_taskspace` tells it; empty where nobody has.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "retry_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=900.0,
         version=2,
         source="users B-3, B-7",
@@ -393,19 +400,19 @@ class RetryTaskspace(Request[TaskMade], frozen=True, kw_only=True):
     environment: str | None = None
 
 
-class Inbox(Reply, frozen=True):
+class Inbox(BusReply, frozen=True):
     """All that waits, the most urgent first."""
 
     items: tuple[InboxItem, ...]
 
 
-class ListInbox(Request[Inbox], frozen=True, kw_only=True):
+class ListInbox(BusRequest[Inbox], frozen=True, kw_only=True):
     """List what waits for a person, in all taskspaces."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "list_inbox",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         version=2,
@@ -413,13 +420,13 @@ class ListInbox(Request[Inbox], frozen=True, kw_only=True):
     )
 
 
-class InboxAnswered(Reply, frozen=True):
+class InboxAnswered(BusReply, frozen=True):
     """What came of it, for people."""
 
     text: str
 
 
-class AnswerInbox(Request[InboxAnswered], frozen=True, kw_only=True):
+class AnswerInbox(BusRequest[InboxAnswered], frozen=True, kw_only=True):
     """Answer an item; one that was answered already is an error that says by whom and when.
 
     Attributes:
@@ -429,10 +436,10 @@ class AnswerInbox(Request[InboxAnswered], frozen=True, kw_only=True):
         environment: as in `create_taskspace`, for what the answer starts.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "answer_inbox",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=900.0,
         version=2,
         source="users B-5",
@@ -443,17 +450,17 @@ class AnswerInbox(Request[InboxAnswered], frozen=True, kw_only=True):
     environment: str | None = None
 
 
-class PutOffInbox(Request[InboxAnswered], frozen=True, kw_only=True):
+class PutOffInbox(BusRequest[InboxAnswered], frozen=True, kw_only=True):
     """Say "not now" to an item: it stays, nobody is told of it any more, and nothing is answered.
 
     Attributes:
         item: its id.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "put_off_inbox",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         version=2,

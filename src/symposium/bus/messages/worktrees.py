@@ -5,16 +5,25 @@ from typing import ClassVar
 from msgspec import Struct
 
 from symposium.bus.messages.tasks import SnapshotView, TaskView
-from symposium.bus.protocol import AGENTS, PEOPLE, About, Announcement, Reply, Request, Role, Target
+from symposium.bus.protocol import (
+    AGENTS,
+    USER_ROLES,
+    Announcement,
+    BusReply,
+    BusRequest,
+    MessageSpec,
+    MessageTarget,
+    Role,
+)
 
 
-class Snapped(Reply, frozen=True):
+class Snapped(BusReply, frozen=True):
     """The state that is kept: a new one, or the last where nothing has changed since."""
 
     snapshot: SnapshotView
 
 
-class SnapshotTaskspace(Request[Snapped], frozen=True, kw_only=True):
+class SnapshotTaskspace(BusRequest[Snapped], frozen=True, kw_only=True):
     """Keep tree, index and untracked files of a taskspace as they are now.
 
     Attributes:
@@ -22,10 +31,10 @@ class SnapshotTaskspace(Request[Snapped], frozen=True, kw_only=True):
             its agent did not wait; null for any other state.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "snapshot_taskspace",
-        sent_by=PEOPLE | AGENTS,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES | AGENTS,
+        target=MessageTarget.ENGINE,
         budget=120.0,
         is_idempotent=True,
         version=2,
@@ -36,21 +45,21 @@ class SnapshotTaskspace(Request[Snapped], frozen=True, kw_only=True):
     called_at: float | None = None
 
 
-class Undone(Reply, frozen=True):
-    """Which state it is now, and which it was: `restore` of that one takes the undo back."""
+class Undone(BusReply, frozen=True):
+    """Result of an undo: the new state and the old one; `restore` of that reverts it."""
 
     now: SnapshotView
     before: SnapshotView
     lines: tuple[str, ...]
 
 
-class UndoTaskspace(Request[Undone], frozen=True, kw_only=True):
+class UndoTaskspace(BusRequest[Undone], frozen=True, kw_only=True):
     """Bring the tree back to the state before this one, or to a snapshot."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "undo_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=300.0,
         version=2,
         source="issue part 3 §3",
@@ -59,7 +68,7 @@ class UndoTaskspace(Request[Undone], frozen=True, kw_only=True):
     snapshot: str | None = None
 
 
-class Landing(Reply, frozen=True):
+class Landing(BusReply, frozen=True):
     """The outcome, for people in lines.
 
     Attributes:
@@ -73,7 +82,7 @@ class Landing(Reply, frozen=True):
     commit: str | None = None
 
 
-class LandTaskspace(Request[Landing], frozen=True, kw_only=True):
+class LandTaskspace(BusRequest[Landing], frozen=True, kw_only=True):
     """Fetch, try, rebase or merge, check, fast-forward; what fails leaves the tree untouched.
 
     Attributes:
@@ -84,10 +93,10 @@ class LandTaskspace(Request[Landing], frozen=True, kw_only=True):
         environment: as in `create_taskspace`, for an agent that is started again.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "land_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=1800.0,
         version=2,
         source="users B-11",
@@ -99,7 +108,7 @@ class LandTaskspace(Request[Landing], frozen=True, kw_only=True):
     environment: str | None = None
 
 
-class LandingShown(Reply, frozen=True):
+class LandingShown(BusReply, frozen=True):
     """The stage of the landing, and the commit that has landed last.
 
     Attributes:
@@ -114,13 +123,13 @@ class LandingShown(Reply, frozen=True):
     landed_at: str = ""
 
 
-class ShowLanding(Request[LandingShown], frozen=True, kw_only=True):
+class ShowLanding(BusRequest[LandingShown], frozen=True, kw_only=True):
     """Show how far the landing of a taskspace is, after `land_taskspace` answered `resolving`."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "show_landing",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=30.0,
         is_idempotent=True,
         version=2,
@@ -162,23 +171,23 @@ class OverlapView(Struct, frozen=True):
     problem: str = ""
 
 
-class Overlaps(Reply, frozen=True):
+class Overlaps(BusReply, frozen=True):
     """All that would conflict now."""
 
     overlaps: tuple[OverlapView, ...]
 
 
-class FindOverlaps(Request[Overlaps], frozen=True, kw_only=True):
+class FindOverlaps(BusRequest[Overlaps], frozen=True, kw_only=True):
     """Merge all live taskspaces of a project in thought; nothing is changed.
 
     Attributes:
         project: its absolute path.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "find_overlaps",
-        sent_by=PEOPLE | AGENTS,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES | AGENTS,
+        target=MessageTarget.ENGINE,
         budget=120.0,
         is_idempotent=True,
         version=2,
@@ -187,13 +196,13 @@ class FindOverlaps(Request[Overlaps], frozen=True, kw_only=True):
     project: str
 
 
-class Removal(Reply, frozen=True):
-    """What was done, in lines for people."""
+class Removal(BusReply, frozen=True):
+    """Report of the removal, in lines for the user."""
 
     lines: tuple[str, ...]
 
 
-class RemoveTaskspace(Request[Removal], frozen=True, kw_only=True):
+class RemoveTaskspace(BusRequest[Removal], frozen=True, kw_only=True):
     """Delete a taskspace; an archive is made, from which it can be brought back for 14 days.
 
     Attributes:
@@ -202,10 +211,10 @@ class RemoveTaskspace(Request[Removal], frozen=True, kw_only=True):
         archived_for_good: keep no archive; there is no way back then.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "remove_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=300.0,
         version=2,
         source="bus §3.7, users B-8",
@@ -216,21 +225,21 @@ class RemoveTaskspace(Request[Removal], frozen=True, kw_only=True):
     archived_for_good: bool = False
 
 
-class SafetyReport(Reply, frozen=True):
-    """What was found, in lines for people; `is_safe` only where everything is known."""
+class SafetyReport(BusReply, frozen=True):
+    """Findings, in lines for the user; `is_safe` only if everything is known."""
 
     is_safe: bool
     lines: tuple[str, ...]
     unknowns: tuple[str, ...] = ()
 
 
-class ReportTaskspace(Request[SafetyReport], frozen=True, kw_only=True):
+class ReportTaskspace(BusRequest[SafetyReport], frozen=True, kw_only=True):
     """Look at what deleting a taskspace would lose; nothing is changed."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "report_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=120.0,
         is_idempotent=True,
         version=2,
@@ -239,20 +248,20 @@ class ReportTaskspace(Request[SafetyReport], frozen=True, kw_only=True):
     taskspace_uuid: str
 
 
-class Restored(Reply, frozen=True):
-    """The taskspace, and what could not be brought back as it was, in lines for people."""
+class Restored(BusReply, frozen=True):
+    """The taskspace, and parts that could not be restored, in lines for the user."""
 
     taskspace: TaskView
     lines: tuple[str, ...]
 
 
-class RestoreTaskspace(Request[Restored], frozen=True, kw_only=True):
+class RestoreTaskspace(BusRequest[Restored], frozen=True, kw_only=True):
     """Bring a taskspace back that was deleted: tree, index, branch and log."""
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "restore_taskspace",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=300.0,
         version=2,
         source="users B-8",
@@ -260,25 +269,25 @@ class RestoreTaskspace(Request[Restored], frozen=True, kw_only=True):
     taskspace_uuid: str
 
 
-class Collected(Reply, frozen=True):
-    """What was cleared away, or would be, in lines for people."""
+class Collected(BusReply, frozen=True):
+    """Removed items, or candidates, in lines for the user."""
 
     lines: tuple[str, ...]
     orphans: tuple[str, ...] = ()
 
 
-class CollectTaskspaces(Request[Collected], frozen=True, kw_only=True):
-    """Clear away archives and snapshots that are too old, and name worktrees that nobody has.
+class CollectTaskspaces(BusRequest[Collected], frozen=True, kw_only=True):
+    """Remove expired archives and snapshots, and list orphaned worktrees.
 
     Attributes:
         is_applied: do it; else only say what would be done.
         project: also look for worktrees of this project that are no taskspaces.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "collect_taskspaces",
-        sent_by=PEOPLE,
-        target=Target.ENGINE,
+        sent_by=USER_ROLES,
+        target=MessageTarget.ENGINE,
         budget=300.0,
         version=2,
         source="issue part 3 §6",
@@ -290,13 +299,13 @@ class CollectTaskspaces(Request[Collected], frozen=True, kw_only=True):
 class TaskspaceWillDelete(Announcement, frozen=True, kw_only=True):
     """Let editors close what they have open of a taskspace: its deletion has begun.
 
-    Nothing of it is gone yet, and nobody waits for an answer.
+    Nothing is deleted yet, and no request waits for an answer.
     """
 
-    about: ClassVar = About(
+    about: ClassVar = MessageSpec(
         "taskspace_will_delete",
         sent_by=frozenset({Role.DAEMON}),
-        target=Target.EVERYBODY,
+        target=MessageTarget.EVERYBODY,
         source="bus §1.10",
     )
     taskspace_uuid: str

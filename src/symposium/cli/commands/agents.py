@@ -14,7 +14,6 @@ from localio.processes import find_program, reachable
 from localio.text import near_names
 from peerwire.transports.command import Command, parse_command, shown
 from symposium.catalog import agent_names
-from symposium.cli.agent_names import notify
 from symposium.cli.agent_views import (
     handshake_json,
     known_json,
@@ -24,26 +23,25 @@ from symposium.cli.agent_views import (
     receipt_json,
     server_json,
 )
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import example
-from symposium.cli.registry_options import AS_JSON, REGISTRY
-from symposium.cli.running import run
+from symposium.cli.app import CommandGroup
+from symposium.cli.chain_options import notify
+from symposium.cli.options import AS_JSON, REGISTRY, example, run
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
 from symposium.registry.entries import find_entry
 from symposium.registry.index import (
     AddedAgent,
-    Receipt,
-    Surroundings,
+    InstallReceipt,
+    RegistryContext,
     id_of,
     installed,
     installed_versions,
-    surroundings,
+    registry_context,
 )
 from symposium.registry.installers import uninstall
 from symposium.registry.listing import KnownAgent, RegistryDirectory
-from symposium.registry.probe import HANDSHAKE_TIME, shake_hands
-from symposium.registry.provision import Obtained, obtain, obtain_agent, obtain_source
+from symposium.registry.probe import HANDSHAKE_TIME, probe_agent
+from symposium.registry.provision import StartCommand, obtain_agent, obtain_source, provision
 
 ID = click.argument("agent_id", metavar="ID")
 
@@ -61,7 +59,7 @@ def command() -> None:
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
     """List agents: first those on this machine, then those you can install."""
-    around = surroundings(os.environ, address, notify)
+    around = registry_context(os.environ, address, notify)
 
     async def work() -> int:
         loaded = await around.index.current()
@@ -85,7 +83,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 @REGISTRY
 def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
     """Show an agent: its description, state, and installed versions."""
-    around = surroundings(os.environ, address, notify)
+    around = registry_context(os.environ, address, notify)
 
     async def work() -> int:
         known = await _known(agent_id, around)
@@ -123,7 +121,7 @@ def add(
     what: str, *, chosen_id: str | None, is_tested: bool, as_json: bool, address: str | None
 ) -> int:
     """Install an agent from the registry by its ID, or add COMMAND as an agent."""
-    around = surroundings(os.environ, address, notify)
+    around = registry_context(os.environ, address, notify)
 
     async def work() -> int:
         is_command = chosen_id is not None or any(each in what for each in " /{=")
@@ -141,7 +139,7 @@ def add(
             if is_tested:
                 await _must_answer(given, around)
             around.added.add(AddedAgent(its_id, given.argv, dict(given.env)))
-            _tell(its_id, Obtained(given), as_json=as_json)
+            _tell(its_id, StartCommand(given), as_json=as_json)
             return 0
         if what in agent_names():
             # The agent is available as requested, so this is no error.
@@ -151,7 +149,7 @@ def add(
             return 0
         loaded = await around.index.current()
         click.echo(loaded.describe(), err=True)
-        _tell(what, await obtain(find_entry(loaded.index, what), around), as_json=as_json)
+        _tell(what, await provision(find_entry(loaded.index, what), around), as_json=as_json)
         return 0
 
     return run(work())
@@ -171,7 +169,7 @@ def _id_of(given: Command) -> str:
     return its_id
 
 
-async def _must_answer(given: Command, around: Surroundings) -> None:
+async def _must_answer(given: Command, around: RegistryContext) -> None:
     """Start the command once and send `initialize`.
 
     Raises:
@@ -179,7 +177,7 @@ async def _must_answer(given: Command, around: Surroundings) -> None:
     """
     notify(f"testing `{shown(given.argv)}` …")
     try:
-        await shake_hands(await reachable(given, around.env))
+        await probe_agent(await reachable(given, around.env))
     except ExplainedError as error:
         hint = f"{error.hint}\n" if error.hint else ""
         text = f"nothing was added: {error.message}"
@@ -193,14 +191,14 @@ async def _must_answer(given: Command, around: Surroundings) -> None:
 @REGISTRY
 def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -> int:
     """Start an agent, show its capabilities, and stop it."""
-    around = surroundings(os.environ, address, notify)
+    around = registry_context(os.environ, address, notify)
 
     async def work() -> int:
         obtained = await _obtained(agent_id, around)
         if obtained.note:
             click.echo(obtained.note, err=True)
         wanted = await reachable(obtained.command, around.env)
-        shaken = await shake_hands(wanted, seconds=timeout)
+        shaken = await probe_agent(wanted, seconds=timeout)
         if as_json:
             print_json(handshake_json(shaken, wanted))
         else:
@@ -216,7 +214,7 @@ def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -
 @REGISTRY
 def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> int:
     """Update installed agents to the registry's version; keeps the earlier version."""
-    around = surroundings(os.environ, address, notify)
+    around = registry_context(os.environ, address, notify)
 
     async def work() -> int:
         loaded = await around.index.refresh()
@@ -236,7 +234,7 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
                 click.echo(f"{each} is no longer in the registry; not updated", err=True)
                 continue
             entry, before = find_entry(loaded.index, each), here[each].version
-            await obtain(entry, around)
+            await provision(entry, around)
             done.append({"id": each, "from": before, "to": entry.version})
         if as_json:
             print_json(done)
@@ -254,7 +252,7 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
 @AS_JSON
 def remove(agent_id: str, *, as_json: bool) -> int:
     """Remove an installed agent with all its versions, or an added command."""
-    around = surroundings(os.environ)
+    around = registry_context(os.environ)
 
     async def work() -> int:
         was_added = around.added.remove(agent_id)
@@ -272,7 +270,7 @@ def remove(agent_id: str, *, as_json: bool) -> int:
     return run(work())
 
 
-async def _known(agent_id: str, around: Surroundings) -> KnownAgent:
+async def _known(agent_id: str, around: RegistryContext) -> KnownAgent:
     listing = await RegistryDirectory(around).choices()
     found = {each.id: each for each in listing.agents}
     if agent_id not in found:
@@ -283,19 +281,19 @@ async def _known(agent_id: str, around: Surroundings) -> KnownAgent:
     return found[agent_id]
 
 
-async def _obtained(agent_id: str, around: Surroundings) -> Obtained:
+async def _obtained(agent_id: str, around: RegistryContext) -> StartCommand:
     """Find an agent by its id, also built-in or detected, or by a command line."""
     if any(each in agent_id for each in " /{="):
-        return Obtained(parse_command(agent_id))
+        return StartCommand(parse_command(agent_id))
     known = await _known(agent_id, around)
     if isinstance(known.agent, str):
-        return Obtained(parse_command(known.agent))
+        return StartCommand(parse_command(known.agent))
     if known.agent.kind == "registry":
         return await obtain_agent(agent_id, around)
     return await obtain_source(known.agent, around)
 
 
-def _tell(agent_id: str, obtained: Obtained, *, as_json: bool) -> None:
+def _tell(agent_id: str, obtained: StartCommand, *, as_json: bool) -> None:
     if obtained.note:
         click.echo(obtained.note, err=True)
     if as_json:
@@ -315,7 +313,7 @@ def _tell(agent_id: str, obtained: Obtained, *, as_json: bool) -> None:
     sys.stdout.write(f"{agent_id}{at} {state}; test it with: symposium agents test {agent_id}\n")
 
 
-def _sum(receipt: Receipt) -> str:
+def _sum(receipt: InstallReceipt) -> str:
     if receipt.sha256:
         return f"sha256 {receipt.sha256}" + ("" if receipt.is_verified else " (none published)")
     return receipt.integrity or "no checksum published"

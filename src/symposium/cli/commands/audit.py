@@ -8,11 +8,11 @@ import click
 
 from localio.text import one_line, second_of
 from peerwire.jsonrpc.values import as_object
+from symposium.cli.app import CommandGroup
 from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.client.events import read_tool_call
-from symposium.client.permissions import wish_of
+from symposium.client.permissions import summarize
 from symposium.config.paths import paths
 from symposium.permissions.audit import AuditLog
 
@@ -63,7 +63,7 @@ def verify(*, as_json: bool) -> int:
 
 def _row(entry: Mapping[str, Any]) -> str:
     call = read_tool_call(as_object(entry.get("toolCall")))
-    asked = one_line(wish_of(call).text, width=_WIDTH)
+    asked = one_line(summarize(call).text, width=_WIDTH)
     chosen = entry.get("chosen") or entry.get("outcome")
     when = second_of(str(entry.get("ts")))
     return one_line(

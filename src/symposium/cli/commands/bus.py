@@ -11,24 +11,33 @@ from localio.text import near_names
 from symposium.bus.client import BusClient
 from symposium.bus.envelope import Address, Envelope
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import History, Logged, Traffic
-from symposium.bus.protocol import Announcement, Message, PayloadError, Request, Role, message_types
+from symposium.bus.protocol import (
+    Announcement,
+    BusMessage,
+    BusRequest,
+    PayloadError,
+    Role,
+    message_types,
+)
 from symposium.cli.agent_views import print_json
-from symposium.cli.bus_bridge import run_bridge
-from symposium.cli.bus_listing import (
-    Choice,
+from symposium.cli.app import CommandGroup
+from symposium.cli.bus import (
+    AS_JSON,
+    SOCKET,
+    BusChoice,
     as_json_line,
     as_text_line,
+    client_for,
     payload_from,
     read_recorded,
     replayable,
+    run_bridge,
+    running_bus,
 )
-from symposium.cli.bus_options import AS_JSON, SOCKET, client_for, running_bus
 from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import example
-from symposium.cli.running import run
+from symposium.cli.options import example, run
 from symposium.errors import NotFoundError, SymposiumError
 
 TYPE = click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type.")
@@ -65,20 +74,20 @@ def tail(
     as_json: bool,
 ) -> int:
     """Print messages as they are sent, without secrets."""
-    choice = Choice(frozenset(types), taskspace, names)
+    choice = BusChoice(frozenset(types), taskspace, names)
     form = as_json_line if as_json else as_text_line
-    answers = Answers()
+    answers = HandlerTable()
 
     def show(passed: Logged) -> None:
         if choice.has(passed):
             click.echo(form(passed))
 
-    async def passing(message: Traffic, asked: Asked) -> None:
+    async def passing(message: Traffic, asked: RequestContext) -> None:
         del asked
         show(message.passed)
 
     async def work() -> int:
-        answers.hear(Traffic, passing)
+        answers.on_announcement(Traffic, passing)
         async with running_bus(socket, answers, role=Role.OBSERVER) as client:
             await client.ready()
             if last is not None:
@@ -145,7 +154,7 @@ def replay(
 
     Skips responses and other parts of past exchanges, and messages with a removed secret.
     """
-    choice = Choice(frozenset(types), taskspace, names)
+    choice = BusChoice(frozenset(types), taskspace, names)
     chosen = [each for each in read_recorded(file) if choice.has(each)]
 
     async def work() -> int:
@@ -196,11 +205,11 @@ async def _again(socket: Path | None, envelope: Envelope) -> bool:
 
 
 async def _say(
-    client: BusClient, message: Message, to: Address | None, patience: float | None
+    client: BusClient, message: BusMessage, to: Address | None, patience: float | None
 ) -> Any:
     if isinstance(message, Announcement):
         return {"delivered": await client.post(message, to=to)}
-    asked = cast("Request[object]", message)
+    asked = cast("BusRequest[object]", message)
 
     def news(each: Any) -> None:
         click.echo(f"symposium: {each.message}", err=True)
@@ -208,7 +217,7 @@ async def _say(
     return to_builtins(await client.request(asked, to=to, on_progress=news, patience=patience))
 
 
-def _message(type_: str, payload: Raw) -> Message:
+def _message(type_: str, payload: Raw) -> BusMessage:
     known = message_types()
     if type_ not in known:
         near = near_names(type_, known)

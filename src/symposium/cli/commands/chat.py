@@ -2,9 +2,8 @@
 
 import click
 
-from symposium.cli.chatting import Chat, run_chat
-from symposium.cli.options import example, taking
-from symposium.cli.running import run
+from symposium.cli.chat import Chat, run_chat
+from symposium.cli.options import example, run, taking
 from symposium.cli.talk_options import TalkOptions, talk_options
 
 EXAMPLE = example("symposium chat --agent 'npx some-agent --acp' --approve-reads")
@@ -23,7 +22,7 @@ def command(options: TalkOptions) -> int:
         chain=options.chain(),
         cwd=options.directory(),
         permits=options.permits,
-        patience=options.timeout,
+        timeout=options.timeout,
         settings=options.settings(),
         trace_dir=options.trace_dir,
     )

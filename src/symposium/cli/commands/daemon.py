@@ -13,17 +13,15 @@ import click
 from msgspec import to_builtins
 
 from localio.text import plain_text, second_of
-from symposium.bus.connect import IDLE_TIMEOUT, DaemonOptions, meeting_place
+from symposium.bus.connect import IDLE_TIMEOUT, DaemonOptions, daemon_address
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.broker import DaemonInfo, DaemonStatus, StopDaemon
 from symposium.cli.agent_views import dated, print_json, print_table
-from symposium.cli.bus_options import AS_JSON, SOCKET, running_bus
+from symposium.cli.app import CommandGroup
+from symposium.cli.bus import AS_JSON, SOCKET, running_bus
 from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import LEVELS, example
-from symposium.cli.running import run
-from symposium.daemon.background import RUNNING, in_background
-from symposium.daemon.process import serve
+from symposium.cli.options import LEVELS, example, run
+from symposium.daemon.process import RUNNING, in_background, serve
 from symposium.errors import NotFoundError
 
 _WIDE = 80
@@ -81,7 +79,7 @@ def start(
 ) -> int:
     """Start the daemon unless it is running; return when it accepts connections."""
     options = DaemonOptions(socket, compat_socket, idle_timeout, history, level)
-    place = meeting_place(socket)
+    place = daemon_address(socket)
 
     def work(tell: Callable[[bytes], None]) -> None:
         serve(options, tell)
@@ -147,7 +145,7 @@ def status(socket: Path | None, *, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON lines of the log.")
 def logs(socket: Path | None, lines: int, *, as_json: bool) -> int:
     """Show the log of the daemon."""
-    path = meeting_place(socket).log
+    path = daemon_address(socket).log
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -5,9 +5,7 @@ import click
 from peerwire.transports.fd import stdio_transport
 from symposium.agents.eliza.agent import serve_eliza
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED
-from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.cli.options import example
-from symposium.cli.running import run
+from symposium.cli.options import example, print_stdio_hint, run
 
 EXAMPLE = example("symposium prompt --agent 'symposium eliza' Hello")
 
@@ -22,5 +20,5 @@ def command(*, deterministic: bool) -> int:
         await serve_eliza(stdio_transport(), seed=seed)
         return 0
 
-    say_what_it_waits_for("To chat in the terminal: symposium chat --agent eliza")
+    print_stdio_hint("To chat in the terminal: symposium chat --agent eliza")
     return run(serve())

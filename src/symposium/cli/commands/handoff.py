@@ -6,16 +6,13 @@ from typing import Any
 
 import click
 
-from symposium.cli.agent_names import agent_spec
-from symposium.cli.ending import ExitCode, Failure
-from symposium.cli.json_report import JsonReport
-from symposium.cli.options import example, taking
+from symposium.cli.chain_options import agent_spec
+from symposium.cli.ending import ExitCode, ReportedFailure
+from symposium.cli.options import example, run, taking
 from symposium.cli.output import Output
-from symposium.cli.permission_options import Permits
-from symposium.cli.plain_report import PlainReport
-from symposium.cli.prompting import Errand, Report, run_errand
-from symposium.cli.running import run
-from symposium.cli.talk_options import TalkOptions, talk_options
+from symposium.cli.prompt import PromptReport, PromptRun, run_errand
+from symposium.cli.prompt_reports import JsonReport, PlainReport
+from symposium.cli.talk_options import Permits, TalkOptions, talk_options
 from symposium.client.permissions import Decision, Permission
 from symposium.documents.handoff import digest, look_at
 from symposium.documents.timelines import TimelineStore
@@ -73,30 +70,30 @@ def command(options: HandoffOptions) -> int:
     return run(_hand_over(options, store, source, chain))
 
 
-async def _told(options: HandoffOptions, store: TimelineStore, source: str) -> str:
+async def _summary(options: HandoffOptions, store: TimelineStore, source: str) -> str:
     return digest(store.read(source), store.origin(source), await look_at(options.directory()))
 
 
 async def _show(options: HandoffOptions, store: TimelineStore, source: str) -> int:
-    sys.stdout.write(await _told(options, store, source) + "\n")
+    sys.stdout.write(await _summary(options, store, source) + "\n")
     return ExitCode.OK
 
 
 async def _hand_over(
     options: HandoffOptions, store: TimelineStore, source: str, chain: ChainSpec
 ) -> int:
-    told = await _told(options, store, source)
+    told = await _summary(options, store, source)
     inner = JsonReport if options.as_json else PlainReport
 
-    def report(output: Output) -> Report:
+    def report(output: Output) -> PromptReport:
         return _Linking(inner(output), store, source, options.to or "")
 
-    errand = Errand(
+    errand = PromptRun(
         chain=chain,
         text=f"{told}\n\n---\n\n{options.text or NEXT}",
         cwd=options.directory(),
         permits=Permits(options.mode or "ask", options.unattended),
-        patience=options.timeout,
+        timeout=options.timeout,
         report=report,
         settings=options.settings(),
         trace_dir=options.trace_dir,
@@ -117,7 +114,7 @@ def _latest(store: TimelineStore, options: HandoffOptions) -> str:
 class _Linking:
     """Report that links the timelines of both sessions once the new session is open."""
 
-    def __init__(self, inner: Report, store: TimelineStore, source: str, agent: str) -> None:
+    def __init__(self, inner: PromptReport, store: TimelineStore, source: str, agent: str) -> None:
         self._inner = inner
         self._store = store
         self._source = source
@@ -145,6 +142,6 @@ class _Linking:
         """Show advice for the next run."""
         self._inner.advised(advice)
 
-    def failed(self, failure: Failure) -> None:
+    def failed(self, failure: ReportedFailure) -> None:
         """Show the failure of the turn."""
         self._inner.failed(failure)

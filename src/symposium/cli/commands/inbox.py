@@ -9,21 +9,23 @@ from msgspec import to_builtins
 from localio.text import clipped, minute_of, pieces
 from symposium.bus.messages.tasks import AnswerInbox, InboxItem, ListInbox, PutOffInbox
 from symposium.cli.agent_views import print_json
-from symposium.cli.bus_options import AS_JSON
+from symposium.cli.app import CommandGroup
+from symposium.cli.bus import AS_JSON
 from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
-from symposium.cli.inbox_items import (
+from symposium.cli.inbox import (
+    WIDTH,
     check_seen,
     find_answer,
     find_item,
+    is_whole,
     last_shown,
     remember,
     short_ids,
+    short_text,
     this_terminal,
 )
-from symposium.cli.inbox_text import WIDTH, is_whole, short_text
 from symposium.cli.options import example
-from symposium.cli.task_agents import surroundings_to_start
+from symposium.cli.task_agents import environment_to_start
 from symposium.cli.tasks import ask, doing
 
 LINES_SHOWN = 12
@@ -108,7 +110,7 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
         check_seen(item, found, items, last_shown(this_terminal()))
         waiting = next((each for each in items if each.id == found), None)
         said = find_answer(answer, waiting)
-        async with surroundings_to_start(waiting) as place:
+        async with environment_to_start(waiting) as place:
             message = AnswerInbox(item=found, answer=said, by=by, environment=place)
             outcome = (await ask(message)).text
         if as_json:

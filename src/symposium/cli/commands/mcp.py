@@ -9,13 +9,10 @@ import click
 
 from symposium.bus.client import ClientSettings
 from symposium.bus.connect import dial_running, returning
-from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.cli.ending import ExitCode
-from symposium.cli.logs import set_up_logs
-from symposium.cli.options import example, log_option, taking
-from symposium.cli.running import run
-from symposium.mcp_server.probe import probed
-from symposium.mcp_server.site import Site
+from symposium.cli.ending import ExitCode, set_up_logs
+from symposium.cli.options import example, log_option, print_stdio_hint, run, taking
+from symposium.mcp_server.location import probed
+from symposium.mcp_server.workplace import Site
 
 EXAMPLE = example("symposium mcp --http --port 4242")
 
@@ -75,7 +72,7 @@ def command(options: McpOptions) -> int:
         click.echo(json.dumps(probed(Path(options.directory).resolve(), os.environ), indent=2))
         return ExitCode.OK
     if not options.is_http:
-        say_what_it_waits_for(
+        print_stdio_hint(
             "`symposium setup claude-mcp --write` lets Claude Code start it", speaks="MCP"
         )
     set_up_logs(options.level)
@@ -84,11 +81,11 @@ def command(options: McpOptions) -> int:
 
 async def _serve(options: McpOptions) -> int:
     if options.is_http:
-        from symposium.mcp_server.over_http import serve_http  # noqa: PLC0415 - the SDK is slow
+        from symposium.mcp_server.transports import serve_http  # noqa: PLC0415 - the SDK is slow
 
         await serve_http(_site(options), options.port, _tell)
     else:
-        from symposium.mcp_server.over_stdio import serve_stdio  # noqa: PLC0415 - the SDK is slow
+        from symposium.mcp_server.transports import serve_stdio  # noqa: PLC0415 - the SDK is slow
 
         await serve_stdio(_site(options))
     return ExitCode.OK

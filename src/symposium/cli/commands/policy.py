@@ -6,23 +6,23 @@ from typing import Final
 
 import click
 
+from symposium.cli.app import CommandGroup
 from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
 from symposium.cli.policy_report import PolicyReport, counted
 from symposium.config.paths import policy_file
 from symposium.errors import NotFoundError
 from symposium.permissions.live_policy import guarded
-from symposium.permissions.policy import Judgement, Policy, load_policy
+from symposium.permissions.policy import Policy, PolicyDecision, load_policy
 from symposium.permissions.rules import (
     Access,
     Action,
-    CallTool,
     Effect,
+    PolicyWorkspace,
     Rule,
     RunScript,
+    ToolAction,
     TouchFile,
-    Workspace,
 )
 
 _CODES: Final = {
@@ -69,7 +69,7 @@ def explain(subject: str, kind: str | None, cwd: Path, file: Path | None, *, as_
     Exit code: 0 allowed, 10 the user is asked, 5 forbidden.
     """
     policy = guarded(_load(file), file or policy_file())
-    judgement = policy.judge([_action(subject, kind)], Workspace(cwd.absolute()))
+    judgement = policy.judge([_action(subject, kind)], PolicyWorkspace(cwd.absolute()))
     if as_json:
         click.echo(json.dumps(_as_json(judgement)))
     else:
@@ -121,14 +121,14 @@ def _load(file: Path | None) -> Policy:
 def _action(subject: str, kind: str | None) -> Action:
     match kind:
         case "tool":
-            return CallTool(subject, "other")
+            return ToolAction(subject, "other")
         case "read" | "write":
             return TouchFile(Access(kind), subject)
         case _:
             return RunScript(subject)
 
 
-def _as_json(judgement: Judgement) -> dict[str, object]:
+def _as_json(judgement: PolicyDecision) -> dict[str, object]:
     reasons = [
         {"effect": each.effect.value, "what": each.what, "rule": each.rule, "why": each.why}
         for each in judgement.reasons

@@ -8,14 +8,12 @@ from typing import Any, TypeVar
 import click
 
 from localio.errors import ExplainedError
-from symposium.cli.ending import Failure
+from symposium.cli.ending import ReportedFailure
 from symposium.cli.failures import failure_of
-from symposium.cli.json_report import JsonReport
-from symposium.cli.options import example, taking
+from symposium.cli.options import example, run, taking
 from symposium.cli.output import Output
-from symposium.cli.plain_report import PlainReport
-from symposium.cli.prompting import Errand, run_errand
-from symposium.cli.running import run
+from symposium.cli.prompt import PromptRun, run_errand
+from symposium.cli.prompt_reports import JsonReport, PlainReport
 from symposium.cli.talk_options import TalkOptions, talk_options
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -64,25 +62,25 @@ def run_prompt(options: PromptOptions) -> int:
     return run(run_errand(errand))
 
 
-def read_errand(options: PromptOptions) -> Errand:
+def read_errand(options: PromptOptions) -> PromptRun:
     """Read the options.
 
     Raises:
         ExplainedError: an option names something that does not exist.
     """
-    return Errand(
+    return PromptRun(
         chain=options.chain(),
         text=sys.stdin.read() if options.text == "-" else options.text,
         cwd=options.directory(),
         permits=options.permits,
-        patience=options.timeout,
+        timeout=options.timeout,
         report=JsonReport if options.as_json else PlainReport,
         settings=options.settings(),
         trace_dir=options.trace_dir,
     )
 
 
-def say_as_json(failure: Failure) -> int:
+def say_as_json(failure: ReportedFailure) -> int:
     """Print the error as the only event."""
     JsonReport(Output(on_broken=str)).failed(failure)
     return failure.code

@@ -10,28 +10,26 @@ import click
 from localio.errors import ExplainedError
 from localio.text import plain_text
 from symposium.cli.agent_views import print_json, print_table
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import example
-from symposium.cli.registry_options import AS_JSON
-from symposium.cli.running import run
+from symposium.cli.app import CommandGroup
+from symposium.cli.options import AS_JSON, example, run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry, load
-from symposium.planning.advisor import Answers
+from symposium.planning.advisor import RecommendationAnswers
 from symposium.planning.recommendations import (
     AllOf,
     AnyOf,
-    Facts,
     FileExists,
     Predicate,
+    PredicateUses,
     Recommendation,
-    Uses,
+    WorkspaceFacts,
     effects_of,
     holds,
     identity,
     reason,
     words,
 )
-from symposium.run_mode.advice import adviser_for
+from symposium.run_mode.suggestions import adviser_for
 
 CWD = click.option(
     "--cwd",
@@ -122,7 +120,10 @@ def _configured() -> tuple[ModEntry, ...]:
 
 
 def _described(
-    recommendation: Recommendation, facts: Facts, mods: tuple[ModEntry, ...], answers: Answers
+    recommendation: Recommendation,
+    facts: WorkspaceFacts,
+    mods: tuple[ModEntry, ...],
+    answers: RecommendationAnswers,
 ) -> dict[str, Any]:
     mod = recommendation.mod
     known = {identity(each) for each in mods} | {each.name for each in mods}
@@ -146,10 +147,12 @@ def _described(
     }
 
 
-def _conditions(predicate: Predicate, facts: Facts, depth: int) -> Iterator[dict[str, Any]]:
+def _conditions(
+    predicate: Predicate, facts: WorkspaceFacts, depth: int
+) -> Iterator[dict[str, Any]]:
     """List each condition with its result; those inside `any` and `all` one level deeper."""
     match predicate:
-        case FileExists() | Uses():
+        case FileExists() | PredicateUses():
             text, parts = words(predicate), ()
         case AllOf(parts):
             text = "all of"

@@ -11,17 +11,15 @@ from localio.text import plain_text
 from peerwire.transports.command import Command
 from symposium.catalog import builtin_mods
 from symposium.cli.agent_views import print_json, server_json
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import example
-from symposium.cli.registry_options import AS_JSON, REGISTRY
-from symposium.cli.running import run
+from symposium.cli.app import CommandGroup
+from symposium.cli.options import AS_JSON, REGISTRY, example, run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
-from symposium.registry.entries import Entry, find_entry, find_mod_entry
-from symposium.registry.index import Loaded, Surroundings, surroundings
+from symposium.registry.entries import RegistryEntry, find_entry, find_mod_entry
+from symposium.registry.index import LoadedIndex, RegistryContext, registry_context
 from symposium.registry.listing import BUILT_IN
 from symposium.registry.provision import obtain_agent, obtain_source, read_entry, resolved
-from symposium.run_mode.custom_mods import CustomMods, custom_mods
+from symposium.run_mode.suggestions import CustomMods, custom_mods
 
 ID = click.argument("entry_id", metavar="ID|JSON")
 
@@ -39,7 +37,7 @@ def command() -> None:
 def list_agents(*, as_json: bool, address: str | None) -> int:
     """List agents: the built-in ones, then those of the registry."""
     del as_json  # always JSON, as other tools expect
-    around = surroundings(os.environ, address)
+    around = registry_context(os.environ, address)
 
     async def work() -> int:
         loaded = await _current(around)
@@ -55,7 +53,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 def list_mods(*, as_json: bool, address: str | None) -> int:
     """List mods: built-in, registry, config, then recommended ones."""
     del as_json  # as above
-    around = surroundings(os.environ, address)
+    around = registry_context(os.environ, address)
 
     async def work() -> int:
         loaded = await _current(around)
@@ -77,7 +75,7 @@ def list_mods(*, as_json: bool, address: str | None) -> int:
 def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
     """Print the command that starts an agent, as a JSON SPEC. Installs it if needed."""
     del as_json  # as above
-    around = surroundings(os.environ, address)
+    around = registry_context(os.environ, address)
 
     async def work() -> int:
         print_json(await _agent_server(entry_id, around))
@@ -93,7 +91,7 @@ def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
 def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
     """Print the command that starts a mod, as a JSON SPEC. Installs it if needed."""
     del as_json  # as above
-    around = surroundings(os.environ, address)
+    around = registry_context(os.environ, address)
 
     async def work() -> int:
         if entry_id in {mod.name for mod in builtin_mods()}:
@@ -109,7 +107,7 @@ def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
     return run(work())
 
 
-async def _agent_server(entry_id: str, around: Surroundings) -> Mapping[str, object]:
+async def _agent_server(entry_id: str, around: RegistryContext) -> Mapping[str, object]:
     if entry_id.lstrip().startswith("{"):
         return await _entry_server(read_entry(entry_id), around)
     if entry_id in BUILT_IN:
@@ -120,17 +118,17 @@ async def _agent_server(entry_id: str, around: Surroundings) -> Mapping[str, obj
     return await _entry_server(find_entry(loaded.index, entry_id), around)
 
 
-async def _mod_entry(entry_id: str, around: Surroundings) -> Entry:
+async def _mod_entry(entry_id: str, around: RegistryContext) -> RegistryEntry:
     if entry_id.lstrip().startswith("{"):
         return read_entry(entry_id)
     return find_mod_entry((await _current(around)).index, entry_id)
 
 
-async def _entry_server(entry: Entry, around: Surroundings) -> Mapping[str, object]:
+async def _entry_server(entry: RegistryEntry, around: RegistryContext) -> Mapping[str, object]:
     return server_json((await resolved(entry, around)).command, entry.name)
 
 
-async def _current(around: Surroundings) -> Loaded:
+async def _current(around: RegistryContext) -> LoadedIndex:
     loaded = await around.index.current()
     click.echo(loaded.describe(), err=True)
     return loaded
@@ -143,7 +141,7 @@ def _custom() -> CustomMods:
     return found
 
 
-async def _custom_server(mod: ModEntry, around: Surroundings) -> Mapping[str, object]:
+async def _custom_server(mod: ModEntry, around: RegistryContext) -> Mapping[str, object]:
     assert mod.source is not None
     if mod.source.kind in {"http", "sse"}:
         return {"type": mod.source.kind, "headers": [], **mod.source.value, "name": mod.name}
@@ -154,7 +152,7 @@ def _ours(name: str, *words: str) -> Mapping[str, object]:
     return server_json(Command((sys.executable, "-P", "-m", "symposium", *words)), name)
 
 
-def _rows(ours: Mapping[str, str], entries: Sequence[Entry]) -> list[dict[str, str]]:
+def _rows(ours: Mapping[str, str], entries: Sequence[RegistryEntry]) -> list[dict[str, str]]:
     """List built-in ones first; they hide registry entries with the same id."""
     rows = [{"id": name, "name": name, "description": text} for name, text in ours.items()]
     return rows + [

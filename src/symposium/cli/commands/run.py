@@ -9,20 +9,26 @@ from msgspec import Struct
 from peerwire.transports.fd import stdio_transport
 from symposium.chain.capabilities import Mode
 from symposium.chain.conductor import Settings
-from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.cli.host_socket import told_of
-from symposium.cli.logs import log_stderr, set_up_logs
-from symposium.cli.options import bridge_options, example, log_option, taking, trace_option
-from symposium.cli.recording import Recorded, recorded
-from symposium.cli.running import run
+from symposium.cli.chain_options import RecordedChain, recorded
+from symposium.cli.ending import log_stderr, set_up_logs
+from symposium.cli.hosts import serve_status
+from symposium.cli.options import (
+    bridge_options,
+    example,
+    log_option,
+    print_stdio_hint,
+    run,
+    taking,
+    trace_option,
+)
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
-from symposium.permissions.recorder import witnessed
+from symposium.permissions.recorder import with_audit
 from symposium.planning.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
 from symposium.run_mode.directory import FullDirectory, LocalDirectory
-from symposium.run_mode.recommending import Recommending
+from symposium.run_mode.offers import Recommending
 from symposium.run_mode.settings import PauseScope, RunSettings
 
 EXAMPLE = example("symposium run --pause conductor")
@@ -73,7 +79,7 @@ def command(options: RunOptions) -> int:
     """
     check_policy()
     set_up_logs(options.level)
-    say_what_it_waits_for("To chat in the terminal: symposium chat --agent 'symposium run'")
+    print_stdio_hint("To chat in the terminal: symposium chat --agent 'symposium run'")
     return run(serve(options))
 
 
@@ -81,9 +87,9 @@ async def serve(options: RunOptions) -> int:
     """Serve the editor until it disconnects."""
     with ExitStack() as files:
 
-        def record(chain: ChainSpec, trace_dir: str | None) -> Recorded:
+        def record(chain: ChainSpec, trace_dir: str | None) -> RecordedChain:
             settings = Settings(
-                on_stderr=log_stderr, beside_agent=witnessed(chain.agent_name, chain.secrets)
+                on_stderr=log_stderr, beside_agent=with_audit(chain.agent_name, chain.secrets)
             )
             records = recorded(chain, settings, trace_dir=trace_dir, log_dir=options.log_dir)
             return files.enter_context(records)
@@ -101,5 +107,5 @@ async def serve(options: RunOptions) -> int:
         )
         offering = Recommending(settings.config, is_offline=options.no_registry)
         agent = ConfigAgent(editor, settings, offering)
-        async with told_of("run", lambda: {"chains": agent.reports()}):
+        async with serve_status("run", lambda: {"chains": agent.reports()}):
             return await agent.run()

@@ -9,21 +9,20 @@ from peerwire.transports.fd import stdio_transport
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.capabilities import Mode
 from symposium.chain.conductor import Conductor, Settings
-from symposium.cli.agent_names import agent_spec
-from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.cli.host_socket import told_of
-from symposium.cli.logs import log_stderr, set_up_logs
+from symposium.cli.chain_options import agent_spec, recorded
+from symposium.cli.ending import log_stderr, set_up_logs
+from symposium.cli.hosts import serve_status
 from symposium.cli.options import (
     bridge_options,
     chain_options,
     example,
     log_option,
+    print_stdio_hint,
+    run,
     taking,
     trace_option,
 )
-from symposium.cli.recording import recorded
-from symposium.cli.running import run
-from symposium.permissions.recorder import witnessed
+from symposium.permissions.recorder import with_audit
 from symposium.planning.chain_spec import ChainSpec, read_chain
 
 EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")
@@ -59,9 +58,7 @@ def command(options: RunWithOptions) -> int:
     agent = agent_spec(options.agent)
     chain = read_chain(options.proxies, agent, bridge=options.bridge or "auto")
     set_up_logs(options.level)
-    say_what_it_waits_for(
-        "To chat in the terminal: symposium chat with the same --proxy and --agent"
-    )
+    print_stdio_hint("To chat in the terminal: symposium chat with the same --proxy and --agent")
     return run(serve(chain, options))
 
 
@@ -74,7 +71,7 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
     settings = Settings(
         is_proxy=chain.agent is None,
         on_stderr=log_stderr,
-        beside_agent=witnessed(chain.agent_name, chain.secrets),
+        beside_agent=with_audit(chain.agent_name, chain.secrets),
     )
     with recorded(chain, settings, trace_dir=options.trace_dir, log_dir=options.log_dir) as records:
         client = records.client(stdio_transport())
@@ -86,5 +83,5 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
             chain = conductor.chain
             return {"chains": [] if chain is None else [chain_report(chain)]}
 
-        async with told_of("run-with", report):
+        async with serve_status("run-with", report):
             return await conductor.run()

@@ -11,37 +11,37 @@ from uuid import uuid4
 import click
 
 from localio.text import one_line
-from symposium.agent_sessions.keeper_client import (
+from symposium.catalog import agent_label
+from symposium.cli.app import CommandGroup
+from symposium.cli.ending import ExitCode
+from symposium.cli.options import example, run
+from symposium.cli.policy_report import counted, terminal_warning
+from symposium.cli.session_view import (
+    FOLLOW,
+    ended_sessions,
+    find_session,
+    is_of_deleted_task,
+    look,
+    say_answer,
+    watch_events,
+    whole_id,
+)
+from symposium.cli.task_agents import environment_for
+from symposium.cli.terminal import attach_terminal
+from symposium.config.paths import paths
+from symposium.planning.chain_spec import check_policy
+from symposium.sessions.client import (
     ANSWER,
     CANCEL,
     DESCRIBE,
     QUESTIONS,
     SAY,
     AgentSessions,
+    launch,
     reach,
 )
-from symposium.agent_sessions.launch import launch
-from symposium.agent_sessions.session import SessionKind, SessionSpec, Status
-from symposium.agent_sessions.store import SessionStore
-from symposium.catalog import agent_label
-from symposium.cli.attaching import attach_terminal
-from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import example
-from symposium.cli.policy_report import counted, terminal_warning
-from symposium.cli.running import run
-from symposium.cli.session_names import (
-    ended_sessions,
-    find_session,
-    is_of_deleted_task,
-    whole_id,
-)
-from symposium.cli.session_words import say_answer
-from symposium.cli.task_agents import environment_for
-from symposium.cli.watching import FOLLOW, look, watch_events
-from symposium.config.paths import paths
-from symposium.planning.chain_spec import check_policy
-from symposium.taskspaces.agent_commands import TERMINAL
+from symposium.sessions.session import SessionKind, SessionSpec, SessionStore, Status
+from symposium.tasks.spawning import TERMINAL
 
 _WIDTH = 60
 

@@ -11,11 +11,11 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example
 from symposium.cli.policy_report import counted, policy_report
 from symposium.config.editor_settings import (
-    Change,
     CommandLine,
     Editor,
+    EditorEnvironment,
     Receipts,
-    Surroundings,
+    SettingsChange,
     carry_out,
     find_launch,
     plan_undo,
@@ -73,7 +73,7 @@ def _show(editor: Editor) -> int:
     if isinstance(editor.setting, CommandLine):
         _tell("Run this command in a terminal.")
     else:
-        _tell(f"Add this to {editor.setting.file(_surroundings())}")
+        _tell(f"Add this to {editor.setting.file(_editor_environment())}")
     _tell_rest(editor)
     return ExitCode.OK
 
@@ -86,7 +86,7 @@ def _write(name: str, editor: Editor, *, is_agreed: bool) -> int:
             f"`symposium setup {name}` prints"
         )
     receipts = _receipts()
-    change = plan_write(setting, find_launch(), _surroundings(), receipts.read(name))
+    change = plan_write(setting, find_launch(), _editor_environment(), receipts.read(name))
     if change.before == change.after:
         _tell(f"Nothing to change: {change.file} already starts Symposium.")
         return ExitCode.OK
@@ -119,7 +119,7 @@ def _undo(name: str, editor: Editor, *, is_agreed: bool) -> int:
     return ExitCode.OK
 
 
-def _agreed(change: Change, *, is_agreed: bool) -> bool:
+def _agreed(change: SettingsChange, *, is_agreed: bool) -> bool:
     click.echo(change.diff(), nl=False)
     if is_agreed:
         return True
@@ -152,5 +152,5 @@ def _receipts() -> Receipts:
     return Receipts(paths().home / "editors")
 
 
-def _surroundings() -> Surroundings:
-    return Surroundings(Path.home(), os.environ, sys.platform)
+def _editor_environment() -> EditorEnvironment:
+    return EditorEnvironment(Path.home(), os.environ, sys.platform)

@@ -5,11 +5,10 @@ import json
 import click
 
 from symposium.cli.ending import ExitCode
-from symposium.cli.hostless import held_agents, running_daemon
 from symposium.cli.hosts import running_hosts
 from symposium.cli.options import example
 from symposium.cli.policy_report import policy_report
-from symposium.cli.status_view import in_short, overview, servers
+from symposium.cli.status import held_agents, in_short, overview, running_daemon, servers
 
 
 @click.command("status", epilog=example("symposium status --mcp"))

@@ -6,8 +6,6 @@ import click
 from msgspec import to_builtins
 
 from localio.text import second_of
-from symposium.agent_sessions.keeper_client import SAY, AgentSessions, reach
-from symposium.agent_sessions.session import SessionKind
 from symposium.bus.messages.agents import LogProgress, ProgressCategory
 from symposium.bus.messages.tasks import (
     AdoptTaskspace,
@@ -22,33 +20,35 @@ from symposium.bus.messages.worktrees import (
     UndoTaskspace,
 )
 from symposium.cli.agent_views import dated, print_json
-from symposium.cli.attaching import attach_terminal
-from symposium.cli.bus_options import AS_JSON
+from symposium.cli.app import CommandGroup
+from symposium.cli.bus import AS_JSON
 from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
 from symposium.cli.options import example, taking
+from symposium.cli.session_view import FOLLOW, look, watch_events
 from symposium.cli.task_agents import must_have_agent, named_agent
-from symposium.cli.task_conflicts import conflict_lines
+from symposium.cli.task_changes import NewOptions, make_task, remove_task, resume_task
 from symposium.cli.task_landing import LandOrder, land_task
-from symposium.cli.task_making import NewOptions, make_task, resume_task
-from symposium.cli.task_opening import open_editor, show_diff
-from symposium.cli.task_removing import remove_task
-from symposium.cli.task_watching import watch_tasks
+from symposium.cli.task_watch import watch_tasks
 from symposium.cli.tasks import (
     PAGE,
     ask,
     category_text,
+    conflict_lines,
     doing,
     find_and_show,
     find_task,
+    open_editor,
     sessions,
+    show_diff,
     show_snapshots,
     show_task,
     show_tasks,
     task_line,
     undone_lines,
 )
-from symposium.cli.watching import FOLLOW, look, watch_events
+from symposium.cli.terminal import attach_terminal
+from symposium.sessions.client import SAY, AgentSessions, reach
+from symposium.sessions.session import SessionKind
 
 TASK = click.argument("task")
 
@@ -249,7 +249,7 @@ def chat(task: str) -> int:
     You can answer its questions here. The agent continues when you leave. For an agent that has
     its own terminal, this shows that terminal; Ctrl-\ leaves.
     """
-    from symposium.cli.task_chatting import chat_with_task  # noqa: PLC0415 - see IMPORTS_LATE
+    from symposium.cli.task_chat import chat_with_task  # noqa: PLC0415 - see IMPORTS_LATE
 
     async def work() -> int:
         found = await find_task(task)

@@ -4,9 +4,7 @@ import click
 
 from peerwire.transports.fd import stdio_transport
 from symposium.agents.testy.agent import serve_testy
-from symposium.cli.at_terminal import say_what_it_waits_for
-from symposium.cli.options import example
-from symposium.cli.running import run
+from symposium.cli.options import example, print_stdio_hint, run
 
 EXAMPLE = example("symposium prompt --agent 'symposium testy' '{\"command\": \"greet\"}'")
 
@@ -22,5 +20,5 @@ def command() -> int:
         await serve_testy(stdio_transport())
         return 0
 
-    say_what_it_waits_for("To chat in the terminal: symposium chat --agent testy")
+    print_stdio_hint("To chat in the terminal: symposium chat --agent testy")
     return run(serve())

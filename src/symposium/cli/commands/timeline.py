@@ -7,12 +7,12 @@ import click
 from msgspec import to_builtins
 
 from localio.text import minute_of, one_line, plain_text, second_of
+from symposium.cli.app import CommandGroup
 from symposium.cli.ending import ExitCode
-from symposium.cli.event_words import in_words
-from symposium.cli.front import CommandGroup
 from symposium.cli.options import example
+from symposium.cli.session_view import in_words
 from symposium.documents.task_prompt import user_words
-from symposium.documents.timelines import Entry, Summary, TimelineStore
+from symposium.documents.timelines import Summary, TimelineEntry, TimelineStore
 
 WIDTH = 100
 
@@ -60,7 +60,7 @@ def _summary(summary: Summary) -> dict[str, str]:
     }
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: TimelineEntry) -> str:
     match entry.type:
         case "prompt":
             text = plain_text(user_words(str(entry.data.get("text", ""))))

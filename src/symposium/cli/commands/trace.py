@@ -8,9 +8,9 @@ from shutil import get_terminal_size
 
 import click
 
-from symposium.cli.front import CommandGroup
-from symposium.trace_view.reading import Damage, Selection, TraceReader, lanes_of
-from symposium.trace_view.views import ASCII, DRAWN, Line, Listing, write_page
+from symposium.cli.app import CommandGroup
+from symposium.trace_view.reading import Damage, TraceReader, TraceSelection, lanes_of
+from symposium.trace_view.views import ASCII, DRAWN, TraceLine, TraceListing, write_page
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 
@@ -43,7 +43,7 @@ def show(
     A request is a solid arrow, its response a dotted arrow of the same color, a notification a
     double arrow.
     """
-    selection = Selection(sessions, methods, protocol or "")
+    selection = TraceSelection(sessions, methods, protocol or "")
     reader = TraceReader(file)
     if as_json:
         for event in reader.events():
@@ -76,11 +76,11 @@ def view(file: Path, output: Path | None, *, is_opened: bool) -> None:
         webbrowser.open(page.resolve().as_uri())
 
 
-def _print_listing(reader: TraceReader, selection: Selection) -> None:
+def _print_listing(reader: TraceReader, selection: TraceSelection) -> None:
     is_terminal = sys.stdout.isatty()
     width = get_terminal_size().columns if is_terminal else None
     glyphs = DRAWN if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII
-    listing = Listing(lanes_of(reader.path), glyphs, width=width)
+    listing = TraceListing(lanes_of(reader.path), glyphs, width=width)
     is_colored = is_terminal and "NO_COLOR" not in os.environ
     for line in listing.heads():
         click.secho(line.text, bold=True, color=is_colored)
@@ -89,7 +89,7 @@ def _print_listing(reader: TraceReader, selection: Selection) -> None:
             _print_line(listing.line(event), is_colored=is_colored)
 
 
-def _print_line(line: Line, *, is_colored: bool) -> None:
+def _print_line(line: TraceLine, *, is_colored: bool) -> None:
     color = "red" if line.is_error else line.color or None
     click.secho(line.text, fg=color, bold=line.is_error, color=is_colored)
 

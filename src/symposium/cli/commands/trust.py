@@ -9,16 +9,15 @@ import click
 
 from localio.text import day_of, plain_text
 from symposium.cli.agent_views import dated, print_json, print_table
+from symposium.cli.app import CommandGroup
 from symposium.cli.ending import ExitCode
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import example
-from symposium.cli.registry_options import AS_JSON
+from symposium.cli.options import AS_JSON, example
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.permissions.trust_store import Decision, Question, screen
-from symposium.permissions.trusted_content import Item, canonical
-from symposium.planning.advisor import Advice, Adviser
-from symposium.run_mode.advice import adviser_for
+from symposium.permissions.trust_store import Question, TrustDecision, consent_text
+from symposium.permissions.trusted_content import TrustItem, canonical
+from symposium.planning.advisor import Advice, Advisor
+from symposium.run_mode.suggestions import adviser_for
 
 NAMES = click.argument("names", metavar="[NAME]...", nargs=-1)
 CWD = click.option(
@@ -68,7 +67,7 @@ def show(directory: Path, *, as_json: bool) -> int:
     if as_json:
         print_json([_question_json(each) for each in advice.questions])
     elif advice.questions:
-        click.echo(screen(advice.questions))
+        click.echo(consent_text(advice.questions))
     else:
         click.echo("nothing to decide", err=True)
     return 0
@@ -86,7 +85,7 @@ def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bo
     _warn(adviser)
     questions = _named(advice, names)
     if questions:
-        click.echo(screen(questions), err=True)
+        click.echo(consent_text(questions), err=True)
     if questions and not is_agreed:
         if not sys.stdin.isatty():
             raise click.UsageError(
@@ -112,7 +111,7 @@ def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_jso
     adviser = _adviser()
     workspace = str(canonical(directory))
 
-    def is_meant(decision: Decision) -> bool:
+    def is_meant(decision: TrustDecision) -> bool:
         return (is_everywhere or decision.workspace == workspace) and (
             not names or decision.name in names
         )
@@ -126,11 +125,11 @@ def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_jso
     return 0
 
 
-def _adviser() -> Adviser:
+def _adviser() -> Advisor:
     return adviser_for(paths(), os.environ)
 
 
-def _warn(adviser: Adviser) -> None:
+def _warn(adviser: Advisor) -> None:
     if adviser.trust.trouble:
         click.echo(plain_text(adviser.trust.trouble), err=True)
 
@@ -148,12 +147,12 @@ def _named(advice: Advice, names: Sequence[str]) -> Sequence[Question]:
     return [each for each in advice.questions if each.item.name in names]
 
 
-def _row(decision: Decision) -> tuple[str, ...]:
+def _row(decision: TrustDecision) -> tuple[str, ...]:
     day = day_of(decision.when)
     what = (decision.verdict, decision.kind, decision.name, decision.sha256[:12])
     return (day, *what, decision.workspace)
 
 
 def _question_json(question: Question) -> dict[str, object]:
-    item: Item = question.item
+    item: TrustItem = question.item
     return {**item.as_json(), "changed": question.before is not None, "changes": question.changes}

@@ -5,8 +5,7 @@ import sys
 import click
 
 from symposium.cli.ending import ExitCode
-from symposium.cli.options import example
-from symposium.cli.running import run
+from symposium.cli.options import example, run
 from symposium.cli.uninstalling import find_installation, remove_installation
 from symposium.config.paths import paths
 

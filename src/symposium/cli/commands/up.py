@@ -7,18 +7,18 @@ import click
 from msgspec import to_builtins
 
 from localio.errors import ExplainedError
-from symposium.agent_sessions.keeper_client import DESCRIBE, LOOK_AGAIN, reach
-from symposium.agent_sessions.session import SessionError, SessionKind
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, RetryTaskspace, TaskView
 from symposium.cli.agent_views import print_json
-from symposium.cli.bus_options import AS_JSON
+from symposium.cli.bus import AS_JSON
 from symposium.cli.ending import ExitCode
-from symposium.cli.inbox_text import short_text
+from symposium.cli.inbox import short_text
 from symposium.cli.options import example
-from symposium.cli.task_agents import surroundings_for
+from symposium.cli.task_agents import offered_environment
 from symposium.cli.tasks import ask, doing, sessions, task_line
+from symposium.sessions.client import DESCRIBE, LOOK_AGAIN, reach
+from symposium.sessions.session import SessionError, SessionKind
 
-PATIENCE: Final = 5.0
+RESUME_TIMEOUT: Final = 5.0
 """Seconds for an agent to resume its session, or to report that it cannot."""
 
 
@@ -73,7 +73,7 @@ async def _begin(task: TaskView) -> str:
     if task.session != "lost" or task.standing != "ready":
         return ""
     try:
-        async with surroundings_for(None) as place:
+        async with offered_environment(None) as place:
             await ask(RetryTaskspace(taskspace_uuid=task.id, environment=place))
     except ExplainedError as error:
         return f"could not restart its agent: {error.message}"
@@ -87,7 +87,7 @@ async def _context(id_: str) -> str:
         return ""
     try:
         async with reach(store, id_) as keeper:
-            for _ in range(round(PATIENCE / LOOK_AGAIN)):
+            for _ in range(round(RESUME_TIMEOUT / LOOK_AGAIN)):
                 if (await keeper.ask(DESCRIBE))["open"]:
                     return "; fresh context" if store.state(id_).is_fresh else ""
                 await asyncio.sleep(LOOK_AGAIN)

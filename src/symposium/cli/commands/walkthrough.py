@@ -14,10 +14,9 @@ import msgspec
 from localio.files import write_whole
 from localio.text import minute_of
 from symposium.cli.agent_views import dated, print_json, print_table
-from symposium.cli.front import CommandGroup
-from symposium.cli.options import example
-from symposium.cli.running import run
-from symposium.cli.walkthroughs import Choice, chosen, project_stores, resolved
+from symposium.cli.app import CommandGroup
+from symposium.cli.options import example, run
+from symposium.cli.walkthroughs import WalkthroughChoice, chosen, project_stores, resolved
 from symposium.documents.walkthroughs.page import Facts, page
 from symposium.documents.walkthroughs.store import HOW_ONE_COMES
 from symposium.documents.walkthroughs.terminal import (
@@ -98,7 +97,7 @@ def show(
     as_markdown: bool,
 ) -> int:
     """Print a walkthrough with its code and its diffs."""
-    choice = Choice(target, version, base, has_servers)
+    choice = WalkthroughChoice(target, version, base, has_servers)
     found = chosen(choice)
     if as_markdown:
         click.echo(found.markdown, nl=not found.markdown.endswith("\n"))
@@ -126,7 +125,7 @@ def check(
 
     An ambiguous location is reported but is no error.
     """
-    choice = Choice(target, version, base, has_servers)
+    choice = WalkthroughChoice(target, version, base, has_servers)
     found = chosen(choice)
 
     async def work() -> int:
@@ -162,7 +161,7 @@ def export(
     is_opened: bool,
 ) -> int:
     """Write a self-contained HTML page and print its path."""
-    choice = Choice(target, version, base, has_servers)
+    choice = WalkthroughChoice(target, version, base, has_servers)
     found = chosen(choice)
     out = output or Path("walkthrough.html")
     if target and out.resolve() == Path(target).resolve():

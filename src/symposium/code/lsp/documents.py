@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from localio.files import regular_content
-from symposium.code.operations import FileLocation, FileRange
+from symposium.code.operations import CodePosition, CodeRange
 
 _LAST_OF_ONE_UNIT: Final = 0xFFFF
 
@@ -29,20 +29,20 @@ def to_column(line: str, units: int) -> int:
     return len(line) + 1
 
 
-MOST_ENTRIES: Final = 5000
+MAX_ENTRIES: Final = 5000
 """Files and folders that are looked at in search of one of a language."""
 
-MOST_BYTES: Final = 4 * 1024 * 1024
+MAX_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the largest file that is shown to a server."""
 
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "target", "dist", "build"})
 
 
-class Told(Protocol):
-    """Whoever is told of documents: a language server."""
+class DocumentListener(Protocol):
+    """Receiver of document notifications: a language server."""
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell it."""
+        """Send a notification."""
         ...
 
 
@@ -62,22 +62,22 @@ def first_file(root: Path, endings: frozenset[str]) -> Path | None:
 
 
 class Documents:
-    """What a server knows of files."""
+    """State of files in a server."""
 
-    def __init__(self, server: Told) -> None:
+    def __init__(self, server: DocumentListener) -> None:
         self._server = server
         self._open: dict[Path, tuple[str, int]] = {}
         self._split: tuple[str, list[str]] = ("", [""])
 
     def show(self, path: Path, language_id: str) -> str:
-        """Open a file for the server, or tell it what has changed; the URI.
+        """Open a file for the server, or send its changes; the URI.
 
         Raises:
             OSError: it cannot be read.
             ValueError: it is too large, no text, or a pipe.
         """
         try:
-            text = _plain(regular_content(path, MOST_BYTES).decode())
+            text = _plain(regular_content(path, MAX_BYTES).decode())
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         uri = uri_of(path)
@@ -98,17 +98,17 @@ class Documents:
         """The version that was shown last; 0 for a file that was not."""
         return self._open.get(path, ("", 0))[1]
 
-    def range(self, uri: str, span: Any) -> FileRange:
-        """What a server calls a range of a file, as we do."""
+    def range(self, uri: str, span: Any) -> CodeRange:
+        """Convert a server's range of a file to a `CodeRange`."""
         path = path_of(uri)
         lines = self._lines(path)
         start, end = span["start"], span["end"]
         row: int = start["line"]
         content = lines[row] if row < len(lines) else None
-        return FileRange(str(path), _location(lines, start), _location(lines, end), content)
+        return CodeRange(str(path), _location(lines, start), _location(lines, end), content)
 
     def line(self, path: Path, line: int) -> str:
-        """The text of a line, counted from 1; empty where there is none."""
+        """The text of a line, counted from 1; empty if it does not exist."""
         lines = self._lines(path)
         return lines[line - 1] if 0 < line <= len(lines) else ""
 
@@ -116,7 +116,7 @@ class Documents:
         text, _ = self._open.get(path, (None, 0))
         if text is None:
             try:
-                text = _plain(regular_content(path, MOST_BYTES).decode(errors="replace"))
+                text = _plain(regular_content(path, MAX_BYTES).decode(errors="replace"))
             except (OSError, ValueError):
                 text = ""
         # Many ranges of one file come one after another.
@@ -130,10 +130,10 @@ def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _location(lines: list[str], position: Any) -> FileLocation:
+def _location(lines: list[str], position: Any) -> CodePosition:
     row: int = position["line"]
     line = lines[row] if row < len(lines) else ""
-    return FileLocation(row + 1, to_column(line, position["character"]))
+    return CodePosition(row + 1, to_column(line, position["character"]))
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -144,12 +144,12 @@ def _walk(root: Path) -> Iterator[Path]:
             try:
                 with os.scandir(folder) as listed:
                     # A folder may hold more than can be listed in a moment.
-                    entries = sorted(islice((Path(each) for each in listed), MOST_ENTRIES + 1))
+                    entries = sorted(islice((Path(each) for each in listed), MAX_ENTRIES + 1))
             except OSError:
                 continue
             for entry in entries:
                 seen += 1
-                if seen > MOST_ENTRIES:
+                if seen > MAX_ENTRIES:
                     return
                 if entry.name.startswith(".") or entry.name in _SKIPPED or entry.is_symlink():
                     continue

@@ -26,7 +26,7 @@ _LENGTH: Final = b"content-length"
 
 
 class FramingError(TransportError):
-    """What came is no frame; where the next one begins cannot be known."""
+    """The input is not a frame; the start of the next one cannot be found."""
 
 
 def frame(body: bytes) -> bytes:
@@ -46,7 +46,7 @@ class Frames:
         """The bodies that these bytes complete.
 
         Raises:
-            FramingError: a header is none, or announces too much.
+            FramingError: a header is malformed, or its length is over the limit.
         """
         self._buffer += data
         bodies: list[bytes] = []
@@ -177,7 +177,7 @@ class FramedProcess:
 
 
 class _Output(asyncio.SubprocessProtocol):
-    """What the event loop tells of a program; kept until somebody listens."""
+    """Events of a program from the event loop, kept until there is a listener."""
 
     def __init__(self) -> None:
         self.exited = asyncio.Event()

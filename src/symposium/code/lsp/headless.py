@@ -33,15 +33,15 @@ from symposium.code.operations import (
     HOVER,
     NO_EDITOR,
     RESOLVE_SYMBOL,
+    CodeRange,
     Diagnostic,
-    Diagnostics,
-    FileRange,
+    DiagnosticsReport,
     Hover,
     InFile,
     NamedSymbol,
     Place,
     Ranges,
-    SymbolDef,
+    SymbolDefinition,
     Symbols,
 )
 from symposium.code.query.functions import At, IdeError
@@ -53,7 +53,7 @@ FIRST_PAUSE: Final = 1.0
 """Seconds after a crash in which the server is not started again; doubled with each crash."""
 
 LONGEST_PAUSE: Final = 60.0
-"""Seconds that the pause grows to; who has lived longer than that begins anew."""
+"""Maximum pause in seconds; a server that ran longer starts from the shortest pause."""
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
@@ -64,7 +64,7 @@ Spawn: TypeAlias = Callable[[Sequence[str], Path], Awaitable[Transport]]
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """How servers are kept.
+    """Limits on running servers.
 
     Attributes:
         servers: those that are known.
@@ -194,7 +194,7 @@ class ServerPool:
 
 
 async def _leave(server: LanguageServer) -> None:
-    await server.bye()
+    await server.shutdown()
     server.connection.close()
 
 
@@ -204,7 +204,7 @@ def failed(detail: str, reason: str) -> RpcError:
 
 
 def no_server(spec: ServerSpec) -> RpcError:
-    """Nothing is installed that knows this language; says how to get it."""
+    """Error: no server for this language is installed; says how to install one."""
     names = " or ".join(command[0] for command in spec.commands)
     data = {
         "reason": "no_language_server",
@@ -221,7 +221,7 @@ _Params = TypeVar("_Params")
 
 
 class Headless:
-    """Stands in for an editor; `run` owns the servers.
+    """Language services without an editor; `run` owns the servers.
 
     Attributes:
         pool: the servers.
@@ -276,7 +276,7 @@ class Headless:
 
     async def _symbols(self, params: object, root: Path) -> Symbols:
         name = _read(params, NamedSymbol).name
-        found: list[SymbolDef] = []
+        found: list[SymbolDefinition] = []
         refusal: RpcError | None = None
         for spec in self._languages(root):
             try:
@@ -301,10 +301,12 @@ class Headless:
         spec, path, at = self._place(params, root)
         return await self.pool.ask(spec, root, lambda server: server.hover(path, *at))
 
-    async def _diagnostics(self, params: object, root: Path) -> Diagnostics:
+    async def _diagnostics(self, params: object, root: Path) -> DiagnosticsReport:
         path = root / _read(params, InFile).path
         spec = self._language_of(path)
-        return Diagnostics(await self.pool.ask(spec, root, lambda server: server.diagnostics(path)))
+        return DiagnosticsReport(
+            await self.pool.ask(spec, root, lambda server: server.diagnostics(path))
+        )
 
     # -- which server
 
@@ -354,23 +356,23 @@ _Result = TypeVar("_Result")
 
 
 class HeadlessPort:
-    """The language servers of one workspace; whoever has made `headless` runs it."""
+    """The language servers of one workspace; the creator of `headless` runs it."""
 
     def __init__(self, headless: Headless, root: Path) -> None:
         self._headless = headless
         self._root = root
 
-    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+    async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
         """Ask a workspace search."""
         return (await self._ask(RESOLVE_SYMBOL, {"name": name}, Symbols)).symbols
 
-    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+    async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
         """Ask for the references of the name at its definition."""
         where = symbol.defined_at
         at = At(where.path, where.start.line, where.start.column)
         return (await self._ask(FIND_REFERENCES, _place(at), Ranges)).ranges
 
-    async def definitions(self, at: At) -> Sequence[FileRange]:
+    async def definitions(self, at: At) -> Sequence[CodeRange]:
         """Ask for the definitions."""
         return (await self._ask(FIND_DEFINITIONS, _place(at), Ranges)).ranges
 
@@ -380,14 +382,14 @@ class HeadlessPort:
 
     async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
         """Ask for the diagnostics."""
-        return (await self._ask(DIAGNOSTICS, {"path": path}, Diagnostics)).diagnostics
+        return (await self._ask(DIAGNOSTICS, {"path": path}, DiagnosticsReport)).diagnostics
 
     async def _ask(self, method: str, params: Mapping[str, Any], kind: type[_Result]) -> _Result:
         try:
             found = await self._headless.answer(method, {"sessionId": "", **params}, self._root)
             return msgspec.convert(found, kind)
         except RpcError as error:
-            detail, hint = _told(error)
+            detail, hint = _error_parts(error)
             raise IdeError(detail, hint) from error
 
 
@@ -395,7 +397,7 @@ def _place(at: At) -> dict[str, Any]:
     return {"path": at.path, "line": at.line, "column": at.column}
 
 
-def _told(error: RpcError) -> tuple[str, str]:
+def _error_parts(error: RpcError) -> tuple[str, str]:
     match error.data:
         case {"detail": str(detail), "hint": str(hint)}:
             return detail, hint

@@ -16,13 +16,13 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from symposium.code.lsp.documents import Documents, first_file, path_of, to_units, uri_of
 from symposium.code.lsp.servers import ServerSpec
-from symposium.code.operations import Diagnostic, FileRange, Hover, SymbolDef
+from symposium.code.operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 
-PATIENCE: Final = 15.0
+SERVER_READY_TIMEOUT: Final = 15.0
 """Seconds that a server gets to read the workspace before its answers count as whole."""
 
 
-class ServerNews:
+class ServerNotifications:
     """Kept for whoever waits for it.
 
     Attributes:
@@ -64,7 +64,7 @@ class ServerNews:
     async def diagnostics(self, path: Path) -> list[Any]:
         """What was published for a file last, waited for within bounds."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(SERVER_READY_TIMEOUT):
                 while path not in self._pushed:
                     await self.after(self.count)
         return self._pushed.get(path, [])
@@ -102,7 +102,7 @@ def _word(words: tuple[str, ...], number: object) -> str | None:
     return words[number - 1]
 
 
-def ranges(documents: Documents, found: Any) -> list[FileRange]:
+def ranges(documents: Documents, found: Any) -> list[CodeRange]:
     """One location, several, or links to some."""
     each_of = cast("list[Any]", found if isinstance(found, list) else [found])
     return [
@@ -148,7 +148,7 @@ def text_of(contents: Any) -> str:
             raise TypeError(f"no hover has such contents: {contents!r}")
 
 
-MOST_SYMBOLS: Final = 50
+MAX_SYMBOLS: Final = 50
 """Symbols of a search that are told of."""
 
 _CAPABILITIES: Final[dict[str, Any]] = {
@@ -176,7 +176,7 @@ class LanguageServer:
         self._spec = spec
         self._root = root
         self._settings = spec.settings(root)
-        self._news = ServerNews()
+        self._news = ServerNotifications()
         self._is_warm = False
         self._pulls = False
         self.connection = Connection(
@@ -216,28 +216,28 @@ class LanguageServer:
         self._pulls = provider is not None and provider is not False
         self.connection.notify("initialized", {})
 
-    async def bye(self) -> None:
+    async def shutdown(self) -> None:
         """Ask the server to end, for a second at most."""
         with suppress(PeerwireError, TimeoutError):
             async with asyncio.timeout(1):
                 await self.connection.request("shutdown")
                 self.connection.notify("exit")
 
-    async def symbols(self, name: str) -> list[SymbolDef]:
+    async def symbols(self, name: str) -> list[SymbolDefinition]:
         """The symbols that a workspace search for this name brings."""
         # Some servers search only projects of which a file is open.
         if (found := first_file(self._root, frozenset(self._spec.ids))) is not None:
             self._show(found)
         listed = await self._asked_until_warm("workspace/symbol", {"query": name})
-        return [await self._symbol(entry) for entry in listed[:MOST_SYMBOLS]]
+        return [await self._symbol(entry) for entry in listed[:MAX_SYMBOLS]]
 
-    async def definitions(self, path: Path, line: int, column: int) -> list[FileRange]:
+    async def definitions(self, path: Path, line: int, column: int) -> list[CodeRange]:
         """Where that which stands there is defined."""
         at = self._at(path, line, column)
         found = await self.connection.request("textDocument/definition", at)
         return ranges(self._documents, found or [])
 
-    async def references(self, path: Path, line: int, column: int) -> list[FileRange]:
+    async def references(self, path: Path, line: int, column: int) -> list[CodeRange]:
         """Where that which stands there is used."""
         at = {**self._at(path, line, column), "context": {"includeDeclaration": True}}
         found = ranges(self._documents, await self._asked_until_warm("textDocument/references", at))
@@ -289,7 +289,7 @@ class LanguageServer:
     async def _asked_until_warm(self, method: str, params: Mapping[str, Any]) -> Any:
         """The answer about all files, once the server has read them."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(SERVER_READY_TIMEOUT):
                 while not self._is_warm:
                     seen, was_ready = self._news.count, self._news.is_at_rest
                     found = await self.connection.request(method, params)
@@ -302,11 +302,11 @@ class LanguageServer:
 
     # -- in our own terms
 
-    async def _symbol(self, entry: Any) -> SymbolDef:
+    async def _symbol(self, entry: Any) -> SymbolDefinition:
         location = entry["location"]
         span = await self._name_span(entry["name"], location["uri"], location["range"])
         where = self._documents.range(location["uri"], span)
-        return SymbolDef(entry["name"], where, symbol_kind(entry.get("kind")))
+        return SymbolDefinition(entry["name"], where, symbol_kind(entry.get("kind")))
 
     async def _name_span(self, name: str, uri: str, span: Any) -> Any:
         """Where the name itself stands: some servers tell of the whole definition."""

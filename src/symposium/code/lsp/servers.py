@@ -22,17 +22,17 @@ ENVIRONMENTS: Final = (".venv", "venv", "env")
 
 _VERSION: Final = re.compile(r"python3\.[0-9]+")
 
-MOST_LINKS: Final = 64 * 1024
+MAX_LINKS: Final = 64 * 1024
 """Bytes of a `.pth` file that are read."""
 
-MOST_FOLDERS: Final = 50
+MAX_FOLDERS: Final = 50
 """Folders that are named to the server."""
 
 
 def python_settings(root: Path) -> Mapping[str, Any]:
     """The settings of basedpyright and pyright for a workspace, by section."""
     packages = next(filter(None, (_packages_of(root / name) for name in ENVIRONMENTS)), None)
-    folders = [] if packages is None else [str(packages), *_linked(packages)][:MOST_FOLDERS]
+    folders = [] if packages is None else [str(packages), *_linked(packages)][:MAX_FOLDERS]
     interpreter = _interpreter(root, "python3" if packages is None else packages.parent.name)
     paths = {"extraPaths": folders} if folders else {}
     return {
@@ -48,7 +48,7 @@ def _interpreter(root: Path, name: str) -> str:
     folders = trusted_places(os.environ.get("PATH", os.defpath), root)
     # A shim runs what a file of the workspace says.
     search_path = os.pathsep.join(each for each in folders if Path(each).name != "shims")
-    # Our own one but as it was installed: what is installed with us is not the project's.
+    # The base interpreter: packages in Symposium's environment are not the project's.
     bare = Path(sys.base_prefix) / "bin" / "python3"
     found = shutil.which(name, path=search_path)
     if found is None and not is_in(bare, root):
@@ -64,9 +64,9 @@ def _packages_of(environment: Path) -> Path | None:
 
 
 def _linked(packages: Path) -> Iterator[str]:
-    """What `.pth` files lead to, as for packages that are being edited; their code is not run."""
+    """Directories that `.pth` files add, as for editable installs; their code is not run."""
     for file in sorted(packages.glob("*.pth")):
-        if not file.is_file() or file.stat().st_size > MOST_LINKS:
+        if not file.is_file() or file.stat().st_size > MAX_LINKS:
             continue
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
             is_code = line.startswith(("import ", "import\t", "#"))
@@ -87,7 +87,7 @@ def no_options(_: Path) -> Mapping[str, Any] | None:
 
 
 def no_settings(_: Path) -> Mapping[str, Any]:
-    """For a server that nothing need be told."""
+    """Settings of a server that needs none."""
     return {}
 
 
@@ -115,7 +115,7 @@ class ServerSpec:
         markers: files that a workspace of this language has at its root.
         install: how one gets the first of them.
         options: made of the program's path; None where it must not be started so.
-        settings: made of the workspace; what the server is told by the section that it asks for.
+        settings: made of the workspace; sent to the server by the section that it requests.
     """
 
     language: str
@@ -156,7 +156,7 @@ SERVERS: Final = (PYTHON, TYPESCRIPT)
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ServerLaunch:
     """A server that is at hand.
 
     Attributes:
@@ -168,7 +168,7 @@ class Launch:
     options: Mapping[str, Any]
 
 
-def launch_of(spec: ServerSpec, root: Path) -> Launch | None:
+def launch_of(spec: ServerSpec, root: Path) -> ServerLaunch | None:
     """The first server for a language that is installed, outside the workspace; None for none."""
     trusted = trusted_places(os.environ.get("PATH", os.defpath), root)
     # The folder of our own interpreter: what was installed with us need not be on PATH.
@@ -181,5 +181,5 @@ def launch_of(spec: ServerSpec, root: Path) -> Launch | None:
             continue
         options = spec.options(Path(found))
         if options is not None:
-            return Launch([found, *arguments], options)
+            return ServerLaunch([found, *arguments], options)
     return None

@@ -11,18 +11,18 @@ import msgspec
 
 from symposium.code.packages.model import Ecosystem, PackageError, PatternError, Source
 from symposium.code.packages.project_files import text_of
-from symposium.code.packages.sources import describe, desk_of
+from symposium.code.packages.sources import describe, source_finder
 from symposium.errors import NotFoundError
 from symposium.git.questions import end_process
 
-MOST_LINES: Final = 1000
-MOST_SHOWN: Final = 64 * 1024
+MAX_LINES: Final = 1000
+MAX_SHOWN: Final = 64 * 1024
 """Characters."""
 
 _LISTED: Final = 100
 
 
-class Excerpt(msgspec.Struct, frozen=True):
+class SourceExcerpt(msgspec.Struct, frozen=True):
     """Lines of a file, which count from 1; `total_lines` are in all of it."""
 
     file_path: str
@@ -33,8 +33,8 @@ class Excerpt(msgspec.Struct, frozen=True):
     is_cut: bool = False
 
 
-class Listing(msgspec.Struct, frozen=True):
-    """What is in a directory; the names of directories end in `/`."""
+class SourceListing(msgspec.Struct, frozen=True):
+    """Content of a directory; the names of directories end in `/`."""
 
     file_path: str
     entries: list[str]
@@ -43,7 +43,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 def read_source(
     source: Source, path: str, first: int = 1, last: int | None = None
-) -> Excerpt | Listing:
+) -> SourceExcerpt | SourceListing:
     """Lines of a file; of a directory, what is in it.
 
     Args:
@@ -54,7 +54,7 @@ def read_source(
 
     Raises:
         PackageError: it lies outside of the package.
-        NotFoundError: it is not there, or no text.
+        NotFoundError: it does not exist, or is not text.
     """
     file = _inside(source, path)
     if file.is_dir():
@@ -66,15 +66,15 @@ def read_source(
         )
     lines = text.splitlines()
     start = max(1, first)
-    end = min(len(lines), start + MOST_LINES - 1, len(lines) if last is None else last)
+    end = min(len(lines), start + MAX_LINES - 1, len(lines) if last is None else last)
     shown = "\n".join(lines[start - 1 : end])
-    is_cut = len(shown) > MOST_SHOWN or end < min(len(lines), last or len(lines))
+    is_cut = len(shown) > MAX_SHOWN or end < min(len(lines), last or len(lines))
     name = file.relative_to(source.place.root).as_posix()
-    return Excerpt(name, start, end, len(lines), shown[:MOST_SHOWN], is_cut)
+    return SourceExcerpt(name, start, end, len(lines), shown[:MAX_SHOWN], is_cut)
 
 
 def _inside(source: Source, path: str) -> Path:
-    """Where a path leads once every link on it is followed."""
+    """Resolve a path with all its links."""
     root = source.place.root
     absent = NotFoundError(
         f"{source.name} {source.version} has no file {path[:200]!r}",
@@ -95,7 +95,7 @@ def _inside(source: Source, path: str) -> Path:
     return file
 
 
-def _listing(source: Source, folder: Path) -> Listing:
+def _listing(source: Source, folder: Path) -> SourceListing:
     root = source.place.root
     parts = [root / each for each in source.place.parts]
     names = [
@@ -105,11 +105,11 @@ def _listing(source: Source, folder: Path) -> Listing:
         or any(each.is_relative_to(part) or part.is_relative_to(each) for part in parts)
     ]
     name = folder.relative_to(root).as_posix()
-    return Listing(name, names[:_LISTED], len(names) > _LISTED)
+    return SourceListing(name, names[:_LISTED], len(names) > _LISTED)
 
 
 async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
-    """What a program answers to what it is given; killed if nobody waits any longer.
+    """Run the search program on an input; kill it on cancellation.
 
     Raises:
         OSError: it could not be started.
@@ -130,10 +130,10 @@ async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
 
 
 SEARCH_TIME: Final = 10.0
-MOST_MATCHES: Final = 50
+MAX_MATCHES: Final = 50
 """In examples, and as many elsewhere."""
 
-MOST_PATTERN: Final = 2000
+MAX_PATTERN: Final = 2000
 
 _PROGRAM: Final = Path(__file__).with_name("search_run.py")
 
@@ -149,7 +149,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Matches(msgspec.Struct, frozen=True):
-    """What was found: in examples, elsewhere, and whether there was more."""
+    """Matches in examples and elsewhere, and whether there are more."""
 
     example_matches: list[Match] = []
     other_matches: list[Match] = []
@@ -160,10 +160,10 @@ def check_pattern(pattern: str) -> None:
     """Refuse what is no regular expression.
 
     Raises:
-        PatternError: it is none.
+        PatternError: it is malformed.
     """
-    if len(pattern) > MOST_PATTERN:
-        raise PatternError(f"Invalid regex pattern: longer than {MOST_PATTERN} characters", "")
+    if len(pattern) > MAX_PATTERN:
+        raise PatternError(f"Invalid regex pattern: longer than {MAX_PATTERN} characters", "")
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
@@ -182,7 +182,7 @@ async def search_source(
         seconds: how long it may take.
 
     Raises:
-        PatternError: it is none, or took too long.
+        PatternError: it is malformed, or took too long.
     """
     check_pattern(pattern)
     asked = {
@@ -190,7 +190,7 @@ async def search_source(
         "parts": source.place.parts,
         "endings": list(endings),
         "pattern": pattern,
-        "most": MOST_MATCHES,
+        "most": MAX_MATCHES,
     }
     # Isolated, so that neither an environment nor a directory has a say in what it imports.
     argv = (sys.executable, "-I", "-S", str(_PROGRAM))
@@ -215,11 +215,11 @@ async def crate_answer(
     """The source of a crate, in the shape of `get_rust_crate_source` (bus-mcp §2.3).
 
     Raises:
-        PackageError: it cannot be had, or the pattern is none.
+        PackageError: it is unavailable, or the pattern is malformed.
     """
     if pattern is not None:
         check_pattern(pattern)
-    source = await desk_of(Ecosystem.RUST, project).find(name, wanted)
+    source = await source_finder(Ecosystem.RUST, project).find(name, wanted)
     told = {
         "crate_name": source.name,
         "version": source.version,
@@ -232,29 +232,29 @@ async def crate_answer(
 
 
 async def fetch_answer(project: Path, named: Named, python: str | None) -> dict[str, Any]:
-    """Where the source of a package is.
+    """Locate the source of a package.
 
     Raises:
         PackageError: it cannot be had.
     """
-    return _told(await _found(project, named, None if python is None else Path(python)))
+    return _source_members(await _found(project, named, None if python is None else Path(python)))
 
 
 async def search_answer(project: Path, named: Named, pattern: str) -> dict[str, Any]:
-    """What matches in the source of a package.
+    """Search the source of a package.
 
     Raises:
-        PackageError: it cannot be had, or the pattern is none.
+        PackageError: it is unavailable, or the pattern is malformed.
     """
     check_pattern(pattern)
     source = await _found(project, named)
-    return _told(source) | _matches(await search_source(source, pattern))
+    return _source_members(source) | _matches(await search_source(source, pattern))
 
 
 async def read_answer(
     project: Path, named: Named, path: str, lines: tuple[int, int | None]
 ) -> dict[str, Any]:
-    """What a file of a package says.
+    """Read a file of a package.
 
     Raises:
         PackageError: it cannot be had, or the path leads out of it.
@@ -267,11 +267,11 @@ async def read_answer(
 
 async def _found(project: Path, named: Named, interpreter: Path | None = None) -> Source:
     ecosystem, name, wanted = named
-    desk = desk_of(Ecosystem(ecosystem), project, interpreter=interpreter)
+    desk = source_finder(Ecosystem(ecosystem), project, interpreter=interpreter)
     return await desk.find(name, wanted)
 
 
-def _told(source: Source) -> dict[str, Any]:
+def _source_members(source: Source) -> dict[str, Any]:
     told: dict[str, Any] = {
         "ecosystem": source.ecosystem.value,
         "name": source.name,

@@ -1,4 +1,4 @@
-"""Asks whoever publishes packages, and fetches what they have."""
+"""Requests to package indexes: metadata and archives."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from localio.http import fetch
-from localio.http_values import AnsweredError, FetchError, Wish
+from localio.http_values import AnsweredError, FetchError, HttpRequest
 from symposium.code.packages.model import (
     Checksum,
     DamagedError,
@@ -22,16 +22,16 @@ ANSWER_TIME: Final = 30.0
 ARCHIVE_TIME: Final = 300.0
 """Seconds for a list of versions, and for an archive."""
 
-MOST_ANSWER: Final = 128 * 1024 * 1024
+MAX_ANSWER: Final = 128 * 1024 * 1024
 """Bytes of a list of versions; some packages have had thousands."""
 
-MOST_ARCHIVE: Final = 256 * 1024 * 1024
+MAX_ARCHIVE: Final = 256 * 1024 * 1024
 
 _ABSENT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS)
 
 
 async def ask(url: str, *, what: str, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
-    """What a URL answers.
+    """Body of the response from a URL.
 
     Raises:
         UnknownPackageError: it says that there is nothing.
@@ -41,7 +41,7 @@ async def ask(url: str, *, what: str, headers: tuple[tuple[str, str], ...] = ())
     sent = (*headers, *(("Authorization", each) for each in (authorization,) if each))
     with tempfile.TemporaryDirectory(prefix="symposium-") as place:
         file = Path(place) / "answer"
-        wish = Wish(address, ANSWER_TIME, MOST_ANSWER, headers=sent)
+        wish = HttpRequest(address, ANSWER_TIME, MAX_ANSWER, headers=sent)
         try:
             await fetch(wish, file)
         except AnsweredError as error:
@@ -57,14 +57,14 @@ async def download(
     """Fetch an archive, and hold it against what it must be.
 
     Raises:
-        UnknownPackageError: it is not there.
-        OfflineError: nobody answers.
+        UnknownPackageError: it does not exist.
+        OfflineError: the server cannot be reached.
         DamagedError: it is another one.
     """
     address, inside = without_secret(url)
     sent = tuple(("Authorization", each) for each in (authorization or inside,) if each)
     try:
-        got = await fetch(Wish(address, ARCHIVE_TIME, MOST_ARCHIVE, headers=sent), to)
+        got = await fetch(HttpRequest(address, ARCHIVE_TIME, MAX_ARCHIVE, headers=sent), to)
     except AnsweredError as error:
         raise _answered(error, what) from error
     except FetchError as error:
@@ -76,7 +76,7 @@ async def download(
         raise DamagedError(
             f"{what}: what {address} gives is not what was published ({checksum.algorithm} "
             f"{digits[:16]}… instead of {checksum.digits[:16]}…)",
-            "nothing was kept; try again, and tell whoever runs that index if it stays so",
+            "nothing was kept; try again, and report it to the index operator if it happens again",
         )
 
 

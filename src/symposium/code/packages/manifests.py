@@ -44,12 +44,12 @@ _YARN_NAME: Final = re.compile(r"""^(@?[^@]+)@""")
 
 
 def cargo_pin(project: Path, same: Same) -> Pinned | None:
-    """What Cargo.lock says."""
+    """Version in Cargo.lock."""
     return _first(project, {"Cargo.lock": _cargo_lock}, same)
 
 
 def python_pin(project: Path, same: Same) -> Pinned | None:
-    """What a Python project's lock says; else what it requires."""
+    """Version in a Python project's lock file, else in its requirements."""
     readers: dict[str, Reader] = {
         "uv.lock": _tables("package"),
         "poetry.lock": _tables("package"),
@@ -61,7 +61,7 @@ def python_pin(project: Path, same: Same) -> Pinned | None:
 
 
 def npm_pin(project: Path, same: Same) -> Pinned | None:
-    """What a JavaScript project's lock says; else what its package.json asks for."""
+    """Version in a JavaScript project's lock file, else in its package.json."""
     readers: dict[str, Reader] = {
         "package-lock.json": _package_lock,
         "npm-shrinkwrap.json": _package_lock,
@@ -218,12 +218,12 @@ class CargoSettings:
     """Cargo's: its directory, and the sparse index in place of that of crates.io.
 
     Attributes:
-        trouble: why the index cannot be asked by us; empty if it can.
+        problem: why the index cannot be asked by us; empty if it can.
     """
 
     home: Path
     index: str = CRATES
-    trouble: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class PythonSettings:
     """Simple indexes in the order in which they are asked."""
 
     indexes: tuple[str, ...] = (PYPI,)
-    trouble: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class NpmSettings:
     registry: str = NPM
     scopes: Mapping[str, str] | None = None
     tokens: Mapping[str, str] | None = None
-    trouble: str = ""
+    problem: str = ""
 
     def registry_of(self, name: str) -> str:
         """The registry of a package."""
@@ -260,11 +260,11 @@ class NpmSettings:
 
 
 def cargo_settings(env: Mapping[str, str]) -> CargoSettings:
-    """Those of a user."""
+    """Read the user's Cargo settings."""
     home = Path(env.get("CARGO_HOME") or _home(env) / ".cargo")
     config = toml_of(home / "config.toml") or toml_of(home / "config")
     is_off = members(config.get("net")).get("offline") is True or _is_on(env, "CARGO_NET_OFFLINE")
-    trouble = "Cargo is set to stay offline" if is_off else ""
+    problem = "Cargo is set to stay offline" if is_off else ""
     sources = members(config.get("source"))
     source = members(sources.get("crates-io"))
     for _ in sources:
@@ -274,15 +274,15 @@ def cargo_settings(env: Mapping[str, str]) -> CargoSettings:
         source = members(sources.get(source_name))
     registry = source.get("registry")
     if not source:
-        return CargoSettings(home, CRATES, trouble)
+        return CargoSettings(home, CRATES, problem)
     if isinstance(registry, str) and registry.startswith("sparse+"):
-        return CargoSettings(home, registry.removeprefix("sparse+"), trouble)
+        return CargoSettings(home, registry.removeprefix("sparse+"), problem)
     other = "Cargo's settings replace crates.io with what is no sparse index"
-    return CargoSettings(home, CRATES, trouble or other)
+    return CargoSettings(home, CRATES, problem or other)
 
 
 def python_settings(env: Mapping[str, str]) -> PythonSettings:
-    """Those of a user."""
+    """Read the user's pip and uv settings."""
     config = Path(env.get("XDG_CONFIG_HOME") or _home(env) / ".config")
     pip = dict(_pip_settings(env, config))
     uv = toml_of(config / "uv" / "uv.toml")
@@ -306,7 +306,7 @@ def python_settings(env: Mapping[str, str]) -> PythonSettings:
 
 
 def npm_settings(env: Mapping[str, str]) -> NpmSettings:
-    """Those of a user."""
+    """Read the user's npm settings."""
     lower = {name.lower(): value for name, value in env.items()}
     file = Path(lower.get("npm_config_userconfig") or _home(env) / ".npmrc")
     written = dict(_npmrc(text_of(file) or "", env))

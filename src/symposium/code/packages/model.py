@@ -1,10 +1,10 @@
-"""What is looked for and found, and the ways in which that fails.
+"""Package requests, results, and errors.
 
 PackageError
 ├── PackageNameError     what was asked for can be no package's name
 ├── RangeError           what was asked for is no range of versions
-├── UnknownPackageError  whoever publishes packages says that there is none of this name
-├── UnknownVersionError  there is the package, and not in this version
+├── UnknownPackageError  the index has no package of this name
+├── UnknownVersionError  the package exists, but not in this version
 ├── UnpublishedError     the project has it from a repository or a directory, and from no index
 ├── OfflineError         it is not on this machine, and the network cannot be asked
 ├── DamagedError         what came is not what was published, or no archive of sources
@@ -21,7 +21,7 @@ from symposium.errors import SymposiumError
 
 
 class Ecosystem(Enum):
-    """Where packages come from."""
+    """Ecosystems of packages."""
 
     RUST = "rust"
     PYTHON = "python"
@@ -61,7 +61,7 @@ class OfflineError(PackageError):
 
 
 class DamagedError(PackageError):
-    """What came is not what was published, or is packed in a way that no package is."""
+    """The download differs from the published archive, or has an invalid format."""
 
 
 class PatternError(PackageError):
@@ -73,7 +73,7 @@ Kind: TypeAlias = Literal[".tar.gz", ".tar.bz2", ".tar.xz", ".zip"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A version whose source is on this machine, in full.
 
     Attributes:
@@ -97,7 +97,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """What an archive must be: `algorithm` as hashlib has it, and hexadecimal digits."""
+    """Expected checksum of an archive: a hashlib `algorithm`, and hexadecimal digits."""
 
     algorithm: str
     digits: str
@@ -121,7 +121,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """What a project says about the version that it uses.
+    """The version that a project uses.
 
     Attributes:
         versions: exact ones; more than one where the lock has several.
@@ -138,7 +138,7 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was found.
+    """A found source.
 
     Attributes:
         why: why this version, as a sentence's end.
@@ -146,7 +146,7 @@ class Source:
 
     ecosystem: Ecosystem
     name: str
-    place: Place
+    place: SourceLocation
     why: str
 
     @property
@@ -177,7 +177,7 @@ class Packages(Protocol):
         ...
 
     def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
-        """What keeps of some versions those of a range.
+        """A filter that keeps the versions of a range.
 
         Raises:
             RangeError: it is no range.
@@ -189,11 +189,11 @@ class Packages(Protocol):
         ...
 
     def pinned(self, name: str, project: Path) -> Pinned | None:
-        """What the project's files say; reads them, and runs nothing."""
+        """Version in the project's files; reads them, and runs nothing."""
         ...
 
-    def here(self, name: str, project: Path) -> Sequence[Place | Packed]:
-        """What is on this machine, for the project or for all."""
+    def here(self, name: str, project: Path) -> Sequence[SourceLocation | Packed]:
+        """Copies on this machine, for the project or shared."""
         ...
 
     async def published(self, name: str) -> Sequence[Release]:
@@ -201,7 +201,7 @@ class Packages(Protocol):
 
         Raises:
             UnknownPackageError: nothing is published under this name.
-            OfflineError: nobody can be asked.
+            OfflineError: no index can be reached.
             DamagedError: the answer cannot be read.
         """
         ...

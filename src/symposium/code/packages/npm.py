@@ -20,9 +20,9 @@ from symposium.code.packages.model import (
     PackageNameError,
     Packed,
     Pinned,
-    Place,
     RangeError,
     Release,
+    SourceLocation,
 )
 from symposium.code.packages.project_files import json_of, members, upward
 from symposium.code.packages.versions import parse_npm_range, parse_version
@@ -44,7 +44,7 @@ class NpmPackages:
         self._settings = settings
 
     def canonical(self, name: str) -> str:
-        """As it is written."""
+        """The name, unchanged."""
         if len(name) > _LONGEST or not _NAME.fullmatch(name) or name == "node_modules":
             raise PackageNameError(f"{name[:80]!r} can be no npm package's name", "is it spelt so?")
         return name
@@ -79,18 +79,18 @@ class NpmPackages:
         return text if parse_version(text) else None
 
     def pinned(self, name: str, project: Path) -> Pinned | None:
-        """What the lock file says."""
+        """Version in the lock file."""
         return npm_pin(project, lambda other: other == name)
 
-    def here(self, name: str, project: Path) -> Sequence[Place | Packed]:
-        """What is installed for the project."""
+    def here(self, name: str, project: Path) -> Sequence[SourceLocation | Packed]:
+        """Installed copies of the package in the project."""
         return list(self._installed(name, project))
 
     async def published(self, name: str) -> Sequence[Release]:
-        """What the registry says (npm's registry API, "Package metadata")."""
+        """Releases in the registry (npm's registry API, "Package metadata")."""
         what = f"the npm package {name}"
-        if self._settings.trouble:
-            raise OfflineError(f"{what} is not on this machine; {self._settings.trouble}", "")
+        if self._settings.problem:
+            raise OfflineError(f"{what} is not on this machine; {self._settings.problem}", "")
         url = f"{self._settings.registry_of(name)}{quote(name, safe='@')}"
         token = self._settings.authorization(url)
         secret = (("Authorization", token),) if token else ()
@@ -102,7 +102,7 @@ class NpmPackages:
         found = (self._release(version, members(row)) for version, row in versions.items())
         return [each for each in found if each is not None]
 
-    def _installed(self, name: str, project: Path) -> Iterator[Place]:
+    def _installed(self, name: str, project: Path) -> Iterator[SourceLocation]:
         for folder in upward(project):
             root = (folder / "node_modules" / name).resolve()
             manifest = json_of(root / "package.json")
@@ -110,7 +110,7 @@ class NpmPackages:
             # A link in a workspace may lead anywhere; to a package of this name, it may.
             is_inside = root.is_relative_to(folder.resolve()) or "node_modules" in root.parts
             if is_inside and manifest.get("name") == name and isinstance(version, str):
-                yield Place(version, root, "project")
+                yield SourceLocation(version, root, "project")
 
     def _release(self, version: str, row: Mapping[str, Any]) -> Release | None:
         dist = members(row.get("dist"))

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-MOST_TEXT: Final = 64 * 1024 * 1024
+MAX_TEXT: Final = 64 * 1024 * 1024
 """Bytes of a lock file; larger ones are taken for none."""
 
 _LEVELS: Final = 16
@@ -25,24 +25,24 @@ def upward(project: Path) -> Iterator[Path]:
 
 
 def text_of(file: Path) -> str | None:
-    """A regular file's text; None where there is none, or too much of it."""
+    """A regular file's text; None if it is missing or too large."""
     try:
         with open(file, "rb", opener=_without_waiting) as opened:
             seen = os.fstat(opened.fileno())
-            if not stat.S_ISREG(seen.st_mode) or seen.st_size > MOST_TEXT:
+            if not stat.S_ISREG(seen.st_mode) or seen.st_size > MAX_TEXT:
                 return None
-            return opened.read(MOST_TEXT).decode(errors="replace")
+            return opened.read(MAX_TEXT).decode(errors="replace")
     except OSError:
         return None
 
 
 def _without_waiting(name: str, flags: int) -> int:
-    # A name in a workspace may lead to a pipe that nobody writes to.
+    # A name in a workspace may be a pipe without a writer.
     return os.open(name, flags | os.O_NONBLOCK)
 
 
 def toml_of(file: Path) -> Mapping[str, Any]:
-    """A TOML file's members; empty where there is none or it is broken."""
+    """A TOML file's members; empty if it is missing or malformed."""
     text = text_of(file)
     try:
         return {} if text is None else tomllib.loads(text)
@@ -51,7 +51,7 @@ def toml_of(file: Path) -> Mapping[str, Any]:
 
 
 def json_of(file: Path) -> Mapping[str, Any]:
-    """A JSON file's members; empty where there is none, or it is broken or no object."""
+    """A JSON file's members; empty if it is missing, malformed, or no object."""
     text = text_of(file)
     try:
         return members(None if text is None else msgspec.json.decode(text))

@@ -28,9 +28,9 @@ from symposium.code.packages.model import (
     PackageNameError,
     Packed,
     Pinned,
-    Place,
     RangeError,
     Release,
+    SourceLocation,
     UnknownPackageError,
 )
 from symposium.code.packages.project_files import elements, members, text_of, upward
@@ -68,7 +68,7 @@ def _prefixes(
     project: Path, env: Mapping[str, str], interpreter: Path | None
 ) -> Iterator[tuple[Path, bool]]:
     if interpreter is not None:
-        # Not resolved: the link in an environment is what tells it from its Python.
+        # Not resolved: the link identifies the environment, its target only the Python.
         yield interpreter.absolute().parent.parent, True
         return
     for folder in upward(project):
@@ -80,7 +80,7 @@ def _prefixes(
 
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
-_MOST_RANGE: Final = 256
+_MAX_RANGE: Final = 256
 _DEEP: Final = 3
 _SIMPLE: Final = (("Accept", "application/vnd.pypi.simple.v1+json, text/html;q=0.5"),)
 _KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -99,7 +99,7 @@ class Distributions:
         self._interpreter = interpreter
 
     def canonical(self, name: str) -> str:
-        """As PEP 503 normalizes it."""
+        """The name normalized by PEP 503."""
         if not _NAME.fullmatch(name):
             raise PackageNameError(
                 f"{name[:80]!r} can be no Python distribution's name", "is it spelt so?"
@@ -120,7 +120,7 @@ class Distributions:
         """By PEP 440; a bare version is that one."""
         exact = self.exact(wanted)
         try:
-            read = SpecifierSet(f"=={exact}" if exact else wanted[:_MOST_RANGE])
+            read = SpecifierSet(f"=={exact}" if exact else wanted[:_MAX_RANGE])
         except InvalidSpecifier as error:
             raise RangeError(
                 f"{wanted[:80]!r} is no version specifier", "write 1.2.3, ~=1.2 or >=1,<2"
@@ -128,24 +128,24 @@ class Distributions:
         return lambda versions: list(read.filter(each for each in versions if _version(each)))
 
     def exact(self, wanted: str) -> str | None:
-        """What stands alone or after one `==`."""
+        """The version alone or after one `==`."""
         text = wanted.strip().removeprefix("==").strip()
-        return text if len(text) <= _MOST_RANGE and _version(text) else None
+        return text if len(text) <= _MAX_RANGE and _version(text) else None
 
     def pinned(self, name: str, project: Path) -> Pinned | None:
-        """What the lock file, or what the project requires, says."""
+        """Version in the lock file, or in the project's requirements."""
         return python_pin(project, lambda other: canonicalize_name(other) == name)
 
-    def here(self, name: str, project: Path) -> Sequence[Place | Packed]:
-        """What is installed for the project."""
+    def here(self, name: str, project: Path) -> Sequence[SourceLocation | Packed]:
+        """Installed copies of the package in the project."""
         sites = site_directories(project, self._env, self._interpreter)
         return [each for site in sites for each in _installed(name, site)]
 
     async def published(self, name: str) -> Sequence[Release]:
-        """What the first index that knows the name says (PEP 503 and 691)."""
+        """Releases in the first index that has the name (PEP 503 and 691)."""
         what = f"the Python distribution {name}"
-        if self._settings.trouble or not self._settings.indexes:
-            reason = self._settings.trouble or "pip or uv has no index that can be asked"
+        if self._settings.problem or not self._settings.indexes:
+            reason = self._settings.problem or "pip or uv has no index that can be asked"
             raise OfflineError(f"{what} is not on this machine; {reason}", "")
         for index in self._settings.indexes:
             try:
@@ -166,7 +166,7 @@ def _version(text: str) -> Version | None:
         return None
 
 
-def _installed(name: str, site: Path) -> Iterator[Place]:
+def _installed(name: str, site: Path) -> Iterator[SourceLocation]:
     for info in sorted(site.glob("*.dist-info")):
         its_name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
         if not its_name or canonicalize_name(its_name) != name or not _version(version):
@@ -176,7 +176,7 @@ def _installed(name: str, site: Path) -> Iterator[Place]:
         parts = tuple(sorted(set(_tops([each for each in files if ".." not in each], _DEEP))))
         # One that is installed for editing has only a note of where it is.
         if any(not each.endswith((".dist-info", ".pth")) for each in parts):
-            yield Place(version, site, "project", parts)
+            yield SourceLocation(version, site, "project", parts)
 
 
 def _tops(files: Sequence[Sequence[str]], deep: int) -> Iterator[str]:

@@ -17,9 +17,9 @@ from symposium.code.packages.model import (
     PackageNameError,
     Packed,
     Pinned,
-    Place,
     RangeError,
     Release,
+    SourceLocation,
     UnknownPackageError,
 )
 from symposium.code.packages.project_files import members
@@ -39,7 +39,7 @@ class Crates:
         self._settings = settings
 
     def canonical(self, name: str) -> str:
-        """As it is written: `serde_json` and `serde-json` are told apart by Cargo's files."""
+        """The name, unchanged: Cargo's files distinguish `serde_json` and `serde-json`."""
         if not _NAME.fullmatch(name):
             raise PackageNameError(f"{name[:80]!r} can be no crate's name", "is it spelt so?")
         return name
@@ -70,26 +70,26 @@ class Crates:
         return keep
 
     def exact(self, wanted: str) -> str | None:
-        """What stands after one `=`, if it is whole."""
+        """The version after one `=`, if it is complete."""
         if not wanted.strip().startswith("="):
             return None
         text = wanted.strip()[1:].strip()
         return text if parse_version(text) else None
 
     def pinned(self, name: str, project: Path) -> Pinned | None:
-        """What Cargo.lock says."""
+        """Version in Cargo.lock."""
         return cargo_pin(project, lambda other: other == name)
 
-    def here(self, name: str, project: Path) -> Sequence[Place | Packed]:
-        """What Cargo has unpacked, then what it has only fetched."""
+    def here(self, name: str, project: Path) -> Sequence[SourceLocation | Packed]:
+        """Crates that Cargo has unpacked, then those it has only fetched."""
         del project
         return [*self._unpacked(name), *self._archives(name)]
 
     async def published(self, name: str) -> Sequence[Release]:
-        """What the sparse index says (Cargo reference, "Index format")."""
+        """Releases in the sparse index (Cargo reference, "Index format")."""
         what = f"the crate {name}"
-        if self._settings.trouble:
-            raise OfflineError(f"{what} is not on this machine; {self._settings.trouble}", "")
+        if self._settings.problem:
+            raise OfflineError(f"{what} is not on this machine; {self._settings.problem}", "")
         index = self._settings.index.rstrip("/")
         try:
             config = _decoded(await ask(f"{index}/config.json", what=what), index)
@@ -100,12 +100,12 @@ class Crates:
         rows = [_decoded(line, index) for line in lines.splitlines() if line.strip()]
         return [_release(template, row) for row in rows]
 
-    def _unpacked(self, name: str) -> Iterator[Place]:
+    def _unpacked(self, name: str) -> Iterator[SourceLocation]:
         for folder, version in _named(self._settings.home / "registry" / "src", name):
             mark = folder / _OK
             # An empty mark, or none, is what is left of an unpacking that broke off.
             if folder.is_dir() and mark.is_file() and mark.stat().st_size:
-                yield Place(version, folder.resolve(), "tool")
+                yield SourceLocation(version, folder.resolve(), "tool")
 
     def _archives(self, name: str) -> Iterator[Packed]:
         for file, version in _named(self._settings.home / "registry" / "cache", name):
@@ -114,7 +114,7 @@ class Crates:
 
 
 def _named(directory: Path, name: str) -> Iterator[tuple[Path, str]]:
-    """What belongs to a crate in the directories of registries, crates.io's first."""
+    """Files of a crate in the directories of registries, crates.io's first."""
     found = sorted(
         directory.glob(f"*/{name}-*"), key=lambda each: "crates.io" not in each.parent.name
     )

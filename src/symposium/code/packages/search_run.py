@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-AROUND: Final = 2
+CONTEXT_LINES: Final = 2
 """Lines of context on either side (bus-mcp §2.3)."""
 
-MOST_FILE: Final = 4 * 1024 * 1024
-MOST_LINE: Final = 400
+MAX_FILE: Final = 4 * 1024 * 1024
+MAX_LINE: Final = 400
 """Bytes of a file, and characters that are shown of a line."""
 
 SKIPPED: Final = frozenset({"target", "node_modules", "__pycache__"})
@@ -45,7 +45,7 @@ def _files(root: Path, parts: Sequence[str], endings: tuple[str, ...]) -> Iterat
     for top in sorted(root / each for each in parts) or [root]:
         if top.is_file() and not top.is_symlink() and top.name.endswith(endings):
             yield top
-        # A link is opened by nobody; a directory behind one is not walked into.
+        # Links are never opened; a directory behind one is not entered.
         for folder, folders, names in os.walk(top):
             folders[:] = sorted(each for each in folders if _is_shown(each))
             for name in sorted(names):
@@ -62,13 +62,13 @@ def _search(file: Path, path: str, pattern: re.Pattern[str]) -> Iterator[dict[st
     lines = _text(file).splitlines()
     for at, line in enumerate(lines):
         if pattern.search(line):
-            first, last = max(0, at - AROUND), min(len(lines) - 1, at + AROUND)
+            first, last = max(0, at - CONTEXT_LINES), min(len(lines) - 1, at + CONTEXT_LINES)
             yield {
                 "file_path": path,
                 "line_number": at + 1,
                 "context_start_line": first + 1,
                 "context_end_line": last + 1,
-                "context": "\n".join(each[:MOST_LINE] for each in lines[first : last + 1]),
+                "context": "\n".join(each[:MAX_LINE] for each in lines[first : last + 1]),
             }
 
 
@@ -79,8 +79,8 @@ def _text(file: Path) -> str:
         return ""
     with os.fdopen(handle, "rb") as opened:
         seen = os.fstat(handle)
-        is_fit = stat.S_ISREG(seen.st_mode) and seen.st_size <= MOST_FILE
-        return opened.read(MOST_FILE).decode(errors="replace") if is_fit else ""
+        is_fit = stat.S_ISREG(seen.st_mode) and seen.st_size <= MAX_FILE
+        return opened.read(MAX_FILE).decode(errors="replace") if is_fit else ""
 
 
 if __name__ == "__main__":

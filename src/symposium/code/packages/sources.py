@@ -27,7 +27,7 @@ import msgspec
 
 from localio.archives import (
     DAMAGE,
-    Room,
+    ExtractionLimit,
     UnpackError,
     bounded_zip,
     place_below,
@@ -44,20 +44,26 @@ from symposium.code.packages.model import (
     Packages,
     Packed,
     Pinned,
-    Place,
     Release,
     Source,
+    SourceLocation,
     UnknownVersionError,
     UnpublishedError,
 )
 from symposium.code.packages.npm import NpmPackages
 from symposium.code.packages.python import Distributions
 from symposium.code.packages.rust import Crates
-from symposium.code.packages.versions import Choice, in_range, newest, of_project, unknown_version
+from symposium.code.packages.versions import (
+    VersionChoice,
+    in_range,
+    newest,
+    of_project,
+    unknown_version,
+)
 from symposium.config.paths import paths
 
-MOST_UNPACKED: Final = 1024 * 1024 * 1024
-MOST_FILES: Final = 50_000
+MAX_UNPACKED: Final = 1024 * 1024 * 1024
+MAX_FILES: Final = 50_000
 
 _LINK_TEXT: Final = 4096
 
@@ -80,7 +86,7 @@ def unpack_sources(archive: Path, kind: str, to: Path) -> None:
 
 
 def _unpack_tar(archive: Path, kind: str, to: Path) -> None:
-    room = Room(MOST_FILES, MOST_UNPACKED)
+    room = ExtractionLimit(MAX_FILES, MAX_UNPACKED)
     with (
         _decompressed(archive, kind) as stream,
         whole_tar(cast("IO[bytes]", stream), room) as tar,
@@ -90,7 +96,7 @@ def _unpack_tar(archive: Path, kind: str, to: Path) -> None:
             _take(tar, member, to, room)
 
 
-def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: Room) -> None:
+def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: ExtractionLimit) -> None:
     place = place_below(to, member.name)
     if member.isdir():
         place.mkdir(parents=True, exist_ok=True)
@@ -106,7 +112,7 @@ def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: Room) -
 
 
 def _unpack_zip(archive: Path, to: Path) -> None:
-    room = Room(MOST_FILES, MOST_UNPACKED)
+    room = ExtractionLimit(MAX_FILES, MAX_UNPACKED)
     with bounded_zip(archive) as packed:
         for member in packed.infolist():
             room.take_file()
@@ -155,7 +161,7 @@ class _Receipt(msgspec.Struct, frozen=True):
 
 
 class SourceStore:
-    """What is kept of one user.
+    """Stored package sources of one user.
 
     Args:
         directory: where; made when first needed.
@@ -164,7 +170,7 @@ class SourceStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def places(self, ecosystem: Ecosystem, name: str) -> list[Place]:
+    def places(self, ecosystem: Ecosystem, name: str) -> list[SourceLocation]:
         """Every version of a package that is kept."""
         folder = self._folder(ecosystem, name)
         try:
@@ -173,15 +179,15 @@ class SourceStore:
             return []
         found = ((each, _receipt(each)) for each in versions)
         return [
-            Place(receipt.version, (each / TREE).resolve(), "cache")
+            SourceLocation(receipt.version, (each / TREE).resolve(), "cache")
             for each, receipt in found
             if receipt
         ]
 
     def keep(
         self, ecosystem: Ecosystem, name: str, version: str, packed: tuple[Path, str]
-    ) -> Place:
-        """Unpack an archive, whose kind stands beside it, and keep what is in it.
+    ) -> SourceLocation:
+        """Unpack an archive, whose kind is given, and store its content.
 
         Raises:
             DamagedError: it is refused or damaged, or holds nothing.
@@ -202,12 +208,12 @@ class SourceStore:
             (made / RECEIPT).write_bytes(receipt)
             if place.exists() and _receipt(place) is None:
                 shutil.rmtree(place)
-            # Whoever came first has put the same there.
+            # Another process has stored the same content first.
             with suppress(OSError):
                 made.rename(place)
         if _receipt(place) is None:
             raise DamagedError(f"{name} {version} could not be kept in {place}", "is there room?")
-        return Place(version, (place / TREE).resolve(), "cache")
+        return SourceLocation(version, (place / TREE).resolve(), "cache")
 
     def _folder(self, ecosystem: Ecosystem, name: str) -> Path:
         return self._directory / ecosystem.value / file_name(name)
@@ -230,7 +236,7 @@ def _receipt(place: Path) -> _Receipt | None:
 
 
 def _lift(tree: Path) -> None:
-    """Where all lies in one directory, make it the tree."""
+    """If the tree has a single top directory, make that the tree."""
     entries: Sequence[Path] = list(tree.iterdir())
     if len(entries) != 1 or not entries[0].is_dir():
         return
@@ -242,7 +248,7 @@ def _lift(tree: Path) -> None:
 
 
 _PUBLISHED: Final = "that is published"
-_HERE: Final = "on this machine, as nobody could be asked for newer ones"
+_HERE: Final = "on this machine, as no index could be asked for newer ones"
 _ORIGINS: Final[dict[Origin, str]] = {
     "project": "installed for the project",
     "tool": "kept by the package tool",
@@ -252,11 +258,11 @@ _ORIGINS: Final[dict[Origin, str]] = {
 
 
 def describe(origin: Origin) -> str:
-    """Where a source was, in words."""
+    """Describe the origin of a source."""
     return _ORIGINS[origin]
 
 
-class SourceDesk:
+class SourceFinder:
     """The sources of one ecosystem, for one project.
 
     Args:
@@ -288,22 +294,22 @@ class SourceDesk:
         order = self._packages.order(choice.version)
         place = next((each for each in here if self._packages.order(each.version) == order), None)
         if isinstance(place, Packed):
-            # One that is damaged is fetched anew.
+            # Fetch a damaged archive again.
             with suppress(DamagedError):
                 place = await self._kept(spelt, place.version, (place.archive, ".tar.gz"))
-        if not isinstance(place, Place):
+        if not isinstance(place, SourceLocation):
             place = await self._fetched(spelt, choice, releases)
         return Source(self._packages.ecosystem, spelt, place, choice.why)
 
-    def _here(self, name: str) -> list[Place | Packed]:
+    def _here(self, name: str) -> list[SourceLocation | Packed]:
         kept = self._store.places(self._packages.ecosystem, name)
         found = [*self._packages.here(name, self._project), *kept]
         # What is unpacked before what is not; the project's own first.
         return sorted(found, key=lambda each: isinstance(each, Packed))
 
     async def _choose(
-        self, name: str, wanted: str | None, here: Sequence[Place | Packed]
-    ) -> tuple[Choice, Sequence[Release]]:
+        self, name: str, wanted: str | None, here: Sequence[SourceLocation | Packed]
+    ) -> tuple[VersionChoice, Sequence[Release]]:
         packages = self._packages
         versions = [each.version for each in here]
         said_by = "that was asked for"
@@ -315,7 +321,7 @@ class SourceDesk:
             ours = [
                 each.version
                 for each in here
-                if isinstance(each, Place) and each.origin == "project"
+                if isinstance(each, SourceLocation) and each.origin == "project"
             ]
             if choice := newest(packages, ours, source="that is installed for the project"):
                 return choice, ()
@@ -328,7 +334,7 @@ class SourceDesk:
         elif exact := packages.exact(wanted):
             same = [each for each in versions if packages.order(each) == packages.order(exact)]
             if same:
-                return Choice(same[0], "the one that was asked for"), ()
+                return VersionChoice(same[0], "the one that was asked for"), ()
         try:
             releases = await packages.published(name)
         except OfflineError:
@@ -336,7 +342,7 @@ class SourceDesk:
             if choice is None:
                 raise
             return choice, ()
-        # One that was taken back is for whoever can have nothing else.
+        # Use a yanked release only if nothing else matches.
         standing = [each.version for each in releases if not each.is_yanked]
         published = [each.version for each in releases]
         choice = _of(packages, wanted, standing, source=_PUBLISHED) or _of(
@@ -347,7 +353,9 @@ class SourceDesk:
             raise unknown_version(packages, name, asked, published)
         return choice, releases
 
-    async def _fetched(self, name: str, choice: Choice, releases: Sequence[Release]) -> Place:
+    async def _fetched(
+        self, name: str, choice: VersionChoice, releases: Sequence[Release]
+    ) -> SourceLocation:
         found = _release(releases, choice.version)
         if found is None:
             found = _release(await self._packages.published(name), choice.version)
@@ -365,16 +373,16 @@ class SourceDesk:
                 authorization=found.authorization,
             )
             place = await self._kept(name, choice.version, (archive, found.kind))
-        return Place(place.version, place.root, "download", place.parts)
+        return SourceLocation(place.version, place.root, "download", place.parts)
 
-    async def _kept(self, name: str, version: str, packed: tuple[Path, str]) -> Place:
+    async def _kept(self, name: str, version: str, packed: tuple[Path, str]) -> SourceLocation:
         ecosystem = self._packages.ecosystem
         return await asyncio.to_thread(self._store.keep, ecosystem, name, version, packed)
 
 
 def _of(
     packages: Packages, wanted: str | None, versions: Sequence[str], *, source: str
-) -> Choice | None:
+) -> VersionChoice | None:
     if wanted is None:
         return newest(packages, versions, source=source)
     return in_range(packages, wanted, versions, source=source)
@@ -388,13 +396,13 @@ FOLDER = "package-sources"
 """Of the user's cache."""
 
 
-def desk_of(
+def source_finder(
     ecosystem: Ecosystem,
     project: Path,
     *,
     interpreter: Path | None = None,
     environment: Mapping[str, str] | None = None,
-) -> SourceDesk:
+) -> SourceFinder:
     """The desk of an ecosystem, as the user's own tools are set up.
 
     Args:
@@ -413,4 +421,4 @@ def desk_of(
             packages = Distributions(python_settings(env), env, interpreter)
         case Ecosystem.NPM:
             packages = NpmPackages(npm_settings(env))
-    return SourceDesk(packages, store, project)
+    return SourceFinder(packages, store, project)

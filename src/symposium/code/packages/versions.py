@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from symposium.code.packages.model import Packages, Pinned, UnknownVersionError
 
-MOST: Final = 256
+MAX_VERSION_CHARACTERS: Final = 256
 """Characters of a version or a range; longer ones are refused unread."""
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]*)"
@@ -82,8 +82,8 @@ _SIGNS: Final[dict[str, Sign]] = {each: each for each in get_args(Sign)}
 
 
 def parse_version(text: str) -> Version | None:
-    """The version that a text is; None if it is none."""
-    found = _VERSION.fullmatch(text) if len(text) <= MOST else None
+    """Parse a version; None if the text is invalid."""
+    found = _VERSION.fullmatch(text) if len(text) <= MAX_VERSION_CHARACTERS else None
     if found is None:
         return None
     major, minor, patch, pre = found.groups()
@@ -91,16 +91,16 @@ def parse_version(text: str) -> Version | None:
 
 
 def parse_cargo_range(text: str) -> Range | None:
-    """What Cargo means by a requirement; None if it is none."""
-    if len(text) > MOST:
+    """Parse a Cargo requirement; None if it is invalid."""
+    if len(text) > MAX_VERSION_CHARACTERS:
         return None
     read = [_comparison(each, bare="^") for each in text.split(",")]
     return _one(read)
 
 
 def parse_npm_range(text: str) -> Range | None:
-    """What npm means by a range; None if it is none (a tag such as `latest`, a URL)."""
-    if len(text) > MOST:
+    """Parse an npm range; None if it is not one (a tag such as `latest`, a URL)."""
+    if len(text) > MAX_VERSION_CHARACTERS:
         return None
     alternatives = [_npm_alternative(each) for each in text.split("||")]
     known = [each for each in alternatives if each is not None]
@@ -202,7 +202,7 @@ def _pre(text: str | None) -> tuple[int | str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class VersionChoice:
     """A version, and why it."""
 
     version: str
@@ -218,7 +218,7 @@ def highest(packages: Packages, versions: Iterable[str]) -> str | None:
 
 def in_range(
     packages: Packages, wanted: str, versions: Sequence[str], *, source: str
-) -> Choice | None:
+) -> VersionChoice | None:
     """The highest version of a range.
 
     Args:
@@ -231,24 +231,24 @@ def in_range(
         RangeError: it is no range.
     """
     found = highest(packages, packages.allowed(wanted)(versions))
-    return None if found is None else Choice(found, f"the highest of {wanted} {source}")
+    return None if found is None else VersionChoice(found, f"the highest of {wanted} {source}")
 
 
-def of_project(packages: Packages, pinned: Pinned) -> Choice | None:
+def of_project(packages: Packages, pinned: Pinned) -> VersionChoice | None:
     """The version that a project's file names."""
     found = highest(packages, pinned.versions)
     if found is None:
         return None
     others = [each for each in pinned.versions if each != found]
     more = f", which has {', '.join(others)} too" if others else ""
-    return Choice(found, f"as {pinned.said_by} says{more}")
+    return VersionChoice(found, f"as {pinned.said_by} says{more}")
 
 
-def newest(packages: Packages, versions: Sequence[str], *, source: str) -> Choice | None:
+def newest(packages: Packages, versions: Sequence[str], *, source: str) -> VersionChoice | None:
     """The highest version that is no preview; a preview where there is nothing else."""
     finished = [each for each in versions if not packages.is_preview(each)]
     found = highest(packages, finished or versions)
-    return None if found is None else Choice(found, f"the newest {source}")
+    return None if found is None else VersionChoice(found, f"the newest {source}")
 
 
 def unknown_version(

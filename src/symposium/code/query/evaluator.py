@@ -20,15 +20,15 @@ from symposium.code.query.file_functions import (
 )
 from symposium.code.query.functions import (
     DialectError,
+    DialectWorkspace,
     Function,
     Hint,
     IdePort,
     Scope,
-    Workspace,
     by_name,
     name_of,
 )
-from symposium.code.query.parser import Array, Call, Expression, Literal, Object, parse
+from symposium.code.query.parser import Array, DialectCall, Expression, Literal, Object, parse
 from symposium.code.query.symbol_functions import (
     Callers,
     DefinitionAt,
@@ -43,22 +43,22 @@ FUNCTIONS: Final[Sequence[type[Function]]] = (
     *(Search, SearchFiles, FindFiles, Lines),
     *(GitDiff, Comment, Action),
 )
-"""All that there are, in the order in which they are told of."""
+"""All functions, in the order of the documentation."""
 
-PATIENCE: Final = 90.0
+EVALUATION_TIMEOUT: Final = 90.0
 """Seconds that a program may take; a language server may have to read the project first."""
 
-MOST_CALLS: Final = 100
+MAX_CALLS: Final = 100
 """Calls of one program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a program came to.
+    """Result of a program.
 
     Attributes:
         value: its result, as JSON.
-        hints: what whoever wrote it should know.
+        hints: advice for the author of the program.
     """
 
     value: Any
@@ -73,7 +73,7 @@ def new_id() -> str:
 async def run(
     program: str,
     port: IdePort,
-    workspace: Workspace,
+    workspace: DialectWorkspace,
     *,
     functions: Sequence[type[Function]] = FUNCTIONS,
 ) -> Evaluation:
@@ -93,10 +93,10 @@ async def run(
     scope = Scope(workspace, port, new_id)
     running = _Running(scope, by_name(functions))
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(EVALUATION_TIMEOUT):
             value = await running.value(expression)
     except TimeoutError as error:
-        message = f"the program has not ended within {PATIENCE:g} s"
+        message = f"the program has not ended within {EVALUATION_TIMEOUT:g} s"
         raise DialectError(message, "ask for less at once") from error
     return Evaluation(value, scope.hints)
 
@@ -117,13 +117,13 @@ class _Running:
                 return [await self.value(item) for item in expression.items]
             case Object():
                 return {key: await self.value(each) for key, each in expression.members.items()}
-            case Call():
+            case DialectCall():
                 return await self._call(expression)
 
-    async def _call(self, call: Call) -> Any:
+    async def _call(self, call: DialectCall) -> Any:
         self._calls += 1
-        if self._calls > MOST_CALLS:
-            raise DialectError(f"more than {MOST_CALLS} calls", "ask for less at once")
+        if self._calls > MAX_CALLS:
+            raise DialectError(f"more than {MAX_CALLS} calls", "ask for less at once")
         function = self._functions.get(call.name.lower())
         if function is None:
             raise DialectError(f"unknown function: {call.name}", self._hint(call.name))
@@ -148,7 +148,7 @@ class _Running:
 
 
 def signature(function: type[Function]) -> str:
-    """How a function is written, as in `search(path, regex, extension?)`."""
+    """Signature of a function, as in `search(path, regex, extension?)`."""
     fields, optional = function.__struct_fields__, len(function.__struct_defaults__)
     needed = len(fields) - optional
     shown = [name if at < needed else f"{name}?" for at, name in enumerate(fields)]

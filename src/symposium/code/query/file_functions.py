@@ -11,32 +11,32 @@ from msgspec import Struct, field
 
 from localio.files import regular_content
 from symposium.code.diffs import Changes, DiffRange, changes
-from symposium.code.operations import FileLocation, FileRange, SymbolDef
+from symposium.code.operations import CodePosition, CodeRange, SymbolDefinition
 from symposium.code.query.functions import DialectError, Function, Hint, Scope
 from symposium.code.query.search import Wanted, search_files
 from symposium.code.query.symbol_functions import SymbolRef
 
-MOST_FILE_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of the largest file whose lines are told."""
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of the largest file whose lines are returned."""
 
-MOST_LINES: Final = 2000
-"""Lines that are told at once."""
+MAX_LINES: Final = 2000
+"""Lines that are returned at once."""
 
-MOST_PATHS: Final = 1000
+MAX_PATHS: Final = 1000
 """Paths that one search for files tells."""
 
-_MOST_STARS: Final = 8
+_MAX_STARS: Final = 8
 _GLOB: Final = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
 
 
 class Search(Function, frozen=True):
-    """Where a regular expression is found in a file, or in the files of a folder.
+    """Find a regular expression in a file, or in the files of a folder.
 
     The first hit of each line. Hidden files and what git ignores are left out; `extension` keeps
-    the files that end so. A path that is not there gives an empty list.
+    the files that end so. A missing path gives an empty list.
     """
 
-    RESULT: ClassVar[str] = "FileRange[]"
+    RESULT: ClassVar[str] = "CodeRange[]"
 
     path: str
     regex: str
@@ -48,9 +48,9 @@ class Search(Function, frozen=True):
 
 
 class SearchFiles(Function, frozen=True):
-    """As `search`, in the whole workspace unless `path` names less."""
+    """Like `search`, in the whole workspace unless `path` names less."""
 
-    RESULT: ClassVar[str] = "FileRange[]"
+    RESULT: ClassVar[str] = "CodeRange[]"
 
     regex: str
     path: str = "."
@@ -76,13 +76,13 @@ class FindFiles(Function, frozen=True):
         if not folder.is_dir():
             return []
         names = [scope.workspace.shown(path) for path in await scope.workspace.files(folder)]
-        return [name for name in names if pattern.fullmatch(name)][:MOST_PATHS]
+        return [name for name in names if pattern.fullmatch(name)][:MAX_PATHS]
 
 
 class Lines(Function, frozen=True):
     """The lines of a file from `start` to `end`, both counted from 1 and both included."""
 
-    RESULT: ClassVar[str] = "FileRange"
+    RESULT: ClassVar[str] = "CodeRange"
 
     path: str
     start: int
@@ -97,16 +97,16 @@ class Lines(Function, frozen=True):
         lines = await asyncio.to_thread(_lines, path)
         if self.start > len(lines):
             raise DialectError(f"{self.path} has {len(lines)} lines", "give lines that it has")
-        end = min(self.end, len(lines), self.start + MOST_LINES - 1)
+        end = min(self.end, len(lines), self.start + MAX_LINES - 1)
         told = lines[self.start - 1 : end]
-        last = FileLocation(end, max(len(told[-1]), 1))
+        last = CodePosition(end, max(len(told[-1]), 1))
         shown = scope.workspace.shown(path)
-        return FileRange(shown, FileLocation(self.start, 1), last, "\n".join(told))
+        return CodeRange(shown, CodePosition(self.start, 1), last, "\n".join(told))
 
 
 async def _search(
     scope: Scope, path: str, regex: str, extension: str | None
-) -> Sequence[FileRange]:
+) -> Sequence[CodeRange]:
     place = scope.workspace.find(path)
     if place.is_dir():
         files = await scope.workspace.files(place)
@@ -120,14 +120,14 @@ async def _search(
         files = [each for each in files if each.name.endswith(ending)]
     found = await search_files(files, Wanted(regex))
     return [
-        FileRange(scope.workspace.shown(each.path), each.start, each.end, each.content)
+        CodeRange(scope.workspace.shown(each.path), each.start, each.end, each.content)
         for each in found
     ]
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        text = regular_content(path, MOST_FILE_BYTES).decode(errors="replace")
+        text = regular_content(path, MAX_FILE_BYTES).decode(errors="replace")
     except OSError as error:
         raise DialectError(f"{path}: {error.strerror}", "name a file that is there") from error
     except ValueError as error:
@@ -138,8 +138,8 @@ def _lines(path: Path) -> list[str]:
 
 def _glob(pattern: str) -> re.Pattern[str]:
     # Each star multiplies the ways in which a name can fail to match.
-    if pattern.count("*") > _MOST_STARS:
-        raise DialectError(f"{pattern!r} has more than {_MOST_STARS} stars", "use fewer")
+    if pattern.count("*") > _MAX_STARS:
+        raise DialectError(f"{pattern!r} has more than {_MAX_STARS} stars", "use fewer")
     parts = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return re.compile(
         "".join(parts.get(each) or re.escape(each) for each in _GLOB.findall(pattern))
@@ -150,7 +150,7 @@ class ResolvedComment(Struct, frozen=True):
     """A comment and where it belongs."""
 
     id: str
-    locations: list[FileRange]
+    locations: list[CodeRange]
     icon: str | None
     comment: list[str]
 
@@ -163,7 +163,7 @@ class ResolvedAction(Struct, frozen=True):
 
 
 class GitDiff(Function, frozen=True):
-    """What has changed in a range of commits: `A..B`, `A...B`, `A..`, or one revision.
+    """Changes in a range of commits: `A..B`, `A...B`, `A..`, or one revision.
 
     One revision is compared with the files as they are, those that git does not know included,
     unless `exclude_unstaged` or `exclude_staged` leaves something out.
@@ -212,14 +212,14 @@ class Action(Function, frozen=True):
         return ResolvedAction(self.button, self.tell_agent)
 
 
-def places(value: Any) -> list[FileRange]:
+def places(value: Any) -> list[CodeRange]:
     """The ranges in a result: of a use where it is used, of a symbol where it is defined.
 
-    One or a list of them, as deep as calls stand in lists; what is neither is left out.
+    One or a list of them, as deep as lists nest; what is neither is left out.
     """
     if isinstance(value, list):
         return [found for item in cast("list[Any]", value) for found in places(item)]
-    for kind in (SymbolRef, SymbolDef, FileRange):
+    for kind in (SymbolRef, SymbolDefinition, CodeRange):
         try:
             return [_place(msgspec.convert(value, kind))]
         except msgspec.ValidationError:
@@ -227,11 +227,11 @@ def places(value: Any) -> list[FileRange]:
     return []
 
 
-def _place(found: SymbolRef | SymbolDef | FileRange) -> FileRange:
+def _place(found: SymbolRef | SymbolDefinition | CodeRange) -> CodeRange:
     match found:
         case SymbolRef():
             return found.referenced_at
-        case SymbolDef():
+        case SymbolDefinition():
             return found.defined_at
-        case FileRange():
+        case CodeRange():
             return found

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from symposium.code.operations import Diagnostic, FileRange, Hover, SymbolDef
+from symposium.code.operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 from symposium.errors import SymposiumError
 from symposium.git.questions import GitError, open_repository
 
@@ -31,15 +31,15 @@ class At:
 class IdePort(Protocol):
     """Answers questions about the code of one workspace; each raises `IdeError` if it cannot."""
 
-    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+    async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
         """Symbols that have this name, or one like it; the order is kept."""
         ...
 
-    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+    async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
         """Where a symbol is used, its definition left out."""
         ...
 
-    async def definitions(self, at: At) -> Sequence[FileRange]:
+    async def definitions(self, at: At) -> Sequence[CodeRange]:
         """Where that which stands there is defined."""
         ...
 
@@ -58,15 +58,15 @@ class NoIde:
     def __init__(self, reason: str = "no editor and no language server answers here") -> None:
         self._reason = reason
 
-    async def symbols(self, name: str) -> Sequence[SymbolDef]:
+    async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
         """Refuse."""
         raise self._refusal(name)
 
-    async def references(self, symbol: SymbolDef) -> Sequence[FileRange]:
+    async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
         """Refuse."""
         raise self._refusal(symbol.name)
 
-    async def definitions(self, at: At) -> Sequence[FileRange]:
+    async def definitions(self, at: At) -> Sequence[CodeRange]:
         """Refuse."""
         raise self._refusal(at.path)
 
@@ -83,10 +83,10 @@ class NoIde:
         return IdeError(f"{what}: {self._reason}", hint)
 
 
-MOST_FILES: Final = 20_000
+MAX_FILES: Final = 20_000
 """Files of a folder that are looked through."""
 
-_MOST_ENTRIES: Final = 200_000
+_MAX_ENTRIES: Final = 200_000
 
 
 class OutsideError(SymposiumError):
@@ -94,7 +94,7 @@ class OutsideError(SymposiumError):
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class DialectWorkspace:
     """A folder, and others that may be seen too.
 
     Attributes:
@@ -137,7 +137,7 @@ class Workspace:
         return await asyncio.to_thread(_kept, folder, listed)
 
 
-def workspace(base_uri: str) -> Workspace:
+def workspace(base_uri: str) -> DialectWorkspace:
     """The workspace of a base URI: a path, or a `file` URI.
 
     Raises:
@@ -151,7 +151,7 @@ def workspace(base_uri: str) -> Workspace:
         root, is_folder = Path(path), False
     if not is_folder:
         raise SymposiumError(f"there is no folder {path}", "give the folder of the project")
-    return Workspace(root)
+    return DialectWorkspace(root)
 
 
 async def _known_to_git(folder: Path) -> list[Path]:
@@ -176,7 +176,7 @@ def _kept(folder: Path, listed: list[Path] | None) -> list[Path]:
             continue
         if path.parent.resolve().is_relative_to(folder):
             kept.append(path)
-        if len(kept) == MOST_FILES:
+        if len(kept) == MAX_FILES:
             break
     return kept
 
@@ -187,7 +187,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             seen += 1
-            if seen > _MOST_ENTRIES:
+            if seen > _MAX_ENTRIES:
                 return
             yield Path(place, name)
 
@@ -236,7 +236,7 @@ class Scope:
         hints: what has been noted so far.
     """
 
-    workspace: Workspace
+    workspace: DialectWorkspace
     ide: IdePort
     new_id: Callable[[], str]
     hints: list[Hint] = field(default_factory=list[Hint])

@@ -25,7 +25,7 @@ _WINDOW: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value that stands for itself."""
+    """A literal value."""
 
     value: Atom
 
@@ -45,18 +45,18 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DialectCall:
     """A function and what it is given."""
 
     name: str
     arguments: Sequence["Expression"]
 
 
-Expression: TypeAlias = Literal | Array | Object | Call
+Expression: TypeAlias = Literal | Array | Object | DialectCall
 
 
-class Fault(Enum):
-    """What is wrong; the value is how it is said."""
+class DialectFault(Enum):
+    """Kinds of errors; the values are their messages."""
 
     UNEXPECTED_EOF = "Unexpected end of input"
     UNEXPECTED_TOKEN = "Unexpected token {}"  # noqa: S105 - a token of a language
@@ -82,7 +82,7 @@ class DialectSyntaxError(SymposiumError):
         reason: what is wrong, without the place.
     """
 
-    def __init__(self, fault: Fault, text: str, at: int, detail: str = "") -> None:
+    def __init__(self, fault: DialectFault, text: str, at: int, detail: str = "") -> None:
         self.fault = fault
         self.position = len(text[:at].encode(errors="surrogatepass"))
         self.reason = fault.value.format(detail) if "{}" in fault.value else fault.value
@@ -92,13 +92,17 @@ class DialectSyntaxError(SymposiumError):
 
 
 _HINTS: Final = {
-    Fault.INVALID_ESCAPE: "write a regular expression in backticks, where a backslash is itself",
-    Fault.UNEXPECTED_IDENT: "put text in quotes, and parentheses after the name of a function",
+    DialectFault.INVALID_ESCAPE: (
+        "write a regular expression in backticks, where a backslash is itself"
+    ),
+    DialectFault.UNEXPECTED_IDENT: (
+        "put text in quotes, and parentheses after the name of a function"
+    ),
 }
 
 
 def caret(text: str, at: int) -> str:
-    """The line that this character stands in, and under it a caret at the character."""
+    """The line of this character, with a caret under the character."""
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", begin)
     line = text[begin:] if end < 0 else text[begin:end]
@@ -109,7 +113,7 @@ def caret(text: str, at: int) -> str:
     return f"  {head}{shown}\n  {' ' * (column - cut + len(head))}^"
 
 
-MOST_DIGITS: Final = 1000
+MAX_DIGITS: Final = 1000
 """Digits of the longest number; Python itself refuses more than a few thousand."""
 
 _SPACE: Final = re.compile(r"\s*")
@@ -123,8 +127,8 @@ _UNICODE: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _BEFORE: Final = 40
 
 
-class Kind(Enum):
-    """What a token is."""
+class TokenKind(Enum):
+    """Kinds of tokens."""
 
     END = auto()
     MARK = auto()
@@ -137,7 +141,7 @@ class Kind(Enum):
 class Token:
     """A token: its text, or the value of a literal, and where it begins in characters."""
 
-    kind: Kind
+    kind: TokenKind
     value: Atom
     at: int
 
@@ -163,7 +167,7 @@ class Tokens:
 
     def is_mark(self, mark: str) -> bool:
         """Whether this mark comes next."""
-        return self.current.kind is Kind.MARK and self.current.value == mark
+        return self.current.kind is TokenKind.MARK and self.current.value == mark
 
     def skip(self, mark: str) -> bool:
         """Take a mark if it comes next; whether it did."""
@@ -172,7 +176,7 @@ class Tokens:
             self.advance()
         return found
 
-    def wrong(self, fault: Fault, at: int, detail: str = "") -> DialectSyntaxError:
+    def wrong(self, fault: DialectFault, at: int, detail: str = "") -> DialectSyntaxError:
         """An error of this program."""
         return DialectSyntaxError(fault, self.text, at, detail)
 
@@ -180,31 +184,31 @@ class Tokens:
         begin = _end(_SPACE, self.text, self._at)
         if begin == len(self.text):
             self._at = begin
-            return Token(Kind.END, None, begin)
+            return Token(TokenKind.END, None, begin)
         character = self.text[begin]
         if character in "()[]{}:,":
             self._at = begin + 1
-            return Token(Kind.MARK, character, begin)
+            return Token(TokenKind.MARK, character, begin)
         if character in _PLAIN:
-            return Token(Kind.STRING, self._string(begin, character), begin)
+            return Token(TokenKind.STRING, self._string(begin, character), begin)
         if found := _NUMBER.match(self.text, begin):
             self._at = found.end()
-            return Token(Kind.NUMBER, self._number(found), begin)
+            return Token(TokenKind.NUMBER, self._number(found), begin)
         if found := _IDENT.match(self.text, begin):
             self._at = found.end()
-            return Token(Kind.IDENT, found[0], begin)
+            return Token(TokenKind.IDENT, found[0], begin)
         before = self.text[max(begin - _BEFORE, 0) : begin]
-        raise self.wrong(Fault.UNEXPECTED_CHAR, begin, f'{character!r} following "{before}"')
+        raise self.wrong(DialectFault.UNEXPECTED_CHAR, begin, f'{character!r} following "{before}"')
 
     def _number(self, found: re.Match[str]) -> int | float:
         written = found[0]
-        if len(written) > MOST_DIGITS:
-            raise self.wrong(Fault.TOO_LARGE, found.start())
+        if len(written) > MAX_DIGITS:
+            raise self.wrong(DialectFault.TOO_LARGE, found.start())
         if found[1] is None and found[2] is None:
             return int(written)
         value = float(written)
         if math.isinf(value):
-            raise self.wrong(Fault.TOO_LARGE, found.start())
+            raise self.wrong(DialectFault.TOO_LARGE, found.start())
         return value
 
     def _string(self, begin: int, quote: str) -> str:
@@ -214,11 +218,11 @@ class Tokens:
             end = _end(_PLAIN[quote], self.text, at)
             parts.append(self.text[at:end])
             if end == len(self.text):
-                raise self.wrong(Fault.UNTERMINATED_STRING, begin)
+                raise self.wrong(DialectFault.UNTERMINATED_STRING, begin)
             if self.text[end] == quote:
                 self._at = end + 1
                 return "".join(parts)
-            # Raw in backticks, so that a regular expression can be written as it is.
+            # Raw in backticks, so that a regular expression needs no escapes.
             at, part = self._raw(end) if quote == "`" else self._escape(end)
             parts.append(part)
 
@@ -229,18 +233,18 @@ class Tokens:
 
     def _escape(self, at: int) -> tuple[int, str]:
         if at + 1 == len(self.text):
-            raise self.wrong(Fault.UNTERMINATED_ESCAPE, at)
+            raise self.wrong(DialectFault.UNTERMINATED_ESCAPE, at)
         escape = self.text[at + 1]
         if escape in _ESCAPES:
             return at + 2, _ESCAPES[escape]
         found = _UNICODE.match(self.text, at)
         if found is None:
-            raise self.wrong(Fault.INVALID_ESCAPE, at, f"\\{escape}")
+            raise self.wrong(DialectFault.INVALID_ESCAPE, at, f"\\{escape}")
         units = b"".join(bytes.fromhex(each) for each in found[0].split("\\u")[1:])
         try:
             return found.end(), units.decode("utf-16-be")
         except UnicodeDecodeError as error:
-            raise self.wrong(Fault.INVALID_ESCAPE, at, found[0]) from error
+            raise self.wrong(DialectFault.INVALID_ESCAPE, at, found[0]) from error
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -248,7 +252,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
-MOST_CHARACTERS: Final = 256 * 1024
+MAX_CHARACTERS: Final = 256 * 1024
 """Characters of the longest program."""
 
 DEEPEST: Final = 64
@@ -261,9 +265,9 @@ def parse(text: str) -> Expression:
     """The expression that a program is.
 
     Raises:
-        DialectSyntaxError: it is none.
+        DialectSyntaxError: the text is not a program.
     """
-    return _Parser(text[: MOST_CHARACTERS + 1]).program()
+    return _Parser(text[: MAX_CHARACTERS + 1]).program()
 
 
 class _Parser:
@@ -274,23 +278,23 @@ class _Parser:
         self._depth = 0
 
     def program(self) -> Expression:
-        if len(self._tokens.text) > MOST_CHARACTERS:
-            raise self._tokens.wrong(Fault.TOO_LONG, MOST_CHARACTERS)
+        if len(self._tokens.text) > MAX_CHARACTERS:
+            raise self._tokens.wrong(DialectFault.TOO_LONG, MAX_CHARACTERS)
         expression = self._expression()
-        if self._tokens.current.kind is not Kind.END:
+        if self._tokens.current.kind is not TokenKind.END:
             raise self._unexpected()
         return expression
 
     def _expression(self) -> Expression:
         token = self._tokens.current
         match token.kind:
-            case Kind.STRING | Kind.NUMBER:
+            case TokenKind.STRING | TokenKind.NUMBER:
                 return Literal(self._tokens.advance().value)
-            case Kind.IDENT:
+            case TokenKind.IDENT:
                 self._tokens.advance()
                 return self._call(str(token.value), token.at)
             case _ if self._depth == DEEPEST:
-                raise self._tokens.wrong(Fault.TOO_DEEP, token.at)
+                raise self._tokens.wrong(DialectFault.TOO_DEEP, token.at)
             case _ if self._tokens.skip("["):
                 return Array(self._until("]"))
             case _ if self._tokens.skip("{"):
@@ -301,12 +305,12 @@ class _Parser:
     def _call(self, name: str, at: int) -> Expression:
         if self._tokens.is_mark("("):
             if self._depth == DEEPEST:
-                raise self._tokens.wrong(Fault.TOO_DEEP, at)
+                raise self._tokens.wrong(DialectFault.TOO_DEEP, at)
             self._tokens.advance()
-            return Call(name, self._until(")"))
+            return DialectCall(name, self._until(")"))
         if name in _WORDS:
             return Literal(_WORDS[name])
-        raise self._tokens.wrong(Fault.UNEXPECTED_IDENT, at)
+        raise self._tokens.wrong(DialectFault.UNEXPECTED_IDENT, at)
 
     def _until(self, mark: str) -> list[Expression]:
         items: list[Expression] = []
@@ -322,14 +326,14 @@ class _Parser:
         self._depth += 1
         while not self._tokens.skip("}"):
             key = self._tokens.current
-            if key.kind is Kind.END:
+            if key.kind is TokenKind.END:
                 at = key.at if members else begin + 1
-                raise self._tokens.wrong(Fault.EXPECTED_CLOSE_BRACE, at)
-            if key.kind not in {Kind.STRING, Kind.IDENT}:
-                raise self._tokens.wrong(Fault.EXPECTED_STRING_OR_IDENT, key.at)
+                raise self._tokens.wrong(DialectFault.EXPECTED_CLOSE_BRACE, at)
+            if key.kind not in {TokenKind.STRING, TokenKind.IDENT}:
+                raise self._tokens.wrong(DialectFault.EXPECTED_STRING_OR_IDENT, key.at)
             self._tokens.advance()
             if not self._tokens.skip(":"):
-                raise self._tokens.wrong(Fault.EXPECTED_COLON, self._tokens.current.at)
+                raise self._tokens.wrong(DialectFault.EXPECTED_COLON, self._tokens.current.at)
             members[str(key.value)] = self._expression()
             self._tokens.skip(",")
         self._depth -= 1
@@ -337,6 +341,6 @@ class _Parser:
 
     def _unexpected(self) -> Exception:
         token = self._tokens.current
-        if token.kind is Kind.END:
-            return self._tokens.wrong(Fault.UNEXPECTED_EOF, token.at)
-        return self._tokens.wrong(Fault.UNEXPECTED_TOKEN, token.at, repr(token.value))
+        if token.kind is TokenKind.END:
+            return self._tokens.wrong(DialectFault.UNEXPECTED_EOF, token.at)
+        return self._tokens.wrong(DialectFault.UNEXPECTED_TOKEN, token.at, repr(token.value))

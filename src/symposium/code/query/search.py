@@ -9,51 +9,51 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from symposium.code.operations import FileLocation, FileRange
+from symposium.code.operations import CodePosition, CodeRange
 from symposium.errors import SymposiumError
 from symposium.git.questions import end_process
 
-PATIENCE: Final = 5.0
+SEARCH_TIMEOUT: Final = 5.0
 """Seconds that one search may take."""
 
-MOST_HITS: Final = 1000
-"""Hits of one search that are told."""
+MAX_HITS: Final = 1000
+"""Hits of one search that are reported."""
 
-MOST_REGEX: Final = 1000
+MAX_REGEX: Final = 1000
 """Characters of the longest expression."""
 
 _WORKER: Final = Path(__file__).with_name("search_worker.py")
 
 
 class SearchError(SymposiumError):
-    """An expression is none, or cannot be searched for in time."""
+    """A regular expression is invalid, or searching for it takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to search for.
+    """A search.
 
     Attributes:
         regex: as Python's `re` knows it.
         is_whole: every hit of the whole text, whatever the case; else the first hit of a line.
-        most: hits that are told.
+        most: maximum of hits.
     """
 
     regex: str
     is_whole: bool = False
-    most: int = MOST_HITS
+    most: int = MAX_HITS
 
 
-async def search_files(files: Sequence[Path], wanted: Wanted) -> list[FileRange]:
+async def search_files(files: Sequence[Path], wanted: Wanted) -> list[CodeRange]:
     """The hits, in the order of the files; paths are as they were given.
 
     Raises:
-        SearchError: the expression is none, or takes too long.
+        SearchError: the expression is invalid, or takes too long.
     """
-    if len(wanted.regex) > MOST_REGEX:
-        raise SearchError(f"the expression has more than {MOST_REGEX} characters", "shorten it")
+    if len(wanted.regex) > MAX_REGEX:
+        raise SearchError(f"the expression has more than {MAX_REGEX} characters", "shorten it")
     if not files:
-        # Also of nothing an expression that is none is told of.
+        # Check the expression even if there are no files.
         files = [Path(os.devnull)]
     question = {
         "regex": wanted.regex,
@@ -66,13 +66,13 @@ async def search_files(files: Sequence[Path], wanted: Wanted) -> list[FileRange]
     return [_hit(files, row, wanted.regex) for row in rows]
 
 
-def _hit(files: Sequence[Path], row: Any, regex: str) -> FileRange:
+def _hit(files: Sequence[Path], row: Any, regex: str) -> CodeRange:
     match row:
         case [int(number), int(at), int(first), int(last), str(content)]:
-            start, end = FileLocation(at, first), FileLocation(at, last)
-            return FileRange(str(files[number]), start, end, content)
+            start, end = CodePosition(at, first), CodePosition(at, last)
+            return CodeRange(str(files[number]), start, end, content)
         case {"error": str(reason)}:
-            raise SearchError(f"{regex!r}: {reason}", "mend the expression")
+            raise SearchError(f"{regex!r}: {reason}", "fix the expression")
         case _:
             raise SearchError(f"{regex!r}: the search has answered oddly", "")
 
@@ -88,10 +88,10 @@ async def _asked(question: bytes) -> bytes:
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(SEARCH_TIMEOUT):
             output, _ = await process.communicate(question)
     except TimeoutError as error:
-        message = f"the search has not ended within {PATIENCE:g} s"
+        message = f"the search has not ended within {SEARCH_TIMEOUT:g} s"
         raise SearchError(message, "simplify the expression, or search fewer files") from error
     finally:
         await end_process(process)

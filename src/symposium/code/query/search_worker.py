@@ -1,8 +1,8 @@
 """Searches files for a regular expression, in a process that can be ended.
 
-An expression that never comes to an end cannot be stopped from within: whoever has started this
+An expression that never finishes cannot be stopped from within: the process that started this
 program ends it. Reads one JSON object from stdin, writes a JSON array for each hit. Imports nothing
-of ours: it is run by its path, without any packages.
+from Symposium: it is run by its path, without any packages.
 """
 
 import json
@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-MOST_FILE_BYTES: Final = 4 * 1024 * 1024
+MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the largest file that is looked into."""
 
-MOST_CONTENT: Final = 1000
-"""Characters of a line that are told."""
+MAX_CONTENT: Final = 1000
+"""Characters of a line that are reported."""
 
 _MEMORY: Final = 1024 * 1024 * 1024
 _BINARY_HEAD: Final = 8000
@@ -29,7 +29,7 @@ def hits_by_line(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int
     for number, line in enumerate(text.split("\n"), 1):
         shown = line.removesuffix("\r")
         if found := pattern.search(shown):
-            yield number, found.start() + 1, found.end() + 1, shown[:MOST_CONTENT]
+            yield number, found.start() + 1, found.end() + 1, shown[:MAX_CONTENT]
 
 
 def hits_in_whole(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int, int, str]]:
@@ -40,13 +40,13 @@ def hits_in_whole(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, in
         line = text[begin:] if end < 0 else text[begin:end]
         number = text.count("\n", 0, begin) + 1
         last = min(found.end() - begin, len(line)) + 1
-        yield number, found.start() - begin + 1, last, line.removesuffix("\r")[:MOST_CONTENT]
+        yield number, found.start() - begin + 1, last, line.removesuffix("\r")[:MAX_CONTENT]
 
 
 def text_of(path: Path) -> str | None:
-    """What a file says; None for one that is too large, or no text, or cannot be read."""
+    """Text of a file; None if it is too large, not text, or unreadable."""
     try:
-        if not path.is_file() or path.stat().st_size > MOST_FILE_BYTES:
+        if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
             return None
         raw = path.read_bytes()
         return None if b"\0" in raw[:_BINARY_HEAD] else raw.decode()
@@ -71,7 +71,7 @@ def search(wanted: dict[str, Any]) -> Iterator[list[Any]]:
 
 def main() -> None:
     """Search as stdin says."""
-    # Not every system lets a process bound its memory; its time is bounded by whoever started it.
+    # Not every system lets a process bound its memory; its starter bounds its time.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     wanted = json.load(sys.stdin)

@@ -1,4 +1,4 @@
-"""Functions that ask whoever knows the code: an editor, or language servers."""
+"""Query functions on symbols, answered by an editor or by language servers."""
 
 import json
 import re
@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final, cast
 import msgspec
 from msgspec import Struct
 
-from symposium.code.operations import Diagnostic, FileRange, SymbolDef
+from symposium.code.operations import CodeRange, Diagnostic, SymbolDefinition
 from symposium.code.query.functions import AmbiguityError, At, DialectError, Function, Hint, Scope
 
-MOST_SYMBOLS: Final = 100
+MAX_SYMBOLS: Final = 100
 """Symbols that one function looks at."""
 
 _CALLED: Final = re.compile(r"\s*(?:!|::<[^>]{0,100}>|<[^>]{0,100}>|\[[^\]]{0,100}\])?\s*\(")
@@ -21,8 +21,8 @@ class SymbolRef(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A use of a symbol: where it is defined, and where it is used."""
 
     name: str
-    defined_at: FileRange
-    referenced_at: FileRange
+    defined_at: CodeRange
+    referenced_at: CodeRange
     kind: str | None = None
 
 
@@ -30,20 +30,20 @@ class SymbolInfo(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A symbol with what is known of it, as Markdown."""
 
     name: str
-    defined_at: FileRange
+    defined_at: CodeRange
     kind: str | None = None
     info: str | None = None
 
 
 class FindDefinitions(Function, frozen=True):
-    """Where symbols are defined.
+    """Find definitions of symbols.
 
     `of` is a name, a symbol that another function gave, or a list of these; `within` keeps what
     is in that file or folder. A name that nothing has gives an empty list.
     """
 
     ALIASES: ClassVar[Sequence[str]] = ("findDefinition",)
-    RESULT: ClassVar[str] = "SymbolDef[]"
+    RESULT: ClassVar[str] = "SymbolDefinition[]"
 
     of: Any
     within: str | None = None
@@ -54,7 +54,7 @@ class FindDefinitions(Function, frozen=True):
 
 
 class FindReferences(Function, frozen=True):
-    """Where symbols are used; `to` and `within` as in `findDefinitions`."""
+    """Find uses of symbols; `to` and `within` as in `findDefinitions`."""
 
     ALIASES: ClassVar[Sequence[str]] = ("findReference",)
     RESULT: ClassVar[str] = "SymbolRef[]"
@@ -68,7 +68,7 @@ class FindReferences(Function, frozen=True):
 
 
 class Callers(Function, frozen=True):
-    """Where symbols are called: the uses after which a parenthesis opens."""
+    """Find calls of symbols: uses followed by an opening parenthesis."""
 
     RESULT: ClassVar[str] = "SymbolRef[]"
 
@@ -102,9 +102,9 @@ class GetSymbolInfo(Function, frozen=True):
 
 
 class DefinitionAt(Function, frozen=True):
-    """Where that which stands at a line and column (both from 1) of a file is defined."""
+    """Find the definition of the symbol at a line and column (both from 1) of a file."""
 
-    RESULT: ClassVar[str] = "FileRange[]"
+    RESULT: ClassVar[str] = "CodeRange[]"
 
     path: str
     line: int
@@ -132,19 +132,19 @@ class Diagnostics(Function, frozen=True):
         ]
 
 
-async def definitions(scope: Scope, of: Any, within: str | None) -> list[SymbolDef]:
-    """The symbols that a name, a symbol or a list of these stands for.
+async def definitions(scope: Scope, of: Any, within: str | None) -> list[SymbolDefinition]:
+    """The symbols for a name, a symbol, or a list of these.
 
     Raises:
         DialectError: it is something else.
-        IdeError: nobody could answer.
+        IdeError: no editor or server could answer.
     """
     match of:
         case str():
             found = await _named(scope, of, within)
         case dict():
             try:
-                found = [msgspec.convert(of, SymbolDef)]
+                found = [msgspec.convert(of, SymbolDefinition)]
             except msgspec.ValidationError as error:
                 raise DialectError(f"no symbol looks like this: {error}", "") from error
         case list():
@@ -152,12 +152,12 @@ async def definitions(scope: Scope, of: Any, within: str | None) -> list[SymbolD
             found = [each for item in items for each in await definitions(scope, item, within)]
         case _:
             raise DialectError(f"no symbol is written like this: {of!r}", "give its name")
-    return found[:MOST_SYMBOLS]
+    return found[:MAX_SYMBOLS]
 
 
-async def _named(scope: Scope, name: str, within: str | None) -> list[SymbolDef]:
+async def _named(scope: Scope, name: str, within: str | None) -> list[SymbolDefinition]:
     listed = [
-        SymbolDef(each.name, _shown(scope, each.defined_at), each.kind)
+        SymbolDefinition(each.name, _shown(scope, each.defined_at), each.kind)
         for each in await scope.ide.symbols(name)
     ]
     # Editors answer with whatever is like the name.
@@ -175,7 +175,7 @@ async def _named(scope: Scope, name: str, within: str | None) -> list[SymbolDef]
     return found
 
 
-def _ambiguity(name: str, found: Sequence[SymbolDef]) -> Hint:
+def _ambiguity(name: str, found: Sequence[SymbolDefinition]) -> Hint:
     files = dict.fromkeys(each.defined_at.path for each in found)
     quoted = json.dumps(name)
     by_file = [f"findDefinition({quoted}, {json.dumps(path)})" for path in files]
@@ -188,7 +188,7 @@ def _ambiguity(name: str, found: Sequence[SymbolDef]) -> Hint:
     return Hint(error.input, error.message, error.replacements)
 
 
-async def _references(scope: Scope, symbols: Sequence[SymbolDef]) -> list[SymbolRef]:
+async def _references(scope: Scope, symbols: Sequence[SymbolDefinition]) -> list[SymbolRef]:
     return [
         SymbolRef(symbol.name, symbol.defined_at, _shown(scope, each), symbol.kind)
         for symbol in symbols
@@ -196,18 +196,18 @@ async def _references(scope: Scope, symbols: Sequence[SymbolDef]) -> list[Symbol
     ]
 
 
-def _absolute(scope: Scope, symbol: SymbolDef) -> SymbolDef:
+def _absolute(scope: Scope, symbol: SymbolDefinition) -> SymbolDefinition:
     where = symbol.defined_at
     path = str(scope.workspace.root / where.path)
-    moved = FileRange(path, where.start, where.end, where.content)
-    return SymbolDef(symbol.name, moved, symbol.kind)
+    moved = CodeRange(path, where.start, where.end, where.content)
+    return SymbolDefinition(symbol.name, moved, symbol.kind)
 
 
-def _shown(scope: Scope, where: FileRange) -> FileRange:
+def _shown(scope: Scope, where: CodeRange) -> CodeRange:
     path = scope.workspace.shown(where.path)
-    return FileRange(path, where.start, where.end, where.content)
+    return CodeRange(path, where.start, where.end, where.content)
 
 
-def _is_call(where: FileRange) -> bool:
+def _is_call(where: CodeRange) -> bool:
     after = (where.content or "")[where.end.column - 1 :]
     return _CALLED.match(after) is not None

@@ -2,23 +2,23 @@
 
 import asyncio
 
-from symposium.bus.handlers import Answers, Asked
+from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.editor import StoreReference
-from symposium.bus.protocol import Done
-from symposium.daemon.part import Bus, PartSpec, Surroundings
+from symposium.bus.protocol import Ack
+from symposium.daemon.part import Bus, PartContext, PartSpec
 from symposium.documents.references import ReferenceStore
 
 
-class References:
+class ReferencesPart:
     """Stores; MCP servers read the same file."""
 
     def __init__(self, store: ReferenceStore) -> None:
         self._store = store
 
-    def answers(self) -> Answers:
+    def answers(self) -> HandlerTable:
         """That of `store_reference`."""
-        answers = Answers()
-        answers.to(StoreReference, self._put)
+        answers = HandlerTable()
+        answers.on_request(StoreReference, self._put)
         return answers
 
     async def run(self, bus: Bus) -> None:
@@ -30,14 +30,14 @@ class References:
         """Never: what was stored is on disk."""
         return False
 
-    async def _put(self, message: StoreReference, asked: Asked) -> Done:
+    async def _put(self, message: StoreReference, asked: RequestContext) -> Ack:
         taskspace = asked.sender.taskspace_uuid or ""
         await asyncio.to_thread(self._store.put, message.key, message.value, taskspace=taskspace)
-        return Done()
+        return Ack()
 
 
-def _make(surroundings: Surroundings) -> References:
-    return References(ReferenceStore(surroundings.home))
+def _make(surroundings: PartContext) -> ReferencesPart:
+    return ReferencesPart(ReferenceStore(surroundings.home))
 
 
 spec = PartSpec("references", _make)

@@ -6,38 +6,34 @@ import os
 from contextlib import suppress
 from typing import Any, Final
 
-from symposium.agent_sessions.store import SessionStore
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import Answers, Asked, Respond
+from symposium.bus.handlers import HandlerTable, RequestContext, Respond
 from symposium.bus.messages.broker import PresenceChanged
 from symposium.bus.messages.changes import SessionNoted
 from symposium.bus.messages.tasks import SESSION_SERVER
 from symposium.bus.messages.worktrees import TaskspaceWillDelete
 from symposium.config.paths import paths
-from symposium.daemon.part import Bus, PartSpec, Surroundings
-from symposium.daemon.state_mark import StateMark
-from symposium.daemon.tasks.budgets import Budgets
-from symposium.daemon.tasks.environments import TaskSecrets
-from symposium.daemon.tasks.family_desk import FamilyDesk
-from symposium.daemon.tasks.inbox import Inbox
-from symposium.daemon.tasks.live_sessions import LiveSessions
-from symposium.daemon.tasks.notifying import Notifying
-from symposium.daemon.tasks.put_off import PutOff
-from symposium.daemon.tasks.radar_watch import RadarWatch
-from symposium.daemon.tasks.seed_desk import SeedDesk
-from symposium.daemon.tasks.setup_trust import SetUpTrust
-from symposium.daemon.tasks.task_agents import TaskAgents
-from symposium.daemon.tasks.task_desk import TaskDesk
-from symposium.daemon.tasks.task_news import TaskNews
-from symposium.daemon.tasks.task_viewing import TaskViewing
-from symposium.daemon.tasks.tree_desk import TreeDesk
+from symposium.daemon.part import Bus, PartContext, PartSpec, StateOwnerFile
 from symposium.permissions.trust_store import TrustStore
-from symposium.registry.index import surroundings as registry_surroundings
-from symposium.taskspaces.engine import Engine
-from symposium.taskspaces.events import Event, Removed, Removing
-from symposium.taskspaces.ground import Ground
-from symposium.taskspaces.journal import Journal
-from symposium.taskspaces.presence import PresenceKind, Present
+from symposium.registry.index import registry_context as registry_surroundings
+from symposium.sessions.session import SessionStore
+from symposium.tasks.context import EngineContext
+from symposium.tasks.engine import Engine
+from symposium.tasks.events import Event, Removed, Removing
+from symposium.tasks.handlers.agents import AgentMessageHandlers, ChildTaskHandlers
+from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
+from symposium.tasks.handlers.inbox import TaskInbox
+from symposium.tasks.handlers.live_sessions import LiveSessions
+from symposium.tasks.handlers.notifications import Notifying
+from symposium.tasks.handlers.overlap_watch import OverlapWatcher
+from symposium.tasks.handlers.snoozed import SnoozedItems
+from symposium.tasks.handlers.task_agents import TaskAgents, TaskSecrets
+from symposium.tasks.handlers.task_news import TaskNews
+from symposium.tasks.handlers.task_views import TaskViewing
+from symposium.tasks.handlers.users import TaskHandlers
+from symposium.tasks.handlers.worktrees import WorktreeHandlers
+from symposium.tasks.records import PresenceKind, PresentAgents
+from symposium.tasks.store import TaskStore
 
 _log = logging.getLogger(__name__)
 
@@ -54,21 +50,21 @@ class Taskspaces:
         surroundings: where the daemon lives.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: PartContext) -> None:
         home = surroundings.home
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Where keepers look for it: not beside our socket, which may be anywhere.
         self._store = SessionStore(paths())
-        self._mark = StateMark(home, surroundings.socket)
+        self._mark = StateOwnerFile(home, surroundings.socket)
         self._live = LiveSessions(self._store)
         around = registry_surroundings(os.environ)
         self._agents = TaskAgents(self._store, around, self._live, surroundings.socket)
         self._bus: Bus | None = None
         self._recovered = asyncio.Event()
         trust = SetUpTrust(TrustStore(home))
-        journal = Journal(home / JOURNAL)
+        journal = TaskStore(home / JOURNAL)
         state = home / "taskspaces"
-        ground = Ground(
+        ground = EngineContext(
             journal,
             state,
             agents=self._agents,
@@ -79,9 +75,9 @@ class Taskspaces:
         self._engine = Engine(ground)
         self._keep_files_current = ground.keep_files_current
         budgets = Budgets(self._engine, self._store)
-        put_off = PutOff(home / "inbox-put-off.json")
-        inbox = Inbox(self._engine, self._store, trust, budgets, put_off, self._live)
-        self._radar = RadarWatch(self._engine)
+        put_off = SnoozedItems(home / "inbox-put-off.json")
+        inbox = TaskInbox(self._engine, self._store, trust, budgets, put_off, self._live)
+        self._radar = OverlapWatcher(self._engine)
         viewing = TaskViewing(self._engine, self._agents, self._live, self._radar, budgets)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._news = TaskNews(self._engine, viewing, inbox)
@@ -91,29 +87,29 @@ class Taskspaces:
         self._resolving.on_change = self._news.inbox_changed
         self._engine.trash.requests.on_change = inbox.on_change = self._news.inbox_changed
         self._desks = (
-            SeedDesk(self._engine, self._agents, self._watchers, self._register_window),
-            TaskDesk(self._engine, self._agents, trust, inbox, viewing),
+            AgentMessageHandlers(self._engine, self._agents, self._watchers, self._register_window),
+            TaskHandlers(self._engine, self._agents, trust, inbox, viewing),
             budgets,
-            FamilyDesk(self._engine),
-            TreeDesk(self._engine, self._agents, self._resolving),
+            ChildTaskHandlers(self._engine),
+            WorktreeHandlers(self._engine, self._agents, self._resolving),
         )
 
-    def answers(self) -> Answers:
+    def answers(self) -> HandlerTable:
         """Those of all desks."""
-        answers = Answers()
+        answers = HandlerTable()
         for desk in self._desks:
             answers.extend(desk.answers())
         for name, respond in list(answers.requests.items()):
             answers.requests[name] = self._once_recovered(respond)
-        answers.hear(SessionNoted, self._session_noted)
-        answers.hear(PresenceChanged, self._presence_changed)
+        answers.on_announcement(SessionNoted, self._session_noted)
+        answers.on_announcement(PresenceChanged, self._presence_changed)
         return answers
 
-    async def _session_noted(self, message: SessionNoted, asked: Asked) -> None:
+    async def _session_noted(self, message: SessionNoted, asked: RequestContext) -> None:
         del asked
         self._live.noted(message.session, message.kind.value)
 
-    async def _presence_changed(self, message: PresenceChanged, asked: Asked) -> None:
+    async def _presence_changed(self, message: PresenceChanged, asked: RequestContext) -> None:
         """Follow the session servers of tasks: each is connected for as long as it lives."""
         del asked
         peer = message.peer
@@ -144,13 +140,13 @@ class Taskspaces:
                 tasks.create_task(self._notifying.run())
                 tasks.create_task(self._resolving.run())
         finally:
-            await self._engine.undertakings.cut()
+            await self._engine.shielded.cancel_all()
             self._mark.take_away()
             self._engine.close()
 
     def is_busy(self) -> bool:
         """Whether an agent asks for something, which must reach somebody, or work must be ended."""
-        is_at_work = not self._engine.undertakings.is_empty or self._resolving.is_busy()
+        is_at_work = not self._engine.shielded.is_empty or self._resolving.is_busy()
         return is_at_work or bool(self._engine.trash.requests.pending())
 
     def _session_changed(self, id_: str, cause: str) -> None:
@@ -158,7 +154,7 @@ class Taskspaces:
         self._resolving.noted(id_)
 
     def _once_recovered(self, respond: Respond) -> Respond:
-        async def answer(message: Any, asked: Asked) -> Any:
+        async def answer(message: Any, asked: RequestContext) -> Any:
             # What the last run has left half done is ended before anything is asked of it.
             while not self._recovered.is_set():
                 self._refuse_if_elsewhere()
@@ -189,11 +185,11 @@ class Taskspaces:
         if self._bus is not None:
             self._bus.register_window(connection, taskspace, title)
 
-    def _windows(self) -> list[Present]:
+    def _windows(self) -> list[PresentAgents]:
         """The windows that are connected, and what they show."""
         windows = () if self._bus is None else self._bus.windows()
         return [
-            Present(
+            PresentAgents(
                 each.connection,
                 each.taskspace_uuid,
                 PresenceKind(each.kind.value),

@@ -23,7 +23,7 @@ class CommentBlock:
     """An explanation of places in code.
 
     Attributes:
-        location: a Dialect program, as it was written; empty for none.
+        location: a Dialect program, unchanged; empty if missing.
         icon: what was written; None for nothing.
         text: Markdown.
     """
@@ -35,7 +35,7 @@ class CommentBlock:
 
 @dataclass(frozen=True, slots=True)
 class DiffBlock:
-    """A range of commits whose diff is shown; the range as it was written."""
+    """A range of commits whose diff is shown; the range unchanged."""
 
     range: str
     excludes_unstaged: bool
@@ -69,7 +69,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LinkSpan:
     """A link into the code, as a `symposium:` URL, and its line, counted from 1."""
 
     url: str
@@ -89,7 +89,7 @@ class Document:
     """A walkthrough.
 
     Attributes:
-        markdown: as it was written.
+        markdown: the source text.
         tokens: of its Markdown; a block is one of type `BLOCK`, its number in `meta["block"]`.
         blocks: in the order in which they stand.
         links: into the code, each URL once.
@@ -99,12 +99,12 @@ class Document:
     markdown: str
     tokens: Sequence[Token]
     blocks: Sequence[Placed]
-    links: Sequence[Link]
+    links: Sequence[LinkSpan]
     notes: Sequence[Note]
 
 
 BLOCK = "walkthrough_block"
-"""The type of a token that stands for a block."""
+"""The type of a token that represents a block."""
 
 
 SCHEME: Final = "symposium:"
@@ -114,7 +114,7 @@ _OLD_SCHEME: Final = "dialectic:"
 _ABROAD: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _NO_PATH: Final = re.compile(r"://|^(?:javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
 _LINES: Final = re.compile(r"(.+)#L(\d+)(?:-L?(\d+))?")
-_AS_TOLD: Final = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?(?:-(\d{1,9})(?::\d{1,9})?)?")
+_LOCATION: Final = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?(?:-(\d{1,9})(?::\d{1,9})?)?")
 """As compilers and editors tell a place: `path:42`, `path:42:7`, `path:42-50`."""
 _FILE: Final = re.compile(r"([\w./\\+-]+\.\w+)(?::(\d+))?")
 _SPAN: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})(?::(\d{1,9}))?)?")
@@ -134,7 +134,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class CodeLink:
-    """Where a link leads: a file, what to look for in it, and lines to fall back to."""
+    """Target of a link: a file, a text to find in it, and fallback lines."""
 
     path: str
     regex: str | None
@@ -144,7 +144,7 @@ class CodeLink:
 def converted(target: str) -> str | None:
     """The URL that the target of a link becomes; None where it must not be one.
 
-    What leads into the web stays as it is, what is a path becomes a `symposium:` URL.
+    Web links are unchanged; paths become `symposium:` URLs.
     """
     target = target.strip()
     if _ABROAD.match(target) or target.startswith("#"):
@@ -160,7 +160,7 @@ def _path_url(target: str) -> str:
     path, mark, pattern = target.partition("?")
     if mark and path:
         return f"{SCHEME}{_quoted(path)}?regex={quote(unquote(pattern), safe='')}"
-    if found := _LINES.fullmatch(target) or _AS_TOLD.fullmatch(target):
+    if found := _LINES.fullmatch(target) or _LOCATION.fullmatch(target):
         span = found[2] if found[3] is None else f"{found[2]}-{found[3]}"
         return f"{SCHEME}{_quoted(found[1])}?line={span}"
     return SCHEME + _quoted(target)
@@ -175,7 +175,7 @@ def converted_reference(label: str) -> str | None:
 
 
 def code_link(url: str) -> CodeLink | None:
-    """What a `symposium:` URL says; None if it is none. What is unknown in it is ignored."""
+    """Parse a `symposium:` URL; None if it is not one. Unknown parts are ignored."""
     if not url.startswith(SCHEME):
         return None
     rest, _, fragment = url.removeprefix(SCHEME).partition("#")

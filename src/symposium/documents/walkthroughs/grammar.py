@@ -23,7 +23,7 @@ from symposium.documents.walkthroughs.document import (
     DiagramBlock,
     DiffBlock,
     Document,
-    Link,
+    LinkSpan,
     Note,
     Placed,
     WalkthroughError,
@@ -42,7 +42,7 @@ _ARGUMENT: Final = re.compile(r"""\s*([\w-]+)(?:\s*[=:]\s*(?:"([^"]*)"|'([^']*)'
 
 
 def block_of_fence(kind: str, body: str) -> Block:
-    """The block that stands in a fence.
+    """The block inside a fence.
 
     Args:
         kind: one of `KINDS`.
@@ -105,15 +105,15 @@ def _is_key(text: str) -> bool:
     return bool(text) and all(each.isalnum() or each in "_ -" for each in text)
 
 
-MOST_CHARACTERS: Final = 200_000
+MAX_CHARACTERS: Final = 200_000
 """Characters of the longest walkthrough."""
 
-MOST_BLOCKS: Final = 500
+MAX_BLOCKS: Final = 500
 """Blocks of one walkthrough."""
 
-_MOST_ELEMENT: Final = 100_000
-_MOST_TAG_LINES: Final = 20
-_MOST_NOTES: Final = 100
+_MAX_ELEMENT: Final = 100_000
+_MAX_TAG_LINES: Final = 20
+_MAX_NOTES: Final = 100
 _OPENING: Final = re.compile(
     r"""<(comment|gitdiff|action|mermaid)((?:\s+[\w-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'))?)*)\s*(/?)>"""
 )
@@ -131,16 +131,16 @@ def parse_walkthrough(markdown: str) -> Document:
     Raises:
         WalkthroughError: it is too long.
     """
-    if len(markdown) > MOST_CHARACTERS:
-        message = f"the walkthrough has {len(markdown)} characters, more than {MOST_CHARACTERS}"
+    if len(markdown) > MAX_CHARACTERS:
+        message = f"the walkthrough has {len(markdown)} characters, more than {MAX_CHARACTERS}"
         raise WalkthroughError(message, "split it")
     notes: list[Note] = []
-    # Half a character, which JSON can carry, is none: no file could hold it.
+    # Half a character, which JSON can carry, does not count: no file can hold it.
     markdown = markdown.encode(errors="replace").decode()
     tokens = _parser().parse(markdown, {"notes": notes})
     blocks = [_numbered(token, number) for number, token in enumerate(_block_tokens(tokens))]
-    if len(blocks) > MOST_BLOCKS:
-        message = f"the walkthrough has {len(blocks)} blocks, more than {MOST_BLOCKS}"
+    if len(blocks) > MAX_BLOCKS:
+        message = f"the walkthrough has {len(blocks)} blocks, more than {MAX_BLOCKS}"
         raise WalkthroughError(message, "split it")
     return Document(markdown, tokens, blocks, list(_links(tokens, blocks)), notes)
 
@@ -220,14 +220,14 @@ def _element(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # 
 
 
 def _closed(state: StateBlock, begin: int, line: int, end: int) -> tuple[Block, int, str] | None:
-    """The element that begins in a line, the line it ends in, and what stands behind it there."""
-    text = _text(state, begin, line, min(end, line + _MOST_TAG_LINES))
+    """The element that begins in a line, the line it ends in, and the text after it there."""
+    text = _text(state, begin, line, min(end, line + _MAX_TAG_LINES))
     opening = _OPENING.match(text)
     if opening is None:
         return None
     if not opening[3]:
         at = _next_closing(state, opening[1], begin + opening.end())
-        if at < 0 or at - begin > _MOST_ELEMENT:
+        if at < 0 or at - begin > _MAX_ELEMENT:
             return None
         last = line + state.src.count("\n", begin, at)
         if last >= end:
@@ -241,7 +241,7 @@ def _closed(state: StateBlock, begin: int, line: int, end: int) -> tuple[Block, 
 
 
 def _next_closing(state: StateBlock, kind: str, begin: int) -> int:
-    """Where the next end tag of a kind stands, -1 for nowhere; the text is gone through once."""
+    """Position of the next end tag of a kind, or -1; scans the text once."""
     known = cast("dict[str, tuple[int, int]]", state.env.setdefault("closings", {}))
     since, at = known.get(kind, (len(state.src) + 1, -1))
     if begin < since or -1 < at < begin:
@@ -251,7 +251,7 @@ def _next_closing(state: StateBlock, kind: str, begin: int) -> int:
 
 
 def _text(state: StateBlock, begin: int, line: int, end: int) -> str:
-    """From a place in a line to another line, without what stands before it in quotes and lists."""
+    """From a place in a line to another line, without the prefix of quotes and lists."""
     first = state.src[begin : state.eMarks[line]]
     if end <= line + 1:
         return first
@@ -296,7 +296,7 @@ def _push(state: StateBlock, block: Block, start: int, end: int) -> None:
 def _note(state: StateBlock, line: int, message: str) -> None:
     notes = cast("list[Note]", state.env.get("notes", []))
     note = Note(message, line + 1)
-    if note not in notes and len(notes) < _MOST_NOTES:
+    if note not in notes and len(notes) < _MAX_NOTES:
         notes.append(note)
 
 
@@ -345,7 +345,7 @@ def _convert_links(tokens: Sequence[Token]) -> None:
                 child.tag = open_tags.pop()
 
 
-def _links(tokens: Sequence[Token], blocks: Sequence[Placed]) -> Iterator[Link]:
+def _links(tokens: Sequence[Token], blocks: Sequence[Placed]) -> Iterator[LinkSpan]:
     known: set[str] = set()
     spoken = [(token, _line(token)) for token in tokens]
     for placed in blocks:
@@ -356,4 +356,4 @@ def _links(tokens: Sequence[Token], blocks: Sequence[Placed]) -> Iterator[Link]:
             url = str(child.attrs.get("href", "")) if child.type == "link_open" else ""
             if url.startswith(SCHEME) and url not in known:
                 known.add(url)
-                yield Link(url, line)
+                yield LinkSpan(url, line)

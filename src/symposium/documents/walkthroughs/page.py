@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Final
 
 from symposium.code.diffs import Changes, FileChange, Hunk
-from symposium.code.operations import FileRange
+from symposium.code.operations import CodeRange
 from symposium.documents.walkthroughs.document import (
     SCHEME,
     ActionBlock,
@@ -34,13 +34,13 @@ from symposium.documents.walkthroughs.rendering import (
 )
 from symposium.documents.walkthroughs.sections import title_of
 
-MOST_PLACES: Final = 8
+MAX_PLACES: Final = 8
 """Places of one comment whose code is shown."""
 
-MOST_DIFF_LINES: Final = 1500
+MAX_DIFF_LINES: Final = 1500
 """Lines of one file's diff that are shown."""
 
-MOST_FILES: Final = 200
+MAX_FILES: Final = 200
 """Files of one diff whose lines are shown."""
 
 _ROWS: Final = {"Added": ("add", "+"), "Removed": ("del", "−"), "Context": ("", "")}  # noqa: RUF001 - a minus
@@ -49,12 +49,12 @@ _ROWS: Final = {"Added": ("add", "+"), "Removed": ("del", "−"), "Context": (""
 def comment_card(
     number: int,
     comment: CommentBlock,
-    found: Sequence[FileRange],
+    found: Sequence[CodeRange],
     excerpts: Excerpts,
     link: Callable[[str], str],
 ) -> str:
     """A comment, with its code beside it."""
-    shown = [excerpts.of(place) for place in found[:MOST_PLACES]]
+    shown = [excerpts.of(place) for place in found[:MAX_PLACES]]
     title = shown[0] if len(shown) == 1 else None
     heading = (
         f"{title.path}:{title.line}" if title else expression_text(comment.location).strip("`")
@@ -132,8 +132,8 @@ def diff_card(written: str, found: Changes | None, reason: str) -> str:
         )
     files = found.files
     added, removed = sum(each.additions for each in files), sum(each.deletions for each in files)
-    shown = "".join(_file(each, is_open=len(files) <= 3) for each in files[:MOST_FILES])  # noqa: PLR2004 - few
-    left = len(files) - MOST_FILES
+    shown = "".join(_file(each, is_open=len(files) <= 3) for each in files[:MAX_FILES])  # noqa: PLR2004 - few
+    left = len(files) - MAX_FILES
     more = f"<p>and {left} more files</p>" if left > 0 or found.is_cut else ""
     count = f"{len(files)} file{'' if len(files) == 1 else 's'}"
     return (
@@ -151,7 +151,7 @@ def _line_counts(added: int, removed: int) -> str:
 
 def _file(file: FileChange, *, is_open: bool) -> str:
     name = file.path if file.old_path is None else f"{file.old_path} → {file.path}"
-    left = MOST_DIFF_LINES
+    left = MAX_DIFF_LINES
     parts: list[str] = []
     for hunk in file.hunks:
         parts.append(_hunk(hunk, left))
@@ -169,7 +169,7 @@ def _file(file: FileChange, *, is_open: bool) -> str:
         )
     else:
         body = '<p class="faint">no lines</p>'
-    if file.is_cut or sum(len(hunk.lines) for hunk in file.hunks) > MOST_DIFF_LINES:
+    if file.is_cut or sum(len(hunk.lines) for hunk in file.hunks) > MAX_DIFF_LINES:
         body += '<p class="faint">there is more than is shown</p>'
     return (
         f"<details class=file{' open' if is_open else ''}><summary><code>{escaped(name)}</code> "

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from localio.errors import ExplainedError
 from symposium.code.diffs import Changes, DiffRange, changes
-from symposium.code.operations import FileLocation, FileRange
+from symposium.code.operations import CodePosition, CodeRange
 from symposium.code.query.evaluator import run
 from symposium.code.query.file_functions import Lines, places
-from symposium.code.query.functions import Hint, IdePort, Scope, Workspace
+from symposium.code.query.functions import DialectWorkspace, Hint, IdePort, Scope
 from symposium.code.query.search import Wanted, search_files
 from symposium.documents.walkthroughs.document import (
     ActionBlock,
@@ -22,13 +22,13 @@ from symposium.documents.walkthroughs.document import (
     DiagramBlock,
     DiffBlock,
     Document,
-    Link,
+    LinkSpan,
     Placed,
     code_link,
 )
 from symposium.errors import NotFoundError
 
-PATIENCE: Final = 120.0
+LOCATE_TIMEOUT: Final = 120.0
 """Seconds in which everything is looked for; what is not found by then is told as an error."""
 
 _AT_ONCE: Final = 4
@@ -78,14 +78,14 @@ class Resolved:
     """
 
     document: Document
-    workspace: Workspace
-    locations: Mapping[int, Sequence[FileRange]]
+    workspace: DialectWorkspace
+    locations: Mapping[int, Sequence[CodeRange]]
     diffs: Mapping[int, Changes]
-    targets: Mapping[str, Sequence[FileRange]]
+    targets: Mapping[str, Sequence[CodeRange]]
     diagnostics: Sequence[BlockDiagnostic]
 
 
-async def resolve(document: Document, workspace: Workspace, port: IdePort) -> Resolved:
+async def resolve(document: Document, workspace: DialectWorkspace, port: IdePort) -> Resolved:
     """Look for everything; what cannot be found is told, never raised."""
     search = _Search(workspace, port)
     async with asyncio.TaskGroup() as tasks:
@@ -104,23 +104,25 @@ async def resolve(document: Document, workspace: Workspace, port: IdePort) -> Re
 class _Found:
     count: int
     hints: Sequence[Hint] = ()
-    places: Sequence[FileRange] = ()
+    places: Sequence[CodeRange] = ()
 
 
 @dataclass(slots=True)
 class _Search:
     """One document that is being looked through."""
 
-    workspace: Workspace
+    workspace: DialectWorkspace
     port: IdePort
-    locations: dict[int, Sequence[FileRange]] = field(
-        default_factory=dict[int, Sequence[FileRange]]
+    locations: dict[int, Sequence[CodeRange]] = field(
+        default_factory=dict[int, Sequence[CodeRange]]
     )
     diffs: dict[int, Changes] = field(default_factory=dict[int, Changes])
-    targets: dict[str, Sequence[FileRange]] = field(default_factory=dict[str, Sequence[FileRange]])
+    targets: dict[str, Sequence[CodeRange]] = field(default_factory=dict[str, Sequence[CodeRange]])
     told: list[BlockDiagnostic] = field(default_factory=list[BlockDiagnostic])
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
-    _deadline: float = field(default_factory=lambda: asyncio.get_running_loop().time() + PATIENCE)
+    _deadline: float = field(
+        default_factory=lambda: asyncio.get_running_loop().time() + LOCATE_TIMEOUT
+    )
 
     async def block(self, number: int, placed: Placed) -> None:
         match placed.block:
@@ -133,7 +135,7 @@ class _Search:
             case DiagramBlock(source=source):
                 self._say("mermaid", placed.line, number, "ok" if source.strip() else "empty")
 
-    async def link(self, link: Link) -> None:
+    async def link(self, link: LinkSpan) -> None:
         target = code_link(link.url)
         if target is not None:
             await self._tell("link", link.line, None, self._link(link.url, target))
@@ -145,12 +147,12 @@ class _Search:
             async with self._places, asyncio.timeout_at(self._deadline):
                 found = await work
         except TimeoutError:
-            message = f"not looked for any more after {PATIENCE:g} s"
+            message = f"not looked for any more after {LOCATE_TIMEOUT:g} s"
             told = BlockDiagnostic(kind, line, "error", number, message=message)
         except (ExplainedError, OSError) as error:
             told = BlockDiagnostic(kind, line, "error", number, message=str(error))
         else:
-            told = _told(kind, line, number, found)
+            told = _diagnostic(kind, line, number, found)
         self.told.append(told)
 
     def _say(self, kind: Kind, line: int, number: int, status: Literal["ok", "empty"]) -> None:
@@ -165,7 +167,7 @@ class _Search:
             # A location in quotes is a text that is a program.
             result = await run(result.value, self.port, self.workspace)
         found = [
-            FileRange(self.workspace.shown(each.path), each.start, each.end, each.content)
+            CodeRange(self.workspace.shown(each.path), each.start, each.end, each.content)
             for each in places(result.value)
         ]
         self.locations[number] = found
@@ -185,23 +187,23 @@ class _Search:
         if not path.exists():
             raise NotFoundError(f"there is no file {link.path}", "name one that is there")
         shown = self.workspace.shown(path)
-        found: list[FileRange] = []
+        found: list[CodeRange] = []
         if link.regex is not None and path.is_file():
             hits = await search_files([path], Wanted(link.regex, is_whole=True))
-            found = [FileRange(shown, each.start, each.end, each.content) for each in hits]
+            found = [CodeRange(shown, each.start, each.end, each.content) for each in hits]
         if not found and link.span is not None:
             last = max(link.span.last_line or link.span.line, link.span.line)
             lines = Lines(link.path, link.span.line, last)
             found = [await lines.run(Scope(self.workspace, self.port, str))]
         if not found and link.regex is None:
-            first = FileLocation(1, 1)
-            found = [FileRange(shown, first, first)]
+            first = CodePosition(1, 1)
+            found = [CodeRange(shown, first, first)]
         self.targets[url] = found
         hint = Hint(url, f"{link.regex!r} is not found in {link.path}", [])
         return _Found(len(found), () if found else [hint], found)
 
 
-def _told(kind: Kind, line: int, number: int | None, found: _Found) -> BlockDiagnostic:
+def _diagnostic(kind: Kind, line: int, number: int | None, found: _Found) -> BlockDiagnostic:
     status = "ambiguous" if found.count > 1 else "ok" if found.count else "empty"
     message = "; ".join(hint.message for hint in found.hints)
     if status == "empty" and not message:
@@ -215,7 +217,7 @@ def _told(kind: Kind, line: int, number: int | None, found: _Found) -> BlockDiag
     return BlockDiagnostic(kind, line, status, number, found.count, message, replacements)
 
 
-def _one(kind: Kind, place: FileRange) -> str:
+def _one(kind: Kind, place: CodeRange) -> str:
     """What names one of several places."""
     first, last = place.start.line, place.end.line
     if kind == "link":

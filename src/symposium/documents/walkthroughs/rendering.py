@@ -16,10 +16,10 @@ from markdown_it.utils import OptionsDict
 from localio.errors import ExplainedError
 from localio.files import regular_content
 from symposium.code.diffs import Changes, FileChange
-from symposium.code.operations import FileRange
+from symposium.code.operations import CodeRange
 from symposium.code.query.evaluator import new_id as unique_id
-from symposium.code.query.functions import IdePort, Workspace, workspace
-from symposium.code.query.parser import Call, Expression, Literal, parse
+from symposium.code.query.functions import DialectWorkspace, IdePort, workspace
+from symposium.code.query.parser import DialectCall, Expression, Literal, parse
 from symposium.documents.walkthroughs.document import (
     ActionBlock,
     CommentBlock,
@@ -40,16 +40,11 @@ def escaped(text: str) -> str:
 
 
 def markup(
-    tokens: Sequence[Token],
-    block: Callable[[int], str],
-    link: Callable[[str], str] | None = None,
+    tokens: Sequence[Token], block: Callable[[int], str], link: Callable[[str], str] | None = None
 ) -> str:
-    """The HTML of a document.
+    """Render Markdown tokens as HTML; `block` returns the HTML of a block, by its number.
 
-    Args:
-        tokens: of its Markdown.
-        block: the HTML of a block, by its number.
-        link: what stands in an `a` element for a URL; by default its `href`.
+    `link` returns the attributes of an `a` element for a URL; the default is its `href`.
     """
     return str(_Renderer(block, link or _href).render(tokens, _OPTIONS, {}))
 
@@ -103,7 +98,7 @@ def icon_of(name: str | None) -> str:
     return _ICONS.get(name or "", "💬")
 
 
-def locations_text(locations: Sequence[FileRange]) -> str:
+def locations_text(locations: Sequence[CodeRange]) -> str:
     """Where a comment belongs: one place, how many, or none."""
     match list(locations):
         case []:
@@ -125,25 +120,25 @@ def expression_text(location: str) -> str:
 
 def _short(expression: Expression) -> str | None:
     match expression:
-        case Call("findDefinition", [Literal(str(name))]):
+        case DialectCall("findDefinition", [Literal(str(name))]):
             return f"`{name}`"
-        case Call("findReferences", [Literal(str(name))]):
+        case DialectCall("findReferences", [Literal(str(name))]):
             return f"References to `{name}`"
-        case Call("search", [Literal(str()), Literal(str(regex)), *_]):
+        case DialectCall("search", [Literal(str()), Literal(str(regex)), *_]):
             return f"/{regex}/"
-        case Call("lines", [Literal(str(path)), Literal(int(first)), Literal(int(last))]):
+        case DialectCall("lines", [Literal(str(path)), Literal(int(first)), Literal(int(last))]):
             return f"`{path}:{first}-{last}`"
         case _:
             return None
 
 
-AROUND: Final = 3
+CONTEXT_LINES: Final = 3
 """Lines before and after a place."""
 
-MOST_LINES: Final = 40
+MAX_LINES: Final = 40
 """Lines of one place that are shown."""
 
-MOST_FILE_BYTES: Final = 4 * 1024 * 1024
+MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the largest file that excerpts are taken from."""
 
 LONGEST_LINE: Final = 400
@@ -180,16 +175,16 @@ class Excerpt:
 class Excerpts:
     """Takes excerpts from the files of a workspace, each file read once."""
 
-    workspace: Workspace
+    workspace: DialectWorkspace
     _files: dict[Path, Sequence[str]] = field(default_factory=dict[Path, Sequence[str]])
 
-    def of(self, place: FileRange) -> Excerpt:
+    def of(self, place: CodeRange) -> Excerpt:
         """The lines of a place and those around it."""
         lines = self._lines(place.path)
         first = place.start.line
         last = max(place.end.line, first)
-        shown_last = min(last, first + MOST_LINES - 1)
-        begin, end = max(first - AROUND, 1), min(shown_last + AROUND, len(lines))
+        shown_last = min(last, first + MAX_LINES - 1)
+        begin, end = max(first - CONTEXT_LINES, 1), min(shown_last + CONTEXT_LINES, len(lines))
         if last > shown_last:
             end = min(shown_last, len(lines))
         shown = [
@@ -211,7 +206,7 @@ class Excerpts:
 
 def _read(path: Path) -> Sequence[str]:
     try:
-        content = regular_content(path, MOST_FILE_BYTES)
+        content = regular_content(path, MAX_FILE_BYTES)
     except ValueError:
         return []
     text = content.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
@@ -223,10 +218,10 @@ def _cut(line: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
 
 
-MOST_DIFF_LINES: Final = 400
+MAX_DIFF_LINES: Final = 400
 """Lines of one file's diff that are sent."""
 
-MOST_DIFF_FILES: Final = 50
+MAX_DIFF_FILES: Final = 50
 """Files of one diff whose lines are sent."""
 
 _ITEM: Final = (
@@ -271,7 +266,7 @@ def fragment(resolved: Resolved, new_id: Callable[[], str]) -> str:
     return markup(resolved.document.tokens, render)
 
 
-def _comment(comment: CommentBlock, found: Sequence[FileRange], comment_id: str) -> str:
+def _comment(comment: CommentBlock, found: Sequence[CodeRange], comment_id: str) -> str:
     body = {"id": comment_id, "locations": msgspec.to_builtins(found), "comment": [comment.text]}
     # Viewers of the first protocol decode this as a URI, which a bare percent sign breaks.
     written = json.dumps(body).replace("%", "\\u0025")
@@ -291,8 +286,8 @@ def _comment(comment: CommentBlock, found: Sequence[FileRange], comment_id: str)
 def _diff(written: str, found: Changes | None) -> str:
     head = f'<div class="gitdiff-range" style="{_FAINT}">{escaped(written)}</div>'
     files = found.files if found else []
-    shown = "".join(_file(each) for each in files[:MOST_DIFF_FILES])
-    left = len(files) - MOST_DIFF_FILES
+    shown = "".join(_file(each) for each in files[:MAX_DIFF_FILES])
+    left = len(files) - MAX_DIFF_FILES
     more = f"<p>… {left} more files</p>" if left > 0 else ""
     return f'<div class="gitdiff-container">{head}{shown}{more}</div>'
 
@@ -301,8 +296,8 @@ def _file(file: FileChange) -> str:
     lines = [
         f"{_SIGNS[line.line_type]}{line.content}" for hunk in file.hunks for line in hunk.lines
     ]
-    if len(lines) > MOST_DIFF_LINES:
-        lines[MOST_DIFF_LINES:] = [f"… {len(lines) - MOST_DIFF_LINES} more lines"]
+    if len(lines) > MAX_DIFF_LINES:
+        lines[MAX_DIFF_LINES:] = [f"… {len(lines) - MAX_DIFF_LINES} more lines"]
     summary = f"{file.path} ({file.status}, +{file.additions} −{file.deletions})"  # noqa: RUF001 - a minus
     text = escaped("\n".join(lines))
     return (

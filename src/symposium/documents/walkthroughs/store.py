@@ -1,6 +1,6 @@
 """The walkthroughs of one project or taskspace, every version of each, in a folder.
 
-A version is one file that never changes: whoever reads while another writes sees the one before.
+A version is one file that never changes: a reader during a write sees the previous one.
 """
 
 import hashlib
@@ -18,16 +18,16 @@ from msgspec import Struct
 
 from localio.files import write_whole
 from symposium.documents.walkthroughs.document import WalkthroughError
-from symposium.documents.walkthroughs.grammar import MOST_CHARACTERS
+from symposium.documents.walkthroughs.grammar import MAX_CHARACTERS
 from symposium.documents.walkthroughs.sections import appended, title_of, with_section
 from symposium.errors import NotFoundError
 
 Mode: TypeAlias = Literal["replace", "append", "update-section"]
 
-MOST_VERSIONS: Final = 200
+MAX_VERSIONS: Final = 200
 """Versions of one walkthrough that are kept; the oldest go first."""
 
-MOST_WALKTHROUGHS: Final = 500
+MAX_WALKTHROUGHS: Final = 500
 """Walkthroughs of one folder that are listed."""
 
 HOW_ONE_COMES: Final = (
@@ -41,7 +41,7 @@ _ATTEMPTS: Final = 50
 
 
 class Draft(Struct, frozen=True):
-    """What is to be stored.
+    """A walkthrough to store.
 
     Attributes:
         markdown: the walkthrough, or what changes in one.
@@ -58,7 +58,7 @@ class Draft(Struct, frozen=True):
     section: str | None = None
 
 
-class Stored(Struct, frozen=True, rename="camel"):
+class StoredWalkthrough(Struct, frozen=True, rename="camel"):
     """One version of a walkthrough.
 
     Attributes:
@@ -79,7 +79,7 @@ def project_folder(home: Path, base: Path) -> Path:
 
     Args:
         home: where the user's state is.
-        base: any folder of the project; the top of a git worktree stands for all of it.
+        base: any folder of the project; the top of a git worktree identifies all of it.
     """
     place = base.resolve()
     top = next((each for each in (place, *place.parents) if (each / ".git").exists()), place)
@@ -94,11 +94,11 @@ class WalkthroughStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def save(self, draft: Draft) -> Stored:
+    def save(self, draft: Draft) -> StoredWalkthrough:
         """Store a walkthrough, or the next version of one.
 
         Raises:
-            NotFoundError: there is none to change.
+            NotFoundError: it does not exist.
             WalkthroughError: it is too long, has no such section, or cannot be written.
         """
         for _ in range(_ATTEMPTS):
@@ -106,22 +106,22 @@ class WalkthroughStore:
             try:
                 self._write(stored)
             except FileExistsError:
-                continue  # somebody else was faster: theirs is what is changed now
+                continue  # another writer was faster: change that version now
             except OSError as error:
                 message = f"cannot store the walkthrough in {self._folder}: {error.strerror}"
-                raise WalkthroughError(message, "mend its permissions") from error
+                raise WalkthroughError(message, "fix its permissions") from error
             self._prune(stored.id)
             return stored
         raise WalkthroughError(f"the walkthrough {draft.id} changes all the time", "try again")
 
-    def newest(self) -> Iterator[Stored]:
+    def newest(self) -> Iterator[StoredWalkthrough]:
         """The newest version of each walkthrough, the one that changed last first."""
         with suppress(OSError):
             names = [each.name for each in self._folder.iterdir() if _ID.fullmatch(each.name)]
             found = (self._newest(name) for name in sorted(names))
             known = [each for each in found if each is not None]
             known.sort(key=lambda each: (each.created_at, each.id), reverse=True)
-            yield from known[:MOST_WALKTHROUGHS]
+            yield from known[:MAX_WALKTHROUGHS]
 
     def versions(self, walkthrough_id: str) -> list[int]:
         """The versions that there are of a walkthrough, the oldest first."""
@@ -132,7 +132,9 @@ class WalkthroughStore:
             return sorted(int(found[1]) for name in names if (found := _VERSION.fullmatch(name)))
         return []
 
-    def load(self, walkthrough_id: str | None = None, version: int | None = None) -> Stored:
+    def load(
+        self, walkthrough_id: str | None = None, version: int | None = None
+    ) -> StoredWalkthrough:
         """A walkthrough; by default the one that changed last, and its newest version.
 
         Raises:
@@ -153,29 +155,31 @@ class WalkthroughStore:
             raise NotFoundError(message, f"it has {known[0]} to {known[-1]}")
         return self._read(walkthrough_id, known[-1] if version is None else version)
 
-    def _next(self, draft: Draft) -> Stored:
-        before: Stored | None = None
+    def _next(self, draft: Draft) -> StoredWalkthrough:
+        before: StoredWalkthrough | None = None
         if draft.id is not None or draft.mode != "replace":
             before = self.load(draft.id)
         match draft.mode, before:
-            case "append", Stored(markdown=old):
+            case "append", StoredWalkthrough(markdown=old):
                 text = appended(old, draft.markdown)
-            case "update-section", Stored(markdown=old):
+            case "update-section", StoredWalkthrough(markdown=old):
                 if not draft.section:
                     raise WalkthroughError("update-section needs a section", "name a heading")
                 text = with_section(old, draft.section, draft.markdown)
             case _:
                 text = draft.markdown
-        if len(text) > MOST_CHARACTERS:
+        if len(text) > MAX_CHARACTERS:
             message = f"the walkthrough would have {len(text)} characters"
-            raise WalkthroughError(message, f"{MOST_CHARACTERS} can be; make a new one")
+            raise WalkthroughError(message, f"{MAX_CHARACTERS} can be; make a new one")
         text = text.encode(errors="replace").decode()
         known = uuid.uuid4().hex[:8] if before is None else before.id
         number = 1 if before is None else before.version + 1
         now = time.time()
-        return Stored(known, number, title_of(text), draft.base_uri, now, draft.mode, text)
+        return StoredWalkthrough(
+            known, number, title_of(text), draft.base_uri, now, draft.mode, text
+        )
 
-    def _write(self, stored: Stored) -> None:
+    def _write(self, stored: StoredWalkthrough) -> None:
         folder = self._folder / stored.id
         draft = folder / f".{uuid.uuid4().hex}"
         try:
@@ -185,21 +189,21 @@ class WalkthroughStore:
         finally:
             draft.unlink(missing_ok=True)
 
-    def _read(self, walkthrough_id: str, version: int) -> Stored:
+    def _read(self, walkthrough_id: str, version: int) -> StoredWalkthrough:
         path = self._folder / walkthrough_id / _name(version)
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Stored)
+            return msgspec.json.decode(path.read_bytes(), type=StoredWalkthrough)
         except (OSError, msgspec.MsgspecError) as error:
             raise WalkthroughError(f"cannot read {path}: {error}", "remove it") from error
 
-    def _newest(self, walkthrough_id: str) -> Stored | None:
+    def _newest(self, walkthrough_id: str) -> StoredWalkthrough | None:
         for version in reversed(self.versions(walkthrough_id)):
             with suppress(WalkthroughError):
                 return self._read(walkthrough_id, version)
         return None
 
     def _prune(self, walkthrough_id: str) -> None:
-        for version in self.versions(walkthrough_id)[:-MOST_VERSIONS]:
+        for version in self.versions(walkthrough_id)[:-MAX_VERSIONS]:
             (self._folder / walkthrough_id / _name(version)).unlink(missing_ok=True)
 
 

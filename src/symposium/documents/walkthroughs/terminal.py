@@ -1,4 +1,4 @@
-"""A walkthrough as lines of text: its Markdown as it was written, its blocks with their code."""
+"""A walkthrough as lines of text: its Markdown unchanged, its blocks with their code."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from localio.text import plain_text
 from symposium.code.diffs import Changes, FileChange
-from symposium.code.operations import FileRange
+from symposium.code.operations import CodeRange
 from symposium.documents.walkthroughs.document import (
     BLOCK,
     ActionBlock,
@@ -20,10 +20,10 @@ from symposium.documents.walkthroughs.rendering import Excerpts, expression_text
 
 Tone: TypeAlias = Literal["plain", "heading", "faint", "meant", "add", "del", "fault"]
 
-MOST_PLACES: Final = 3
+MAX_PLACES: Final = 3
 """Places of one comment whose code is shown."""
 
-MOST_DIFF_LINES: Final = 80
+MAX_DIFF_LINES: Final = 80
 """Lines of one file's diff that are shown."""
 
 _TONES: Final[dict[str, Tone]] = {"Added": "add", "Removed": "del", "Context": "plain"}
@@ -40,7 +40,7 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """How lines are drawn: the sign beside a block, and the width that text is folded to."""
+    """Options for drawing lines: the sign beside a block, and the width of folded text."""
 
     bar: str = "│"
     width: int = 80
@@ -51,14 +51,14 @@ PLAIN: Final = Drawing("|")
 
 
 def text_lines(resolved: Resolved, drawing: Drawing | None = None) -> Iterator[TextLine]:
-    """The lines of a walkthrough; takes lines from the files that it speaks of."""
+    """The lines of a walkthrough; takes lines from the files that it cites."""
     written = _Written(resolved, Excerpts(resolved.workspace), drawing or Drawing())
     for line in written.lines():
         yield TextLine(plain_text(line.text).replace("\n", " ").rstrip(), line.tone)
 
 
 def fault_lines(diagnostics: Sequence[BlockDiagnostic]) -> Iterator[TextLine]:
-    """What became of each block and link, a line each, and below it how to mend it."""
+    """State of each block and link, a line each, followed by how to fix it."""
     for each in diagnostics:
         count = f" ({each.count})" if each.status == "ambiguous" else ""
         first, *rest = (each.message or "").split("\n")
@@ -109,21 +109,21 @@ class _Written:
                 yield TextLine("Diagram:", "faint")
                 yield from self._barred(source)
 
-    def _comment(self, comment: CommentBlock, found: Sequence[FileRange]) -> Iterator[TextLine]:
+    def _comment(self, comment: CommentBlock, found: Sequence[CodeRange]) -> Iterator[TextLine]:
         alone = f"{found[0].path}:{found[0].start.line}" if len(found) == 1 else None
         where = alone or expression_text(comment.location) or "no location"
         yield TextLine(f"{icon_of(comment.icon)} {where}", "heading")
         yield from self._barred(comment.text)
         if not found:
             yield TextLine(f"{self.drawing.bar} no location was found", "fault")
-        for place in found[:MOST_PLACES]:
+        for place in found[:MAX_PLACES]:
             if alone is None:
                 yield TextLine(f"{self.drawing.bar} {place.path}:{place.start.line}", "faint")
             for line in self.excerpts.of(place).lines:
                 sign, tone = (">", "meant") if line.is_meant else (" ", "faint")
                 yield TextLine(f"{self.drawing.bar} {sign}{line.number:5}  {line.text}", tone)
-        if len(found) > MOST_PLACES:
-            left = len(found) - MOST_PLACES
+        if len(found) > MAX_PLACES:
+            left = len(found) - MAX_PLACES
             yield TextLine(f"{self.drawing.bar} and {left} more places", "faint")
 
     def _diff(self, written: str, found: Changes | None, number: int) -> Iterator[TextLine]:
@@ -139,7 +139,7 @@ class _Written:
         bar = self.drawing.bar
         counts = f"+{file.additions} -{file.deletions}"
         yield TextLine(f"{bar} {file.path} ({file.status.lower()}, {counts})", "faint")
-        left = MOST_DIFF_LINES
+        left = MAX_DIFF_LINES
         for hunk in file.hunks:
             yield TextLine(f"{bar} {hunk.header}", "faint")
             for line in hunk.lines[:left]:

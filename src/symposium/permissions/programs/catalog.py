@@ -8,7 +8,7 @@ from typing import Final
 
 from symposium.permissions.programs.files import ARCHIVES, FILES, SEARCH, TEXT
 from symposium.permissions.programs.git import GIT
-from symposium.permissions.programs.vocabulary import Program, Style
+from symposium.permissions.programs.vocabulary import KnownProgram, Style
 
 _HELP: Final = "--help --version "
 _CARGO: Final = (
@@ -19,67 +19,67 @@ _CARGO: Final = (
     " --frozen --no-run --no-fail-fast --message-format=value --color=value --keep-going"
     " --jobs=number --no-deps --document-private-items --check --fix --allow-dirty --allow-staged"
 )
-_LIBTEST: Final = Program(
+_LIBTEST: Final = KnownProgram(
     "-q --nocapture --ignored --include-ignored --exact --quiet --show-output --list"
     " --test-threads=number --skip=value",
     "value*",
 )
-_LINTS: Final = Program("-D=value -W=value -A=value -F=value")
+_LINTS: Final = KnownProgram("-D=value -W=value -A=value -F=value")
 _GO: Final = (
     "-v -race -a -n -x -short -failfast -cover -json -benchmem -m -u -s -w -l -d -tidy"
     " -trimpath -count=number -run=value -skip=value -bench=value -timeout=value -tags=value"
     " -p=number -parallel=number -coverprofile=output -o=output -f=value -mod=value -e -deps -test"
 )
-_PLAIN: Final = Program("", "unknown*")
-_INSTALL: Final = Program(
+_PLAIN: Final = KnownProgram("", "unknown*")
+_INSTALL: Final = KnownProgram(
     "-DEs --save --save-dev --save-exact --omit=value --include=value --ignore-scripts"
     " --no-audit --no-fund --prefer-offline --offline --silent --dry-run",
     "run*",
     about="packages that the command line names",
 )
-_SCRIPTS: Final[Mapping[str, Program]] = MappingProxyType(
+_SCRIPTS: Final[Mapping[str, KnownProgram]] = MappingProxyType(
     {
-        "test": Program("-s --silent --if-present", "name*", rest=_PLAIN),
-        "t": Program("-s --silent --if-present", "name*", rest=_PLAIN),
-        "run": Program("-s --silent --if-present", "name*", rest=_PLAIN),
+        "test": KnownProgram("-s --silent --if-present", "name*", rest=_PLAIN),
+        "t": KnownProgram("-s --silent --if-present", "name*", rest=_PLAIN),
+        "run": KnownProgram("-s --silent --if-present", "name*", rest=_PLAIN),
         "install": _INSTALL,
         "i": _INSTALL,
         "ci": _INSTALL,
-        "ls": Program("-al --all --long --depth=number --json --omit=value", "name*"),
-        "outdated": Program("-al --all --long --json", "name*"),
-        "audit": Program("--json --omit=value --audit-level=value"),
-        "view": Program("--json", "value*"),
-        "version": Program("--json"),
+        "ls": KnownProgram("-al --all --long --depth=number --json --omit=value", "name*"),
+        "outdated": KnownProgram("-al --all --long --json", "name*"),
+        "audit": KnownProgram("--json --omit=value --audit-level=value"),
+        "view": KnownProgram("--json", "value*"),
+        "version": KnownProgram("--json"),
     }
 )
 _INTERPRETED: Final = "a script, code, or a module that no rule names"
 
-BUILDING: Final[Mapping[str, Program]] = MappingProxyType(
+BUILDING: Final[Mapping[str, KnownProgram]] = MappingProxyType(
     {
-        "make": Program(
+        "make": KnownProgram(
             _HELP + "-BdeiknpqrRstw -j? -l? -C=enter -f=run -o=value -W=value --always-make"
             " --directory=enter --file=run --jobs? --keep-going --dry-run --just-print"
             " --question --silent --quiet --trace --no-print-directory --touch --output-sync?",
             "name*",
             about="`-f`, `--eval`, and variables (`CC=x`)",
         ),
-        "npm": Program(_HELP + "-v -s --silent", commands=_SCRIPTS, stops=True),
-        "pnpm": Program(_HELP + "-v -s --silent", commands=_SCRIPTS, stops=True),
-        "yarn": Program(_HELP + "-v -s --silent", commands=_SCRIPTS, stops=True),
-        "node": Program(
+        "npm": KnownProgram(_HELP + "-v -s --silent", commands=_SCRIPTS, stops=True),
+        "pnpm": KnownProgram(_HELP + "-v -s --silent", commands=_SCRIPTS, stops=True),
+        "yarn": KnownProgram(_HELP + "-v -s --silent", commands=_SCRIPTS, stops=True),
+        "node": KnownProgram(
             _HELP + "-v --test --watch --no-warnings --trace-warnings --check -e=run -p=run"
             " --eval=run --print=run -r=run --require=run --import=run --loader=run",
             {"": "module", "-e": "unknown*", "-p": "unknown*", "--test": "read*"},
             stops=True,
             about=_INTERPRETED,
         ),
-        "python": Program(
+        "python": KnownProgram(
             _HELP + "-bBdEhiIOPqRsSuvVx -W=value -X=value -m=module -c=run",
             {"": "module", "-c": "unknown*"},
             stops=True,
             about=_INTERPRETED,
         ),
-        "pytest": Program(
+        "pytest": KnownProgram(
             _HELP + "-qvxslhV -vv -k=value -m=value -n=value -r=value --maxfail=number --exitfirst"
             " --lf --last-failed --ff --failed-first --nf --sw --stepwise --tb=value --showlocals"
             " --durations=number --collect-only --co --no-header --no-summary --color=value"
@@ -89,15 +89,17 @@ BUILDING: Final[Mapping[str, Program]] = MappingProxyType(
             "read*",
             about="`-p`, `-c`, `-o`, `--rootdir`, `--basetemp`, reports in files",
         ),
-        "pip": Program(
+        "pip": KnownProgram(
             _HELP + "-qvV",
             commands=MappingProxyType(
                 {
-                    "list": Program("-o --outdated --format=value --not-required --local --user"),
-                    "show": Program("-f --files", "name*"),
-                    "freeze": Program("--all --local --user -l"),
-                    "check": Program(""),
-                    "install": Program(
+                    "list": KnownProgram(
+                        "-o --outdated --format=value --not-required --local --user"
+                    ),
+                    "show": KnownProgram("-f --files", "name*"),
+                    "freeze": KnownProgram("--all --local --user -l"),
+                    "check": KnownProgram(""),
+                    "install": KnownProgram(
                         "-qvU --upgrade --quiet --no-deps --no-cache-dir --user --dry-run"
                         " --require-hashes -r=read --requirement=read -e=write --editable=write",
                         "run*",
@@ -107,83 +109,87 @@ BUILDING: Final[Mapping[str, Program]] = MappingProxyType(
             ),
             stops=True,
         ),
-        "cargo": Program(
+        "cargo": KnownProgram(
             "-qvV --quiet --verbose --version --list --locked --offline --frozen",
             commands=MappingProxyType(
                 {
                     **{
-                        name: Program(_CARGO, "value*", rest=_LIBTEST) for name in ("test", "bench")
+                        name: KnownProgram(_CARGO, "value*", rest=_LIBTEST)
+                        for name in ("test", "bench")
                     },
-                    "clippy": Program(_CARGO, "", rest=_LINTS),
-                    "fmt": Program(_CARGO, "", rest=Program("--check --emit=value")),
-                    "run": Program(_CARGO, "unknown*", rest=_PLAIN),
-                    **{name: Program(_CARGO, "") for name in ("build", "check", "doc", "clean")},
-                    "tree": Program(_CARGO + " --depth=number --invert? -i? -d -e=value", ""),
-                    "metadata": Program(_CARGO + " --format-version=number", ""),
-                    "fetch": Program(_CARGO, ""),
+                    "clippy": KnownProgram(_CARGO, "", rest=_LINTS),
+                    "fmt": KnownProgram(_CARGO, "", rest=KnownProgram("--check --emit=value")),
+                    "run": KnownProgram(_CARGO, "unknown*", rest=_PLAIN),
+                    **{
+                        name: KnownProgram(_CARGO, "")
+                        for name in ("build", "check", "doc", "clean")
+                    },
+                    "tree": KnownProgram(_CARGO + " --depth=number --invert? -i? -d -e=value", ""),
+                    "metadata": KnownProgram(_CARGO + " --format-version=number", ""),
+                    "fetch": KnownProgram(_CARGO, ""),
                 }
             ),
             stops=True,
             about="`--config`, `--manifest-path`, `--target-dir`, `install`",
         ),
-        "go": Program(
+        "go": KnownProgram(
             "",
             commands=MappingProxyType(
                 {
                     **{
-                        name: Program(_GO, "read*", style=Style.WORDS)
+                        name: KnownProgram(_GO, "read*", style=Style.WORDS)
                         for name in ("build", "test", "vet", "fmt", "list", "doc")
                     },
-                    "mod": Program(
+                    "mod": KnownProgram(
                         commands=MappingProxyType(
                             {
-                                name: Program("-v -e", "name*", style=Style.WORDS)
+                                name: KnownProgram("-v -e", "name*", style=Style.WORDS)
                                 for name in ("tidy", "download", "verify", "graph", "why")
                             }
                         )
                     ),
-                    "env": Program("-json", "name*", style=Style.WORDS),
-                    "version": Program("-m", "read*", style=Style.WORDS),
+                    "env": KnownProgram("-json", "name*", style=Style.WORDS),
+                    "version": KnownProgram("-m", "read*", style=Style.WORDS),
                 }
             ),
             stops=True,
             about="`run`, `generate`, `install`, `-exec`, `-toolexec`, `-vettool`, `-ldflags`",
         ),
-        "ruff": Program(
+        "ruff": KnownProgram(
             "-qvV --quiet --verbose --version",
             commands=MappingProxyType(
                 {
-                    "check": Program(
+                    "check": KnownProgram(
                         "-neqv --fix --unsafe-fixes --diff --watch --show-fixes --no-cache"
                         " --exit-zero --select=value --ignore=value --extend-select=value"
                         " --output-format=value"
                         " --statistics --preview --target-version=value --line-length=number",
                         "write*",
                     ),
-                    "format": Program(
+                    "format": KnownProgram(
                         "-nqv --check --diff --no-cache --preview --line-length=number"
                         " --target-version=value",
                         "write*",
                     ),
-                    "version": Program(""),
-                    "rule": Program("", "name*"),
+                    "version": KnownProgram(""),
+                    "rule": KnownProgram("", "name*"),
                 }
             ),
             stops=True,
             about="`--config`, `--output-file`",
         ),
-        "tsc": Program(
+        "tsc": KnownProgram(
             "-bwhv --noEmit --watch --build --pretty --strict --skipLibCheck --listFiles"
             " -p=read --project=read --outDir=output --target=value --module=value",
             "read*",
         ),
-        "mypy": Program(
+        "mypy": KnownProgram(
             _HELP + "--strict --pretty --show-error-codes --ignore-missing-imports"
             " --no-incremental -p=value -m=value",
             "read*",
             about="`--config-file`, `--python-executable`, reports",
         ),
-        "eslint": Program(
+        "eslint": KnownProgram(
             _HELP + "-vh --fix --cache --quiet --ext=value --max-warnings=number -f=name"
             " --format=name",
             "write*",
@@ -193,7 +199,7 @@ BUILDING: Final[Mapping[str, Program]] = MappingProxyType(
 )
 
 
-GROUPS: Final[Mapping[str, Mapping[str, Program]]] = MappingProxyType(
+GROUPS: Final[Mapping[str, Mapping[str, KnownProgram]]] = MappingProxyType(
     {
         "Files": FILES,
         "Text": TEXT,
@@ -204,7 +210,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Program]]] = MappingProxyType(
     }
 )
 
-PROGRAMS: Final[Mapping[str, Program]] = MappingProxyType(
+PROGRAMS: Final[Mapping[str, KnownProgram]] = MappingProxyType(
     {name: program for group in GROUPS.values() for name, program in group.items()}
 )
 
@@ -223,7 +229,7 @@ def system_program(word: str) -> str | None:
     return name
 
 
-def program_for(word: str) -> Program | None:
+def program_for(word: str) -> KnownProgram | None:
     """The table for the first word of a command; None for an unknown program.
 
     A program by another path can be anything: `./cp` is not `cp`.
@@ -236,6 +242,6 @@ def program_for(word: str) -> Program | None:
     return PROGRAMS.get(name)
 
 
-def module_program(name: str) -> Program | None:
+def module_program(name: str) -> KnownProgram | None:
     """The table for a module that an interpreter runs, such as `pytest` in `python -m pytest`."""
     return PROGRAMS.get(PurePosixPath(name).name) if "/" not in name else None

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from localio.shell import Redirect, Script, SimpleCommand, Word, read_script
+from localio.shell import Redirect, Script, ShellWord, SimpleCommand, read_script
 from symposium.permissions.programs.catalog import module_program, program_for, system_program
 from symposium.permissions.programs.vocabulary import (
-    Kind,
+    KnownProgram,
     Meanings,
-    Program,
     Style,
     Use,
+    WordKind,
     Words,
     is_harmless,
     operand_kinds,
     option_kinds,
 )
 
-_UNKNOWN: Final = Program("", "unknown*")
+_UNKNOWN: Final = KnownProgram("", "unknown*")
 
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
-    """What is known of a command.
+    """Facts known about a command.
 
     Attributes:
         uses: what it does with its words.
@@ -54,7 +54,7 @@ def understand(
     return Understanding(tuple(state.uses), tuple(dict.fromkeys(state.doubts)))
 
 
-def _read(words: Words, program: Program | None, start: int, name: str) -> None:
+def _read(words: Words, program: KnownProgram | None, start: int, name: str) -> None:
     """Read the words from a place on as those of a program or of a subcommand."""
     _Pass(words, program or _UNKNOWN, name).read(start)
 
@@ -64,7 +64,7 @@ class _Taken:
     """An option with the value that it takes, and the place of the word with the value."""
 
     name: str
-    kind: Kind
+    kind: WordKind
     value: str
     at: int
 
@@ -72,12 +72,12 @@ class _Taken:
 class _Pass:
     """Reads the words of one program, up to where a subcommand takes over."""
 
-    def __init__(self, words: Words, program: Program, name: str) -> None:
+    def __init__(self, words: Words, program: KnownProgram, name: str) -> None:
         self._words = words
         self._meanings = Meanings(words, program, name)
         self._program = program
         self._name = name
-        self._kinds: Mapping[str, Kind] = {
+        self._kinds: Mapping[str, WordKind] = {
             **option_kinds(program.options, program.style),
             **words.accepted,
         }
@@ -89,16 +89,16 @@ class _Pass:
         program, words = self._program, self._words
         self._overrule()
         for taken in self._taken:
-            if taken.kind is Kind.ENTER:
-                self._meanings.text(Kind.READ, taken.value, taken.at, taken.name)
+            if taken.kind is WordKind.ENTER:
+                self._meanings.text(WordKind.READ, taken.value, taken.at, taken.name)
                 words.bases = (*words.bases, *(_joined(b, taken.value) for b in words.bases))
         for taken in self._taken:
-            if taken.kind is not Kind.MODULE:
+            if taken.kind is not WordKind.MODULE:
                 self._meanings.text(taken.kind, taken.value, taken.at, taken.name)
         for option, kind in program.implies.items():
             if not option or option in self._flags:
-                words.use(Kind(kind), ".", -1, option)
-        module = next((each for each in self._taken if each.kind is Kind.MODULE), None)
+                words.use(WordKind(kind), ".", -1, option)
+        module = next((each for each in self._taken if each.kind is WordKind.MODULE), None)
         if module is not None:
             self._module(module.value, module.at, rest)
         elif program.commands:
@@ -119,7 +119,7 @@ class _Pass:
                     _read(self._words, program.rest, at + 1, f"{self._name} --")
                 return operands, len(words)
             count = self._option(at)
-            if any(each.kind is Kind.MODULE for each in self._taken):
+            if any(each.kind is WordKind.MODULE for each in self._taken):
                 return operands, at + count
             if count == 0:
                 operands.append(at)
@@ -139,7 +139,7 @@ class _Pass:
             kind = self._kinds.get(f"-{letter}")
             if kind is None:
                 self._meanings.unknown_option(f"-{letter}", start)
-            elif kind is Kind.FLAG:
+            elif kind is WordKind.FLAG:
                 self._flags.add(f"-{letter}")
             else:
                 self._take(f"-{letter}", kind, None, at - 1)
@@ -170,20 +170,20 @@ class _Pass:
             rest = text[place + 1 :]
             if kind is None:
                 return self._meanings.unknown_option(f"-{letter}", at)
-            if kind is Kind.FLAG:
+            if kind is WordKind.FLAG:
                 self._flags.add(f"-{letter}")
             else:
                 return self._take(f"-{letter}", kind, rest or None, at)
         return 1
 
-    def _take(self, name: str, kind: Kind, value: str | None, at: int) -> int:
+    def _take(self, name: str, kind: WordKind, value: str | None, at: int) -> int:
         self._flags.add(name)
         words = self._words.given
-        if kind is Kind.FLAG:
+        if kind is WordKind.FLAG:
             if value is not None:
                 self._words.doubt(at, f"`{name}` of `{self._name}` takes no value")
             return 1
-        if kind is Kind.OPTIONAL:
+        if kind is WordKind.OPTIONAL:
             self._meanings.text(kind, value or "", at, name)
             return 1
         count, place = (1, at) if value is not None else (2, at + 1)
@@ -217,7 +217,7 @@ class _Pass:
     def _module(self, text: str, at: int, rest: int) -> None:
         """Code is run that a rule must name; the words behind it are its own."""
         self._words.doubt(at, f"no rule names `{text}`, which `{self._name}` would run")
-        self._words.use(Kind.UNKNOWN, text, at, "")
+        self._words.use(WordKind.UNKNOWN, text, at, "")
         _read(self._words, module_program(text), rest, text)
 
     def _operands(self, operands: list[int], rest: int) -> None:
@@ -228,12 +228,12 @@ class _Pass:
         kinds = operand_kinds(spec, len(places))
         for place, kind in zip(places, kinds, strict=True):
             text = self._words.given[place]
-            if kind is Kind.MODULE:
+            if kind is WordKind.MODULE:
                 self._module(text, place, place + 1)
                 return
             if kind is None:
                 self._words.doubt(place, f"`{text}` is not expected by `{self._name}`")
-            self._meanings.text(kind or Kind.UNKNOWN, text, place, by)
+            self._meanings.text(kind or WordKind.UNKNOWN, text, place, by)
 
     def _operand_spec(self) -> tuple[str, str]:
         """The kinds of the operands, and the options that make them so."""
@@ -253,7 +253,7 @@ def _joined(base: str, directory: str) -> str:
 DEEPEST: Final = 8
 """Scripts within scripts that are followed; what lies deeper is a doubt."""
 
-MOST: Final = 2000
+MAX_COMMANDS: Final = 2000
 """Commands that are looked at; a script with more of them is in doubt."""
 
 FARTHEST: Final = 64
@@ -283,11 +283,11 @@ _READ_AS_SCRIPT: Final = frozenset({"trap", "su", "ssh", "watch", "script", "par
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCommand:
     """One command of a script, or one that another runs.
 
     Attributes:
-        is_direct: the script runs it as it stands; False where another program runs it, and may
+        is_direct: the script runs it directly; False where another program runs it, and may
             give it other arguments, another user or another environment.
     """
 
@@ -299,12 +299,12 @@ class Found:
 class Everything:
     """All that a script would run."""
 
-    found: tuple[Found, ...]
+    found: tuple[FoundCommand, ...]
     redirects: tuple[Redirect, ...]
     doubts: tuple[str, ...]
 
 
-def everything_in(text: str) -> Everything:
+def all_commands(text: str) -> Everything:
     """All commands of a script, and those that they run in their turn."""
     walk = _Walk([], [], [])
     walk.script(read_script(text), depth=0, is_direct=True)
@@ -320,7 +320,7 @@ def program_name(command: SimpleCommand) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    found: list[Found]
+    found: list[FoundCommand]
     redirects: list[Redirect]
     doubts: list[str]
 
@@ -331,7 +331,7 @@ class _Walk:
             self.command(command, depth=depth, is_direct=is_direct)
 
     def command(self, command: SimpleCommand, *, depth: int, is_direct: bool) -> None:
-        if depth > DEEPEST or len(self.found) > MOST:
+        if depth > DEEPEST or len(self.found) > MAX_COMMANDS:
             self.doubts.append("it runs scripts within scripts, too deep or too many to follow")
             return
         name = program_name(command)
@@ -342,7 +342,7 @@ class _Walk:
                 self.doubts.append(f"`{command.source}` is not a plain call of a shell")
             self.script(read_script(script), depth=depth + 1, is_direct=is_direct)
             return
-        self.found.append(Found(command, is_direct))
+        self.found.append(FoundCommand(command, is_direct))
         if name is None and command.words:
             self.doubts.append(f"which program `{command.words[0].source}` is cannot be known")
         elif name in SHELLS:
@@ -356,7 +356,7 @@ class _Walk:
         """Commands in options of known programs: `tar --to-command`, `git -c alias.x=!…`."""
         uses = understand(guessed_words(command)).uses if command.words else ()
         for use in uses:
-            if use.kind is Kind.RUN:
+            if use.kind is WordKind.RUN:
                 for text in dict.fromkeys((use.text, _SETTING.sub("", use.text))):
                     self.script(read_script(text), depth=depth + 1, is_direct=False)
 
@@ -371,7 +371,7 @@ class _Walk:
             if word.text is None or word.text.startswith("-"):
                 continue
             inner = SimpleCommand(_plain(rest[at : at + FARTHEST]))
-            self.found.append(Found(inner, is_direct=False))
+            self.found.append(FoundCommand(inner, is_direct=False))
             nested = _shell_script(program_name(inner), inner)
             if nested is None and (name in _READ_AS_SCRIPT or " " in word.text):
                 nested = word.text
@@ -407,7 +407,7 @@ _LONG_OPTIONS_WITH_VALUE: Final = frozenset({"--rcfile", "--init-file"})
 
 
 def _is_plain_shell(command: SimpleCommand) -> bool:
-    """Whether it is a known shell with no options but those that leave the script as it is."""
+    """Whether it is a known shell whose options do not affect the script."""
     texts = [word.text for word in command.words]
     if system_program(texts[0] or "") not in _PLAIN_SHELLS:
         return False
@@ -443,5 +443,5 @@ def _finds_and_runs(name: str | None, command: SimpleCommand) -> bool:
     return any((word.text or "").startswith(options) for word in command.words[1:] if options)
 
 
-def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:
+def _plain(words: tuple[ShellWord, ...]) -> tuple[ShellWord, ...]:
     return tuple(word for word in words if word.text not in {";", "+", "{}", "--"})

@@ -2,7 +2,7 @@
 
 A table names options in one text, separated by spaces:
 
-    -a          a flag; `-abc` stands for three flags
+    -a          a flag; `-abc` is three flags
     --all       a long flag
     --color?    a flag with an optional value, which must be a plain word
     -n=value    takes a value; the kind after `=` says what the program does with it
@@ -51,8 +51,8 @@ _ZONE: Final = re.compile(r"[A-Za-z]\w*(?:/[A-Za-z][\w+-]*)*")
 _PAGERS: Final = frozenset({"PAGER", "GIT_PAGER", "MANPAGER"})
 
 
-class Kind(Enum):
-    """What a program does with an option or with the text that it takes."""
+class WordKind(Enum):
+    """Meaning of an option or of its value to a program."""
 
     FLAG = "flag"
     OPTIONAL = "optional"
@@ -92,11 +92,13 @@ class Kind(Enum):
     """A word of a program without a table; a path in it can be read or written."""
 
 
-PATHS: Final = frozenset({Kind.READ, Kind.WRITE, Kind.REMOVE, Kind.OUTPUT, Kind.ENTER})
+PATHS: Final = frozenset(
+    {WordKind.READ, WordKind.WRITE, WordKind.REMOVE, WordKind.OUTPUT, WordKind.ENTER}
+)
 
 
 class Style(Enum):
-    """How a program reads its options."""
+    """Option syntax of a program."""
 
     GNU = "gnu"
     """Short ones bundle, long ones take `=`."""
@@ -107,7 +109,7 @@ class Style(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class KnownProgram:
     """One program, or one subcommand.
 
     Attributes:
@@ -126,31 +128,31 @@ class Program:
     operands: str | Mapping[str, str] = ""
     when: Mapping[str, str] = field(default_factory=dict[str, str])
     implies: Mapping[str, str] = field(default_factory=dict[str, str])
-    commands: "Mapping[str, Program]" = field(default_factory=dict[str, "Program"])
+    commands: "Mapping[str, KnownProgram]" = field(default_factory=dict[str, "KnownProgram"])
     style: Style = Style.GNU
     stops: bool = False
-    rest: "Program | None" = None
+    rest: "KnownProgram | None" = None
     names_hosts: bool = False
     about: str = ""
 
 
 @cache
-def option_kinds(text: str, style: Style = Style.GNU) -> Mapping[str, Kind]:
+def option_kinds(text: str, style: Style = Style.GNU) -> Mapping[str, WordKind]:
     """The kind of each option that a text in this vocabulary names.
 
     Raises:
         ValueError: a part of the text is not in the vocabulary.
     """
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, WordKind] = {}
     for token in text.split():
         found = _TOKEN.fullmatch(token)
         if found is None or (found["optional"] and found["kind"]):
             raise ValueError(f"`{token}` is not an option, such as -n=value")
         name = found["name"]
-        kind = Kind(found["kind"] or ("optional" if found["optional"] else "flag"))
+        kind = WordKind(found["kind"] or ("optional" if found["optional"] else "flag"))
         is_bundle = style is not Style.WORDS and re.fullmatch(r"-[^-]{2,}", name) is not None
         if is_bundle and name != "-NUM":
-            if kind is not Kind.FLAG:
+            if kind is not WordKind.FLAG:
                 raise ValueError(f"`{token}` bundles options that take values")
             kinds |= {f"-{letter}": kind for letter in name[1:]}
         else:
@@ -158,11 +160,11 @@ def option_kinds(text: str, style: Style = Style.GNU) -> Mapping[str, Kind]:
     return MappingProxyType(kinds)
 
 
-def operand_kinds(text: str, count: int) -> tuple[Kind | None, ...]:
+def operand_kinds(text: str, count: int) -> tuple[WordKind | None, ...]:
     """The kind of each of that many operands; None for one that is not expected."""
     slots = text.split()
     star = next((at for at, slot in enumerate(slots) if slot.endswith("*")), None)
-    kinds = [Kind(slot.removesuffix("*")) for slot in slots]
+    kinds = [WordKind(slot.removesuffix("*")) for slot in slots]
     if star is None:
         return tuple(kinds[at] if at < len(kinds) else None for at in range(count))
     tail = kinds[star + 1 :]
@@ -304,17 +306,21 @@ _URL: Final = re.compile(r"https?://[^\s@]+|[\w.]+(?::\d+)?(?:/[^\s@]*)?")
 _SED_RUNS: Final = re.compile(r"e\s+([^;\n}]+)")
 
 _PLAIN: Final = {
-    Kind.NUMBER: _NUMBER,
-    Kind.NAME: _NAME,
-    Kind.URL: _URL,
-    Kind.OPTIONAL: _OPTIONAL,
+    WordKind.NUMBER: _NUMBER,
+    WordKind.NAME: _NAME,
+    WordKind.URL: _URL,
+    WordKind.OPTIONAL: _OPTIONAL,
 }
-_LANGUAGES: Final = {Kind.SED: sed_is_plain, Kind.AWK: awk_is_plain, Kind.JQ: jq_is_plain}
+_LANGUAGES: Final = {
+    WordKind.SED: sed_is_plain,
+    WordKind.AWK: awk_is_plain,
+    WordKind.JQ: jq_is_plain,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a command does with one text: a path, or something that it runs.
+    """Use of one argument by a command: a path, or something that it runs.
 
     Attributes:
         kind: one of READ, WRITE, REMOVE, OUTPUT, UNKNOWN and RUN.
@@ -323,7 +329,7 @@ class Use:
         is_named: whether the rule itself names the text.
     """
 
-    kind: Kind
+    kind: WordKind
     text: str
     by: str = ""
     bases: tuple[str, ...] = ("",)
@@ -351,7 +357,7 @@ class Words:
         self.doubts: list[str] = []
         self.bases: tuple[str, ...] = ("",)
 
-    def use(self, kind: Kind, text: str, at: int, by: str) -> None:
+    def use(self, kind: WordKind, text: str, at: int, by: str) -> None:
         """Note what is done with a text of the word at that place."""
         self.uses.append(Use(kind, text, by, self.bases, at in self.named))
 
@@ -370,73 +376,73 @@ class Meanings:
         name: what doubts call it.
     """
 
-    def __init__(self, words: Words, program: Program, name: str) -> None:
+    def __init__(self, words: Words, program: KnownProgram, name: str) -> None:
         self._words = words
         self._program = program
         self._name = name
 
-    def text(self, kind: Kind, text: str, at: int, by: str) -> None:
+    def text(self, kind: WordKind, text: str, at: int, by: str) -> None:
         """Note what is done with one text of that kind."""
         words = self._words
-        if kind in PATHS and kind is not Kind.ENTER:
+        if kind in PATHS and kind is not WordKind.ENTER:
             self._path(kind, text, at, by)
-        elif kind is Kind.RUN:
+        elif kind is WordKind.RUN:
             words.doubt(at, f"`{self._name}` would run `{text}`")
-            words.use(Kind.RUN, text, at, by)
+            words.use(WordKind.RUN, text, at, by)
         elif kind in _PLAIN:
             if not _PLAIN[kind].fullmatch(text):
                 words.doubt(at, f"`{text}` is unusual for `{self._name}`")
-            if kind is Kind.NAME and "/" in text:
-                words.use(Kind.UNKNOWN, text, at, by)
+            if kind is WordKind.NAME and "/" in text:
+                words.use(WordKind.UNKNOWN, text, at, by)
         elif kind in _LANGUAGES:
             self._language(kind, text, at, by)
         else:
             self._special(kind, text, at, by)
 
-    def _path(self, kind: Kind, text: str, at: int, by: str) -> None:
+    def _path(self, kind: WordKind, text: str, at: int, by: str) -> None:
         if text == "-":
             return
         if self._program.names_hosts and ":" in text:
             self._words.doubt(at, f"`{text}` can name another machine")
         self._words.use(kind, text, at, by)
 
-    def _language(self, kind: Kind, text: str, at: int, by: str) -> None:
+    def _language(self, kind: WordKind, text: str, at: int, by: str) -> None:
         if _LANGUAGES[kind](text):
             return
         words = self._words
         words.doubt(at, f"the program `{text}` can do more than transform its input")
-        inner = _SED_RUNS.findall(text) if kind is Kind.SED else texts_within(text)
+        inner = _SED_RUNS.findall(text) if kind is WordKind.SED else texts_within(text)
         for each in inner:
-            words.use(Kind.RUN, each, at, by)
+            words.use(WordKind.RUN, each, at, by)
 
-    def _special(self, kind: Kind, text: str, at: int, by: str) -> None:
+    def _special(self, kind: WordKind, text: str, at: int, by: str) -> None:
         words = self._words
         match kind:
-            case Kind.UNKNOWN:
+            case WordKind.UNKNOWN:
                 self._unknown_word(text, at, by)
-            case Kind.REVISION | Kind.REMOTE | Kind.CLONE:
+            case WordKind.REVISION | WordKind.REMOTE | WordKind.CLONE:
                 self._of_git(kind, text, at, by)
-            case Kind.DATA if text.startswith("@"):
-                self._path(Kind.READ, text[1:], at, by)
-            case Kind.DATA if "%output" in text:
+            case WordKind.DATA if text.startswith("@"):
+                self._path(WordKind.READ, text[1:], at, by)
+            case WordKind.DATA if "%output" in text:
                 words.doubt(at, f"`{text}` writes a file")
-            case Kind.FORMAT if not text.startswith("+"):
+            case WordKind.FORMAT if not text.startswith("+"):
                 words.doubt(at, f"`{text}` sets the clock")
             case _:
                 pass
 
-    def _of_git(self, kind: Kind, text: str, at: int, by: str) -> None:
+    def _of_git(self, kind: WordKind, text: str, at: int, by: str) -> None:
         """Note a revision, which can name a path of it, or a repository."""
         words = self._words
-        if kind is Kind.REVISION:
-            words.use(Kind.READ, text, at, by)
+        if kind is WordKind.REVISION:
+            words.use(WordKind.READ, text, at, by)
             if ":" in text:
-                words.use(Kind.READ, text.partition(":")[2] or ".", at, by)
-        elif kind is Kind.CLONE:
-            words.use(Kind.WRITE, ".", -1, by)
-        if kind is not Kind.REVISION and ":" not in text:
-            words.use(Kind.UNKNOWN, text, at, by)
-        elif kind is Kind.REMOTE or (kind is Kind.CLONE and not _ADDRESS.fullmatch(text)):
+                words.use(WordKind.READ, text.partition(":")[2] or ".", at, by)
+        elif kind is WordKind.CLONE:
+            words.use(WordKind.WRITE, ".", -1, by)
+        if kind is not WordKind.REVISION and ":" not in text:
+            words.use(WordKind.UNKNOWN, text, at, by)
+        elif kind is WordKind.REMOTE or (kind is WordKind.CLONE and not _ADDRESS.fullmatch(text)):
             words.doubt(at, f"`{text}` is an address that no rule names")
 
     def _unknown_word(self, text: str, at: int, by: str) -> None:
@@ -446,9 +452,9 @@ class Meanings:
             return
         if "=" in text and not words.accepts_any:
             words.doubt(at, f"what `{self._name}` does with `{text}` is not known")
-        words.use(Kind.UNKNOWN, text, at, by)
+        words.use(WordKind.UNKNOWN, text, at, by)
         if "=" in text:
-            words.use(Kind.UNKNOWN, text.partition("=")[2], at, by)
+            words.use(WordKind.UNKNOWN, text.partition("=")[2], at, by)
 
     def unknown_option(self, name: str, at: int) -> int:
         """Note an option that no table has; return the number of words it takes."""
@@ -457,5 +463,5 @@ class Meanings:
             self._words.doubt(at, f"`{name}` is not a known option of `{self._name}`")
         for part in (text.partition("=")[2], "/" + text.partition("/")[2]):
             if part.strip("/"):
-                self._words.use(Kind.UNKNOWN, part, at, name)
+                self._words.use(WordKind.UNKNOWN, part, at, name)
         return 1

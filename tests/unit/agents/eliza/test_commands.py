@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.agents.eliza.commands import (
-    ListTools,
+    ListToolsCommand,
     Talk,
     Unreadable,
     UseTool,
@@ -30,7 +30,7 @@ from symposium.agents.eliza.commands import (
     ],
 )
 def test_tools_are_listed_of_a_server(text: str, server: str) -> None:
-    assert parse_command(text) == ListTools(server)
+    assert parse_command(text) == ListToolsCommand(server)
 
 
 @pytest.mark.requirement("cli.eliza-use-tool")
@@ -136,7 +136,7 @@ def test_no_prompt_is_too_strange_to_be_read(text: str) -> None:
             assert reply.encode()
         case Talk(said):
             assert said == text
-        case ListTools() | UseTool():
+        case ListToolsCommand() | UseTool():
             pass
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from symposium.agents.eliza.doctor import DOCTOR
 from symposium.agents.eliza.engine import DETERMINISTIC_SEED, LONGEST_TEXT, MEMORY_SIZE, Eliza
-from symposium.agents.eliza.script import Script, parse_keywords
+from symposium.agents.eliza.script import ElizaScript, parse_keywords
 
 HOW_DO_YOU_DO = "How do you do. Please state your problem."
 
@@ -19,7 +19,7 @@ def answer_to(text: str) -> str:
 
 
 def eliza_with(keywords: str, *, remembered: str = "my") -> Eliza:
-    script = Script(
+    script = ElizaScript(
         keywords=parse_keywords(keywords),
         classes={},
         contractions={},

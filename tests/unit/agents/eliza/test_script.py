@@ -4,13 +4,13 @@ import pytest
 
 from symposium.agents.eliza.doctor import DOCTOR
 from symposium.agents.eliza.script import (
+    ElizaScript,
     Gap,
     Keyword,
-    Link,
     NextKeyword,
     OneOf,
+    RuleLink,
     Say,
-    Script,
     ScriptError,
     compile_rules,
     parse_keywords,
@@ -21,8 +21,10 @@ from symposium.agents.eliza.script import (
 CLASSES = {"pet": "cat dog"}
 
 
-def script_of(keywords: str, *, memory: str = "*\n    later", remembered: str = "my") -> Script:
-    return Script(
+def script_of(
+    keywords: str, *, memory: str = "*\n    later", remembered: str = "my"
+) -> ElizaScript:
+    return ElizaScript(
         keywords=parse_keywords(keywords),
         classes=CLASSES,
         contractions={},
@@ -75,7 +77,7 @@ def test_a_reassembly_is_texts_and_numbered_places(text: str, parts: tuple[str |
 
 @pytest.mark.requirement("cli.eliza-reassembly")
 def test_a_reassembly_may_link_to_a_keyword_or_give_up() -> None:
-    assert parse_reassembly("=what") == Link("what")
+    assert parse_reassembly("=what") == RuleLink("what")
     assert parse_reassembly("!next") == NextKeyword()
 
 

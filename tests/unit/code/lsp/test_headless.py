@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import Recorder
 from peerwire.transports.memory import memory_pair
+from symposium.code.lsp import documents
+from symposium.code.lsp.documents import first_file
 from symposium.code.lsp.headless import Headless, PoolSettings
 from symposium.code.lsp.servers import TYPESCRIPT, ServerSpec, launch_of
 from symposium.code.operations import (
@@ -25,7 +28,7 @@ from symposium.code.operations import (
     GET_SELECTION,
     HOVER,
     RESOLVE_SYMBOL,
-    Selection,
+    EditorSelection,
 )
 
 SHELL = ServerSpec("shell", {".sh": "shellscript"}, [["sh"]], [], "nothing to do")
@@ -261,7 +264,7 @@ async def test_a_pipe_among_the_files_holds_nobody_up(file: Path) -> None:
 async def test_without_an_editor_nothing_is_selected(tmp_path: Path) -> None:
     answer = await Headless().answer(GET_SELECTION, {"sessionId": "s"}, tmp_path)
     assert answer == {"selectedText": None, "message": "no editor"}
-    assert convert(answer, Selection).selected_text is None
+    assert convert(answer, EditorSelection).selected_text is None
 
 
 @pytest.mark.requirement("ide.says-what-is-wrong")
@@ -279,7 +282,10 @@ async def test_what_cannot_be_answered_is_said_to_be(file: Path) -> None:
             await ide.answer(HOVER, at(Path("absent.sh")), file.parent)
         with pytest.raises(RpcError) as wrong:
             await ide.answer(HOVER, {"sessionId": "s", "path": "a.sh"}, file.parent)
+        with pytest.raises(RpcError) as malformed:
+            await ide.answer(HOVER, {"sessionId": "s", "path": 3}, file.parent)
     assert odd.value.data["reason"] == "ide_odd_answer"
+    assert malformed.value.code == INVALID_PARAMS
     assert absent.value.code == wrong.value.code == INVALID_PARAMS
     bare = Headless(PoolSettings([missing]))
     async with asyncio.TaskGroup() as tasks:
@@ -310,6 +316,11 @@ def test_no_server_is_taken_from_the_workspace(
     assert found is not None
     assert found.argv == [str(planted)]
 
+    monkeypatch.setattr(sys, "executable", str(planted.with_name("python")))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert launch_of(spec, tmp_path / "work") is None
+    assert launch_of(spec, tmp_path / "elsewhere") == found
+
 
 @pytest.mark.requirement("ide.no-workspace-code")
 def test_the_compiler_of_the_workspace_never_runs(
@@ -324,3 +335,19 @@ def test_the_compiler_of_the_workspace_never_runs(
     found = launch_of(TYPESCRIPT, work)
     assert found is not None
     assert found.options["tsserver"] == {"path": str(own)}
+
+
+@pytest.mark.requirement("ide.bounded-walk")
+def test_files_are_looked_for_near_the_root_and_among_so_many_entries_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (".venv/a.py", "node_modules/b.py", "deep/deeper/c.py", "deep/d.py", "deep/e.rs"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "deeper")
+
+    assert first_file(tmp_path, frozenset({".py"})) == tmp_path / "deep" / "d.py"
+    assert first_file(tmp_path, frozenset({".go"})) is None
+    monkeypatch.setattr(documents, "MAX_ENTRIES", 6)
+    assert first_file(tmp_path, frozenset({".py"})) == tmp_path / "deep" / "d.py"
+    assert first_file(tmp_path, frozenset({".rs"})) is None

@@ -113,7 +113,7 @@ def test_a_zip_is_held_to_the_same(tmp_path: Path, name: str, mode: int, body: b
 def test_a_bomb_is_refused_before_it_has_grown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "MOST_UNPACKED", 1024)
+    monkeypatch.setattr(sources, "MAX_UNPACKED", 1024)
     with pytest.raises(DamagedError, match="too large"):
         unpacked(tar_of(member("a", b"\0" * 100_000)), tmp_path)
     assert (tmp_path / "to" / "a").stat().st_size <= 1024
@@ -121,14 +121,14 @@ def test_a_bomb_is_refused_before_it_has_grown(
 
 @pytest.mark.requirement("package-sources.bounded-archives")
 def test_a_zip_that_grows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_UNPACKED", 1024)
+    monkeypatch.setattr(sources, "MAX_UNPACKED", 1024)
     with pytest.raises(DamagedError, match="too large"):
         unpacked(wheel({"a": b"\0" * 100_000}), tmp_path, ".zip")
 
 
 @pytest.mark.requirement("package-sources.bounded-archives")
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_FILES", 3)
+    monkeypatch.setattr(sources, "MAX_FILES", 3)
     with pytest.raises(DamagedError, match="too many"):
         unpacked(tar_of(*(member(f"{at}") for at in range(4))), tmp_path)
 
@@ -146,7 +146,7 @@ def test_a_header_that_announces_much_is_refused_unread(tmp_path: Path) -> None:
 def test_what_stands_between_the_files_counts_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "MOST_UNPACKED", 4096)
+    monkeypatch.setattr(sources, "MAX_UNPACKED", 4096)
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w:gz", pax_headers={"comment": "x" * 100_000}) as tar:
         tar.addfile(tarfile.TarInfo("a"))
@@ -231,13 +231,25 @@ def test_a_source_with_a_damaged_receipt_is_replaced(receipt: bytes, tmp_path: P
 
 
 @pytest.mark.requirement("package-sources.whole-or-absent")
+def test_a_source_that_is_kept_already_stays_in_its_place(tmp_path: Path) -> None:
+    store = SourceStore(tmp_path / "kept")
+    place = store.keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {"a/x": b"1"}))
+
+    assert store.keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {"a/y": b"2"})) == place
+    assert [each.name for each in place.root.iterdir()] == ["x"]
+
+
+@pytest.mark.requirement("package-sources.whole-or-absent")
 def test_an_archive_of_nothing_is_no_source(tmp_path: Path) -> None:
-    with pytest.raises(DamagedError, match="no file"):
+    with pytest.raises(DamagedError, match=r"^the archive of a 1\.0\.0 holds no file"):
         SourceStore(tmp_path).keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {}))
 
 
+NAMES = ["a/b", "A/b", "a+b", "..", ".", "@a/b", "a b", "~", ".a", "a", "A"]
+
+
 @pytest.mark.requirement("package-sources.names")
-@given(st.lists(st.sampled_from(["a/b", "A/b", "a+b", "..", ".", "@a/b", "a b", "~"]), unique=True))
+@given(st.lists(st.sampled_from(NAMES), unique=True))
 def test_each_name_has_a_place_of_its_own(names: list[str]) -> None:
     places = [file_name(each) for each in names]
     assert len({each.lower() for each in places}) == len(names)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from symposium.code.packages.model import (
     UnknownVersionError,
     UnpublishedError,
 )
-from symposium.code.packages.sources import SourceDesk, desk_of
+from symposium.code.packages.sources import SourceFinder, source_finder
 
 NOBODY = "http://127.0.0.1:9"
 """An address at which nothing answers."""
@@ -45,8 +46,8 @@ class Scene:
     web: Web
     env: dict[str, str]
 
-    def desk(self, ecosystem: Ecosystem, interpreter: Path | None = None) -> SourceDesk:
-        return desk_of(ecosystem, self.project, interpreter=interpreter, environment=self.env)
+    def desk(self, ecosystem: Ecosystem, interpreter: Path | None = None) -> SourceFinder:
+        return source_finder(ecosystem, self.project, interpreter=interpreter, environment=self.env)
 
     def go_offline(self) -> None:
         self.env |= {"PIP_INDEX_URL": NOBODY, "npm_config_registry": NOBODY}
@@ -249,7 +250,7 @@ async def test_what_was_fetched_once_is_not_fetched_again(scene: Scene) -> None:
     scene.go_offline()
     again = await scene.desk(Ecosystem.RUST).find("serde", "1")
     assert (again.place.root, again.place.origin) == (first.place.root, "cache")
-    assert "nobody could be asked" in again.why
+    assert "no index could be asked" in again.why
 
 
 # -- what goes wrong
@@ -302,6 +303,17 @@ async def test_an_index_that_is_broken_is_neither(scene: Scene) -> None:
         await scene.desk(Ecosystem.NPM).find("click")
 
 
+@pytest.mark.requirement("package-sources.checksum")
+async def test_an_archive_without_a_published_sum_is_taken_as_it_is(scene: Scene) -> None:
+    body = json.dumps({"files": [{"filename": "left-1.0.tar.gz", "url": "../../f", "hashes": {}}]})
+    scene.web.answers["/simple/left/"] = reply(body.encode())
+    scene.web.answers["/f"] = reply(tar_gz({"a/x": b"x"}))
+
+    found = await scene.desk(Ecosystem.PYTHON).find("left")
+
+    assert [each.name for each in found.place.root.iterdir()] == ["x"]
+
+
 @pytest.mark.requirement("package-sources.checksum", "package-sources.whole-or-absent")
 @pytest.mark.parametrize("ecosystem", Ecosystem)
 async def test_another_archive_than_the_published_one_is_refused(
@@ -314,8 +326,11 @@ async def test_another_archive_than_the_published_one_is_refused(
     other = reply(tar_gz({"a/x": b"worse"}))
     for path in ("/dl/left/1.0.0/download", "/npm/-/1.0.0.tgz", "/files/left-1.0.0.tar.gz"):
         scene.web.answers[path] = other
-    with pytest.raises(DamagedError, match="not what was published"):
+    with pytest.raises(DamagedError, match="not what was published") as caught:
         await scene.desk(ecosystem).find("left")
+    assert caught.value.message.startswith("left 1.0.0: what http://127.0.0.1:")
+    digits = "[0-9a-f]{16}…"
+    assert re.search(rf"\(sha(256|512) {digits} instead of {digits}\)", caught.value.message)
     assert not [each for each in (scene.home / ".cache").rglob("*") if each.name == "x"]
 
 
@@ -344,6 +359,19 @@ async def test_what_is_installed_is_its_own_files_and_nobody_else_s(scene: Scene
     assert (found.version, found.place.root, found.place.origin) == ("2.0", site, "project")
     assert found.place.parts == ("Pil_Low-2.0.dist-info", "google/x", "pil", "pil.py")
     assert scene.web.asked == []
+
+
+@pytest.mark.requirement("package-sources.python-installed")
+async def test_a_record_that_names_files_elsewhere_makes_nothing_else_readable(
+    scene: Scene,
+) -> None:
+    site = scene.install("left", "1.0", {"left.py": ""})
+    with (site / "left-1.0.dist-info" / "RECORD").open("a") as record:
+        record.write("/etc/passwd,,\n\n../other/x.py,,\nother/../../y.py,,\n")
+
+    found = await scene.desk(Ecosystem.PYTHON).find("left")
+
+    assert found.place.parts == ("left-1.0.dist-info", "left.py")
 
 
 @pytest.mark.requirement("package-sources.python-installed")

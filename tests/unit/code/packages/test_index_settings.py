@@ -37,7 +37,7 @@ def test_npm_s_settings_give_scopes_their_registry_and_registries_their_token(
     (tmp_path / ".npmrc").write_text(NPMRC)
     found = npm_settings({"HOME": str(tmp_path), "TOKEN": "secret"})
 
-    assert (found.registry, found.trouble) == (NPM, "")
+    assert (found.registry, found.problem) == (NPM, "")
     assert found.scopes == {"@scope": "https://scope.invalid/npm"}
     assert found.tokens == {
         "//scope.invalid/npm/": "Bearer secret",
@@ -56,7 +56,7 @@ def test_npm_is_offline_where_its_settings_say_yes(
 ) -> None:
     (tmp_path / ".npmrc").write_text(f"offline={said}")
 
-    assert bool(npm_settings({"HOME": str(tmp_path)}).trouble) is is_off
+    assert bool(npm_settings({"HOME": str(tmp_path)}).problem) is is_off
 
 
 @pytest.mark.requirement("package-sources.user-settings-only")
@@ -67,7 +67,7 @@ def test_a_replaced_source_of_cargo_is_asked_only_if_it_is_a_sparse_index(tmp_pa
     folder = cargo(tmp_path, replaced + 'directory = "vendor"')
     none = cargo(tmp_path, "[net]\nretry = 2")
 
-    assert (sparse.index, sparse.trouble) == ("https://mine.invalid/", "")
+    assert (sparse.index, sparse.problem) == ("https://mine.invalid/", "")
     for other in (git, folder):
-        assert other.trouble == "Cargo's settings replace crates.io with what is no sparse index"
-    assert (none.index, none.trouble) == (CRATES, "")
+        assert other.problem == "Cargo's settings replace crates.io with what is no sparse index"
+    assert (none.index, none.problem) == (CRATES, "")

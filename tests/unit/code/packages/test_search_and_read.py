@@ -9,17 +9,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symposium.code.packages.answers import (
-    MOST_LINES,
-    MOST_MATCHES,
-    MOST_PATTERN,
-    MOST_SHOWN,
-    Excerpt,
-    Listing,
+    MAX_LINES,
+    MAX_MATCHES,
+    MAX_PATTERN,
+    MAX_SHOWN,
+    SourceExcerpt,
+    SourceListing,
     check_pattern,
     read_source,
     search_source,
 )
-from symposium.code.packages.model import Ecosystem, PackageError, PatternError, Place, Source
+from symposium.code.packages.model import (
+    Ecosystem,
+    PackageError,
+    PatternError,
+    Source,
+    SourceLocation,
+)
 from symposium.errors import NotFoundError, SymposiumError
 
 
@@ -44,7 +50,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def source(root: Path, *parts: str) -> Source:
-    return Source(Ecosystem.RUST, "a", Place("1.0.0", root, "cache", parts), "")
+    return Source(Ecosystem.RUST, "a", SourceLocation("1.0.0", root, "cache", parts), "")
 
 
 @pytest.mark.requirement("package-sources.search")
@@ -79,7 +85,7 @@ async def test_too_many_matches_are_cut_and_it_says_so(root: Path) -> None:
     (root / "long.rs").write_text("x" * 100_000 + "needle\n")
     found = await search_source(source(root), "needle", (".rs",))
     assert found.is_cut
-    assert len(found.other_matches) == MOST_MATCHES
+    assert len(found.other_matches) == MAX_MATCHES
     assert max(len(each.context) for each in found.other_matches) < 3000
 
 
@@ -108,11 +114,11 @@ async def test_what_is_no_pattern_is_said_to_be_none(root: Path, pattern: str) -
 
 @pytest.mark.requirement("package-sources.read-stays-inside")
 def test_lines_of_a_file_count_from_one(root: Path) -> None:
-    assert read_source(source(root), "src/lib.rs", 2, 3) == Excerpt(
+    assert read_source(source(root), "src/lib.rs", 2, 3) == SourceExcerpt(
         "src/lib.rs", 2, 3, 7, "two\nneedle 1"
     )
     whole = read_source(source(root), "./src/../src/lib.rs")
-    assert isinstance(whole, Excerpt)
+    assert isinstance(whole, SourceExcerpt)
     assert (whole.start_line, whole.end_line, whole.total_lines) == (1, 7, 7)
     assert not whole.is_cut
 
@@ -123,7 +129,7 @@ def test_a_file_that_is_too_long_is_cut_and_it_says_so(root: Path) -> None:
     (root / "wide.rs").write_text("y" * 500_000)
     for name in ("long.rs", "wide.rs"):
         shown = read_source(source(root), name)
-        assert isinstance(shown, Excerpt)
+        assert isinstance(shown, SourceExcerpt)
         assert shown.is_cut
         assert len(shown.text) <= 64 * 1024
 
@@ -131,7 +137,7 @@ def test_a_file_that_is_too_long_is_cut_and_it_says_so(root: Path) -> None:
 @pytest.mark.requirement("package-sources.read-stays-inside")
 def test_a_directory_is_listed(root: Path) -> None:
     shown = read_source(source(root, "src"), ".")
-    assert shown == Listing(".", ["src/"])
+    assert shown == SourceListing(".", ["src/"])
 
 
 @pytest.mark.requirement("package-sources.read-stays-inside")
@@ -149,6 +155,21 @@ def test_what_lies_outside_is_not_read(root: Path, path: str) -> None:
 def test_what_is_no_file_of_text_is_said_to_be_none(root: Path, path: str) -> None:
     with pytest.raises(NotFoundError):
         read_source(source(root), path)
+
+
+@pytest.mark.requirement("package-sources.read-stays-inside")
+@pytest.mark.parametrize("parts", [(), ("src",), ("src/lib.rs",)])
+def test_error_names_the_file_that_is_missing(root: Path, parts: tuple[str, ...]) -> None:
+    with pytest.raises(NotFoundError, match=r"a 1.0.0 has no file 'src/gone'; read `\.` to see"):
+        read_source(source(root, *parts), "src/gone")
+
+
+@pytest.mark.requirement("package-sources.read-stays-inside")
+def test_a_directory_shows_only_what_leads_to_the_parts(root: Path) -> None:
+    assert read_source(source(root, "src/lib.rs"), "src") == SourceListing("src", ["lib.rs"])
+    assert read_source(source(root, "examples"), "examples/deep") == SourceListing(
+        "examples/deep", ["a.rs"]
+    )
 
 
 @pytest.mark.requirement("package-sources.read-stays-inside")
@@ -171,17 +192,17 @@ def test_no_path_leads_out(root: Path, parts: list[str]) -> None:
 
 @pytest.mark.requirement("package-sources.search")
 def test_the_longest_pattern_is_taken_and_one_character_more_is_refused() -> None:
-    check_pattern("x" * MOST_PATTERN)
+    check_pattern("x" * MAX_PATTERN)
     with pytest.raises(PatternError, match="longer than 2000 characters"):
-        check_pattern("x" * (MOST_PATTERN + 1))
+        check_pattern("x" * (MAX_PATTERN + 1))
 
 
 @pytest.mark.requirement("package-sources.read-stays-inside")
 def test_a_text_of_exactly_the_limit_is_shown_whole(root: Path) -> None:
-    (root / "fits.rs").write_text("x" * MOST_SHOWN)
-    (root / "over.rs").write_text("x" * (MOST_SHOWN + 1))
-    (root / "lines.rs").write_text("x\n" * MOST_LINES)
-    (root / "more.rs").write_text("x\n" * (MOST_LINES + 1))
+    (root / "fits.rs").write_text("x" * MAX_SHOWN)
+    (root / "over.rs").write_text("x" * (MAX_SHOWN + 1))
+    (root / "lines.rs").write_text("x\n" * MAX_LINES)
+    (root / "more.rs").write_text("x\n" * (MAX_LINES + 1))
     names = ("fits.rs", "over.rs", "lines.rs", "more.rs")
     shown = [read_source(source(root), name) for name in names]
 
@@ -198,7 +219,7 @@ def test_the_first_hundred_entries_of_a_directory_are_listed(
         (root / "many" / f"{number:03}").touch()
     listing = read_source(source(root), "many")
 
-    assert isinstance(listing, Listing)
+    assert isinstance(listing, SourceListing)
     assert (len(listing.entries), listing.is_cut) == (100, is_cut)
 
 

@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 from tests.support.fake_ide import FakeIde
 
-from symposium.code.operations import FileLocation, FileRange, SymbolDef
-from symposium.code.query.evaluator import FUNCTIONS, MOST_CALLS, Evaluation, run, signature
+from symposium.code.operations import CodePosition, CodeRange, SymbolDefinition
+from symposium.code.query.evaluator import FUNCTIONS, MAX_CALLS, Evaluation, run, signature
 from symposium.code.query.functions import (
     AmbiguityError,
+    DialectWorkspace,
     Function,
     NoIde,
     Scope,
-    Workspace,
     by_name,
     name_of,
 )
-from symposium.code.query.symbol_functions import MOST_SYMBOLS
+from symposium.code.query.symbol_functions import MAX_SYMBOLS
 from symposium.errors import SymposiumError
 
 USER = {
@@ -55,7 +55,9 @@ class Concat(Function, frozen=True):
 
 async def evaluated(program: str, ide: FakeIde | None = None) -> Evaluation:
     functions = [*FUNCTIONS, Uppercase, Concat]
-    return await run(program, ide or FakeIde(), Workspace(Path("/project")), functions=functions)
+    return await run(
+        program, ide or FakeIde(), DialectWorkspace(Path("/project")), functions=functions
+    )
 
 
 async def value(program: str) -> Any:
@@ -94,8 +96,8 @@ async def test_an_ambiguous_name_gives_all_in_order_and_says_how_to_name_one() -
 
 @pytest.mark.requirement("dialect.ambiguity")
 async def test_what_is_ambiguous_within_one_file_is_told_apart_by_lines() -> None:
-    same = FileRange("src/auth.rs", FileLocation(50, 1), FileLocation(50, 5))
-    also = [SymbolDef("twice", same), SymbolDef("twice", same)]
+    same = CodeRange("src/auth.rs", CodePosition(50, 1), CodePosition(50, 5))
+    also = [SymbolDefinition("twice", same), SymbolDefinition("twice", same)]
     (hint,) = (await evaluated("findDefinition(`twice`)", FakeIde(also=also))).hints
 
     assert hint.replacements == ['lines("src/auth.rs", 50, 50)', 'lines("src/auth.rs", 50, 50)']
@@ -128,9 +130,9 @@ async def test_symbols_are_taken_as_names_as_symbols_and_in_lists() -> None:
 
 @pytest.mark.requirement("dialect.symbols-bounded")
 async def test_of_more_symbols_than_the_limit_the_first_are_taken() -> None:
-    names = ", ".join(["`User`"] * (MOST_SYMBOLS + 1))
+    names = ", ".join(["`User`"] * (MAX_SYMBOLS + 1))
 
-    assert len(await value(f"findDefinitions([{names}])")) == MOST_SYMBOLS
+    assert len(await value(f"findDefinitions([{names}])")) == MAX_SYMBOLS
 
 
 @pytest.mark.requirement("dialect.i6", "dialect.i7", "dialect.i8")
@@ -141,7 +143,7 @@ async def test_an_unknown_symbol_is_no_error() -> None:
 
 @pytest.mark.requirement("dialect.exact-names")
 async def test_of_what_an_editor_finds_only_the_exact_name_is_kept() -> None:
-    near = SymbolDef("UserName", FileRange("a.rs", FileLocation(1, 1), FileLocation(1, 2)))
+    near = SymbolDefinition("UserName", CodeRange("a.rs", CodePosition(1, 1), CodePosition(1, 2)))
     exact = await evaluated("findDefinitions(`User`)", FakeIde(also=[near]))
     none = await evaluated("findDefinitions(`Usr`)", FakeIde(also=[near]))
 
@@ -183,9 +185,11 @@ async def test_a_call_that_is_none_says_why(program: str, said: str) -> None:
 
 @pytest.mark.requirement("dialect.bounded")
 async def test_the_calls_of_a_program_are_bounded() -> None:
-    calls = "uppercase(`a`)," * (MOST_CALLS + 1)
+    calls = "uppercase(`a`)," * (MAX_CALLS + 1)
 
-    assert "more than" in await failure(f"[{calls}]")
+    assert f"more than {MAX_CALLS} calls" in await failure(f"[{calls}]")
+    (whole,) = [await value(f"[{calls.removesuffix('uppercase(`a`),')}]")]
+    assert len(whole) == MAX_CALLS
 
 
 @pytest.mark.requirement("dialect.i18")
@@ -249,7 +253,7 @@ async def test_callers_are_the_uses_that_call() -> None:
 async def test_whoever_cannot_answer_says_why_and_what_needs_nobody() -> None:
     assert "the server has gone; ask again" in await failure("diagnostics(`broken`)")
     with pytest.raises(SymposiumError, match=r"no editor.*use search"):
-        await run("findDefinition(`a`)", NoIde(), Workspace(Path("/project")))
+        await run("findDefinition(`a`)", NoIde(), DialectWorkspace(Path("/project")))
     where = "{path: `a`, start: {line: 1, column: 1}, end: {line: 1, column: 1}}"
     symbol = f"{{name: `a`, definedAt: {where}}}"
     for program in (
@@ -259,7 +263,7 @@ async def test_whoever_cannot_answer_says_why_and_what_needs_nobody() -> None:
         "diagnostics(`a`)",
     ):
         with pytest.raises(SymposiumError, match="no editor"):
-            await run(program, NoIde(), Workspace(Path("/project")))
+            await run(program, NoIde(), DialectWorkspace(Path("/project")))
 
 
 @pytest.mark.requirement("dialect.reference-page")

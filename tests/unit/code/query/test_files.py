@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from tests.support.git_repository import GitRepository
 
+from symposium.code.query import functions
 from symposium.code.query import search as searching
 from symposium.code.query.evaluator import Evaluation, run
-from symposium.code.query.functions import NoIde, Workspace, workspace
+from symposium.code.query.functions import DialectWorkspace, NoIde, workspace
 from symposium.code.query.search import Wanted, search_files
 from symposium.errors import SymposiumError
 
@@ -104,12 +105,25 @@ async def test_ignored_hidden_binary_and_linked_files_are_left_out(
 
 @pytest.mark.requirement("dialect.search-files")
 async def test_without_git_only_what_is_hidden_is_left_out(tmp_path: Path) -> None:
-    for name in ("a.py", ".hidden/b.py", "deep/c.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in ("a.py", ".hidden/b.py", "deep/c.py", "deep/.git/d.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("login", encoding="utf-8")
-    found = await run("search(`.`, `login`)", NoIde(), Workspace(tmp_path))
+    found = await run("search(`.`, `login`)", NoIde(), DialectWorkspace(tmp_path))
 
     assert [path for path, *_ in hits(found.value)] == ["a.py", "deep/c.py"]
+
+
+@pytest.mark.requirement("dialect.search-files")
+async def test_without_git_only_so_many_entries_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.py").write_text("login")
+    monkeypatch.setattr(functions, "_MAX_ENTRIES", 2)
+
+    found = await run("search(`.`, `login`)", NoIde(), DialectWorkspace(tmp_path))
+
+    assert [path for path, *_ in hits(found.value)] == ["a.py", "b.py"]
 
 
 @pytest.mark.requirement("dialect.find-files")
@@ -183,6 +197,10 @@ async def test_nothing_outside_the_workspace_is_looked_at(
             found = str(error)
         assert "secret" not in str(found).replace("secret.txt", "")
         assert found == [] or isinstance(found, str)
+    if path.startswith(("..", "/", "link")):
+        assert f"{path} is outside the workspace" in await failure(
+            f"lines('{path}', 1, 1)", repository
+        )
 
 
 @pytest.mark.requirement("dialect.inside")
@@ -190,26 +208,37 @@ async def test_another_folder_may_be_allowed(tmp_path: Path, repository: GitRepo
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("word", encoding="utf-8")
-    place = Workspace(repository.path, [other])
+    place = DialectWorkspace(repository.path, [other])
     found = await run(f"lines(`{other}/a.txt`, 1, 1)", NoIde(), place)
 
     assert found.value["path"] == str(other / "a.txt")
+
+
+def searches_that_run() -> list[str]:
+    """The children of this process that search."""
+    return [
+        child
+        for thread in Path("/proc/self/task").iterdir()
+        for child in (thread / "children").read_text().split()
+        if b"search_worker" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
 
 
 @pytest.mark.requirement("dialect.time-bound")
 async def test_an_expression_that_never_ends_is_ended(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "PATIENCE", 0.5)
+    monkeypatch.setattr(searching, "SEARCH_TIMEOUT", 0.5)
     repository.write("src/evil.txt", "a" * 60 + "!\n")
 
     assert "has not ended within 0.5 s" in await failure(r"search(`src`, `(a+)+$`)", repository)
+    assert not searches_that_run()
 
 
 @pytest.mark.requirement("dialect.search-errors")
 @pytest.mark.parametrize(
     ("regex", "said"),
-    [("(", "unterminated subpattern"), ("x" * 1001, "more than 1000"), ("[z-a]", "bad")],
+    [("(", "'(': missing ), unterm"), ("x" * 1001, "more than 1000"), ("[z-a]", "'[z-a]': bad")],
 )
 async def test_an_expression_that_is_none_is_told(
     regex: str, said: str, repository: GitRepository
@@ -225,7 +254,8 @@ async def test_large_files_and_many_hits_are_cut_off(repository: GitRepository) 
     wide = repository.write("wide.txt", "x" * 100_000)
 
     assert await search_files([large], Wanted("x")) == []
-    assert len(await search_files([many], Wanted("x"))) == searching.MOST_HITS
+    assert len(await search_files([many], Wanted("x" + "y?" * 499 + "$"))) == searching.MAX_HITS
+    assert len(await search_files([many], Wanted("x"))) == searching.MAX_HITS
     assert len((await search_files([wide], Wanted("x")))[0].content or "") == 1000
 
 

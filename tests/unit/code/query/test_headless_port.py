@@ -9,7 +9,7 @@ from peerwire.errors import INTERNAL_ERROR, RpcError
 from symposium.code.lsp.headless import Headless, HeadlessPort
 from symposium.code.operations import FIND_REFERENCES, RESOLVE_SYMBOL
 from symposium.code.query.evaluator import run
-from symposium.code.query.functions import IdeError, Workspace
+from symposium.code.query.functions import DialectWorkspace, IdeError
 
 SPAN = {"start": {"line": 1, "column": 5}, "end": {"line": 1, "column": 9}}
 
@@ -42,7 +42,7 @@ async def test_servers_answer_and_paths_become_relative(tmp_path: Path) -> None:
         }
     )
     found = await run(
-        "findReferences(`spam`)", HeadlessPort(headless, tmp_path), Workspace(tmp_path)
+        "findReferences(`spam`)", HeadlessPort(headless, tmp_path), DialectWorkspace(tmp_path)
     )
 
     assert found.value[0]["definedAt"]["path"] == "a.py"

@@ -11,12 +11,12 @@ from tests.support.random_inputs import random_source
 
 from symposium.code.query.parser import (
     DEEPEST,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     Array,
-    Call,
+    DialectCall,
+    DialectFault,
     DialectSyntaxError,
     Expression,
-    Fault,
     Literal,
     Object,
     caret,
@@ -35,7 +35,7 @@ def plain(expression: Expression) -> Any:
             return [plain(item) for item in items]
         case Object(members):
             return {key: plain(value) for key, value in members.items()}
-        case Call(name, arguments):
+        case DialectCall(name, arguments):
             return {f"{name}()": [plain(each) for each in arguments]}
 
 
@@ -99,54 +99,87 @@ def test_a_program_is_read(program: str, expected: Any) -> None:
 
 REFUSED = [
     pytest.param(
-        "foo(42 extra)", Fault.UNEXPECTED_IDENT, 7, marks=pytest.mark.requirement("dialect.l6")
+        "foo(42 extra)",
+        DialectFault.UNEXPECTED_IDENT,
+        7,
+        marks=pytest.mark.requirement("dialect.l6"),
     ),
     pytest.param(
-        'foo("abc', Fault.UNTERMINATED_STRING, 4, marks=pytest.mark.requirement("dialect.l7")
-    ),
-    pytest.param("foo(42", Fault.UNEXPECTED_EOF, 6, marks=pytest.mark.requirement("dialect.l8")),
-    pytest.param("[1, 2", Fault.UNEXPECTED_EOF, 5, marks=pytest.mark.requirement("dialect.l9")),
-    pytest.param(
-        '{"key": 42', Fault.EXPECTED_CLOSE_BRACE, 10, marks=pytest.mark.requirement("dialect.l10")
-    ),
-    pytest.param("{ ", Fault.EXPECTED_CLOSE_BRACE, 1, marks=pytest.mark.requirement("dialect.l10")),
-    pytest.param(
-        '{"key" 42}', Fault.EXPECTED_COLON, 7, marks=pytest.mark.requirement("dialect.l11")
-    ),
-    pytest.param(r'"ab\x"', Fault.INVALID_ESCAPE, 3, marks=pytest.mark.requirement("dialect.l12")),
-    pytest.param("@foo", Fault.UNEXPECTED_CHAR, 0, marks=pytest.mark.requirement("dialect.l13")),
-    pytest.param(
-        "standalone", Fault.UNEXPECTED_IDENT, 0, marks=pytest.mark.requirement("dialect.l14")
-    ),
-    pytest.param("[1}", Fault.UNEXPECTED_TOKEN, 2, marks=pytest.mark.requirement("dialect.l16")),
-    pytest.param(
-        "42 extra", Fault.UNEXPECTED_TOKEN, 3, marks=pytest.mark.requirement("dialect.l17")
-    ),
-    pytest.param("", Fault.UNEXPECTED_EOF, 0, marks=pytest.mark.requirement("dialect.errors")),
-    pytest.param(
-        "{1: 2}", Fault.EXPECTED_STRING_OR_IDENT, 1, marks=pytest.mark.requirement("dialect.errors")
+        'foo("abc', DialectFault.UNTERMINATED_STRING, 4, marks=pytest.mark.requirement("dialect.l7")
     ),
     pytest.param(
-        '"a\\', Fault.UNTERMINATED_ESCAPE, 2, marks=pytest.mark.requirement("dialect.errors")
+        "foo(42", DialectFault.UNEXPECTED_EOF, 6, marks=pytest.mark.requirement("dialect.l8")
     ),
     pytest.param(
-        '"é" x', Fault.UNEXPECTED_TOKEN, 5, marks=pytest.mark.requirement("dialect.errors")
+        "[1, 2", DialectFault.UNEXPECTED_EOF, 5, marks=pytest.mark.requirement("dialect.l9")
     ),
     pytest.param(
-        r'"\ud800"', Fault.INVALID_ESCAPE, 1, marks=pytest.mark.requirement("dialect.escapes")
-    ),
-    pytest.param("1e999", Fault.TOO_LARGE, 0, marks=pytest.mark.requirement("dialect.bounded")),
-    pytest.param("9" * 5000, Fault.TOO_LARGE, 0, marks=pytest.mark.requirement("dialect.bounded")),
-    pytest.param(
-        "[" * 9999, Fault.TOO_DEEP, DEEPEST, marks=pytest.mark.requirement("dialect.bounded")
+        '{"key": 42',
+        DialectFault.EXPECTED_CLOSE_BRACE,
+        10,
+        marks=pytest.mark.requirement("dialect.l10"),
     ),
     pytest.param(
-        "f(" * 9999, Fault.TOO_DEEP, DEEPEST * 2, marks=pytest.mark.requirement("dialect.bounded")
+        "{ ", DialectFault.EXPECTED_CLOSE_BRACE, 1, marks=pytest.mark.requirement("dialect.l10")
     ),
     pytest.param(
-        " " * (MOST_CHARACTERS + 9),
-        Fault.TOO_LONG,
-        MOST_CHARACTERS,
+        '{"key" 42}', DialectFault.EXPECTED_COLON, 7, marks=pytest.mark.requirement("dialect.l11")
+    ),
+    pytest.param(
+        r'"ab\x"', DialectFault.INVALID_ESCAPE, 3, marks=pytest.mark.requirement("dialect.l12")
+    ),
+    pytest.param(
+        "@foo", DialectFault.UNEXPECTED_CHAR, 0, marks=pytest.mark.requirement("dialect.l13")
+    ),
+    pytest.param(
+        "standalone", DialectFault.UNEXPECTED_IDENT, 0, marks=pytest.mark.requirement("dialect.l14")
+    ),
+    pytest.param(
+        "[1}", DialectFault.UNEXPECTED_TOKEN, 2, marks=pytest.mark.requirement("dialect.l16")
+    ),
+    pytest.param(
+        "42 extra", DialectFault.UNEXPECTED_TOKEN, 3, marks=pytest.mark.requirement("dialect.l17")
+    ),
+    pytest.param(
+        "", DialectFault.UNEXPECTED_EOF, 0, marks=pytest.mark.requirement("dialect.errors")
+    ),
+    pytest.param(
+        "{1: 2}",
+        DialectFault.EXPECTED_STRING_OR_IDENT,
+        1,
+        marks=pytest.mark.requirement("dialect.errors"),
+    ),
+    pytest.param(
+        '"a\\', DialectFault.UNTERMINATED_ESCAPE, 2, marks=pytest.mark.requirement("dialect.errors")
+    ),
+    pytest.param(
+        '"é" x', DialectFault.UNEXPECTED_TOKEN, 5, marks=pytest.mark.requirement("dialect.errors")
+    ),
+    pytest.param(
+        r'"\ud800"',
+        DialectFault.INVALID_ESCAPE,
+        1,
+        marks=pytest.mark.requirement("dialect.escapes"),
+    ),
+    pytest.param(
+        "1e999", DialectFault.TOO_LARGE, 0, marks=pytest.mark.requirement("dialect.bounded")
+    ),
+    pytest.param(
+        "9" * 5000, DialectFault.TOO_LARGE, 0, marks=pytest.mark.requirement("dialect.bounded")
+    ),
+    pytest.param(
+        "[" * 9999, DialectFault.TOO_DEEP, DEEPEST, marks=pytest.mark.requirement("dialect.bounded")
+    ),
+    pytest.param(
+        "f(" * 9999,
+        DialectFault.TOO_DEEP,
+        DEEPEST * 2,
+        marks=pytest.mark.requirement("dialect.bounded"),
+    ),
+    pytest.param(
+        " " * (MAX_CHARACTERS + 9),
+        DialectFault.TOO_LONG,
+        MAX_CHARACTERS,
         marks=pytest.mark.requirement("dialect.bounded"),
     ),
 ]
@@ -155,7 +188,7 @@ REFUSED = [
 @pytest.mark.requirement("dialect.examples")
 @pytest.mark.parametrize(("program", "fault", "position"), REFUSED)
 def test_a_wrong_program_is_refused_where_it_is_wrong(
-    program: str, fault: Fault, position: int
+    program: str, fault: DialectFault, position: int
 ) -> None:
     with pytest.raises(DialectSyntaxError) as caught:
         parse(program)

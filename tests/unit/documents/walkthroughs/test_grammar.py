@@ -19,8 +19,8 @@ from symposium.documents.walkthroughs.document import (
     converted,
 )
 from symposium.documents.walkthroughs.grammar import (
-    MOST_BLOCKS,
-    MOST_CHARACTERS,
+    MAX_BLOCKS,
+    MAX_CHARACTERS,
     parameters,
     parse_walkthrough,
 )
@@ -176,15 +176,15 @@ def test_an_element_that_is_not_closed_is_text_and_is_noted() -> None:
 @pytest.mark.requirement("walkthroughs.bounded")
 def test_a_walkthrough_is_bounded_in_length_and_blocks() -> None:
     with pytest.raises(WalkthroughError, match="characters"):
-        parse_walkthrough("x" * (MOST_CHARACTERS + 1))
+        parse_walkthrough("x" * (MAX_CHARACTERS + 1))
     with pytest.raises(WalkthroughError, match="blocks"):
-        parse_walkthrough("<action>a</action>\n" * (MOST_BLOCKS + 1))
+        parse_walkthrough("<action>a</action>\n" * (MAX_BLOCKS + 1))
 
 
 @pytest.mark.requirement("walkthroughs.bounded")
 def test_a_walkthrough_at_its_bounds_is_read() -> None:
-    assert len(parse_walkthrough("<action>a</action>\n" * MOST_BLOCKS).blocks) == MOST_BLOCKS
-    assert parse_walkthrough("x" * MOST_CHARACTERS).blocks == []
+    assert len(parse_walkthrough("<action>a</action>\n" * MAX_BLOCKS).blocks) == MAX_BLOCKS
+    assert parse_walkthrough("x" * MAX_CHARACTERS).blocks == []
 
 
 @pytest.mark.requirement("walkthroughs.bounded")

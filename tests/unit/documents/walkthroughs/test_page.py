@@ -13,11 +13,11 @@ import pytest
 from tests.support.fake_ide import FakeIde
 from tests.support.git_repository import GitRepository
 
-from symposium.code.operations import FileLocation, FileRange
+from symposium.code.operations import CodePosition, CodeRange
 from symposium.documents.walkthroughs import terminal
 from symposium.documents.walkthroughs.page import MERMAID, Facts, page
-from symposium.documents.walkthroughs.places import Resolved, Workspace
-from symposium.documents.walkthroughs.rendering import LONGEST_LINE, MOST_LINES, Excerpts, present
+from symposium.documents.walkthroughs.places import BlockDiagnostic, DialectWorkspace, Resolved
+from symposium.documents.walkthroughs.rendering import LONGEST_LINE, MAX_LINES, Excerpts, present
 from symposium.documents.walkthroughs.terminal import PLAIN, fault_lines, text_lines
 
 TOUR = """# Tour <b>
@@ -186,14 +186,24 @@ async def test_what_was_written_and_what_is_in_the_code_is_text(repository: GitR
         '\n<comment location="search(`src`, `^x`)">y</comment>\n\n```gitdiff\nrange: HEAD\n```\n'
         "\n```mermaid\ngraph TD\nA[</script><script>alert(1)</script>]\n```\n"
         "\n```comment\nlocation: findDefinition(<img src=x>)\n\nx\n```\n"
+        '\n![<img src=x onerror="x">](https://a.b/c.png) ![](https://a.b/<img/src=x>.png)\n'
+        "\n[l](src/%3Cimg%20src=x%20onerror=%22x%22%3E.py)\n"
+        '\n```comment\nlocation: lines(`src/<img src=x onerror="x">.py`, 1, 1)\n\nx\n```\n'
     )
-    elements = Elements(page(await resolved(text, repository)))
+    whole = await present(text, str(repository.path), FakeIde())
+    facts = Facts(['<img src=x onerror="x">'])
+    elements = Elements(page(whole.resolved, facts))
+    shown = Elements(whole.html)
 
     assert (elements.count("script"), elements.count("style")) == (2, 1)
     assert not [
-        attrs for _, attrs in elements.found if any(name.startswith("on") for name in attrs)
+        attrs
+        for _, attrs in (*elements.found, *shown.found)
+        if any(name.startswith("on") for name in attrs)
     ]
+    assert not {"img", "script"} & {tag for tag, _ in shown.found}
     assert "img" not in {tag for tag, _ in elements.found}
+    assert elements.count("details") > 1
 
 
 @pytest.mark.requirement("walkthroughs.page-escaped")
@@ -232,20 +242,20 @@ def test_an_excerpt_has_lines_around_its_place(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("".join(f"{n}\n" for n in range(1, 101)), encoding="utf-8")
     (tmp_path / "wide.py").write_text("x" * 5000, encoding="utf-8")
     (tmp_path.parent / "out.py").write_text("secret", encoding="utf-8")
-    excerpts = Excerpts(Workspace(tmp_path))
+    excerpts = Excerpts(DialectWorkspace(tmp_path))
 
     def lines(path: str, first: int, last: int) -> list[int]:
-        where = FileRange(path, FileLocation(first, 1), FileLocation(last, 1))
+        where = CodeRange(path, CodePosition(first, 1), CodePosition(last, 1))
         return [line.number for line in excerpts.of(where).lines]
 
     assert lines("a.py", 10, 11) == [*range(7, 15)]
     assert lines("a.py", 1, 1) == [1, 2, 3, 4]
     assert lines("a.py", 100, 100) == [97, 98, 99, 100]
-    assert lines("a.py", 10, 90) == [*range(7, 10 + MOST_LINES)]
+    assert lines("a.py", 10, 90) == [*range(7, 10 + MAX_LINES)]
     assert lines("a.py", 500, 501) == []
     assert lines("../out.py", 1, 1) == []
     assert lines("gone.py", 1, 1) == []
-    wide = excerpts.of(FileRange("wide.py", FileLocation(1, 1), FileLocation(1, 2)))
+    wide = excerpts.of(CodeRange("wide.py", CodePosition(1, 1), CodePosition(1, 2)))
     assert len(wide.lines[0].text) == LONGEST_LINE + 1
 
 
@@ -294,7 +304,8 @@ async def test_what_controls_a_terminal_is_shown_instead(repository: GitReposito
     where = "lines(`src/evil.py`, 1, 1)"
     text = f"# \x1b[2J\n\n<comment location='{where}'>\x1b[31m</comment>\n\nx\x9b1m\n"
     whole = await resolved(text, repository)
-    lines = [*text_lines(whole), *fault_lines(whole.diagnostics)]
+    hint = BlockDiagnostic("link", 1, "error", message="a\nb\x1b[2J", replacements=["\x1b[2J"])
+    lines = [*text_lines(whole), *fault_lines([*whole.diagnostics, hint])]
 
     assert not [line for line in lines if re.search("[\x00-\x1f\x7f-\x9f]", line.text)]
     assert lines[0].text == "# ␛[2J"
@@ -319,6 +330,6 @@ async def test_a_long_diff_is_cut_off_in_a_terminal(repository: GitRepository) -
     repository.write("many.py", "x\n" * 5000)
     lines = list(text_lines(await resolved("```gitdiff\nrange: HEAD\n```", repository)))
 
-    assert len(lines) == terminal.MOST_DIFF_LINES + 4
+    assert len(lines) == terminal.MAX_DIFF_LINES + 4
     assert lines[-1].text.endswith("there is more than is shown")
     assert json.dumps([line.text for line in lines])

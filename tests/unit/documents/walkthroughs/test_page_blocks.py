@@ -4,11 +4,11 @@ from typing import Final
 
 import pytest
 
-from symposium.code.diffs import Changes, FileChange, Hunk, Line
+from symposium.code.diffs import Changes, DiffLine, FileChange, Hunk
 from symposium.documents.walkthroughs.document import ActionBlock
 from symposium.documents.walkthroughs.page import (
-    MOST_DIFF_LINES,
-    MOST_FILES,
+    MAX_DIFF_LINES,
+    MAX_FILES,
     action_card,
     diagram,
     diff_card,
@@ -18,7 +18,7 @@ BAD: Final = "<i>&\"'</i>"
 
 
 def hunk(count: int, text: str = "x") -> Hunk:
-    lines = [Line("Added", text, None, number) for number in range(1, count + 1)]
+    lines = [DiffLine("Added", text, None, number) for number in range(1, count + 1)]
     return Hunk(text, 0, 0, 1, count, lines)
 
 
@@ -41,12 +41,12 @@ def test_no_text_of_a_block_is_markup() -> None:
 
 
 @pytest.mark.requirement("walkthroughs.page-text")
-@pytest.mark.parametrize(("count", "more"), [(MOST_FILES, 0), (MOST_FILES + 1, 1)])
+@pytest.mark.parametrize(("count", "more"), [(MAX_FILES, 0), (MAX_FILES + 1, 1)])
 def test_files_of_a_diff_are_shown_up_to_the_limit(count: int, more: int) -> None:
     files = [changed(f"f{number}") for number in range(count)]
     text = diff_card("r", Changes(files), "")
 
-    assert text.count("<details") == MOST_FILES
+    assert text.count("<details") == MAX_FILES
     assert ("and 1 more files" in text) == bool(more)
 
 
@@ -54,15 +54,15 @@ def test_files_of_a_diff_are_shown_up_to_the_limit(count: int, more: int) -> Non
 @pytest.mark.parametrize(
     ("hunks", "is_cut"),
     [
-        ((MOST_DIFF_LINES,), False),
-        ((MOST_DIFF_LINES + 1,), True),
-        ((MOST_DIFF_LINES - 1, 1), False),
-        ((MOST_DIFF_LINES, 1), True),
-        ((MOST_DIFF_LINES - 1, 2), True),
+        ((MAX_DIFF_LINES,), False),
+        ((MAX_DIFF_LINES + 1,), True),
+        ((MAX_DIFF_LINES - 1, 1), False),
+        ((MAX_DIFF_LINES, 1), True),
+        ((MAX_DIFF_LINES - 1, 2), True),
     ],
 )
 def test_lines_of_a_file_are_shown_up_to_the_limit(hunks: tuple[int, ...], *, is_cut: bool) -> None:
     text = diff_card("r", Changes([changed("f", *map(hunk, hunks))]), "")
 
-    assert text.count('<tr class="add">') == MOST_DIFF_LINES
+    assert text.count('<tr class="add">') == MAX_DIFF_LINES
     assert ("there is more than is shown" in text) == is_cut

@@ -329,7 +329,7 @@ async def test_what_was_not_found_is_told_with_its_line_and_how_to_mend_it(
 async def test_what_takes_too_long_is_told(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "PATIENCE", -1.0)
+    monkeypatch.setattr(places, "LOCATE_TIMEOUT", -1.0)
     found = await presented("```gitdiff\nrange: HEAD\n```", repository)
 
     assert "not looked for any more" in found.diagnostics[0].message
@@ -398,7 +398,7 @@ def test_nothing_that_is_written_becomes_markup(text: str) -> None:
         f"{text}\n\n```mermaid\n{line}\n```\n\n```action\nbutton: {line}\n\n{line}\n```\n\n"
         f"```gitdiff\nrange: {line}\n```\n\n[{line}]({line}) [x]({line})\n\n![{line}]({line})\n"
     )
-    resolved = places.Resolved(document, places.Workspace(Path("/")), {}, {}, {}, [])
+    resolved = places.Resolved(document, places.DialectWorkspace(Path("/")), {}, {}, {}, [])
     found = Tags(fragment(resolved, lambda: "x")).found
 
     assert not {tag for tag, _ in found} & {

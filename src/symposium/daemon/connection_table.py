@@ -1,0 +1,179 @@
+"""Carries out what the broker decides: lines from links to links, and the ends of links."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Final
+
+from peerwire.transports.fd import FdTransport
+from symposium.bus.broker import Broker
+from symposium.bus.envelope import Envelope
+from symposium.bus.messages.broker import Cut
+from symposium.bus.peers import SocketKind
+from symposium.bus.routing import Action, Close, Deliver, Warn
+from symposium.daemon.connection import BacklogLimiter, DaemonLink, HalfLines, Lines, RequestTimer
+
+HELLO_TIME: Final = 10.0
+"""Seconds in which whoever connects must say hello."""
+
+CLOSE_TIME: Final = 1.0
+"""Seconds in which a peer that is sent away may read why."""
+
+CUTS_KEPT: Final = 32
+"""Ends of connections that `daemon status` shows."""
+
+_log = logging.getLogger(__name__)
+
+TakeLines = Callable[[bytes], object]
+"""Takes lines for one connection, joined."""
+
+TakeEnvelope = Callable[[Envelope], None]
+"""Takes a message for what is inside the daemon."""
+
+
+class ConnectionTable:
+    """Links by name on one side, the broker on the other; one wake-up's lines go out together."""
+
+    def __init__(self, broker: Broker, on_change: Callable[[int], None]) -> None:
+        self.broker = broker
+        self.cuts: deque[Cut] = deque(maxlen=CUTS_KEPT)
+        self._on_change = on_change
+        self._links: dict[str, DaemonLink] = {}
+        self._senders: dict[str, TakeLines] = {}
+        self._local: dict[str, TakeEnvelope] = {}
+        self._count = 0
+        self._closing = asyncio.TaskGroup()
+        self._loop = asyncio.get_running_loop()
+        self.pressure = BacklogLimiter(self._cut)
+        self.half_lines = HalfLines(self._cut)
+        self._deadlines = RequestTimer(broker, self.carry_out)
+
+    async def run(self) -> None:
+        """Own the links that are being closed, until cancelled; then close all."""
+        async with self._closing:
+            try:
+                await self._loop.create_future()
+            finally:
+                self._deadlines.close()
+                self.half_lines.close()
+                for link in list(self._links.values()):
+                    self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
+
+    def enter(self, name: str, take_lines: TakeLines, take_envelope: TakeEnvelope) -> None:
+        """Deliver messages for this name inside the daemon; those already read as envelopes."""
+        self._senders[name] = take_lines
+        self._local[name] = take_envelope
+
+    def connect(self, transport: FdTransport, door: SocketKind) -> None:
+        """Take in a new connection."""
+        self._count += 1
+        name = f"{'v' if door is SocketKind.COMPAT else 'c'}{self._count}"
+        link = DaemonLink(name, transport, self, self.half_lines.read)
+        self._links[name] = link
+        self._senders[name] = transport.send
+        self.broker.connected(name, door, time.time())
+        if door is SocketKind.BUS:
+            self._loop.call_later(HELLO_TIME, self._expect_hello, link)
+        self._on_change(len(self._links))
+        link.start()
+
+    def received(self, link: DaemonLink, lines: Lines) -> None:
+        """Lines have come from a client."""
+        self.route(link.name, lines)
+
+    def route(self, name: str, message: Lines | Envelope) -> None:
+        """Ask the broker about each line, or about a message of the daemon; do what it says."""
+        now = time.time()
+        if isinstance(message, Envelope):
+            self.carry_out(self.broker.receive(name, message, now))
+        else:
+            receive = self.broker.receive
+            self.carry_out(chain.from_iterable(receive(name, line, now) for line in message))
+        self._deadlines.watch()
+
+    def carry_out(self, actions: Iterable[Action]) -> None:
+        """Do what the broker says; lines to the same connections are written together."""
+        to: tuple[str, ...] = ()
+        held: list[bytes] = []
+        for action in actions:
+            if isinstance(action, Deliver) and action.envelope is None:
+                if action.connections is to:
+                    held.append(action.line)
+                    continue
+                self._write(to, held)
+                to, held = action.connections, [action.line]
+                continue
+            self._write(to, held)
+            to, held = (), []
+            match action:
+                case Deliver(connections, line, envelope):
+                    local = self._local.get(connections[0])
+                    if envelope is not None and local is not None:
+                        local(envelope)
+                    else:
+                        self._write(connections, [line])
+                case Close():
+                    self._send_away(action.connection, action.reason)
+                case Warn():
+                    _log.warning("%s", action.text)
+        self._write(to, held)
+
+    def slow(self, link: DaemonLink) -> None:
+        """Much waits for a client."""
+        self.pressure.rises(link)
+
+    def quick(self, link: DaemonLink) -> None:
+        """A client has caught up."""
+        self.pressure.falls(link)
+
+    def gone(self, link: DaemonLink) -> None:
+        """A client has ended its connection."""
+        link.transport.close()
+        self._forget(link)
+
+    def _write(self, to: tuple[str, ...], lines: list[bytes]) -> None:
+        if not lines:
+            return
+        data = lines[0] if len(lines) == 1 else b"\n".join(lines)
+        senders = self._senders
+        for name in to:
+            send = senders.get(name)
+            if send is not None:
+                send(data)
+
+    def _forget(self, link: DaemonLink) -> None:
+        if self._links.pop(link.name, None) is None:
+            return
+        del self._senders[link.name]
+        self.pressure.falls(link)
+        self.half_lines.forget(link)
+        self.carry_out(self.broker.disconnected(link.name))
+        self._on_change(len(self._links))
+
+    def _cut(self, link: DaemonLink, reason: str) -> None:
+        if link.name not in self._links:
+            return
+        peer = self.broker.peers.get(link.name)
+        name = link.name if peer is None else peer.name
+        _log.warning("%s (%s) was cut: %s", name, link.name, reason)
+        self.cuts.append(Cut(at=time.time(), name=name, reason=reason))
+        if peer is not None:
+            self.broker.desk.remember_end(peer, reason)
+        link.transport.close()
+        self._forget(link)
+
+    def _send_away(self, name: str, reason: str) -> None:
+        link = self._links.get(name)
+        if link is None:
+            return
+        _log.info("%s was sent away: %s", name, reason)
+        self._forget(link)
+        self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
+
+    def _expect_hello(self, link: DaemonLink) -> None:
+        peer = self.broker.peers.get(link.name)
+        if peer is not None and peer.hello is None:
+            self._send_away(link.name, f"no hello came within {HELLO_TIME:g} s")

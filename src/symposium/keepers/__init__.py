@@ -1,1 +1,0 @@
-"""The processes that hold agents: one keeper for each agent session."""

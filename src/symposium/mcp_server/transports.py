@@ -1,0 +1,252 @@
+"""Runs the server on standard streams, or over HTTP for those who have the token."""
+
+import asyncio
+import hmac
+import os
+import re
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias
+
+import uvicorn
+
+from peerwire.jsonrpc.transport import Transport
+from peerwire.transports.fd import stdio_transport
+from symposium.documents.guidance import URI
+from symposium.errors import SymposiumError
+from symposium.mcp_server.contents import ToolOffering
+from symposium.mcp_server.line_streams import MAX_BYTES
+from symposium.mcp_server.server import SymposiumMcpServer
+from symposium.mcp_server.startup import open_workplace
+from symposium.mcp_server.workplace import ServerContext, Site
+
+
+def own_server(workplace: ServerContext) -> SymposiumMcpServer:
+    """Our own server, for one workplace."""
+    offering = ToolOffering(workplace, workplace.tools)
+    of_us = version("symposium-host")
+    return SymposiumMcpServer([offering], version=of_us, instructions=offering.instructions)
+
+
+async def with_notices(
+    server: SymposiumMcpServer, workplace: ServerContext, serve: Callable[[], Awaitable[None]]
+) -> None:
+    """Serve, and tell clients of changed guidance meanwhile."""
+
+    async def tell() -> None:
+        async for change in workplace.library.changes():
+            # By both names that a client may have subscribed to.
+            uris = change.ids | {URI + id_ for id_ in change.ids}
+            await server.tell(uris, is_list=change.is_list)
+
+    async with asyncio.TaskGroup() as tasks:
+        telling = tasks.create_task(tell())
+        try:
+            await serve()
+        finally:
+            server.close()
+            telling.cancel()
+
+
+async def serve_stdio(site: Site) -> None:
+    """Serve the agent that has started us, until it closes our input."""
+    transport = stdio_transport(limit=MAX_BYTES)
+    try:
+        await open_workplace(site, lambda workplace: serve_lines(workplace, transport))
+    finally:
+        await transport.aclose()
+
+
+async def serve_lines(workplace: ServerContext, transport: Transport) -> None:
+    """Serve one client over any lines; the transport stays its owner's to close."""
+    server = own_server(workplace)
+    await with_notices(server, workplace, lambda: server.serve(transport))
+
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_HERE: Final = rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::(?P<port>[1-9][0-9]{0,4}))?"
+_HOST: Final = re.compile(_HERE, re.IGNORECASE)
+_ORIGIN: Final = re.compile(rb"http://" + _HERE, re.IGNORECASE)
+
+_LAST_PORT: Final = 65535
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_NO_SUCH_PATH: Final = b'{"error":"unknown path; the server is at /mcp"}'
+_BODY: Final = b'{"error":"forbidden: send the token, from this machine"}'
+
+
+class Guard:
+    """ASGI middleware that rejects a request without the token, on every route and method."""
+
+    def __init__(self, app: App, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward an allowed request; answer any other with 403."""
+        match scope["type"]:
+            case "lifespan":
+                await self._app(scope, receive, send)
+            case "http" if not self.allows(scope["headers"]):
+                await _refuse(send, _FORBIDDEN, _BODY)
+            case "http" if not _is_plain(scope):
+                await _refuse(send, _NOT_FOUND, _NO_SUCH_PATH)
+            case "http":
+                await self._app(scope, receive, send)
+            case _:
+                await send({"type": "websocket.close", "code": 1008})
+
+    def allows(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Whether a request with these headers is allowed; a repeated header is not."""
+        found: dict[bytes, bytes] = {}
+        for name, value in headers:
+            key = name.lower()
+            if key in found and key in (b"host", b"origin", b"authorization"):
+                return False
+            found[key] = value
+        scheme, _, given = found.get(b"authorization", b"").partition(b" ")
+        origin = found.get(b"origin")
+        return (
+            _is_here(_HOST, found.get(b"host", b""))
+            and (origin is None or _is_here(_ORIGIN, origin))
+            and scheme.lower() == b"bearer"
+            and hmac.compare_digest(self._token, given.strip())
+        )
+
+
+def _is_here(shape: re.Pattern[bytes], value: bytes) -> bool:
+    found = shape.fullmatch(value)
+    return found is not None and int(found["port"] or 1) <= _LAST_PORT
+
+
+def _is_plain(scope: Scope) -> bool:
+    """Whether the path has no percent-encoding: `%2fmcp` is not `/mcp`."""
+    raw = scope.get("raw_path")
+    return raw is None or raw.partition(b"?")[0] == str(scope["path"]).encode()
+
+
+async def _refuse(send: Send, status: int, body: bytes) -> None:
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+ADDRESS: Final = "127.0.0.1"
+
+TOKEN: Final = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable
+"""Variable with the token; without it a new token is created and printed on standard error."""
+
+_SHORTEST: Final = 16
+_GRACE: Final = 2
+"""Seconds for open requests when the server ends."""
+
+
+class ServingError(SymposiumError):
+    """The server cannot be opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpListener:
+    """Address of a server.
+
+    Attributes:
+        token: required of clients.
+    """
+
+    listener: socket.socket
+    token: str
+
+    @property
+    def url(self) -> str:
+        """URL for clients."""
+        return f"http://{ADDRESS}:{self.listener.getsockname()[1]}/mcp"
+
+
+def open_door(port: int, environment: Mapping[str, str] | None = None) -> HttpListener:
+    """Take a port of this machine; 0 for any that is free.
+
+    Raises:
+        ServingError: it is taken, or the token that the environment names can be guessed.
+    """
+    token = token_of(environment)
+    try:
+        return HttpListener(socket.create_server((ADDRESS, port)), token)
+    except OSError as error:
+        reason = f"cannot open port {port} of {ADDRESS}: {error.strerror}"
+        hint = "choose another port with --port, or omit --port to use any free port"
+        raise ServingError(reason, hint) from error
+
+
+async def serve_http(site: Site, port: int, opened: Callable[[str, str], None]) -> None:
+    """Serve any number of clients until cancelled.
+
+    Args:
+        site: where they work.
+        port: where they come in; 0 for any that is free.
+        opened: called with the URL and the token when the server accepts connections.
+
+    Raises:
+        ServingError: the port is taken, or the token can be guessed.
+    """
+    door = open_door(port, site.environment)
+
+    async def serve(workplace: ServerContext) -> None:
+        server = own_server(workplace)
+        opened(door.url, door.token)
+        app = Guard(server.app(), door.token)
+        await with_notices(server, workplace, lambda: run_app(app, door.listener))
+
+    await open_workplace(site, serve)
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to the command line, which cancels us."""
+        yield
+
+
+async def run_app(app: App, listener: socket.socket) -> None:
+    """Run an ASGI application on a socket until cancelled; open requests get a moment to end."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    server = _Uvicorn(config)
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(server.serve(sockets=[listener]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            await serving
+            raise
+
+
+def token_of(environment: Mapping[str, str] | None = None) -> str:
+    """The token that the environment names, or a new one.
+
+    Raises:
+        ServingError: the one it names can be guessed.
+    """
+    named = (os.environ if environment is None else environment).get(TOKEN)
+    if named is None:
+        return secrets.token_urlsafe(32)
+    if len(named) < _SHORTEST or not named.isascii() or not named.isprintable():
+        reason = f"${TOKEN} has {len(named)} characters; it needs {_SHORTEST} printable ones"
+        raise ServingError(reason, f"set a longer one, or unset ${TOKEN} to get a random token")
+    return named

@@ -1,0 +1,232 @@
+"""Actions of the menu: save, start the agent, show what a save changes."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from peerwire.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.values import as_object
+from symposium.chain.messages import ChainMessage
+from symposium.config.user_config import (
+    Config,
+    ConfigError,
+    content_of,
+    load,
+    save,
+    save_replacement,
+)
+from symposium.run_mode.chat import our_commands, update_line
+from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.menu.main_menu import NotStartedError
+from symposium.run_mode.menu.overviews import overview
+from symposium.run_mode.menu.pickers import agent_label
+from symposium.run_mode.menu.waiting import start_problem
+from symposium.run_mode.open_chain import HostRequest, OpenChain
+from symposium.run_mode.responses import origin_of
+from symposium.run_mode.sessions import Session
+from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoices
+
+
+def differences(before: Config | None, after: Config, agents: Sequence[AgentChoice]) -> str:
+    """Format the removed and added lines; empty if nothing changes.
+
+    Args:
+        before: the earlier config.
+        after: the saved config.
+        agents: the known agents, for their names.
+    """
+    if before is None or before.key() == after.key():
+        return ""
+    old, new = _lines(before, agents), _lines(after, agents)
+    if old[0] == new[0] and not _is_same_agent(before, after):
+        # Do not show the command: it may contain keys.
+        new[0] += ", with a different command"
+    gone = [f"- {line}" for line in old if line not in new]
+    come = [f"+ {line}" for line in new if line not in old]
+    return "\n".join(["```diff", *gone, *come, "```", "", ""]) if gone or come else ""
+
+
+def for_whom(here: Config, saved: Config, agents: Sequence[AgentChoice]) -> str:
+    """Explain which sessions use the saved config; empty if this session does.
+
+    Args:
+        here: the config of this session's chain.
+        saved: the config of new sessions.
+        agents: the known agents, for their names.
+    """
+    if here.key() == saved.key():
+        return ""
+    theirs, ours = agent_label(saved.agent, agents), agent_label(here.agent, agents)
+    if theirs != ours:
+        text = f"New sessions use {theirs}; this session continues with {ours}."
+    elif _is_same_agent(here, saved):
+        text = "New sessions use these mods; this session keeps its mods."
+    else:
+        text = "New sessions use this configuration; this session does not change."
+    return f"{text} To use it, open a new thread or session."
+
+
+def _is_same_agent(one: Config, other: Config) -> bool:
+    return one.with_mods().key() == other.with_mods().key()
+
+
+def _lines(config: Config, agents: Sequence[AgentChoice]) -> list[str]:
+    marks = {True: "x", False: " "}
+    mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(config.mods, 1)]
+    return [f"agent {agent_label(config.agent, agents)}", *mods]
+
+
+NEW_SESSION: Final = "Please start a new session."
+_GONE: Final = "_The agent of this session has ended in the meantime._\n"
+_SEND_TO_SET_UP: Final = " Send any message to set Symposium up."
+_STARTING: Final = "Configuration saved. Starting your session.\n\n"
+
+
+class MenuActions:
+    """One visit to the menu, as the rest of run mode sees it.
+
+    Attributes:
+        broken: what the config file holds, where that cannot be read as a config.
+    """
+
+    def __init__(
+        self,
+        floor: EditorConnection,
+        session: Session,
+        seen: str | None,
+        *,
+        broken: bytes | None = None,
+        is_first: bool = False,
+    ) -> None:
+        self.broken = broken
+        self._is_first = is_first
+        self._floor = floor
+        self._session = session
+        self._seen = seen
+        self._offered: AgentChoices | None = None
+        self._path = floor.settings.config
+
+    async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
+        """The agents on offer, looked up once in a visit: it may start programs to ask them.
+
+        Args:
+            is_fresh: look again: an agent may have been added meanwhile.
+        """
+        if self._offered is None or is_fresh:
+            self._offered = await self._floor.settings.directory.choices()
+        return self._offered
+
+    async def mods(self) -> ModChoices:
+        """The mods on offer."""
+        return await self._floor.settings.directory.mods()
+
+    async def own_answer(self, text: str) -> str | None:
+        """Answer a Symposium command that changes nothing."""
+        return await overview(text, self._session, self._floor)
+
+    async def save(self, config: Config) -> Sequence[str]:
+        """Write the config; a session that waits for its agent gets one, others keep their own."""
+        before = _config_in(self._path)
+        told = self._write(config)
+        if self._session.setup is not None:
+            try:
+                notes = await start_agent_for(self._floor, self._session, config)
+            except NotStartedError as error:
+                raise NotStartedError("\n\n".join([*told, error.message]), error.hint) from error
+            return [*told, _STARTING, *notes]
+        agents = (await self.agents()).agents
+        chain = self._session.chain
+        changes = [
+            differences(before, config, agents),
+            "" if chain is None else for_whom(chain.config, config, agents),
+        ]
+        return [*told, *filter(None, changes), f"Configuration saved. {self._way_on()}"]
+
+    async def overwrite(self, config: Config) -> Sequence[str]:
+        """The same, whatever the file says."""
+        self._seen = _text_of(self._path)
+        if _config_in(self._path) is None and self._seen is not None:
+            self.broken = content_of(self._path)
+        return await self.save(config)
+
+    def cancelled(self) -> str:
+        """Return the message for leaving without saving."""
+        if self._session.setup is not None:
+            return f"Configuration cancelled.{_SEND_TO_SET_UP if self._is_first else ''}"
+        return f"Configuration cancelled. {self._way_on()}"
+
+    def _write(self, config: Config) -> list[str]:
+        if self.broken is None:
+            self._seen = save(self._path, config, self._seen)
+            return []
+        kept = save_replacement(self._path, config, self.broken)
+        self.broken, self._seen = None, _text_of(self._path)
+        return [f"The old content is saved as `{kept}`."]
+
+    def _way_on(self) -> str:
+        if self._session.chain is not None or self._session.care.health == "reviving":
+            return "Returning to your session."
+        return f"{NEW_SESSION}\n\n{_GONE}"
+
+
+async def start_agent_for(
+    floor: EditorConnection, session: Session, config: Config
+) -> Sequence[str]:
+    """Have the session that waits made by the chain of a config; the chain's notes.
+
+    Raises:
+        NotStartedError: there is no such chain, or it makes none.
+    """
+    setup = session.setup
+    assert setup is not None
+    try:
+        chain = await floor.supervisor.chain_for(config)
+        result = await _made_session(chain, setup)
+    except RpcError as error:
+        trouble = start_problem(floor, error, config)
+        raise NotStartedError(trouble.reason, trouble.mend) from error
+    inner_id = str(result["sessionId"])
+    session.care.origin = origin_of(setup)
+    session.setup = None
+    floor.sessions.delegate(session, chain, inner_id)
+    floor.write(update_line(session.id, our_commands()))
+    if "configOptions" in result:
+        # The answer to `session/new` was given before there was an agent to name them.
+        named = {"configOptions": result["configOptions"]}
+        told_later = {"sessionUpdate": "config_option_update", **named}
+        floor.write(update_line(session.id, told_later))
+    chain.end.gate.expected(inner_id)
+    return chain.notes
+
+
+async def _made_session(chain: OpenChain, setup: ChainMessage) -> Mapping[str, Any]:
+    """Have a session made with what the editor has asked for; the agent's answer."""
+    asked = ChainMessage(setup.method, setup.encoded(), is_request=True)
+    asked.extra = setup.extra
+    chain.end.gate.expect()
+    result: Mapping[str, Any] | None = None
+    try:
+        answer = await HostRequest(asked).answer(chain.entrance)
+        if answer.error is None and isinstance(as_object(answer.result).get("sessionId"), str):
+            result = as_object(answer.result)
+    finally:
+        if result is None:
+            chain.end.gate.expected(None)
+    if result is None:
+        raise answer.error or RpcError(INTERNAL_ERROR, {"reason": "session_without_id"})
+    return result
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError:
+        return None
+
+
+def _config_in(path: Path) -> Config | None:
+    try:
+        loaded = load(path)
+    except ConfigError:
+        return None
+    return None if loaded is None else loaded.config

@@ -1,0 +1,285 @@
+"""The dialog of a session without an agent."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from peerwire.errors import RpcError
+from peerwire.jsonrpc.values import as_object
+from symposium.config.user_config import Config, ConfigError, LoadedConfig, content_of, load
+from symposium.run_mode.chat import OURS, RECAP, RECOMMENDATIONS, RETRY, Dialog, Script
+from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.directory import suited
+from symposium.run_mode.failure_text import (
+    CHOICES,
+    KEPT,
+    NOTHING_SAID,
+    NOTHING_TO_SEND,
+    STILL,
+    StartProblem,
+    of_file,
+)
+from symposium.run_mode.menu.host import MenuActions, start_agent_for
+from symposium.run_mode.menu.main_menu import NotStartedError, first_time, import_older, main_menu
+from symposium.run_mode.menu.overviews import overview
+from symposium.run_mode.menu.pickers import code
+from symposium.run_mode.menu.waiting import (
+    CONFIG_WORDS,
+    STARTING,
+    logging_in,
+    login_menu,
+    start_problem,
+    wait_with_input,
+)
+from symposium.run_mode.offers import NOTHING
+from symposium.run_mode.responses import LoginRequired, help_text
+from symposium.run_mode.sessions import Session
+
+NOT_SENT: Final = "Your saved message will not be sent.\n\n"
+
+_IDLE_WORDS: Final = frozenset({"", "back", "cancel"})
+_RETRY_WORDS: Final = RETRY | {"again", "retry"}
+
+
+class AgentlessSessionPort(Protocol):
+    """The session, as the dialog needs it."""
+
+    async def start(self) -> Sequence[str]:
+        """Start the agent of the current config; return messages for the user.
+
+        Raises:
+            NotStartedError: it does not start.
+        """
+        ...
+
+    async def choose(self, talk: Dialog) -> bool:
+        """Open the menu; return whether the session has an agent afterwards."""
+        ...
+
+    async def log_in(self, talk: Dialog, word: str) -> bool | None:
+        """Log in by the method with this number; return success, or None for no number."""
+        ...
+
+    async def own_answer(self, text: str) -> str | None:
+        """Answer a Symposium command that needs no agent; None for anything else."""
+        ...
+
+    def keeps(self) -> bool:
+        """Whether a message is saved for the agent."""
+        ...
+
+    def forget(self) -> None:
+        """Drop the saved message."""
+        ...
+
+
+async def wait_for_start(talk: Dialog, ward: AgentlessSessionPort) -> None:
+    """Wait for a slow agent; continue until the session has one."""
+    talk.say(STARTING)
+    problem = await _start(talk, ward, "", is_said=True)
+    if problem is not None:
+        await _mend(talk, ward, problem)
+
+
+async def run_no_agent_dialog(
+    talk: Dialog, ward: AgentlessSessionPort, trouble: StartProblem
+) -> None:
+    """Show why there is no agent; continue until there is one."""
+    problem = trouble.text()
+    talk.say(problem)
+    await _mend(talk, ward, problem)
+
+
+async def _mend(talk: Dialog, ward: AgentlessSessionPort, problem: str) -> None:
+    while True:
+        text = await talk.read()
+        word = text.lower()
+        if word in CONFIG_WORDS:
+            if await ward.choose(talk):
+                return
+            talk.say(CHOICES)
+        elif word in _IDLE_WORDS:
+            talk.say(problem)
+        elif word not in _RETRY_WORDS and (answer := await ward.own_answer(text)) is not None:
+            talk.say(f"{answer}\n{CHOICES}")
+        elif (is_done := await ward.log_in(talk, word)) is False:
+            continue
+        else:
+            if is_done is None and word not in _RETRY_WORDS:
+                talk.keep()
+            now = await _start(talk, ward, problem, is_said=False)
+            if now is None:
+                return
+            problem = now
+
+
+async def _start(
+    talk: Dialog, ward: AgentlessSessionPort, before: str, *, is_said: bool
+) -> str | None:
+    """Try to start; return the problem, or None once the session has an agent."""
+    try:
+        notes = await wait_with_input(talk, ward.start(), ward.own_answer, is_said=is_said)
+    except NotStartedError as error:
+        problem = StartProblem(error.message, error.hint).text()
+        kept = [KEPT] if ward.keeps() else []
+        is_known = problem == before and not talk.is_first_turn
+        for text in [STILL, *kept, CHOICES] if is_known else [problem, *kept]:
+            talk.say(text)
+        return problem
+    match notes:
+        case "config":
+            if await ward.choose(talk):
+                return None
+            talk.say(CHOICES)
+            return before or CHOICES
+        case "cancel":
+            talk.say(f"{NOT_SENT}{CHOICES}" if ward.keeps() else CHOICES)
+            ward.forget()
+            return before or CHOICES
+        case _:
+            for note in notes:
+                talk.say(note)
+            return None
+
+
+RETRY_TEXT: Final = (
+    "The config file cannot be read, so you set up a new one. "
+    "`SAVE` saves the old content beside it.\n"
+)
+
+_WITHOUT_AGENT: Final = {
+    **dict.fromkeys(RECOMMENDATIONS, NOTHING),
+    **dict.fromkeys(RETRY, NOTHING_TO_SEND),
+    **dict.fromkeys(RECAP, NOTHING_SAID),
+}
+"""Answers to commands about an agent in a session without one."""
+
+
+def setting_up(floor: EditorConnection, session: Session) -> Script:
+    """The first-time set-up; what an older layout says is offered first."""
+    host = MenuActions(floor, session, None, is_first=True)
+
+    async def script(talk: Dialog) -> None:
+        workspace = _workspace_of(session)
+        older = await floor.settings.directory.older(workspace)
+        mods = suited(floor.settings.default_mods, workspace)
+        if older is None:
+            await first_time(talk, host, mods)
+        else:
+            await import_older(talk, host, older, mods)
+
+    return script
+
+
+def _workspace_of(session: Session) -> str:
+    """The directory that the editor asked a session for; empty if it named none."""
+    params = as_object(None if session.setup is None else session.setup.params)
+    return str(params.get("cwd") or "")
+
+
+def in_menu(floor: EditorConnection, session: Session, loaded: LoadedConfig) -> Script:
+    """The menu on a config that there is."""
+    host = MenuActions(floor, session, loaded.text)
+    return lambda talk: main_menu(talk, host, loaded.config)
+
+
+def no_agent_dialog(
+    floor: EditorConnection, session: Session, error: ConfigError | RpcError, config: Config | None
+) -> Script:
+    """Make the dialog of a session without an agent.
+
+    Args:
+        floor: the editor connection.
+        session: without an agent.
+        error: why it has none.
+        config: what its chain was to be made from; None where that could not be read.
+    """
+    if isinstance(error, ConfigError) or config is None:
+        assert isinstance(error, ConfigError)
+        trouble = of_file(error)
+    else:
+        trouble = start_problem(floor, error, config)
+    ward = AgentlessSession(floor, session)
+    return lambda talk: run_no_agent_dialog(talk, ward, trouble)
+
+
+def starting(floor: EditorConnection, session: Session) -> Script:
+    """Make the dialog of a session whose agent starts slowly."""
+    ward = AgentlessSession(floor, session)
+    return lambda talk: wait_for_start(talk, ward)
+
+
+def at_login(refusal: LoginRequired) -> Script:
+    """Make the dialog of a session whose agent requires a login."""
+    return lambda talk: logging_in(talk, refusal)
+
+
+class AgentlessSession:
+    """A session without an agent, as the dialogue about it sees it."""
+
+    def __init__(self, floor: EditorConnection, session: Session) -> None:
+        self._floor = floor
+        self._session = session
+
+    async def start(self) -> Sequence[str]:
+        """Try again with the current config.
+
+        Raises:
+            NotStartedError: it does not start.
+        """
+        try:
+            loaded = load(self._floor.settings.config)
+        except ConfigError as error:
+            trouble = of_file(error)
+            raise NotStartedError(trouble.reason, trouble.mend) from error
+        if loaded is None:
+            raise NotStartedError("The config file no longer exists.", "")
+        return await start_agent_for(self._floor, self._session, loaded.config)
+
+    async def choose(self, talk: Dialog) -> bool:
+        """Open the menu on what the file says now; whether there is an agent after it."""
+        floor, session = self._floor, self._session
+        mods = suited(floor.settings.default_mods, _workspace_of(session))
+        try:
+            loaded = load(floor.settings.config)
+        except ConfigError as error:
+            talk.say(str(error))
+            broken = content_of(floor.settings.config)
+            host = MenuActions(floor, session, None, broken=broken)
+            await first_time(talk, host, mods, welcome=RETRY_TEXT)
+        else:
+            host = MenuActions(floor, session, None if loaded is None else loaded.text)
+            if loaded is None:
+                await first_time(talk, host, mods)
+            else:
+                await main_menu(talk, host, loaded.config)
+        return session.chain is not None
+
+    async def log_in(self, talk: Dialog, word: str) -> bool | None:
+        """Log in to the agent of the config, if a number is meant for one of its ways."""
+        try:
+            loaded = load(self._floor.settings.config)
+        except ConfigError:
+            return None
+        counter = None if loaded is None else login_menu(self._floor, loaded.config)
+        method = None if counter is None else counter.chosen(word)
+        if counter is None or method is None:
+            return None
+        return await counter.log_in(talk, method)
+
+    async def own_answer(self, text: str) -> str | None:
+        """Answer a Symposium command without an agent; None for anything else."""
+        floor, session = self._floor, self._session
+        if floor.offers.takes(session, text):
+            return await floor.offers.answer(session, text)
+        told = _WITHOUT_AGENT.get(text) or await overview(text, session, floor)
+        if told is None and text.removeprefix("/").startswith(OURS) and " " not in text:
+            return f"Unknown command: {code(text)}\n\n{help_text()}"
+        return told
+
+    def keeps(self) -> bool:
+        """Whether a message is kept for the agent."""
+        return bool(self._session.kept)
+
+    def forget(self) -> None:
+        """Keep nothing any more."""
+        self._session.kept = []

@@ -1,0 +1,104 @@
+"""Status, agents, and mods as text."""
+
+from collections.abc import Sequence
+
+from symposium.chain.monitoring import Latency
+from symposium.chain.runner import reaches
+from symposium.config.user_config import ConfigError, ModEntry, load
+from symposium.run_mode.chat import AGENTS, HELP, MODS, STATUS
+from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.responses import help_text, status_text
+from symposium.run_mode.sessions import Session
+
+
+def running_text(session: Session) -> str:
+    """Format the session's part of `symposium status`."""
+    chain = session.chain
+    return "" if chain is None else "\n".join([*_mod_latencies(chain), *_servers(chain, session)])
+
+
+def _mod_latencies(chain: OpenChain) -> list[str]:
+    rows = [f"- `{name}`: {_added(latency)}" for name, latency in chain.running.latencies]
+    return ["**Latency of each mod:**", "", *rows, "", ""] if rows else []
+
+
+def _servers(chain: OpenChain, session: Session) -> list[str]:
+    found = reaches(chain.running.ledger, session.inner_id)
+    rows = [f"- `{each.name}` ({each.kind}): {each.reaching}, {each.why}" for each in found]
+    return ["**MCP servers of this session:**", "", *rows, "", ""] if rows else []
+
+
+def _added(latency: Latency | None) -> str:
+    if latency is None:
+        return "no messages yet"
+    return f"p50 {latency.p50:g} ms, p95 {latency.p95:g} ms"
+
+
+async def overview(text: str, session: Session, floor: EditorConnection) -> str | None:
+    """Answer a command that changes nothing; None for anything else."""
+    if text in HELP:
+        return help_text()
+    if text in STATUS:
+        status = status_text(session, floor.sessions)
+        return "\n".join([status.rstrip(), "", running_text(session)])
+    if text in AGENTS:
+        return await _agents(floor)
+    return await _mods_overview(floor) if text in MODS else None
+
+
+async def _agents(floor: EditorConnection) -> str:
+    from symposium.run_mode.menu.pickers import agent_label, agent_tables  # noqa: PLC0415 - seldom needed
+
+    choices = await floor.settings.directory.choices()
+    try:
+        loaded = load(floor.settings.config)
+    except ConfigError:
+        loaded = None
+    chosen = "none yet" if loaded is None else agent_label(loaded.config.agent, choices.agents)
+    warning = [f"Warning: {choices.warning}", ""] if choices.warning else []
+    lines = [
+        "## Agents",
+        "",
+        *warning,
+        *agent_tables(choices.agents),
+        "",
+        f"**Agent of new sessions:** {chosen}",
+        "",
+        "To choose another, type `/symposium:config`, then `A`.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+async def _mods_overview(floor: EditorConnection) -> str:
+    from symposium.run_mode.menu.pickers import table  # noqa: PLC0415 - seldom needed
+
+    choices = await floor.settings.directory.mods()
+    configured = _configured(floor)
+    names = {mod.name for mod in configured}
+    rows = [(mod.name, mod.description) for mod in choices.mods if mod.name not in names]
+    marks = {True: "x", False: " "}
+    mods = [f"{at}. [{marks[mod.enabled]}] {mod.name}" for at, mod in enumerate(configured, 1)]
+    warning = [f"Warning: {choices.warning}", ""] if choices.warning else []
+    more = ["**More mods:**", "", *table("Mod", rows), ""] if rows else []
+    lines = [
+        "## Mods",
+        "",
+        *warning,
+        "**Mods of new sessions:**",
+        *(mods or ["(none configured)"]),
+        "",
+        *more,
+        "In the menu of `/symposium:config`, `ADD` adds a mod; its number turns it on or off.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _configured(floor: EditorConnection) -> Sequence[ModEntry]:
+    try:
+        loaded = load(floor.settings.config)
+    except ConfigError:
+        return ()
+    return () if loaded is None else loaded.config.mods

@@ -1,0 +1,204 @@
+"""Waiting for a start, and for a login."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from localio.text import plain_text
+from peerwire.errors import AUTH_REQUIRED, ErrorBoundary, RpcError
+from peerwire.jsonrpc.values import as_object, encode_value
+from symposium.chain.messages import ChainMessage
+from symposium.client.auth_methods import AuthMethod, auth_methods, login_text
+from symposium.config.user_config import Config
+from symposium.run_mode.chat import CONFIG, Dialog
+from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.failure_text import KEPT, StartProblem, of_chain
+from symposium.run_mode.open_chain import HostRequest, OpenChain
+from symposium.run_mode.responses import LoginRequired
+
+CONFIG_WORDS: Final = CONFIG | {"config"}
+"""Inputs that open the menu in a session without an agent."""
+
+SOON: Final = 2.0
+"""Seconds before the user is informed that the work takes longer."""
+
+STARTING: Final = (
+    "The agent is being started or installed. It receives the messages that you send now. "
+    "`cancel` stops waiting; `/symposium:config` chooses another agent."
+)
+
+LEFT: Final = "Stopped waiting; the agent continues to start in the background."
+
+_LEAVES: Final = frozenset({"cancel", "back"})
+
+_Result = TypeVar("_Result")
+
+Left: TypeAlias = Literal["cancel", "config"]
+"""The user's choice instead of waiting."""
+
+Answer: TypeAlias = Callable[[str], Awaitable[str | None]]
+"""Answer a Symposium command that needs no agent; None for anything else."""
+
+
+async def wait_with_input(
+    talk: Dialog, work: Awaitable[_Result], own_answer: Answer, *, is_said: bool = False
+) -> _Result | Left:
+    """Return the result of the work, or the user's choice to stop it.
+
+    Args:
+        talk: the dialog that reads input.
+        work: the slow work.
+        own_answer: answers Symposium commands.
+        is_said: whether the user already knows that it takes longer.
+    """
+    left: Left | None = None
+    caught = ErrorBoundary()
+
+    async def running() -> _Result | None:
+        with caught:
+            return await work
+        return None
+
+    async with asyncio.TaskGroup() as tasks:
+        run = tasks.create_task(running())
+        # Let work that is done at once finish before later input is read.
+        await asyncio.wait((run,), timeout=0)
+        while left is None and not run.done():
+            typed = tasks.create_task(talk.something_typed())
+            await asyncio.wait(
+                (run, typed),
+                timeout=None if is_said else SOON,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            is_typed = typed.done()
+            typed.cancel()
+            if run.done():
+                break
+            if is_typed:
+                left = await _heard(talk, own_answer)
+            elif not is_said:
+                is_said = True
+                talk.say(STARTING)
+        run.cancel()
+    if left is not None:
+        return left
+    if caught.error is not None:
+        raise caught.error
+    result = run.result()
+    assert result is not None
+    return result
+
+
+async def _heard(talk: Dialog, own_answer: Answer) -> Left | None:
+    text = await talk.read()
+    word = text.lower()
+    if word in CONFIG_WORDS:
+        return "config"
+    if word in _LEAVES:
+        talk.say(LEFT)
+        return "cancel"
+    answer = await own_answer(text)
+    if answer is not None:
+        talk.say(answer)
+    else:
+        talk.say(KEPT if talk.keep() else STARTING)
+    return None
+
+
+RETRY_WORDS: Final = frozenset({"", "again", "retry", "/symposium:retry", "symposium:retry"})
+_LEAVE_WORDS: Final = frozenset({"cancel", "back"})
+
+_LEFT: Final = "You are not logged in, and your message was not sent. The session stays open.\n"
+_WAITING: Final = "Waiting for the agent. `cancel` stops waiting.\n"
+
+
+class LoginMenu:
+    """Login menu of one agent."""
+
+    def __init__(self, chain: OpenChain) -> None:
+        self._chain = chain
+        self._methods = auth_methods(chain.greeting, chain.command)
+
+    def text(self) -> str:
+        """Format the login methods and the available inputs."""
+        return login_text(self._methods, self._chain.command)
+
+    def chosen(self, word: str) -> AuthMethod | None:
+        """Return the method with this number."""
+        is_number = word.isdecimal() and 0 < int(word) <= len(self._methods)
+        return self._methods[int(word) - 1] if is_number else None
+
+    async def log_in(self, talk: Dialog, method: AuthMethod) -> bool:
+        """Log in by a method; return whether the agent reports success."""
+        if not method.is_ours:
+            how = f":\n\n    {method.command}\n\n" if method.command else f". {method.opens}\n\n"
+            talk.say(f"Do this yourself{how}Then type `retry`.\n")
+            return False
+        talk.say(_WAITING)
+        error = await self._unless_typed(talk, method.id)
+        if error is None:
+            talk.say(f"Logged in with {method.name}.\n")
+            return True
+        talk.say(f"{error}\n\n{self.text()}")
+        return False
+
+    async def _unless_typed(self, talk: Dialog, method_id: str) -> str | None:
+        """Ask the agent; return the error, or None on success."""
+        params = encode_value({"methodId": method_id})
+        request = HostRequest(ChainMessage("authenticate", params, is_request=True))
+        async with asyncio.TaskGroup() as tasks:
+            asked = tasks.create_task(request.answer(self._chain.entrance))
+            typed = tasks.create_task(talk.something_typed())
+            await asyncio.wait((asked, typed), return_when=asyncio.FIRST_COMPLETED)
+            typed.cancel()
+            if not asked.done():
+                asked.cancel()
+        if asked.cancelled():
+            return "Canceled the login."
+        error = asked.result().error
+        return None if error is None else f"The login failed: {plain_text(str(error))}"
+
+
+def login_menu(floor: EditorConnection, config: Config) -> LoginMenu | None:
+    """Return the login menu of a config's agent; None if it is not running."""
+    chains = [chain for chain in floor.supervisor.chains() if chain.config.key() == config.key()]
+    return LoginMenu(chains[0]) if chains else None
+
+
+def start_problem(floor: EditorConnection, error: RpcError, config: Config) -> StartProblem:
+    """Describe why a session has no agent, with the login methods if it needs a login."""
+    trouble = of_chain(error, config, floor.settings.config)
+    counter = login_menu(floor, config) if error.code == AUTH_REQUIRED else None
+    return trouble if counter is None else StartProblem(trouble.reason, counter.text())
+
+
+async def logging_in(talk: Dialog, refusal: LoginRequired) -> None:
+    """Run the login dialog of a session.
+
+    The refused prompt is sent after the dialog, in the turn that ends it.
+    """
+    session, counter = refusal.session, LoginMenu(refusal.chain)
+    reason = plain_text(reason_of(refusal.error))
+    talk.say(f"**The agent requires a login:** {reason}\n\n{counter.text()}")
+    while True:
+        text = await talk.read()
+        word = text.lower()
+        method = counter.chosen(word)
+        if word in _LEAVE_WORDS:
+            talk.say(_LEFT)
+            return
+        if method is None:
+            is_again = word in RETRY_WORDS
+            instead = [{"type": "text", "text": text}]
+            session.kept = list(refusal.blocks) if is_again else instead
+            return
+        if await counter.log_in(talk, method):
+            session.kept = list(refusal.blocks)
+            return
+
+
+def reason_of(error: RpcError) -> str:
+    """Format the agent's own text of the error."""
+    data = as_object(error.data)
+    more: Any = data.get("details") or data.get("message") or error.data
+    return f"{error.message}: {more}" if isinstance(more, str) and more else error.message

@@ -1,0 +1,301 @@
+"""Handling of responses, and the content of prompts."""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
+
+from msgspec import UNSET, Struct
+
+from peerwire.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
+from peerwire.jsonrpc.values import as_object
+from symposium.chain.calls import ModCall, Requester
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.config.component_source import shown_agent
+from symposium.run_mode.chat import COMMANDS, our_commands, text_line, update_line
+from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.editor_end import renamed
+from symposium.run_mode.open_chain import OpenChain, with_outer_ids
+from symposium.run_mode.sessions import Session, Sessions, SessionState
+
+
+class LoginRequired(Struct, frozen=True):
+    """A prompt that an agent wants a login for.
+
+    Attributes:
+        session: where.
+        chain: whose agent.
+        error: what it said.
+        blocks: the content blocks of the prompt.
+        answered: ends the turn with that error.
+    """
+
+    session: Session
+    chain: OpenChain
+    error: RpcError
+    blocks: Sequence[Any]
+    answered: Callable[[], None]
+
+
+_NEEDS: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
+"""Kinds of content, and the prompt capability that an agent must have for them (§7.1)."""
+
+
+def blocks_of(params: Any) -> list[Any]:
+    """Return the content blocks of a prompt."""
+    blocks = as_object(params).get("prompt")
+    return cast("list[Any]", blocks) if isinstance(blocks, list) else []
+
+
+def prompt_text(params: Any) -> str:
+    """Join the text blocks of a prompt with spaces, trimmed."""
+    blocks = [as_object(block) for block in blocks_of(params)]
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    return " ".join(text for text in texts if isinstance(text, str)).strip()
+
+
+def adapt_prompt(
+    crossing: ChainMessage, offered: Mapping[str, Any], greeting: Mapping[str, Any]
+) -> str | None:
+    """Remove blocks from a prompt that this agent cannot take, though another one could.
+
+    ACP v1 cannot withdraw a capability, so the agent of a later config may support less than the
+    editor knows (acp-host §4.9).
+
+    Returns:
+        A note for the user if something was removed.
+    """
+    missing = _accepted(offered) - _accepted(greeting)
+    if not missing:
+        return None
+    blocks = blocks_of(crossing.params)
+    left_out = [block for block in blocks if _NEEDS.get(_kind(block)) in missing]
+    if not left_out:
+        return None
+    kept = [block for block in blocks if _NEEDS.get(_kind(block)) not in missing]
+    crossing.replace(method=None, params={**crossing.params, "prompt": kept})
+    kinds = ", ".join(sorted({_kind(block) for block in left_out}))
+    count = f"{len(left_out)} block{'s were' if len(left_out) > 1 else ' was'}"
+    return (
+        f"_The agent of this session cannot read {kinds}: {count} removed from your message._\n\n"
+    )
+
+
+def help_text() -> str:
+    """List the Symposium commands."""
+    lines = [f"- `/{command['name']}` - {command['description']}" for command in COMMANDS]
+    return "\n".join(["## Symposium", "", *lines, "", "Everything else goes to the agent.", ""])
+
+
+def status_text(session: Session, sessions: Sessions) -> str:
+    """Describe the chain of a session, and the other sessions of this connection."""
+    chain = session.chain
+    if chain is None:
+        return "This session has no agent.\n"
+    config = chain.config
+    agent = shown_agent(config.agent)
+    servers = [mod.name for mod in config.mods if mod.enabled and mod.kind == "mcp"]
+    others = [each for each in sessions.all() if each.chain is not chain]
+    shared = len(sessions.of(chain))
+    lines = [
+        "## Status",
+        "",
+        f"**Chain:** {' → '.join(['editor', *chain.mods, agent])}",
+        *([f"**MCP servers:** {', '.join(servers)}"] if servers else []),
+        f"**Sessions on this chain:** {shared}; on other chains: {len(others)}",
+        "",
+    ]
+    return "\n".join([*lines, *chain.notes])
+
+
+def _kind(block: Any) -> str:
+    return str(as_object(block).get("type", ""))
+
+
+def _accepted(greeting: Mapping[str, Any]) -> set[str]:
+    agent = as_object(greeting.get("agentCapabilities"))
+    return {name for name, value in as_object(agent.get("promptCapabilities")).items() if value}
+
+
+Refused: TypeAlias = Callable[[RpcError, Callable[[Answer], None]], None]
+
+OnLogin: TypeAlias = Callable[[LoginRequired], None]
+"""Receives a prompt that needs a login first; ends its turn."""
+
+_OF_THE_EDITOR: Final = frozenset({INVALID_PARAMS, REQUEST_CANCELLED})
+"""Errors that are about what the editor asked for: another agent would not help."""
+
+
+class NewSession:
+    """Requester of a new session: registers it before the editor gets its id.
+
+    Made before the request goes to the chain; what the agent says of the session meanwhile waits.
+    """
+
+    def __init__(
+        self,
+        call: ModCall,
+        chain: OpenChain,
+        floor: EditorConnection,
+        on_refused: Refused | None = None,
+    ) -> None:
+        self._asker = call.asker
+        self._origin = origin_of(call.crossing)
+        self._chain = chain
+        self._floor = floor
+        self._on_refused = on_refused
+        chain.end.gate.expect()
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """Store the session, answer, and offer the commands before the agent's updates."""
+        result = as_object(None if answer.error else answer.result)
+        inner = result.get("sessionId")
+        if not isinstance(inner, str):
+            self._refuse(call, answer)
+            self._chain.end.gate.expected(None)
+            return
+        outer = inner
+        known = self._floor.sessions.find(inner)
+        if known is not None and (known.chain is not self._chain or known.inner_id != inner):
+            # Two agents chose the same id, or one did whose session was given to another since: the
+            # editor gets a fresh one (acp-host §4.5).
+            outer = str(uuid.uuid4())
+            answer = Answer(value={**result, "sessionId": outer}, extra=answer.extra)
+        self._floor.sessions.add(
+            Session(outer, self._chain, inner, care=SessionState(origin=self._origin))
+        )
+        self._asker.on_answer(call, answer)
+        introduce(self._floor, self._chain, outer)
+        self._chain.end.gate.expected(inner)
+
+    def _refuse(self, call: ModCall, answer: Answer) -> None:
+        error = answer.error
+        if error is None or self._on_refused is None or error.code in _OF_THE_EDITOR:
+            self._asker.on_answer(call, answer)
+        else:
+            self._on_refused(error, lambda opened: self._asker.on_answer(call, opened))
+
+
+class ReopenedSession:
+    """Requester of a session by its id: the history comes before the answer."""
+
+    def __init__(
+        self, call: ModCall, chain: OpenChain, floor: EditorConnection, inner_id: str | None = None
+    ) -> None:
+        self._asker = call.asker
+        self._id = call.crossing.session_id or ""
+        self._inner_id = inner_id or self._id
+        self._origin = origin_of(call.crossing)
+        self._chain = chain
+        self._floor = floor
+        if self._inner_id != self._id:
+            call.crossing.replace(method=None, params=renamed(call.crossing.params, inner_id or ""))
+            chain.end.rename(self._inner_id, self._id)
+        chain.end.gate.know(self._inner_id)
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """Store the session, answer, and offer our commands."""
+        if answer.error is None:
+            care = SessionState(origin=self._origin)
+            session = Session(self._id, self._chain, self._inner_id, care=care)
+            self._floor.sessions.add(session)
+        self._asker.on_answer(call, answer)
+        if answer.error is None:
+            introduce(self._floor, self._chain, self._id)
+        else:
+            self._chain.end.forget(self._inner_id)
+
+
+class TurnResponse:
+    """Requester of a prompt: the turn is in progress until the response."""
+
+    def __init__(
+        self, call: ModCall, session: Session, chain: OpenChain, on_login: OnLogin
+    ) -> None:
+        self._asker = call.asker
+        self._on_login = on_login
+        self._session = session
+        self._chain = chain
+        self._text = prompt_text(call.crossing.params)
+        self._reads_before = chain.end.recent.reads
+        session.open_turns += 1
+        session.care.turns[call] = blocks_of(call.crossing.params)
+        session.care.interrupted = None
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """End the turn, then answer; first inform the user if the agent crashed."""
+        session, care = self._session, self._session.care
+        session.open_turns -= 1
+        blocks = care.turns.pop(call)
+        inner_id = call.crossing.session_id or session.inner_id
+        said = self._chain.end.recent.since(self._reads_before)
+        care.memory.turn_ended(self._text, said, inner_id)
+        error = answer.error
+        if error is not None and error.code == AUTH_REQUIRED and session.menu is None:
+            refused = partial(self._asker.on_answer, call, answer)
+            self._on_login(LoginRequired(session, self._chain, error, blocks, refused))
+            return
+        if self._chain.running.failure is None or error is None:
+            self._asker.on_answer(call, answer)
+            return
+        care.interrupted = blocks
+        if session.chain is self._chain:
+            # The editor does not know of the crash yet.
+            care.is_told = False
+        care.defer_answer(lambda: self._asker.on_answer(call, answer))
+
+
+class CloseResponse:
+    """Requester of a close: the session is removed when its agent agrees."""
+
+    def __init__(self, asker: Requester, close: Callable[[], None]) -> None:
+        self._asker = asker
+        self._close = close
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """Answer, then forget the session."""
+        self._asker.on_answer(call, answer)
+        if answer.error is None:
+            self._close()
+
+
+class MenuListing:
+    """Requester of a session list: replaces the agent's ids by the editor's."""
+
+    def __init__(self, asker: Requester, outer_ids: Mapping[str, str]) -> None:
+        self._asker = asker
+        self._outer_ids = outer_ids
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """Put in the names, and answer."""
+        if answer.error is None and self._outer_ids:
+            answer = with_outer_ids(answer, self._outer_ids)
+        self._asker.on_answer(call, answer)
+
+
+def introduce(floor: EditorConnection, chain: OpenChain, session_id: str) -> None:
+    """Offer the commands in a new session, and report mods that were left out."""
+    floor.write(update_line(session_id, our_commands()))
+    for note in chain.notes:
+        floor.write(text_line(session_id, note))
+
+
+def pass_new_session(
+    call: ModCall, chain: OpenChain, floor: EditorConnection, on_refused: Refused | None = None
+) -> None:
+    """Have a chain make a session.
+
+    Args:
+        call: the request.
+        chain: who is asked.
+        floor: the editor connection.
+        on_refused: takes an error that is the chain's, and what answers the editor instead of it.
+    """
+    call.asker = NewSession(call, chain, floor, on_refused)
+    chain.send_request(call)
+
+
+def origin_of(crossing: ChainMessage) -> bytes:
+    """The params of a request, for asking again: a mod may change them in place."""
+    body = crossing.encoded()
+    return b"" if body is UNSET else bytes(body)

@@ -1,0 +1,277 @@
+"""Restarts an agent, and reopens its sessions."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from peerwire.errors import INTERNAL_ERROR, RpcError
+from peerwire.jsonrpc.values import as_object, decode_value, encode_value
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.config.user_config import Config
+from symposium.run_mode.chat import text_line, update_line
+from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.failure_text import BEING_STARTED, Return, came_back, gave_up, notice, offer
+from symposium.run_mode.open_chain import HostRequest, OpenChain
+from symposium.run_mode.sessions import Session
+
+_log = logging.getLogger(__name__)
+
+_NEW: Final = "session/new"
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """A session as its new agent has it.
+
+    Attributes:
+        how: how it came there.
+        inner_id: what the agent calls it.
+        result: what the agent answered.
+    """
+
+    how: Return
+    inner_id: str
+    result: Mapping[str, Any]
+
+
+class SessionReopener:
+    """One session's way to one chain."""
+
+    def __init__(self, session: Session, chain: OpenChain, patience: float) -> None:
+        self._session = session
+        self._chain = chain
+        self._patience = patience
+        self._request: HostRequest | None = None
+
+    async def run(self) -> Reopened:
+        """Have the agent take the session up; what it says of it waits until `settle`.
+
+        Raises:
+            RpcError: it did not, or has died meanwhile.
+        """
+        inner_id = self._session.inner_id
+        for how in resume_methods(self._chain.greeting):
+            self._chain.end.mute(inner_id)
+            is_back = False
+            try:
+                result = await self._ask(how, self._params(inner_id))
+                is_back = True
+            except RpcError as error:
+                if self._chain.death is not None:
+                    raise
+                _log.warning("a session could not be brought back by %s: %s", how, error)
+                continue
+            finally:
+                if not is_back:
+                    self._chain.end.unmute(inner_id)
+            return Reopened(how, inner_id, result)
+        return await self._new_session()
+
+    def settle(self, reopened: Reopened) -> None:
+        """Let through what the agent has said of the session meanwhile."""
+        if reopened.how == "fresh":
+            self._chain.end.gate.expected(reopened.inner_id)
+        else:
+            self._chain.end.unmute(reopened.inner_id)
+
+    def died(self, death: RpcError) -> None:
+        """Fail the request: the chain has ended."""
+        if self._request is not None:
+            self._request.give_up(Answer(error=death))
+
+    async def _new_session(self) -> Reopened:
+        gate = self._chain.end.gate
+        gate.expect()
+        inner_id: object = None
+        try:
+            result = await self._ask(_NEW, self._params(None))
+            inner_id = result.get("sessionId")
+        finally:
+            if not isinstance(inner_id, str):
+                gate.expected(None)
+        if not isinstance(inner_id, str):
+            raise RpcError(INTERNAL_ERROR, {"reason": "session_without_id"})
+        return Reopened("fresh", inner_id, result)
+
+    def _params(self, inner_id: str | None) -> dict[str, Any]:
+        origin = self._session.care.origin
+        made_with = as_object(decode_value(origin) if origin else None)
+        rest = {name: value for name, value in made_with.items() if name != "sessionId"}
+        return rest if inner_id is None else {"sessionId": inner_id, **rest}
+
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        request = HostRequest(ChainMessage(method, encode_value(params), is_request=True))
+        self._request = request
+        try:
+            async with asyncio.timeout(self._patience):
+                answer = await request.answer(self._chain.entrance)
+        except TimeoutError as error:
+            data = {"reason": "no_answer", "method": method, "seconds": self._patience}
+            raise RpcError(INTERNAL_ERROR, data) from error
+        finally:
+            self._request = None
+        if answer.error is not None:
+            raise answer.error
+        return as_object(answer.result)
+
+
+def resume_methods(greeting: Mapping[str, Any]) -> Sequence[Return]:
+    """The requests by which an agent takes up a session that another process has made.
+
+    Resuming comes first: it replays nothing.
+    """
+    able = as_object(greeting.get("agentCapabilities"))
+    resume = as_object(able.get("sessionCapabilities")).get("resume")
+    ways: list[Return] = []
+    if resume is not None and resume is not False:
+        ways.append("session/resume")
+    if able.get("loadSession"):
+        ways.append("session/load")
+    return ways
+
+
+class AgentRestart:
+    """Restart the agent of one config and restore its sessions."""
+
+    def __init__(self, floor: EditorConnection, config: Config) -> None:
+        self._floor = floor
+        self._config = config
+        self._terms = floor.settings.revival
+        self._failures: deque[float] = deque(maxlen=max(1, self._terms.most))
+        self._reason = ""
+        self._dead: OpenChain | None = None
+        self._sessions: list[Session] = []
+        self._reopening: SessionReopener | None = None
+        self._is_running = False
+
+    def failed(self, chain: OpenChain) -> None:
+        """A chain of this config has died."""
+        self._failures.append(self._terms.clock())
+        self._reason = ""
+        self._dead = chain
+        if self._reopening is not None and chain.death is not None:
+            self._reopening.died(chain.death)
+
+    def forget_failures(self) -> None:
+        """The user wants it to be tried again."""
+        self._failures.clear()
+
+    def add(self, session: Session) -> None:
+        """Bring this session back, too."""
+        session.care.config = self._config
+        self._sessions.append(session)
+        if not session.care.is_told:
+            asyncio.get_running_loop().call_later(self._terms.tell_after, self._tell, session)
+        if not self._is_running:
+            self._is_running = True
+            self._floor.spawn("an agent's revival", self._run)
+
+    def end(self) -> None:
+        """Start nothing any more."""
+        self._sessions.clear()
+
+    # -- the work
+
+    async def _run(self) -> None:
+        try:
+            while self._sessions:
+                await self._wait_closed()
+                if self._is_hopeless():
+                    self._stop()
+                elif self._sessions and (chain := await self._started()) is not None:
+                    await self._hand_over(chain)
+        finally:
+            self._is_running = False
+
+    async def _wait_closed(self) -> None:
+        """Wait for the end of what has died: two agents at once would fight over the session."""
+        dead, self._dead = self._dead, None
+        if dead is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._terms.burial):
+                    await dead.stopped.wait()
+
+    async def _started(self) -> OpenChain | None:
+        try:
+            return await self._floor.supervisor.chain_for(self._config)
+        except RpcError as error:
+            _log.warning("the agent could not be started again: %s", error)
+            self._failures.append(self._terms.clock())
+            self._reason = str(as_object(error.data).get("detail") or error)
+            return None
+
+    async def _hand_over(self, chain: OpenChain) -> None:
+        while self._sessions and chain.death is None:
+            session = self._sessions[0]
+            if self._floor.sessions.find(session.id) is session:
+                await self._bring_back(session, chain)
+            if chain.death is None and session in self._sessions:
+                self._sessions.remove(session)
+
+    async def _bring_back(self, session: Session, chain: OpenChain) -> None:
+        self._reopening = reopening = SessionReopener(session, chain, self._terms.patience)
+        try:
+            reopened = await reopening.run()
+        except RpcError as error:
+            if chain.death is None:
+                self._stop_one(session, gave_up(1, self._terms.window, str(error)))
+            return
+        finally:
+            self._reopening = None
+        self._on_restored(session, chain, reopened)
+        reopening.settle(reopened)
+
+    def _on_restored(self, session: Session, chain: OpenChain, reopened: Reopened) -> None:
+        care = session.care
+        self._floor.sessions.delegate(session, chain, reopened.inner_id)
+        care.health = "well"
+        has_memory = bool(care.memory.digest())
+        _say(self._floor, session, came_back(reopened.how, has_memory=has_memory), _offer(session))
+        if reopened.how == "fresh" and "configOptions" in reopened.result:
+            named = {"configOptions": reopened.result["configOptions"]}
+            told = {"sessionUpdate": "config_option_update", **named}
+            self._floor.write(update_line(session.id, told))
+        care.release_answers()
+        care.resume_waiting()
+
+    # -- giving up
+
+    def _is_hopeless(self) -> bool:
+        since = self._terms.clock() - self._terms.window
+        while self._failures and self._failures[0] <= since:
+            self._failures.popleft()
+        return len(self._failures) >= self._terms.most
+
+    def _stop(self) -> None:
+        sessions, self._sessions = self._sessions, []
+        told = gave_up(len(self._failures), self._terms.window, self._reason)
+        for session in sessions:
+            self._stop_one(session, told)
+
+    def _stop_one(self, session: Session, text: str) -> None:
+        care = session.care
+        care.health = "stopped"
+        if self._floor.sessions.find(session.id) is session:
+            _say(self._floor, session, text)
+        care.release_answers()
+        care.resume_waiting()
+
+    def _tell(self, session: Session) -> None:
+        if session.care.health == "reviving" and not session.care.is_told:
+            _say(self._floor, session, BEING_STARTED, _offer(session))
+            session.care.release_answers()
+
+
+def _say(floor: EditorConnection, session: Session, *parts: str) -> None:
+    """Say it, as the first thing that is said of a death behind how it came about."""
+    first = "" if session.care.is_told else session.care.death
+    floor.write(text_line(session.id, notice(first, *parts)))
+
+
+def _offer(session: Session) -> str:
+    is_new = not session.care.is_told and session.care.interrupted is not None
+    return offer(was_interrupted=is_new)

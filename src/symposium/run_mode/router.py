@@ -1,0 +1,187 @@
+"""The way that the editor's messages take: who gets each, by its session's state (§4.4)."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from peerwire.acp.names import (
+    CLOSE_METHODS,
+    INITIALIZE,
+    REOPEN_METHODS,
+    SESSION_CANCEL,
+    SESSION_FORK,
+    SESSION_NEW,
+    SESSION_PROMPT,
+)
+from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from symposium.chain.calls import SHUTTING_DOWN, ModCall, Requester, Step
+from symposium.chain.conductor import (
+    ALREADY_ANSWERED,
+    EXPECTED_INITIALIZE,
+    NOT_ANSWERED_YET,
+    ClosedEnd,
+)
+from symposium.chain.messages import Answer, ChainMessage, Direction
+from symposium.chain.mod import Drop, Outcome
+from symposium.chain.ordering import OrderedQueues
+from symposium.chain.routing import Route, join
+from symposium.run_mode.sessions import Session, Sessions
+
+_FOR_ANY_SESSION: Final = frozenset({SESSION_FORK, *REOPEN_METHODS, *CLOSE_METHODS})
+"""Requests that may name a session which this process did not create."""
+
+
+class NewSessionsPort(Protocol):
+    """Handler of requests without a session."""
+
+    def initialize(self, call: ModCall) -> None:
+        """Greet the editor."""
+        ...
+
+    def new_session(self, call: ModCall) -> None:
+        """Make a session."""
+        ...
+
+    def default_chain(self, call: ModCall) -> None:
+        """Give a request to the current config's chain."""
+        ...
+
+    def every_chain(self, crossing: ChainMessage) -> None:
+        """Give a notification of no session to all."""
+        ...
+
+
+class SessionRequestsPort(Protocol):
+    """Handler of requests of a session."""
+
+    sessions: Sessions
+
+    def prompt(self, call: ModCall, session: Session) -> None:
+        """Take a turn."""
+        ...
+
+    def close(self, call: ModCall, session: Session) -> None:
+        """End a session."""
+        ...
+
+    def forward(self, call: ModCall, session: Session) -> None:
+        """Give a request to the session's chain."""
+        ...
+
+    def cancelled(self, session: Session) -> None:
+        """The user has cancelled the session's dialogue."""
+        ...
+
+    def cancel(self, crossing: ChainMessage, session: Session) -> None:
+        """The user has cancelled the session's turn."""
+        ...
+
+
+class RequestRouter(Route):
+    """Route each editor message by the state of its session."""
+
+    def __init__(
+        self,
+        lanes: tuple[OrderedQueues, OrderedQueues],
+        lobby: NewSessionsPort,
+        desk: SessionRequestsPort,
+    ) -> None:
+        super().__init__(Direction.TO_AGENT, (), ClosedEnd(), lanes[0])
+        join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes[1]))
+        # Never the short way: everything is to be looked at.
+        self.other = (Step(0, _stop),)
+        self._lobby = lobby
+        self._desk = desk
+        self._refusal: RpcError | None = None
+        self._is_greeted = False
+
+    def open(self) -> None:
+        """The editor has been greeted: from now on its requests are worked on."""
+        self._is_greeted = True
+
+    def close(self) -> None:
+        """From now on everything is refused."""
+        self._is_greeted = False
+        self._refusal = SHUTTING_DOWN
+
+    def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
+        """Route a message to its handler."""
+        del after
+        if call is None:
+            if self._is_greeted:
+                self._notification(crossing)
+        elif self._is_greeted:
+            self._request(crossing, call)
+        elif self._refusal is None and crossing.method == INITIALIZE:
+            self._refusal = NOT_ANSWERED_YET
+            call.asker = _Greeting(call.asker, self._greeting_refused)
+            self._lobby.initialize(call)
+        else:
+            self._refusal = self._refusal or EXPECTED_INITIALIZE
+            call.fail(self._refusal)
+
+    def _greeting_refused(self) -> None:
+        if self._refusal is NOT_ANSWERED_YET:
+            self._refusal = None
+
+    def _request(self, crossing: ChainMessage, call: ModCall) -> None:
+        method = crossing.method
+        session_id = crossing.session_id
+        session = self._desk.sessions.find(session_id)
+        if method == INITIALIZE:
+            call.fail(ALREADY_ANSWERED)
+        elif method == SESSION_NEW:
+            self._lobby.new_session(call)
+        elif session is not None:
+            self._of_session(call, session)
+        elif session_id is None or method in _FOR_ANY_SESSION:
+            self._lobby.default_chain(call)
+        else:
+            data = {"sessionId": session_id}
+            call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
+
+    def _of_session(self, call: ModCall, session: Session) -> None:
+        method = call.crossing.method
+        if method == SESSION_PROMPT:
+            self._desk.prompt(call, session)
+        elif method in CLOSE_METHODS and (session.setup is None or session.is_not_set_up):
+            self._desk.close(call, session)
+        elif session.menu is not None:
+            refusal = f"Method not supported in config mode: {method}"
+            data = {"method": method, "sessionId": session.id}
+            call.fail(RpcError(METHOD_NOT_FOUND, data, message=refusal))
+        else:
+            self._desk.forward(call, session)
+
+    def _notification(self, crossing: ChainMessage) -> None:
+        session_id = crossing.session_id
+        session = self._desk.sessions.find(session_id)
+        if session_id is None:
+            self._lobby.every_chain(crossing)
+        elif session is None:
+            return
+        elif session.menu is not None:
+            if crossing.method == SESSION_CANCEL:
+                self._desk.cancelled(session)
+        elif crossing.method == SESSION_CANCEL:
+            self._desk.cancel(crossing, session)
+        elif session.chain is not None:
+            session.rename(crossing)
+            session.chain.send_notification(crossing)
+
+
+class _Greeting:
+    """Requester of `initialize`, which may be repeated after an error."""
+
+    def __init__(self, asker: Requester, on_refused: Callable[[], None]) -> None:
+        self._asker = asker
+        self._on_refused = on_refused
+
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
+        """Take the answer."""
+        if answer.error is not None:
+            self._on_refused()
+        self._asker.on_answer(call, answer)
+
+
+def _stop(_: ChainMessage) -> Outcome:
+    return Drop()

@@ -1,0 +1,340 @@
+"""Requests of a session: prompt, cancel, retry, and the recovery of its agent.
+
+What a session keeps beyond its agent is its `Care`. Nothing is sent to an agent that the user has
+not asked for: an interrupted prompt is offered, a fresh context is called so.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, Protocol, TypeAlias
+
+from peerwire.acp.names import SESSION_FORK, SESSION_PROMPT
+from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, RpcError
+from symposium.chain.calls import ModCall
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.config.user_config import Config, ConfigError, load
+from symposium.run_mode.chat import CONFIG, RECAP, RETRY, SHOWING, Input, text_line
+from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.failure_text import NOT_RUNNING, NOTHING_SAID, NOTHING_TO_SEND, exit_manner
+from symposium.run_mode.menu.config_mode import ConfigMode
+from symposium.run_mode.menu.overviews import overview
+from symposium.run_mode.open_chain import OpenChain
+from symposium.run_mode.responses import (
+    CloseResponse,
+    TurnResponse,
+    adapt_prompt,
+    blocks_of,
+    pass_new_session,
+    prompt_text,
+)
+from symposium.run_mode.sessions import QueuedRequest, Session, recap
+
+CANCELLED: Final = {"stopReason": "cancelled"}
+"""The end of a turn that was cancelled."""
+
+
+class AgentRestartPort(Protocol):
+    """The work on one config whose agent has died."""
+
+    def failed(self, chain: OpenChain) -> None:
+        """A chain of this config has died."""
+        ...
+
+    def forget_failures(self) -> None:
+        """The user wants it to be tried again."""
+        ...
+
+    def add(self, session: Session) -> None:
+        """Bring this session back, too."""
+        ...
+
+    def end(self) -> None:
+        """Start nothing any more."""
+        ...
+
+
+class AgentRecovery:
+    """The agents of one editor connection that have died, and their sessions."""
+
+    def __init__(self, floor: EditorConnection) -> None:
+        self._floor = floor
+        self._efforts: dict[str, AgentRestartPort] = {}
+
+    def chain_died(self, chain: OpenChain, death: RpcError) -> None:
+        """Begin to bring its sessions back."""
+        effort = self._restart(chain.config)
+        effort.failed(chain)
+        for session in self._floor.sessions.of(chain):
+            session.chain = None
+            _interrupt(session, exit_manner(death))
+            effort.add(session)
+
+    def queue_or_reject(self, waiting: QueuedRequest, session: Session) -> bool:
+        """Keep a request until the session's agent is back, or refuse it; whether it was ours."""
+        match session.care.health:
+            case "well":
+                return False
+            case "reviving":
+                session.care.waiting.append(waiting)
+            case "stopped":
+                self._floor.write(text_line(session.id, f"{NOT_RUNNING}\n\n"))
+                data = {"reason": "agent_not_running", "sessionId": session.id}
+                waiting.call.fail(RpcError(INTERNAL_ERROR, data, message=NOT_RUNNING))
+        return True
+
+    def cancelled(self, session: Session) -> None:
+        """The user does not want any longer what waits for the agent."""
+        waiting, session.care.waiting = session.care.waiting, []
+        for one in waiting:
+            if one.call.crossing.method == "session/prompt":
+                one.call.settle(Answer(value=CANCELLED))
+            else:
+                session.care.waiting.append(one)
+
+    def start_again(self, session: Session) -> None:
+        """Try once more at the user's request, with the current config."""
+        config = session.care.config
+        with suppress(ConfigError):
+            loaded = load(self._floor.settings.config)
+            config = config if loaded is None else loaded.config
+        if config is not None:
+            effort = self._restart(config)
+            effort.forget_failures()
+            session.care.health = "reviving"
+            effort.add(session)
+
+    def end(self) -> None:
+        """The editor has gone: nothing is started any more, and every answer is given."""
+        for effort in self._efforts.values():
+            effort.end()
+        for session in self._floor.sessions.all():
+            session.care.release_answers()
+
+    def _restart(self, config: Config) -> AgentRestartPort:
+        from symposium.run_mode.restart import AgentRestart  # noqa: PLC0415 - see IMPORTS_LATE
+
+        key = config.key()
+        if key not in self._efforts:
+            self._efforts[key] = AgentRestart(self._floor, config)
+        return self._efforts[key]
+
+
+def _interrupt(session: Session, death: str) -> None:
+    care = session.care
+    care.health, care.is_told, care.death = "reviving", False, death
+    for blocks in care.turns.values():
+        care.interrupted = blocks
+
+
+PassOn: TypeAlias = Callable[[ModCall, Session], None]
+"""Forward a prompt to the session's chain."""
+
+
+class RetryCommands:
+    """Handle `/symposium:retry` and `/symposium:recap`; each becomes a turn of the agent."""
+
+    def __init__(self, floor: EditorConnection, revivals: AgentRecovery, pass_on: PassOn) -> None:
+        self._floor = floor
+        self._revivals = revivals
+        self._pass_on = pass_on
+
+    def retry(self, call: ModCall, session: Session) -> None:
+        """Send the interrupted prompt; first restart the agent if recovery has stopped."""
+        care = session.care
+        if care.health == "stopped":
+            self._revivals.start_again(session)
+        if self._waits(call, session, self.retry):
+            return
+        if care.interrupted is None:
+            self._say_and_end(call, session, NOTHING_TO_SEND)
+            return
+        params = {"sessionId": session.id, "prompt": list(care.interrupted)}
+        call.crossing.replace(method=None, params=params)
+        self._pass_on(call, session)
+
+    def recap(self, call: ModCall, session: Session) -> None:
+        """Send a summary to the agent; keep the interrupted prompt for a later retry."""
+        if self._waits(call, session, self.recap):
+            return
+        digest = session.care.memory.digest()
+        if not digest:
+            self._say_and_end(call, session, NOTHING_SAID)
+            return
+        blocks = [{"type": "text", "text": recap(digest)}]
+        call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": blocks})
+        interrupted = session.care.interrupted
+        self._pass_on(call, session)
+        session.care.interrupted = interrupted
+
+    def _waits(self, call: ModCall, session: Session, again: PassOn) -> bool:
+        """Queue or refuse the call if the session has no agent; return whether it did."""
+        return self._revivals.queue_or_reject(
+            QueuedRequest(call, lambda: again(call, session)), session
+        )
+
+    def _say_and_end(self, call: ModCall, session: Session, text: str) -> None:
+        self._floor.write(text_line(session.id, text))
+        call.settle(Answer(value={"stopReason": "end_turn"}))
+
+
+class TurnCancellation:
+    """Handle `session/cancel` in a session without an open dialog."""
+
+    def __init__(self, floor: EditorConnection, revivals: AgentRecovery) -> None:
+        self._floor = floor
+        self._revivals = revivals
+
+    def cancel(self, crossing: ChainMessage, session: Session) -> None:
+        """Pass it on, answer what is open with `cancelled`, and look after the turn."""
+        chain = session.chain
+        if chain is None:
+            self._revivals.cancelled(session)
+            return
+        turns = list(session.care.turns)
+        session.rename(crossing)
+        chain.send_notification(crossing)
+        chain.end.permissions.withdraw(session.inner_id)
+        if turns:
+            grace = self._floor.settings.revival.cancel_grace
+            asyncio.get_running_loop().call_later(grace, self._see_to_it, session, chain, turns)
+
+    def _see_to_it(self, session: Session, chain: OpenChain, turns: Sequence[ModCall]) -> None:
+        still = [turn for turn in turns if turn in session.care.turns]
+        if not still or chain.death is not None:
+            return
+        for turn in still:
+            turn.settle(Answer(value=CANCELLED))
+        data = {"reason": "cancel_ignored", "component": chain.running.agent_name}
+        chain.running.give_up(RpcError(INTERNAL_ERROR, data))
+
+
+_NOT_SET_UP: Final = "The session has no agent yet; send a message to set up Symposium"
+
+
+class SessionRequests:
+    """Handler of the editor's requests of a session."""
+
+    def __init__(
+        self,
+        floor: EditorConnection,
+        config_mode: ConfigMode,
+        revivals: AgentRecovery,
+        offered: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self.sessions = floor.sessions
+        self.cancel = TurnCancellation(floor, revivals).cancel
+        self._second_try = RetryCommands(floor, revivals, self.forward)
+        self._floor = floor
+        self._config_mode = config_mode
+        self._revivals = revivals
+        self._offered = offered
+
+    def prompt(self, call: ModCall, session: Session) -> None:
+        """Handle a prompt: as a Symposium command or menu input, else forward it."""
+        text = prompt_text(call.crossing.params)
+        if session.menu is not None:
+            session.menu.put(self._input(call, session, text))
+        elif text in CONFIG and session.is_not_set_up:
+            self._config_mode.set_up_again(session, self._input(call, session, text))
+        elif text in CONFIG and session.open_turns:
+            data = {"sessionId": session.id}
+            call.fail(RpcError(INVALID_REQUEST, data, message="A turn is in progress"))
+        elif text in CONFIG:
+            self._config_mode.begin(session, self._input(call, session, text))
+        elif text in SHOWING:
+            self._floor.handle_request(call, self._show(call, session, text))
+        elif text in RETRY:
+            self._second_try.retry(call, session)
+        elif text in RECAP:
+            self._second_try.recap(call, session)
+        elif self._floor.offers.takes(session, text):
+            self._floor.handle_request(call, self._answer_offer(call, session, text))
+        elif session.is_not_set_up:
+            # A canceled set-up is offered again; the message waits for the agent.
+            session.keep(blocks_of(call.crossing.params))
+            self._config_mode.set_up_again(session, self._input(call, session, text))
+        else:
+            self.forward(call, session)
+
+    def close(self, call: ModCall, session: Session) -> None:
+        """End a session; a menu that is open in it is left first."""
+        self._config_mode.leave(session)
+        if session.chain is None:
+            self.sessions.remove(session)
+            call.settle(Answer(value={}))
+            return
+        call.asker = CloseResponse(call.asker, lambda: self.sessions.remove(session))
+        self.forward(call, session)
+
+    def forward(self, call: ModCall, session: Session) -> None:
+        """Give a request to the session's chain, under the id that its agent knows."""
+        chain = session.chain
+        if chain is None:
+            if not self._revivals.queue_or_reject(
+                QueuedRequest(call, lambda: self.forward(call, session)), session
+            ):
+                data = {"sessionId": session.id}
+                unknown = _NOT_SET_UP if session.is_not_set_up else "Unknown session"
+                call.fail(RpcError(INVALID_REQUEST, data, message=unknown))
+            return
+        method = call.crossing.method
+        session.rename(call.crossing)
+        if method == SESSION_FORK:
+            pass_new_session(call, chain, self._floor)
+            return
+        if method == SESSION_PROMPT:
+            self._floor.offers.before_turn(session)
+            call.asker = TurnResponse(call, session, chain, self._config_mode.begin_login)
+            note = adapt_prompt(call.crossing, self._offered(), chain.greeting)
+            if note is not None:
+                self._floor.write(text_line(session.id, note))
+        chain.send_request(call)
+
+    def cancelled(self, session: Session) -> None:
+        """`session/cancel` in config mode is the same as typing `CANCEL`."""
+        if session.menu is not None:
+            session.menu.put(Input("cancel", _nothing, _nothing, _always))
+
+    def close_all(self) -> None:
+        """The editor has gone: every dialogue ends, and saves nothing."""
+        for session in self.sessions.all():
+            self._config_mode.leave(session)
+
+    async def _answer_offer(self, call: ModCall, session: Session, text: str) -> None:
+        self._floor.write(text_line(session.id, await self._floor.offers.answer(session, text)))
+        call.settle(Answer(value={"stopReason": "end_turn"}))
+
+    async def _show(self, call: ModCall, session: Session, text: str) -> None:
+        self._floor.write(text_line(session.id, await overview(text, session, self._floor) or ""))
+        call.settle(Answer(value={"stopReason": "end_turn"}))
+
+    def _input(self, call: ModCall, session: Session, text: str) -> Input:
+        def answered() -> None:
+            if session.chain is None or not session.kept:
+                call.settle(Answer(value={"stopReason": "end_turn"}))
+                return
+            # What was asked before there was an agent is answered in the turn of the `SAVE`.
+            kept, session.kept = session.kept, []
+            call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": kept})
+            self.forward(call, session)
+
+        def unheard() -> None:
+            if self.sessions.find(session.id) is session:
+                self.prompt(call, session)
+            else:
+                data = {"sessionId": session.id}
+                call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
+
+        blocks = blocks_of(call.crossing.params)
+        return Input(
+            text, answered, unheard, lambda: not call.is_settled, lambda: session.keep(blocks)
+        )
+
+
+def _nothing() -> None:
+    pass
+
+
+def _always() -> bool:
+    return True

@@ -1,0 +1,1 @@
+"""Agent sessions that outlive the terminal, and the processes that hold them."""

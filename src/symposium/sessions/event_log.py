@@ -1,0 +1,150 @@
+"""The events of a session, on disk and to its viewers."""
+
+import os
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Raw
+
+from localio.redaction import Redactor
+from peerwire.errors import invalid_params
+from peerwire.jsonrpc.handlers import Request
+from peerwire.jsonrpc.values import as_object, decode_value, encode_value
+from symposium.sessions.client import EVENT
+from symposium.sessions.server import Viewer
+
+VERSION: Final = 1
+"""Of the envelope."""
+
+REMEMBERED: Final = 4 * 1024 * 1024
+"""Bytes of events that are shown to whoever comes later."""
+
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of the file; at that size it is put aside for a new one, and the one before that goes."""
+
+
+class EventLog:
+    """The events of one session; `seq` rises over all its lives, without holes.
+
+    Args:
+        directory: of the session.
+        session: its id.
+        secrets: values that the file must not hold.
+    """
+
+    def __init__(self, directory: Path, session: str, secrets: Iterable[str] = ()) -> None:
+        self._redactor = Redactor(secrets)
+        self._file = directory / "events.jsonl"
+        self._session = session
+        self._recent: deque[bytes] = deque()
+        self._size = 0
+        self.seq = 0
+        self._end = _missing_end(self._file)
+        for line in self._lines():
+            self._remember(line)
+            self.seq = decode_value(line)["seq"]
+
+    def add(self, kind: str, data: Any) -> dict[str, Any]:
+        """Write one down; the event.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.seq += 1
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        event = {"v": VERSION, "seq": self.seq, "ts": now, "type": kind}
+        event |= {"session": self._session, "taskspace": self._session, "data": data}
+        line = encode_value({**event, "data": Raw(self._redactor.json(encode_value(data)))})
+        handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, self._end + bytes(line) + b"\n")
+            self._end = b""
+            is_full = os.fstat(handle).st_size > LARGEST
+        finally:
+            os.close(handle)
+        if is_full:
+            self._file.replace(self._file.with_suffix(".jsonl.1"))
+        self._remember(bytes(line))
+        return event
+
+    def since(self, seq: int) -> Sequence[dict[str, Any]]:
+        """The events after that number, as far as they are remembered."""
+        events = [decode_value(line) for line in self._recent]
+        return [event for event in events if event["seq"] > seq]
+
+    def _remember(self, line: bytes) -> None:
+        self._recent.append(line)
+        self._size += len(line)
+        while self._size > REMEMBERED and len(self._recent) > 1:
+            self._size -= len(self._recent.popleft())
+
+    def _lines(self) -> list[bytes]:
+        lines: list[bytes] = []
+        for file in (self._file.with_suffix(".jsonl.1"), self._file):
+            try:
+                lines += file.read_bytes().split(b"\n")[:-1]
+            except FileNotFoundError:
+                continue
+        return [line for line in lines if _is_event(line)]
+
+
+def _missing_end(file: Path) -> bytes:
+    """What a line that was cut off lacks, so that the next one is a line of its own."""
+    try:
+        with file.open("rb") as text:
+            text.seek(-1, os.SEEK_END)
+            return b"" if text.read() == b"\n" else b"\n"
+    except OSError:
+        # There is none, or it is empty.
+        return b""
+
+
+def _is_event(line: bytes) -> bool:
+    """Whether it is whole: the last line of a keeper that was killed may not be."""
+    try:
+        event = decode_value(line)
+    except ValueError:
+        return False
+    return isinstance(as_object(event).get("seq"), int)
+
+
+class EventViewers:
+    """The viewers of one agent.
+
+    Args:
+        events: what was told before, and where what is told is kept.
+    """
+
+    def __init__(self, events: EventLog) -> None:
+        self._events = events
+        self._viewers: set[Viewer] = set()
+
+    @property
+    def seq(self) -> int:
+        """The number of the last event."""
+        return self._events.seq
+
+    def tell(self, kind: str, data: dict[str, Any]) -> None:
+        """Keep an event, and tell it.
+
+        Raises:
+            OSError: it cannot be kept.
+        """
+        event = self._events.add(kind, data)
+        for viewer in tuple(self._viewers):
+            viewer.notify(EVENT, event)
+
+    def watch(self, viewer: Viewer, request: Request) -> Mapping[str, Any]:
+        """Let somebody look on: what they have missed, and from now on what comes."""
+        since = as_object(request.params).get("since", 0)
+        if not isinstance(since, int):
+            raise invalid_params("since is the number of an event", request.params)
+        self._viewers.add(viewer)
+        return {"events": self._events.since(since), "seq": self._events.seq}
+
+    def left(self, viewer: Viewer) -> None:
+        """Tell them no more."""
+        self._viewers.discard(viewer)

@@ -1,0 +1,1 @@
+"""The engine of tasks: worktrees, agents, logs, snapshots, and the way back."""

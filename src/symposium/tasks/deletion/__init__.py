@@ -1,0 +1,1 @@
+"""Deletion of a task: its report, its archive, its undo."""

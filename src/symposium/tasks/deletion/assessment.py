@@ -1,0 +1,267 @@
+"""Runs all checks before a deletion, including processes and open windows."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from localio.errors import ExplainedError
+from symposium.git.program import Git, running_pids
+from symposium.tasks.context import EngineContext
+from symposium.tasks.deletion import checks, commit_checks
+from symposium.tasks.deletion.checks import DeletionReport, Finding, Risk, Unknown
+from symposium.tasks.model import Taskspace
+from symposium.tasks.records import TaskPresence
+from symposium.tasks.repository import Repository
+from symposium.tasks.snapshots.clone_state import admin_directory
+
+_HAS_PROC: Final = sys.platform == "linux"
+
+_EXIT_TIMEOUT: Final = 20.0
+"""Seconds that a list of all processes may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A program of this user whose working directory is in the worktree."""
+
+    pid: int
+    name: str
+
+
+async def running_in(directory: Path) -> list[Running] | None:
+    """Programs that run in a directory, without gits of Symposium; None if unknown."""
+    if _HAS_PROC:
+        found = await asyncio.to_thread(_from_proc, directory)
+    else:
+        found = await _from_lsof(directory)
+    return None if found is None else [each for each in found if not _is_our_git(each.pid)]
+
+
+def family_of(pid: int) -> frozenset[int]:
+    """A process and its descendants, by `ps` (POSIX); the process alone without it."""
+    program = shutil.which("ps")
+    if program is None:
+        return frozenset({pid})
+    words = [program, "-A", "-o", "pid=", "-o", "ppid="]
+    listed = subprocess.run(words, capture_output=True, check=False, timeout=_EXIT_TIMEOUT)  # noqa: S603 - the words are constants
+    children: dict[int, list[int]] = {}
+    for line in listed.stdout.splitlines():
+        child, parent = map(int, line.split())
+        children.setdefault(parent, []).append(child)
+    found, new = {pid}, [pid]
+    while new:
+        new = [child for each in new for child in children.get(each, ()) if child not in found]
+        found.update(new)
+    return frozenset(found)
+
+
+def _is_our_git(pid: int) -> bool:
+    """Whether it looks at the worktree for us, as for another report: that ends by itself."""
+    try:
+        return os.getsid(pid) in running_pids
+    except ProcessLookupError:
+        # It has ended meanwhile.
+        return True
+
+
+def _from_proc(directory: Path) -> list[Running]:
+    found: list[Running] = []
+    real = directory.resolve()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            # A process of another user is not readable, and cannot write here as this user.
+            cwd = (entry / "cwd").readlink()
+            name = (entry / "comm").read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            continue
+        if cwd == real or real in cwd.parents:
+            found.append(Running(int(entry.name), name))
+    return found
+
+
+async def _from_lsof(directory: Path) -> list[Running] | None:
+    program = shutil.which("lsof")
+    if program is None:
+        return None
+    process = await asyncio.create_subprocess_exec(
+        *(program, "-a", "-d", "cwd", "-F", "pcn"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    out, _ = await process.communicate()
+    return parse_lsof(os.fsdecode(out), directory)
+
+
+def parse_lsof(text: str, directory: Path) -> list[Running]:
+    """The programs in a directory, of what `lsof -d cwd -F pcn` says."""
+    found: list[Running] = []
+    directory = directory.resolve()
+    pid, name = 0, ""
+    for line in text.splitlines():
+        match line[:1]:
+            case "p":
+                pid = int(line[1:])
+            case "c":
+                name = line[1:]
+            case "n":
+                cwd = Path(line[1:])
+                if (cwd == directory or directory in cwd.parents) and pid != os.getpid():
+                    found.append(Running(pid, name))
+            case _:
+                pass
+    return found
+
+
+_Found: TypeAlias = Sequence[Finding | Unknown]
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Input of the checks.
+
+    Attributes:
+        git: runs in the worktree.
+        done: the process of an idle agent whose work has landed; a deletion stops it first.
+    """
+
+    context: EngineContext
+    taskspace: Taskspace
+    repository: Repository
+    git: Git
+    presence: TaskPresence | None
+    done: int | None
+
+    @property
+    def worktree(self) -> Path:
+        return Path(self.taskspace.worktree)
+
+
+async def assess(
+    context: EngineContext,
+    taskspace: Taskspace,
+    repository: Repository,
+    presence: TaskPresence | None = None,
+    done: int | None = None,
+) -> DeletionReport:
+    """Report what a deletion would lose; a failed check is unknown, never safe.
+
+    Args:
+        context: the context of the engine.
+        taskspace: the task to delete.
+        repository: its clone.
+        presence: the windows that show it.
+        done: the process of its idle agent, if all its work has landed.
+    """
+    worktree = Path(taskspace.worktree)
+    if not await asyncio.to_thread((worktree / ".git").exists):
+        gone = Unknown(Risk.UNCOMMITTED, f"{worktree} is no longer a worktree")
+        return DeletionReport(taskspace.id, (), (gone,))
+    try:
+        git = Git(worktree)
+    except ExplainedError as error:
+        return DeletionReport(taskspace.id, (), (Unknown(Risk.UNCOMMITTED, error.message),))
+    subject = _Subject(context, taskspace, repository, git, presence, done)
+    found: list[Finding | Unknown] = []
+    for risk, check in _CHECKS:
+        try:
+            found += await check(subject)
+        except ExplainedError as error:
+            found.append(Unknown(risk, error.message))
+        except (OSError, ValueError) as error:
+            found.append(Unknown(risk, str(error)))
+    findings = tuple(each for each in found if isinstance(each, Finding))
+    return DeletionReport(
+        taskspace.id, findings, tuple(each for each in found if isinstance(each, Unknown))
+    )
+
+
+async def _status(subject: _Subject) -> _Found:
+    status = await checks.status_of(subject.git)
+    return checks.of_status(status)
+
+
+async def _ignored(subject: _Subject) -> _Found:
+    status = await checks.status_of(subject.git)
+    return await asyncio.to_thread(checks.of_ignored, subject.worktree, status.ignored)
+
+
+async def _hidden(subject: _Subject) -> _Found:
+    return await checks.hidden_files(subject.git)
+
+
+async def _submodules(subject: _Subject) -> _Found:
+    return await checks.of_repositories(subject.git, subject.worktree)
+
+
+async def _commits(subject: _Subject) -> _Found:
+    return await commit_checks.of_commits(subject.git, subject.taskspace)
+
+
+async def _operations(subject: _Subject) -> _Found:
+    admin = admin_directory(subject.worktree, subject.repository.common)
+    return commit_checks.of_operations(admin)
+
+
+async def _stash(subject: _Subject) -> _Found:
+    top = await subject.git.text_or_none("rev-parse", "--verify", "--quiet", "refs/stash")
+    return commit_checks.of_stash(subject.repository.common, top, subject.taskspace.branch)
+
+
+async def _worktrees(subject: _Subject) -> _Found:
+    return await commit_checks.of_worktrees(subject.git, subject.taskspace)
+
+
+async def _agent(subject: _Subject) -> _Found:
+    is_running = subject.context.agents.is_running(subject.taskspace.id)
+    if is_running is None:
+        return [Unknown(Risk.AGENT, "whether its agent runs is not known")]
+    if is_running and subject.done is not None:
+        return [Finding(Risk.AGENT_IDLE, 1, "its work has landed; its idle agent is stopped")]
+    return [Finding(Risk.AGENT, 1, "its agent is running")] if is_running else []
+
+
+async def _processes(subject: _Subject) -> _Found:
+    running = await running_in(subject.worktree)
+    if running and subject.done is not None:
+        stopped = await asyncio.to_thread(family_of, subject.done)
+        running = [each for each in running if each.pid not in stopped]
+    if running is None:
+        return [Unknown(Risk.PROCESSES, "which programs run there cannot be known here")]
+    if not running:
+        return []
+    names = tuple(f"{each.name} ({each.pid})" for each in running[:10])
+    return [Finding(Risk.PROCESSES, len(running), f"{len(running)} programs run there", names)]
+
+
+async def _watched(subject: _Subject) -> _Found:
+    there = subject.presence.at(subject.taskspace.id) if subject.presence else []
+    names = tuple(f"{each.kind}: {each.window_title or each.key}" for each in there)
+    return (
+        [Finding(Risk.WATCHED, len(there), f"{len(there)} windows are open", names)]
+        if there
+        else []
+    )
+
+
+_CHECKS: tuple[tuple[Risk, Callable[[_Subject], Awaitable[_Found]]], ...] = (
+    (Risk.UNCOMMITTED, _status),
+    (Risk.IGNORED, _ignored),
+    (Risk.UNCOMMITTED, _hidden),
+    (Risk.SUBMODULE, _submodules),
+    (Risk.UNPUSHED, _commits),
+    (Risk.OPERATION, _operations),
+    (Risk.STASH, _stash),
+    (Risk.LOCKED, _worktrees),
+    (Risk.AGENT, _agent),
+    (Risk.PROCESSES, _processes),
+    (Risk.WATCHED, _watched),
+)
+"""Each with the risk that is unknown when it fails."""

@@ -1,0 +1,282 @@
+"""The report of a deletion: uncommitted, ignored, and nested work."""
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from symposium.git.program import Git
+from symposium.tasks.model import NotSafeError
+from symposium.tasks.snapshots.reading import is_rebuilt
+
+_MAX_ENTRIES: Final = 2_000_000
+"""Maximum number of files and folders that are checked."""
+
+
+def repositories_in(worktree: Path, folders: Iterable[str]) -> list[str]:
+    """Repositories in these folders, at any depth, as paths in the worktree.
+
+    Raises:
+        NotSafeError: there is too much to look at.
+    """
+    found: list[str] = []
+    left = _MAX_ENTRIES
+    for folder in folders:
+        for place, inner, files in os.walk(worktree / folder):
+            left -= len(inner) + len(files)
+            if left < 0:
+                reason = f"{worktree / folder} has more files than can be looked at"
+                raise NotSafeError(reason, "move away what you do not need")
+            if ".git" in inner or ".git" in files:
+                found.append(os.path.relpath(place, worktree))
+                inner[:] = [name for name in inner if name != ".git"]
+    return found
+
+
+def all_of(worktree: Path, repository: str) -> list[str]:
+    """All files and folders of a repository inside, its history too; git needs empty ones."""
+    found: list[str] = []
+    for place, _, files in os.walk(worktree / repository):
+        here = os.path.relpath(place, worktree)
+        found += [here, *(f"{here}/{name}" for name in files)]
+    return found
+
+
+class Risk(StrEnum):
+    """One cell of the matrix (bus-mcp-taskspaces §3.7)."""
+
+    UNCOMMITTED = "uncommitted"
+    UNTRACKED = "untracked"
+    IGNORED = "ignored"
+    REBUILT = "rebuilt"
+    UNPUSHED = "unpushed"
+    NOT_IN_BASE = "not-in-base"
+    DETACHED = "detached"
+    BASE = "base"
+    STASH = "stash"
+    SUBMODULE = "submodule"
+    OPERATION = "operation"
+    LOCKED = "locked"
+    BRANCH_ELSEWHERE = "branch-elsewhere"
+    AGENT = "agent"
+    AGENT_IDLE = "agent-idle"
+    PROCESSES = "processes"
+    WATCHED = "watched"
+
+
+_LOSES_NOTHING: Final = frozenset(
+    {Risk.NOT_IN_BASE, Risk.BRANCH_ELSEWHERE, Risk.WATCHED, Risk.REBUILT, Risk.AGENT_IDLE}
+)
+"""Reported, but the work is also elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Work or activity in the worktree.
+
+    Attributes:
+        count: how many files, commits, processes.
+        detail: one line for the user.
+        samples: a few of them by name.
+    """
+
+    risk: Risk
+    count: int
+    detail: str
+    samples: tuple[str, ...] = ()
+
+    @property
+    def loses(self) -> bool:
+        """Whether a deletion without an archive would lose it."""
+        return self.risk not in _LOSES_NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A check that failed."""
+
+    risk: Risk
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionReport:
+    """Results of all checks."""
+
+    taskspace: str
+    findings: tuple[Finding, ...] = ()
+    unknowns: tuple[Unknown, ...] = ()
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing would be lost and no check failed."""
+        return not self.unknowns and not any(finding.loses for finding in self.findings)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For the user, one line for each."""
+        return (
+            *(finding.detail for finding in self.findings),
+            *(f"not known: {unknown.risk}: {unknown.reason}" for unknown in self.unknowns),
+        )
+
+
+_SAMPLES: Final = 10
+_MAX_WALKED: Final = 20000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTreeStatus:
+    """Output of `git status` for a worktree, by kind.
+
+    Attributes:
+        ignored: files and folders that git ignores.
+        conflicts: paths in conflict.
+    """
+
+    changed: tuple[str, ...]
+    untracked: tuple[str, ...]
+    ignored: tuple[str, ...]
+    conflicts: tuple[str, ...]
+
+
+async def status_of(git: Git) -> WorkTreeStatus:
+    """Read the status, without changing the index.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    listed = await git.ask(
+        *("status", "--porcelain=v2", "-z", "--untracked-files=all"),
+        *("--ignored=matching", "--ignore-submodules=all", "--no-renames"),
+    )
+    kinds: dict[str, list[str]] = {"1": [], "?": [], "!": [], "u": []}
+    for entry in listed.names:
+        kind = entry[:1]
+        fields = {"1": 8, "u": 10}.get(kind, 1)
+        if kind in kinds:
+            kinds[kind].append(entry.split(" ", fields)[-1])
+    return WorkTreeStatus(*(tuple(kinds[kind]) for kind in "1?!u"))
+
+
+def of_status(status: WorkTreeStatus) -> list[Finding]:
+    """Findings of a status, without ignored files."""
+    found: list[Finding] = []
+    if status.changed:
+        found.append(_finding(Risk.UNCOMMITTED, status.changed, "uncommitted changes in {} {}"))
+    if status.untracked:
+        found.append(_finding(Risk.UNTRACKED, status.untracked, "{} untracked {}"))
+    if status.conflicts:
+        found.append(_finding(Risk.OPERATION, status.conflicts, "{} {} in conflict"))
+    return found
+
+
+def _finding(risk: Risk, names: tuple[str, ...], text: str) -> Finding:
+    files = "file" if len(names) == 1 else "files"
+    return Finding(risk, len(names), text.format(len(names), files), names[:_SAMPLES])
+
+
+def kept_ignored(worktree: Path, ignored: tuple[str, ...]) -> Iterator[str]:
+    """Files that git ignores and no build makes again, as paths in the worktree."""
+    walked = 0
+    for name in ignored:
+        if _is_rebuilt(worktree, name):
+            continue
+        if not name.endswith("/"):
+            yield name
+            continue
+        for place, folders, files in os.walk(worktree / name):
+            here = os.path.relpath(place, worktree)
+            folders[:] = [each for each in folders if not _is_rebuilt(worktree, here, each)]
+            for file in files:
+                walked += 1
+                if walked > _MAX_WALKED:
+                    raise OSError(0, f"more than {_MAX_WALKED} ignored files", str(worktree / name))
+                if not _is_rebuilt(worktree, here, file):
+                    yield str((Path(place) / file).relative_to(worktree))
+
+
+def _is_rebuilt(worktree: Path, *names: str) -> bool:
+    """Whether a build recreates this name, judged by the other files of the worktree."""
+    place = worktree
+    for part in Path(*names).parts:
+        if is_rebuilt(place, part):
+            return True
+        place /= part
+    return False
+
+
+def of_ignored(worktree: Path, ignored: tuple[str, ...]) -> list[Finding]:
+    """Ignored files that may be work, with their size.
+
+    Raises:
+        OSError: there are too many.
+    """
+    found: list[Finding] = []
+    if names := tuple(kept_ignored(worktree, ignored)):
+        size = sum((worktree / name).lstat().st_size for name in names)
+        detail = f"{len(names)} ignored files that no build makes again, {size} bytes"
+        found.append(Finding(Risk.IGNORED, len(names), detail, names[:_SAMPLES]))
+    if built := tuple(name for name in ignored if _is_rebuilt(worktree, name)):
+        detail = f"not kept, for a build makes it again: {', '.join(built[:_SAMPLES])}"
+        found.append(Finding(Risk.REBUILT, len(built), detail, built[:_SAMPLES]))
+    return found
+
+
+async def hidden_files(git: Git) -> list[Unknown]:
+    """Files that git is configured to skip: it cannot report changes in them.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    listed = await git.ask("ls-files", "-v", "-z")
+    hidden = [name[2:] for name in listed.names if name[:1].islower() or name[:1] == "S"]
+    if not hidden:
+        return []
+    reason = f"git is configured to skip {len(hidden)} files, as {hidden[0]!r}"
+    return [Unknown(Risk.UNCOMMITTED, reason)]
+
+
+async def of_repositories(git: Git, worktree: Path) -> list[Finding | Unknown]:
+    """Work in submodules and in other repositories inside, also in ignored folders.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    listed = await git.ask("ls-files", "-s", "-z")
+    names = [entry.partition("\t")[2] for entry in listed.names if entry.startswith("160000 ")]
+    untracked = await git.ask("ls-files", "-o", "--directory", "--exclude-standard", "-z")
+    ignored = (await status_of(git)).ignored
+    folders = [name.rstrip("/") for name in (*untracked.names, *ignored) if name.endswith("/")]
+    names += await asyncio.to_thread(repositories_in, worktree, folders)
+    found: list[Finding | Unknown] = []
+    for name in sorted(set(names)):
+        if _is_repository(worktree / name):
+            found += await of_repository(worktree / name, name)
+    return found
+
+
+def _is_repository(directory: Path) -> bool:
+    return os.path.lexists(directory / ".git")
+
+
+async def of_repository(directory: Path, name: str) -> list[Finding | Unknown]:
+    """Work in a repository that is nowhere else; empty if there is no such work.
+
+    Raises:
+        TaskspaceError: git cannot say.
+    """
+    git = Git(directory)
+    status = await status_of(git)
+    ahead = await git.run("rev-list", "--count", "--all", "--not", "--remotes")
+    if ahead.code:
+        return [Unknown(Risk.SUBMODULE, f"{name}: {ahead.said}")]
+    changes = len(status.changed) + len(status.untracked) + len(status.conflicts)
+    commits = int(ahead.text or 0)
+    if not changes and not commits:
+        return []
+    detail = f"the repository {name} inside has {changes} changes and {commits} unpushed commits"
+    return [Finding(Risk.SUBMODULE, changes + commits, detail, (name,))]

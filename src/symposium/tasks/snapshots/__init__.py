@@ -1,0 +1,1 @@
+"""Snapshots of worktrees, and how they are restored."""

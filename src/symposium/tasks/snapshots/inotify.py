@@ -1,0 +1,161 @@
+"""The kernel's notices of changes below a folder (inotify(7)), called through ctypes.
+
+A notice is queued before the system call that causes it returns. Reading the queue until it is
+empty therefore shows every change made before: no thread, no delay, and no sentinel file.
+"""
+
+import ctypes
+import os
+import struct
+import sys
+from dataclasses import dataclass, field
+from typing import Final
+
+_CREATE: Final = 0x100
+_MASK: Final = (
+    0x2  # IN_MODIFY
+    | 0x4  # IN_ATTRIB
+    | 0x8  # IN_CLOSE_WRITE: ends what was written through a mapping
+    | 0x40  # IN_MOVED_FROM
+    | 0x80  # IN_MOVED_TO
+    | _CREATE
+    | 0x200  # IN_DELETE
+    | 0x400  # IN_DELETE_SELF
+    | 0x800  # IN_MOVE_SELF
+    | 0x01000000  # IN_ONLYDIR
+    | 0x02000000  # IN_DONT_FOLLOW
+    | 0x04000000  # IN_EXCL_UNLINK
+)
+_OVERFLOW: Final = 0x4000
+_IGNORED: Final = 0x8000
+_UNMOUNT: Final = 0x2000
+_LOST: Final = 0x400 | 0x800 | _IGNORED
+"""Notices that the folder itself is gone, or elsewhere."""
+
+_REPLACED: Final = 0x40 | 0x80 | _CREATE | 0x200
+"""Events after which a name may refer to another folder."""
+
+_FLAGS: Final = os.O_NONBLOCK | os.O_CLOEXEC
+_HEAD: Final = struct.Struct("iIII")
+_AT_ONCE: Final = 1 << 16
+
+
+class WatchError(Exception):
+    """The kernel cannot watch, or not as many folders as there are."""
+
+
+@dataclass(slots=True)
+class Noticed:
+    """Changes since the last reading.
+
+    Attributes:
+        names: by folder, the names in it that have changed.
+        replaced: those of them that were made, deleted, or moved.
+        is_whole: whether nothing was lost; else all folders are to be read.
+    """
+
+    names: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    replaced: set[str] = field(default_factory=set[str])
+    is_whole: bool = True
+
+
+class Watch:
+    """Watches folders, each by itself; the caller adds the folders below it."""
+
+    def __init__(self) -> None:
+        """Begin.
+
+        Raises:
+            WatchError: the system has no inotify, or too many users of it.
+        """
+        if not sys.platform.startswith("linux"):
+            raise WatchError(f"{sys.platform} has no inotify")
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._handle = self._libc.inotify_init1(_FLAGS)
+        if self._handle < 0:
+            raise WatchError(f"inotify_init1: {os.strerror(ctypes.get_errno())}")
+        self._folders: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+
+    def close(self) -> None:
+        """End."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+    def __len__(self) -> int:
+        """The number of folders that are watched."""
+        return len(self._folders)
+
+    def add(self, root: str, folder: str) -> None:
+        """Watch a folder, before it is read: what changes while it is read is noticed then.
+
+        Args:
+            root: its absolute path begins with this and a slash.
+            folder: the rest of it; empty for the root.
+
+        Raises:
+            WatchError: the limit of watches is reached.
+            OSError: the folder cannot be watched, as one that is gone.
+        """
+        path = os.fsencode(f"{root}/{folder}" if folder else root)
+        number = self._libc.inotify_add_watch(self._handle, path, _MASK)
+        if number < 0:
+            code = ctypes.get_errno()
+            if os.strerror(code) in {os.strerror(28), os.strerror(12)}:
+                raise WatchError(f"inotify_add_watch: {os.strerror(code)}")
+            raise OSError(code, os.strerror(code), path)
+        # A folder that was moved keeps its number.
+        if (before := self._folders.get(number)) is not None:
+            self._numbers.pop(before, None)
+        self._folders[number] = folder
+        self._numbers[folder] = number
+
+    def knows(self, folder: str) -> bool:
+        """Whether a folder is watched."""
+        return folder in self._numbers
+
+    def remove(self, folder: str) -> None:
+        """Stop watching a folder."""
+        number = self._numbers.pop(folder, None)
+        if number is not None and self._folders.get(number) == folder:
+            del self._folders[number]
+            self._libc.inotify_rm_watch(self._handle, number)
+
+    def read(self) -> Noticed:
+        """Every change made before this call."""
+        found = Noticed()
+        while True:
+            try:
+                data = os.read(self._handle, _AT_ONCE)
+            except BlockingIOError:
+                return found
+            self._take(data, found)
+
+    def _take(self, data: bytes, found: Noticed) -> None:
+        place = 0
+        while place < len(data):
+            number, mask, _, size = _HEAD.unpack_from(data, place)
+            raw = data[place + _HEAD.size : place + _HEAD.size + size].rstrip(b"\0")
+            place += _HEAD.size + size
+            if mask & (_OVERFLOW | _UNMOUNT):
+                found.is_whole = False
+                continue
+            folder = self._folders.get(number)
+            if folder is None:
+                continue
+            if mask & _IGNORED:
+                del self._folders[number]
+                if self._numbers.get(folder) == number:
+                    del self._numbers[folder]
+            if not raw:
+                # The parent of every folder but the root has noticed it, too.
+                if not folder and mask & _LOST:
+                    found.is_whole = False
+                elif not folder:
+                    found.names.setdefault("", set()).add("")
+                continue
+            name = os.fsdecode(raw)
+            found.names.setdefault(folder, set()).add(name)
+            if mask & _REPLACED:
+                found.replaced.add(f"{folder}/{name}" if folder else name)

@@ -1,0 +1,82 @@
+"""Whether a tool call has been at work before its snapshot was taken: the agent did not wait."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from symposium.tasks.snapshots.capture import Parts
+from symposium.tasks.snapshots.clone_state import admin_directory, private_files
+from symposium.tasks.snapshots.store import Store
+from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
+
+SLACK: Final = 1.0
+"""Seconds that a tool call may have been made before it was heard of."""
+
+_MAX_PATHS: Final = 2000
+"""Changed paths that are looked at: a tool that changes more has changed one of these."""
+
+
+async def changed_since_call(
+    subject: SnapshotTarget,
+    store: Store,
+    parts: Parts,
+    last: Snapshot | None,
+    called_at: float | None,
+) -> str:
+    """The ref of the snapshot that holds what a tool call found.
+
+    Args:
+        subject: the worktree.
+        store: has the snapshots.
+        parts: what it is now.
+        last: its newest snapshot.
+        called_at: when the tool call was heard of; None if nothing can have begun.
+
+    Returns:
+        Empty if what is now is what the tool call found: nothing has changed just then.
+
+    Raises:
+        TaskspaceError: git cannot say what has changed.
+    """
+    if last is None or called_at is None:
+        return ""
+    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", last.work, parts.work)
+    names = (await store.git().ask(*words)).names[:_MAX_PATHS]
+    nested = [each.path for each in parts.nested]
+    is_late = await asyncio.to_thread(_has_changed, subject, names, nested, called_at - SLACK)
+    return last.ref if is_late else ""
+
+
+def _has_changed(
+    subject: SnapshotTarget, names: list[str], nested: list[str], since: float
+) -> bool:
+    places = (subject.worktree / name for name in names)
+    return any(_changed_at(path) >= since for path in (*places, *_git_files(subject, nested)))
+
+
+def _changed_at(path: Path) -> float:
+    """When a file was last changed; of one that is gone, when its directory was."""
+    for here in (path, *path.parents):
+        try:
+            # Not its mtime: that is what a program says of it.
+            return here.lstat().st_ctime
+        except OSError:
+            continue
+    return 0.0
+
+
+def _git_files(subject: SnapshotTarget, nested: list[str]) -> Iterator[Path]:
+    """Files that git writes when it changes its state without changing files of the worktree."""
+    admin = admin_directory(subject.worktree, subject.common)
+    yield from (admin / name for name in private_files(admin))
+    yield from (subject.common / name for name in ("refs/stash", "logs/refs/stash"))
+    for name in nested:
+        count = 0
+        for place, _, files in os.walk(subject.worktree / name):
+            yield Path(place)
+            count += len(files)
+            if count > _MAX_PATHS:
+                break
+            yield from (Path(place) / file for file in files)

@@ -1,0 +1,232 @@
+"""Keeps a mirror of a folder up to date: from what the kernel notices, or by looking at all."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from localio.files import write_whole
+from symposium.tasks.snapshots.clone_state import admin_directory
+from symposium.tasks.snapshots.index import seeds
+from symposium.tasks.snapshots.inotify import Watch, WatchError
+from symposium.tasks.snapshots.mirror import Mirror, decode, encode
+from symposium.tasks.snapshots.reading import SnapshotReading
+from symposium.tasks.snapshots.scan import Look
+from symposium.tasks.snapshots.store import Store
+from symposium.tasks.snapshots.subject import SnapshotTarget
+
+_SEEDED: Final = 500
+"""So many files to read are worth asking git first."""
+
+_UNKNOWN: Final = b"\0"
+"""No list of ignored names: another than any that there is."""
+
+_NO_INDEX: Final = "no-index"
+_HERE: Final = "./"
+"""Before each path: a colon at its start would mean something to git."""
+_log = logging.getLogger(__name__)
+
+
+class Watched:
+    """The files of a subject, or the histories of its submodules.
+
+    Args:
+        root: the folder.
+        cache: where what is known of it is kept for the next start.
+        has_rules: whether git ignores files in it.
+    """
+
+    def __init__(self, root: Path, cache: Path, *, has_rules: bool) -> None:
+        self._cache = cache
+        self._has_rules = has_rules
+        self._excluded: bytes | None = None
+        self._watch: Watch | None = None
+        self._is_watchable = True
+        self._root: tuple[int, int] | None = None
+        self._saved = 0
+        self.mirror = self._known(root)
+        self._is_cached = bool(self.mirror.top.entries)
+
+    def save(self) -> None:
+        """Keep what is known for the next time."""
+        if self.mirror.is_seen:
+            self._save()
+
+    def _save(self) -> None:
+        text = encode(self.mirror)
+        # Each write waits for the disk, and many worktrees are looked at in turn.
+        if hash(text) != self._saved:
+            write_whole(self._cache, text)
+            self._saved = hash(text)
+
+    def _known(self, root: Path) -> Mirror:
+        """The last saved mirror of a folder."""
+        try:
+            text = self._cache.read_bytes()
+        except OSError:
+            text = b""
+        self._saved = hash(text)
+        return decode(root, text)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the next look need not read every folder."""
+        return self._watch is not None
+
+    async def look(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
+        """Bring the mirror up to date: every change made before this call is in it.
+
+        Args:
+            subject: whose files they are.
+            store: where new content is written.
+            is_whole: whether to look at every file, whatever the kernel has noticed.
+
+        Raises:
+            TaskspaceError: git cannot say what it ignores.
+            OSError: the store cannot be written.
+        """
+        try:
+            await self._look_watching(subject, store, is_whole=is_whole)
+        except BaseException:
+            self._forget()
+            raise
+
+    async def _look_watching(
+        self, subject: SnapshotTarget, store: Store, *, is_whole: bool
+    ) -> None:
+        if self._watch is not None and _identity(self.mirror.root) != self._root:
+            # A folder above was moved: the kernel reports events of the previous folder.
+            self.end_watch()
+        if self._watch is None and self._is_watchable:
+            self._start()
+        try:
+            await self._look(subject, store, is_whole=is_whole)
+        except WatchError as error:
+            _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
+            self._is_watchable = False
+            self.end_watch()
+            await self._look(subject, store, is_whole=True)
+
+    def end_watch(self) -> None:
+        """Have the kernel notice no more changes, which takes it some milliseconds."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _forget(self) -> None:
+        """Start over: the kernel reports a change once, and this one is in no mirror.
+
+        A thread may still be at work on the mirror of a look that was canceled: it keeps that one.
+        """
+        self.end_watch()
+        # What git ignores may have changed, too, since the cache was written.
+        self._excluded = _UNKNOWN
+        self.mirror = self._known(self.mirror.root)
+        self._is_cached = bool(self.mirror.top.entries)
+
+    def _start(self) -> None:
+        self._root = _identity(self.mirror.root)
+        try:
+            self._watch = Watch()
+        except WatchError as error:
+            self._is_watchable = False
+            _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
+        # What is known is of before the watch.
+        self.mirror.is_seen = False
+
+    async def _look(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
+        noticed = self._watch.read() if self._watch is not None else None
+        look = Look(self.mirror, self._watch)
+        if self._has_rules:
+            excluded = store.copy_excludes()
+            look.has_new_rules = self._excluded is not None and excluded != self._excluded
+            self._excluded = excluded
+        was_seen = self.mirror.is_seen
+        if noticed is None or not noticed.is_whole or is_whole or not was_seen:
+            await asyncio.to_thread(look.walk)
+        elif noticed.names or self.mirror.linked or look.has_new_rules:
+            await asyncio.to_thread(look.visit, noticed)
+            if look.has_new_links:
+                # A folder gets no event for a file that gets another name elsewhere.
+                await asyncio.to_thread(look.walk)
+        else:
+            return
+        await self._decide(look, subject, store)
+        await asyncio.to_thread(look.bound)
+        known = {}
+        if len(look.pending) > _SEEDED and self._has_rules:
+            known = await seeds(subject, store)
+        reading = SnapshotReading(self.mirror, store.objects, look.bounds, subject.precious)
+        for each in await asyncio.to_thread(reading.read, look.pending, known):
+            look.drop(each.folder, each.folder.path, each.name)
+        if not was_seen and self.mirror.is_seen and (look.pending or not self._is_cached):
+            await asyncio.to_thread(self._save)
+            self._is_cached = True
+
+    async def _decide(self, look: Look, subject: SnapshotTarget, store: Store) -> None:
+        if not self._has_rules:
+            return
+        if look.has_new_rules and self._is_cached:
+            look.all_unknown()
+        while look.unknown:
+            asked, look.unknown = look.unknown, {}
+            ignored: set[str] = set()
+            for repository, paths in asked.items():
+                ignored |= await _ignored(subject, store, repository, paths)
+            await asyncio.to_thread(look.decide, asked, frozenset(ignored))
+
+    async def build(self, store: Store, commit_of: Callable[[str], str | None]) -> str:
+        """Write the trees that have changed; the id of the uppermost.
+
+        Raises:
+            OSError: the store cannot be written.
+        """
+        try:
+            return await asyncio.to_thread(_build, self.mirror, store, commit_of)
+        except BaseException:
+            self._forget()
+            raise
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Device and inode of the folder at a path; None if it does not exist."""
+    try:
+        state = root.lstat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
+
+
+def _build(mirror: Mirror, store: Store, commit_of: Callable[[str], str | None]) -> str:
+    for folder in mirror.top.below():
+        if folder.is_repository:
+            folder.changed()
+    return mirror.build(store.objects, commit_of)
+
+
+async def _ignored(
+    subject: SnapshotTarget, store: Store, repository: str, paths: list[str]
+) -> set[str]:
+    """Paths among these that git ignores; a repository inside follows its own rules."""
+    place = subject.worktree / repository
+    if not place.is_dir():
+        return set()
+    index = subject.shadow / _NO_INDEX
+    if not repository:
+        index = admin_directory(subject.worktree, subject.common) / "index"
+    start = f"{repository}/" if repository else ""
+    asked = b"".join(_raw(path.removeprefix(start)) for path in paths)
+    said = ""
+    for each in dict.fromkeys((index, subject.shadow / _NO_INDEX)):
+        git = store.looking_at(place, each).at(place)
+        done = await git.run("check-ignore", "-z", "--stdin", stdin=asked)
+        if done.code in {0, 1}:
+            return {start + name.removeprefix(_HERE) for name in done.names}
+        said = done.said
+    _log.warning("%s: git cannot say what it ignores: %s", place, said)
+    return set()
+
+
+def _raw(path: str) -> bytes:
+    return _HERE.encode() + path.encode(errors="surrogateescape") + b"\0"

@@ -1,0 +1,215 @@
+"""Read new and changed files into the store, and choose the ignored files to keep."""
+
+import errno
+import fnmatch
+import os
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from symposium.tasks.snapshots.mirror import File, Folder, Mirror
+from symposium.tasks.snapshots.objects import Objects
+
+REBUILT: Final = (
+    *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs", "*.egg-info"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".coverage", ".cache"),
+    *(".next", ".nuxt", ".gradle", ".parcel-cache", ".turbo", "bower_components", ".DS_Store"),
+    *("*.pyc", "*.o", "*.so", "*.class"),
+)
+"""Ignored names that a build recreates; any other ignored file may be work."""
+
+BUILT: Final = ("target", "build", "dist", "out", "coverage")
+"""Folders that a build makes, where something says how it is built."""
+
+BUILDS: Final = (
+    *("package.json", "pyproject.toml", "setup.py", "Cargo.toml", "CMakeLists.txt", "Makefile"),
+    *("pom.xml", "build.gradle", "build.gradle.kts", "meson.build", "build.zig", "go.mod"),
+    *("mix.exs", "composer.json", "Gemfile", "Package.swift", "dune-project", "build.sbt"),
+)
+
+_PATTERNS: Final = tuple(each for each in REBUILT if "*" in each)
+_NAMES: Final = frozenset(REBUILT) - set(_PATTERNS)
+_FOLDERS: Final = frozenset(BUILT)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The limits of ignored work; what git does not ignore has none.
+
+    Attributes:
+        file: bytes of one ignored file.
+        files: files of one ignored folder and the folders in it.
+        folder: bytes of these files together.
+    """
+
+    file: int = 8 << 20
+    files: int = 2000
+    folder: int = 64 << 20
+
+
+def may_be_rebuilt(name: str) -> bool:
+    """Whether a name is one of those that a build makes again, if git ignores it."""
+    return (
+        name in _NAMES
+        or name in _FOLDERS
+        or ("." in name and any(fnmatch.fnmatchcase(name, each) for each in _PATTERNS))
+    )
+
+
+def is_rebuilt(folder: Path, name: str) -> bool:
+    """Whether a build makes an ignored name in this folder again."""
+    if name in _FOLDERS and name not in _NAMES:
+        return any(os.path.isfile(folder / each) for each in BUILDS)  # noqa: PTH113 - short
+    return may_be_rebuilt(name)
+
+
+_RACY: Final = 50_000_000
+"""Nanoseconds: a file that changed so shortly before it was read may change again unseen."""
+
+_TRIES: Final = 3
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_USER: Final = "user."
+
+
+@dataclass(frozen=True, slots=True)
+class PendingReads:
+    """A file that is to be read."""
+
+    folder: Folder
+    name: str
+    path: str
+    state: os.stat_result
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotReading:
+    """Reads files below a folder.
+
+    Attributes:
+        objects: where their content is written.
+        precious: patterns of ignored files that are kept whatever their size.
+    """
+
+    mirror: Mirror
+    objects: Objects
+    bounds: Bounds = field(default_factory=Bounds)
+    precious: tuple[str, ...] = ()
+
+    def read(self, pending: list[PendingReads], seeds: Mapping[str, str]) -> list[PendingReads]:
+        """Write the content of files; those that are gone by now.
+
+        Args:
+            pending: the files.
+            seeds: ids that are known without reading, by path.
+
+        Raises:
+            OSError: the store cannot be written.
+        """
+        gone: list[PendingReads] = []
+        for each in pending:
+            file = each.folder.entries.get(each.name)
+            if not isinstance(file, File):
+                continue
+            self.mirror.unkept.pop(each.path, None)
+            if file.is_ignored and self._is_left_out(each, file):
+                continue
+            id_ = seeds.get(each.path)
+            if id_ is not None and stat.S_ISREG(file.mode) and self.objects.has(id_):
+                file.id = bytes.fromhex(id_)
+                file.stamp = stamp_of(each.state)
+                note_xattrs(self.mirror, each.folder, each.name, each.path)
+                continue
+            try:
+                self._read(each, file)
+            except FileNotFoundError:
+                gone.append(each)
+            except _StoreError as error:
+                raise error.cause from error
+            except OSError as error:
+                file.id, file.stamp = b"", 0
+                self.mirror.unkept[each.path] = f"cannot be read: {error.strerror or error}"
+        return gone
+
+    def _is_left_out(self, pending: PendingReads, file: File) -> bool:
+        where = self.mirror.root / pending.path.rpartition("/")[0]
+        reason = ""
+        is_precious = any(fnmatch.fnmatchcase(pending.name, each) for each in self.precious)
+        if file.size > self.bounds.file and not is_precious:
+            reason = f"git ignores it, and it has {file.size} bytes"
+        elif not is_rebuilt(where, pending.name):
+            return False
+        file.id, file.stamp = b"", stamp_of(pending.state)
+        if reason:
+            self.mirror.unkept[pending.path] = reason
+        return True
+
+    def _read(self, pending: PendingReads, file: File) -> None:
+        path = f"{self.mirror.root}/{pending.path}"
+        note_xattrs(self.mirror, pending.folder, pending.name, pending.path)
+        if stat.S_ISLNK(file.mode):
+            target = os.fsencode(os.readlink(path))  # noqa: PTH115 - a string
+            file.id = bytes.fromhex(_stored(self.objects, target))
+            file.stamp = stamp_of(pending.state)
+            return
+        if not stat.S_ISREG(file.mode):
+            file.id, file.stamp = b"", stamp_of(pending.state)
+            if not stat.S_ISFIFO(file.mode):
+                self.mirror.unkept[pending.path] = "is a socket or a device"
+            return
+        for left in reversed(range(_TRIES)):
+            with os.fdopen(os.open(path, _READ), "rb") as opened:
+                before = os.fstat(opened.fileno())
+                try:
+                    id_ = self.objects.put_file(opened, before.st_size)
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    raise _StoreError(error) from error
+                is_same = stamp_of(before) == stamp_of(os.fstat(opened.fileno()))
+            if is_same or not left:
+                file.id, file.mode, file.size = bytes.fromhex(id_), before.st_mode, before.st_size
+                is_racy = time.time_ns() - before.st_ctime_ns < _RACY
+                file.stamp = 0 if is_racy or not is_same else stamp_of(before)
+                return
+        raise OSError(errno.EBUSY, "it changes all the time", path)
+
+
+def note_xattrs(mirror: Mirror, folder: Folder, name: str, path: str) -> None:
+    """Take in the extended attributes of a file, or of a folder under an empty name."""
+    place, found = f"{mirror.root}/{path}" if path else str(mirror.root), dict[str, bytes]()
+    try:
+        for key in os.listxattr(place, follow_symlinks=False):
+            if key.startswith(_USER):
+                found[key] = os.getxattr(place, key, follow_symlinks=False)
+    except (OSError, AttributeError):
+        # The file system, or the system, has none.
+        found = {}
+    known = folder.xattrs or {}
+    if found != known.get(name, {}):
+        folder.xattrs = {key: each for key, each in known.items() if key != name}
+        if found:
+            folder.xattrs[name] = found
+        folder.changed()
+
+
+class _StoreError(Exception):
+    """The store failed, not the file that was read."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _stored(objects: Objects, data: bytes) -> str:
+    try:
+        return objects.put("blob", data)
+    except OSError as error:
+        raise _StoreError(error) from error
+
+
+def stamp_of(state: os.stat_result) -> int:
+    """A number that changes whenever the file system has noticed a change of a file."""
+    return hash((state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_mode))

@@ -1,0 +1,374 @@
+"""Looks at files and brings a mirror up to date: at all of them, or at those that have changed.
+
+A look has four steps. `walk` or `visit` reads folders; `decide` is given what git ignores of the
+names that are new; `bound` leaves out ignored folders that are too large; `read` writes the
+content of new and changed files into the store. Only `read` is slow, and only for what has
+changed. The caller repeats `decide` until no name is new.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from symposium.tasks.snapshots.inotify import Noticed, Watch
+from symposium.tasks.snapshots.mirror import File, Folder, Mirror
+from symposium.tasks.snapshots.reading import (
+    Bounds,
+    PendingReads,
+    is_rebuilt,
+    may_be_rebuilt,
+    note_xattrs,
+    stamp_of,
+)
+
+_IGNORE_FILE: Final = ".gitignore"
+_GIT: Final = ".git"
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Look:
+    """One look at the files below a folder.
+
+    Attributes:
+        unknown: names that are new, by the repository that they are in.
+        pending: files that are new or have changed, to be read.
+        has_new_links: whether a file has names that have not been seen.
+        has_new_rules: whether a list of ignored names has changed: all names are new then.
+    """
+
+    mirror: Mirror
+    watch: Watch | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    unknown: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    has_new_rules: bool = False
+    has_new_links: bool = False
+    pending: list[PendingReads] = field(default_factory=list[PendingReads])
+    _waiting: list[tuple[Folder, str, str | None]] = field(
+        default_factory=list[tuple[Folder, str, "str | None"]]
+    )
+
+    def walk(self) -> None:
+        """Look at every file.
+
+        Raises:
+            WatchError: there are more folders than can be watched.
+        """
+        top = self.mirror.top
+        self.mirror.linked.clear()
+        try:
+            state = os.lstat(self.mirror.root)
+        except OSError:
+            state = None
+        if state is None or not stat.S_ISDIR(state.st_mode):
+            for name in list(top.entries):
+                self.drop(top, "", name)
+            self.mirror.unkept.clear()
+            return
+        self._folder_itself(top, "", state)
+        self._walk([(top, "", "")])
+        self.mirror.is_seen = True
+
+    def visit(self, noticed: Noticed) -> None:
+        """Look at what has changed.
+
+        Raises:
+            WatchError: there are more folders than can be watched.
+        """
+        waiting: list[tuple[Folder, str, str | None]] = []
+        # A file with several names may be written under one that is not watched.
+        names = {path: set(found) for path, found in noticed.names.items()}
+        for path in self.mirror.linked:
+            where, _, name = path.rpartition("/")
+            names.setdefault(where, set()).add(name)
+        for path in sorted(names):
+            folder = self.mirror.top.at(path)
+            if folder is None or not folder.is_kept:
+                continue
+            repository = _repository_of(folder)
+            for name in names[path]:
+                inner = f"{path}/{name}" if path else name
+                if inner == _GIT:
+                    continue
+                if inner in noticed.replaced and isinstance(folder.entries.get(name), Folder):
+                    self._unwatch(folder.entries[name])
+                self._visit(folder, inner, waiting, repository)
+        self._walk(waiting)
+
+    def decide(self, asked: Mapping[str, Iterable[str]], ignored: frozenset[str]) -> None:
+        """Take in which of the unknown names git ignores; paths below the root.
+
+        Raises:
+            WatchError: there are more folders than can be watched.
+        """
+        for paths in asked.values():
+            for path in paths:
+                self._mark(path, path in ignored)
+        waiting, self._waiting = self._waiting, []
+        inside: list[tuple[Folder, str, str | None]] = []
+        for folder, path, repository in waiting:
+            where = self.mirror.root / path.rpartition("/")[0]
+            folder.is_kept = not (folder.is_ignored and is_rebuilt(where, folder.name))
+            if folder.parent is not None:
+                folder.parent.changed()
+            if folder.is_kept:
+                inside.append((folder, path, repository))
+        self._walk(inside)
+
+    def all_unknown(self) -> None:
+        """Ask for every name again: what is ignored has changed."""
+        self.has_new_rules = False
+        self.unknown = {}
+        for folder in self.mirror.top.below():
+            repository = _repository_of(folder)
+            if repository is None:
+                continue
+            path = folder.path
+            for name, each in folder.entries.items():
+                inner = f"{path}/{name}" if path else name
+                if name != _GIT:
+                    self.unknown.setdefault(repository, []).append(inner)
+                if isinstance(each, Folder) and not each.is_kept:
+                    self._waiting.append((each, inner, repository))
+
+    def bound(self) -> None:
+        """Leave out ignored folders that are larger than is kept."""
+        uppermost = {id(top): top for each in self.pending if (top := _ignored_top(each.folder))}
+        for top in uppermost.values():
+            files = size = 0
+            for folder in top.below():
+                for each in folder.entries.values():
+                    if isinstance(each, File):
+                        files, size = files + 1, size + each.size
+            if files <= self.bounds.files and size <= self.bounds.folder:
+                continue
+            path = top.path
+            self._unwatch(top)
+            top.entries.clear()
+            top.is_kept = False
+            top.changed()
+            if top.parent is not None:
+                top.parent.changed()
+            self._forget_below(path)
+            self.mirror.unkept[path] = f"git ignores it, and it has {files} files, {size} bytes"
+
+    def _walk(self, waiting: list[tuple[Folder, str, str | None]]) -> None:
+        root = str(self.mirror.root)
+        while waiting:
+            folder, path, repository = waiting.pop()
+            if self.watch is not None:
+                with suppress(OSError):
+                    # Before it is read: what is made in it meanwhile is noticed.
+                    self.watch.add(root, path)
+            try:
+                entries = _read_folder(f"{root}/{path}")
+            except OSError as error:
+                if path:
+                    self.mirror.unkept[path] = f"cannot be read: {error.strerror or error}"
+                continue
+            names = {name for name, _ in entries}
+            self._drop_missing(folder, path, names)
+            if path and _GIT in names and repository is not None:
+                repository = path
+            start = f"{path}/" if path else ""
+            known = folder.entries
+            for name, state in entries:
+                inner = start + name
+                if inner == _GIT:
+                    continue
+                if state is None:
+                    self.drop(folder, path, name)
+                    continue
+                # Almost all files are unchanged, and this loop takes most of the time of an undo.
+                before = known.get(name)
+                if (
+                    state.st_nlink == 1
+                    and isinstance(before, File)
+                    and before.mode == state.st_mode
+                    and before.stamp == stamp_of(state)
+                ):
+                    continue
+                self._entry(folder, inner, state, waiting, repository)
+
+    def _drop_missing(self, folder: Folder, path: str, names: set[str]) -> None:
+        for name in [each for each in folder.entries if each not in names]:
+            self.drop(folder, path, name)
+
+    def _visit(
+        self,
+        folder: Folder,
+        path: str,
+        waiting: list[tuple[Folder, str, str | None]],
+        repository: str | None,
+    ) -> None:
+        name = path.rpartition("/")[2]
+        try:
+            state = os.lstat(f"{self.mirror.root}/{path}" if name else self.mirror.root)
+        except OSError:
+            self.drop(folder, path.rpartition("/")[0], name)
+            return
+        if not name:
+            self._folder_itself(folder, "", state)
+            return
+        known = folder.entries.get(name)
+        if isinstance(known, File):
+            # Its stamp is not asked: that it was noticed says more.
+            known.stamp = 0
+        count = len(waiting)
+        self._entry(folder, path, state, waiting, repository)
+        if isinstance(known, Folder) and known is folder.entries.get(name):
+            is_watched = self.watch is None or self.watch.knows(path)
+            if is_watched:
+                del waiting[count:]
+
+    def _entry(
+        self,
+        folder: Folder,
+        path: str,
+        state: os.stat_result,
+        waiting: list[tuple[Folder, str, str | None]],
+        repository: str | None,
+    ) -> None:
+        name = path.rpartition("/")[2]
+        known = folder.entries.get(name)
+        if not stat.S_ISDIR(state.st_mode):
+            self._file(folder, path, state, repository)
+            return
+        inside = None if name == _GIT else repository
+        if not isinstance(known, Folder):
+            self.drop(folder, path.rpartition("/")[0], name)
+            known = Folder(name, folder, state.st_mode)
+            known.is_ignored = folder.is_ignored
+            folder.entries[name] = known
+            folder.changed()
+            if inside is not None:
+                self.unknown.setdefault(inside, []).append(path)
+                if may_be_rebuilt(name):
+                    self._waiting.append((known, path, inside))
+                    return
+        self._folder_itself(known, path, state)
+        if known.is_kept:
+            waiting.append((known, path, inside))
+
+    def _file(
+        self, folder: Folder, path: str, state: os.stat_result, repository: str | None
+    ) -> None:
+        name, stamp = path.rpartition("/")[2], stamp_of(state)
+        known = folder.entries.get(name)
+        if state.st_nlink > 1 and stat.S_ISREG(state.st_mode):
+            inode = state.st_dev, state.st_ino
+            if self.mirror.linked.get(path) != inode:
+                self.mirror.linked[path] = inode
+                names = sum(each == inode for each in self.mirror.linked.values())
+                self.has_new_links |= names < state.st_nlink
+        elif path in self.mirror.linked:
+            del self.mirror.linked[path]
+        if isinstance(known, File) and known.stamp == stamp:
+            return
+        if not isinstance(known, File):
+            self.drop(folder, path.rpartition("/")[0], name)
+            known = File(state.st_mode, state.st_size, is_ignored=folder.is_ignored)
+            folder.entries[name] = known
+            if repository is not None and name != _GIT:
+                self.unknown.setdefault(repository, []).append(path)
+        known.mode, known.size = state.st_mode, state.st_size
+        folder.changed()
+        self.has_new_rules |= name == _IGNORE_FILE
+        self.pending.append(PendingReads(folder, name, path, state))
+
+    def _folder_itself(self, folder: Folder, path: str, state: os.stat_result) -> None:
+        if folder.mode != state.st_mode or folder.tree is None:
+            folder.mode = state.st_mode
+            folder.changed()
+        note_xattrs(self.mirror, folder, "", path)
+
+    def drop(self, folder: Folder, where: str, name: str) -> None:
+        """Forget a name of a folder, and everything in it."""
+        known = folder.entries.pop(name, None)
+        if known is None:
+            return
+        path = f"{where}/{name}" if where else name
+        folder.changed()
+        if folder.xattrs:
+            folder.xattrs.pop(name, None)
+        self.has_new_rules |= name == _IGNORE_FILE
+        if isinstance(known, Folder):
+            known.parent = folder
+            self._unwatch(known)
+        self._forget_below(path)
+
+    def _forget_below(self, path: str) -> None:
+        for known in (self.mirror.linked, self.mirror.unkept):
+            for each in [p for p in known if p == path or p.startswith(f"{path}/")]:
+                known.pop(each, None)
+
+    def _unwatch(self, folder: File | Folder) -> None:
+        if self.watch is not None and isinstance(folder, Folder):
+            for each in folder.below():
+                self.watch.remove(each.path)
+
+    def _mark(self, path: str, is_ignored: bool) -> None:  # noqa: FBT001 - a fact
+        where, _, name = path.rpartition("/")
+        folder = self.mirror.top.at(where)
+        known = folder.entries.get(name) if folder is not None else None
+        if folder is None or known is None:
+            return
+        is_ignored |= folder.is_ignored
+        if known.is_ignored != is_ignored:
+            known.is_ignored = is_ignored
+            folder.changed()
+            if isinstance(known, File) and not known.id:
+                with suppress(OSError):
+                    state = os.lstat(f"{self.mirror.root}/{path}")
+                    self.pending.append(PendingReads(folder, name, path, state))
+            elif isinstance(known, Folder):
+                known.changed()
+
+
+def _read_folder(path: str) -> list[tuple[str, os.stat_result | None]]:
+    """The names in a folder, each with its state; None for one that is gone by now.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    found: list[tuple[str, os.stat_result | None]] = []
+    # Names are looked up in the open folder: an absolute path costs the kernel more each time.
+    handle = os.open(path, _FOLDER)
+    try:
+        with os.scandir(handle) as entries:
+            for each in entries:
+                try:
+                    state = each.stat(follow_symlinks=False)
+                except OSError:
+                    state = None
+                found.append((each.name, state))
+    finally:
+        os.close(handle)
+    return found
+
+
+def _repository_of(folder: Folder) -> str | None:
+    """The repository that a folder is in; empty for the worktree, None in a `.git`."""
+    here: Folder | None = folder
+    found: str | None = None
+    while here is not None:
+        if here.name == _GIT and here.parent is not None:
+            return None
+        if found is None and here.is_repository:
+            found = here.path
+        here = here.parent
+    return found or ""
+
+
+def _ignored_top(folder: Folder) -> Folder | None:
+    """The uppermost ignored folder that this one is in."""
+    found: Folder | None = None
+    here = folder
+    while here.parent is not None:
+        if here.is_ignored:
+            found = here
+        here = here.parent
+    return found

@@ -1,0 +1,292 @@
+"""Takes, lists, prunes and restores the snapshots of worktrees."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from symposium.tasks.model import TaskspaceError
+from symposium.tasks.snapshots.capture import (
+    CACHE,
+    CaptureMemory,
+    Moment,
+    key_of,
+    parts_of,
+    remember,
+    work_of,
+    write,
+)
+from symposium.tasks.snapshots.lateness import changed_since_call
+from symposium.tasks.snapshots.restore import RestoredSnapshot, move_in, restore_worktree
+from symposium.tasks.snapshots.store import LONG, Store, open_store
+from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
+
+DAYS: Final = 14
+"""How long a snapshot is kept; the newest of a taskspace stays."""
+
+MAX_SNAPSHOTS: Final = 2000
+"""Snapshots of one taskspace."""
+
+UNDO: Final = "before undo"
+"""The reason of a snapshot that a restore takes first."""
+
+BACK: Final = "back to "
+"""What the reason of a snapshot begins with that a restore takes last; its target's ref follows."""
+
+MAX_REMEMBERED: Final = 32
+"""Worktrees that are watched; the one unused for longest is read whole next time."""
+
+_NAMES: Final = "%(refname) %(objectname)"
+
+
+class _Memories:
+    """Capture data of the worktrees that were used last."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, CaptureMemory] = {}
+
+    async def of(self, subject: SnapshotTarget) -> CaptureMemory:
+        memory = self.known.pop(subject.id, None)
+        if memory is not None and memory.files.mirror.root != subject.worktree:
+            memory.close()
+            memory = None
+        if memory is None:
+            memory = await remember(subject)
+            await move_in(memory.store, subject.id)
+        # The one last used is last.
+        self.known[subject.id] = memory
+        while len(self.known) > MAX_REMEMBERED:
+            unused = self.known.pop(next(iter(self.known)))
+            # Saved before anything else runs: a prune removes what is saved.
+            unused.save()
+            await asyncio.to_thread(unused.end_watches)
+        return memory
+
+    def drop(self, id_: str) -> None:
+        if (memory := self.known.pop(id_, None)) is not None:
+            memory.close()
+
+    def close(self) -> None:
+        for id_ in list(self.known):
+            self.drop(id_)
+
+
+class Snapshots:
+    """Snapshots of all worktrees; operations on one worktree run one after another."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._memories = _Memories()
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._last: dict[str, Snapshot] = {}
+
+    async def take(
+        self, subject: SnapshotTarget, reason: str, called_at: float | None = None
+    ) -> Snapshot:
+        """Keep what a worktree is now; the last snapshot if nothing has changed since.
+
+        Args:
+            subject: the worktree.
+            reason: why, for people.
+            called_at: when a tool call was heard of that may have begun by now, in seconds since
+                1970: if something has changed since, undo passes this state over.
+
+        Raises:
+            TaskspaceError: it cannot be kept.
+        """
+        async with self._turns[subject.id]:
+            return await self._take(subject, reason, called_at)
+
+    async def look(self, subject: SnapshotTarget) -> str:
+        """A commit of a worktree's files as they are now, in its store; no snapshot is made of it.
+
+        Raises:
+            TaskspaceError: they cannot be read.
+        """
+        async with self._turns[subject.id]:
+            try:
+                return await work_of(subject, await self._memories.of(subject))
+            except OSError as error:
+                raise TaskspaceError(f"{subject.worktree} cannot be read: {error}", "") from error
+
+    async def _take(
+        self,
+        subject: SnapshotTarget,
+        reason: str,
+        called_at: float | None = None,
+        *,
+        is_whole: bool = False,
+    ) -> Snapshot:
+        try:
+            memory = await self._memories.of(subject)
+            parts = await parts_of(subject, memory, is_whole=is_whole)
+            last = self._last.get(subject.id) or next(
+                iter((await self.history(subject))[-1:]), None
+            )
+            # The end of a restore is written in any case: it says where that has led.
+            if last is not None and last.key == key_of(parts) and not reason.startswith(BACK):
+                # An older version did not write the tree.
+                last = replace(last, tree=parts.work)
+                self._last[subject.id] = last
+                return last
+            at = max(self._now(), last.at + 0.001 if last else 0.0)
+            found = await changed_since_call(subject, memory.store, parts, last, called_at)
+            made = await write(subject, parts, memory, Moment(at, reason, found))
+        except OSError as error:
+            raise TaskspaceError(f"{subject.worktree} cannot be kept: {error}", "") from error
+        self._last[subject.id] = made
+        return made
+
+    async def store(self, subject: SnapshotTarget) -> Store:
+        """The store that has a worktree's snapshots; those of earlier versions are moved there.
+
+        Raises:
+            TaskspaceError: it cannot be made.
+        """
+        try:
+            known = self._memories.known.get(subject.id)
+            if known is not None:
+                return known.store
+            store = await open_store(subject.store, subject.common)
+            await move_in(store, subject.id)
+        except OSError as error:
+            raise TaskspaceError(f"{subject.store} cannot be read: {error}", "") from error
+        return store
+
+    async def history(self, subject: SnapshotTarget) -> list[Snapshot]:
+        """The snapshots of a worktree, oldest first; one that is damaged is passed over.
+
+        Raises:
+            TaskspaceError: git cannot list them.
+        """
+        store = await self.store(subject)
+        listed = await store.git().ask("for-each-ref", f"--format={_NAMES}", subject.refs)
+        names = [line.partition(" ") for line in listed.text.splitlines()]
+        texts = await store.read(commit for _, _, commit in names)
+        found: list[Snapshot] = []
+        for ref, _, commit in names:
+            message = texts.get(commit, b"").partition(b"\n\n")[2]
+            made = snapshot_of(ref, commit, message.decode(errors="surrogateescape"))
+            if made is not None:
+                found.append(made)
+        return sorted(found, key=lambda each: each.ref)
+
+    async def restore(self, subject: SnapshotTarget, snapshot: Snapshot) -> RestoredSnapshot:
+        """Bring a worktree back to a snapshot; what it is now is snapshotted first.
+
+        Raises:
+            TaskspaceError: what is there cannot be kept, or the other not be written.
+        """
+        async with self._turns[subject.id]:
+            before = await self._take(subject, UNDO, is_whole=True)
+            return await self._restore(subject, snapshot, before)
+
+    async def _restore(
+        self, subject: SnapshotTarget, snapshot: Snapshot, before: Snapshot
+    ) -> RestoredSnapshot:
+        try:
+            memory = await self._memories.of(subject)
+            notes = await restore_worktree(subject, memory, snapshot, before)
+        except OSError as error:
+            reason = f"{subject.worktree} cannot be restored: {error}"
+            raise TaskspaceError(reason, "the state before is kept; try again") from error
+        await self._take(subject, f"{BACK}{snapshot.ref}")
+        return RestoredSnapshot(snapshot, before, tuple(notes))
+
+    async def undo(self, subject: SnapshotTarget) -> RestoredSnapshot:
+        """Bring a worktree back to the state before this one.
+
+        Raises:
+            TaskspaceError: no earlier state exists, or see `restore`.
+        """
+        async with self._turns[subject.id]:
+            current = await self._take(subject, UNDO, is_whole=True)
+            target = state_before(await self.history(subject), current.key)
+            if target is None:
+                raise TaskspaceError(
+                    "there is no earlier state than this one",
+                    "one is kept when a task is made, and at tool calls of agents that speak ACP",
+                )
+            return await self._restore(subject, target, current)
+
+    async def prune(
+        self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS
+    ) -> int:
+        """Drop old snapshots; how many.
+
+        Raises:
+            TaskspaceError: git cannot.
+        """
+        dropped = await self.old(subject, days=days, most=most)
+        await self._drop(subject, dropped)
+        return len(dropped)
+
+    async def _drop(self, subject: SnapshotTarget, dropped: list[Snapshot]) -> None:
+        if not dropped:
+            return
+        git = (await self.store(subject)).git()
+        commands = "".join(f"delete {each.ref} {each.commit}\n" for each in dropped)
+        await git.ask("update-ref", "--no-deref", "--stdin", stdin=commands.encode())
+        # What is known of files names objects that may go now.
+        self._memories.close()
+        for cache in subject.shadow.parent.glob(f"*/*{CACHE}"):
+            cache.unlink(missing_ok=True)
+        await git.run("prune", "--expire=2.days.ago", patience=LONG)
+
+    async def old(
+        self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS
+    ) -> list[Snapshot]:
+        """The snapshots that `prune` drops; the last one never is.
+
+        Raises:
+            TaskspaceError: git cannot.
+        """
+        found = await self.history(subject)
+        oldest = self._now() - days * 86400
+        dropped = [each for each in found[:-1] if each.at < oldest]
+        rest = [each for each in found if each not in dropped]
+        return [*dropped, *rest[: max(len(rest) - most, 0)]]
+
+    async def forget(self, subject: SnapshotTarget) -> None:
+        """Drop all snapshots of a worktree: it is gone for good.
+
+        Raises:
+            TaskspaceError: git cannot.
+        """
+        self.drop_memory(subject.id)
+        await self._drop(subject, await self.history(subject))
+
+    def drop_memory(self, id_: str) -> None:
+        """Read a worktree completely next time."""
+        self._memories.drop(id_)
+        self._last.pop(id_, None)
+
+    def close(self) -> None:
+        """End the watches of all worktrees."""
+        self._memories.close()
+
+
+def state_before(found: list[Snapshot], key: str) -> Snapshot | None:
+    """The newest other state that led to this one; None if no such state exists.
+
+    What was undone lies between a restore and its target and led nowhere: it is passed over, so
+    that undoing twice goes back twice. So is a state that a tool call had begun to change.
+    """
+    places = {each.ref: place for place, each in enumerate(found)}
+    # Where something of others could not be brought back, a restore has another key than its end.
+    same = {key}
+    place = len(found) - 1
+    while place >= 0:
+        here = found[place]
+        is_back = here.reason.startswith(BACK)
+        earlier = here.called_on or (here.reason.removeprefix(BACK) if is_back else "")
+        target = places.get(earlier, place)
+        is_begun = bool(here.called_on) and target < place
+        if is_back and here.key in same and target < place:
+            same.add(found[target].key)
+        if here.key not in same and not is_begun:
+            return here
+        place = target if target < place else place - 1
+    return None

@@ -1,0 +1,426 @@
+"""The store of a clone's snapshots: a git directory of Symposium's, outside of the clone.
+
+It shares nothing with the clone. What a snapshot needs of the clone's objects is copied before
+the snapshot is made, so a clone that is damaged or gone takes no snapshot with it. No setting of
+the clone is read: git runs in the store, and reads the clone's objects as an alternate.
+"""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from errno import EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from localio.files import PRIVATE_FILE_MODE, make_private_directory, sync_path, write_whole
+from symposium.git.program import Git, GitCommandError
+from symposium.tasks.model import TaskspaceError
+from symposium.tasks.snapshots.objects import Objects, entries_of
+
+_CONFIG: Final = """[core]
+\trepositoryformatversion = {version}
+\tbare = true
+\tsharedRepository = 0600
+\tlogAllRefUpdates = false
+[pack]
+\twindow = 0
+\tcompression = 1
+\tthreads = 1
+[extensions]
+{extensions}"""
+
+_RAW: Final = "* -text !eol !filter !ident !working-tree-encoding !diff !merge\n"
+_COMPLETE: Final = "complete"
+_COPIED: Final = "copied-packs"
+_MAX_COMPLETE: Final = 5000
+_UNPACKED: Final = 4 << 20
+"""Bytes of a pack that is taken apart: many small packs make git slow."""
+
+LONG: Final = 900.0
+"""Seconds that copying a clone's objects may take."""
+
+_OURS: Final = (
+    *(os.strerror(each) for each in (ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, ENOMEM)),
+    *("ut of memory", "unable to create thread", "cannot fork"),
+)
+"""What git says where it fails for want of something else than an object of the clone's."""
+
+_LARGE: Final = 16 << 20
+_DEEPEST: Final = 5
+
+
+@dataclass(slots=True)
+class Store:
+    """The snapshots of one clone.
+
+    Attributes:
+        directory: its git directory.
+        common: the clone's git directory.
+        algorithm: how objects are named, as in the clone.
+        complete: objects that the store has with everything that they refer to, and their kind.
+    """
+
+    directory: Path
+    common: Path
+    algorithm: str
+    objects: Objects
+    complete: dict[str, str] = field(default_factory=dict[str, str])
+
+    def git(self) -> Git:
+        """Git in the store, blind to the clone."""
+        return Git(self.directory, {"GIT_DIR": str(self.directory)}, is_own=True)
+
+    def git_with_clone(self) -> Git:
+        """Git in the store, which also reads the clone's objects."""
+        objects = str(self.common / "objects")
+        return self.git().with_variables({"GIT_ALTERNATE_OBJECT_DIRECTORIES": objects})
+
+    def looking_at(self, tree: Path, index: Path) -> Git:
+        """Git in the store with a work tree and an index."""
+        return self.git().with_variables({"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)})
+
+    @property
+    def id_size(self) -> int:
+        """Bytes of an object's id."""
+        return 32 if self.algorithm == "sha256" else 20
+
+    async def bring_in(self, wanted: Iterable[str]) -> list[str]:
+        """Copy objects from the clone, with everything that they refer to.
+
+        Returns:
+            Those that the clone does not have whole.
+
+        Raises:
+            TaskspaceError: git cannot, as on a full disk.
+        """
+        missing = [id_ for id_ in dict.fromkeys(wanted) if id_ not in self.complete]
+        if not missing:
+            return []
+        kinds = await existing(self.git_with_clone(), missing)
+        there: set[str] = set()
+        if kinds:
+            there = await self._pack(set(kinds), ("--not", *await self._bases()))
+        await self._completed({id_: kinds[id_] for id_ in there})
+        return [id_ for id_ in missing if id_ not in there]
+
+    async def bring_in_loose(self) -> None:
+        """Copy what the clone's refs reach and no pack holds.
+
+        Raises:
+            TaskspaceError: git cannot be run.
+        """
+        git = Git(self.common, {"GIT_DIR": str(self.common)})
+        listed = await git.run("for-each-ref", "--format=%(objectname)")
+        tips = await existing(self.git_with_clone(), set(listed.text.split()))
+        if not tips:
+            return
+        _copy_shallow(self)
+        words = ("pack-objects", "--revs", "--unpacked", "--quiet", "--missing=allow-any")
+        with suppress(GitCommandError):
+            await self._packed(words, sorted(tips))
+            await self._completed(tips)
+
+    async def _bases(self) -> list[str]:
+        newest = list(self.complete)[-200:]
+        return sorted(await existing(self.git(), newest))
+
+    async def _pack(self, wanted: set[str], bases: tuple[str, ...]) -> set[str]:
+        """Pack these without what the bases have; those for which that could be done."""
+        _copy_shallow(self)
+        words = ("pack-objects", "--revs", "--quiet", "--missing=error")
+        try:
+            await self._packed(words, [*sorted(wanted), *bases])
+        except GitCommandError as error:
+            _check_ours(error)
+            # One that is damaged is not to cost the others.
+            done: set[str] = set()
+            for each in sorted(wanted):
+                try:
+                    await self._packed(words, [each, *bases])
+                    done.add(each)
+                except GitCommandError as lost:
+                    _check_ours(lost)
+            return done
+        return wanted
+
+    async def _packed(self, words: tuple[str, ...], asked: list[str]) -> None:
+        place = self.directory / "incoming"
+        place.mkdir(mode=0o700, exist_ok=True)
+        base = str(place / f"{os.getpid()}-{os.urandom(4).hex()}")
+        stdin = "".join(f"{each}\n" for each in asked).encode()
+        done = await self.git_with_clone().ask(*words, base, stdin=stdin, patience=LONG)
+        for name in done.text.split():
+            await _take_pack(self, Path(f"{base}-{name}.pack"), name)
+
+    async def _completed(self, kinds: dict[str, str]) -> None:
+        new = {id_: kinds[id_] for id_ in sorted(kinds) if id_ not in self.complete}
+        if not new:
+            return
+        # They are never copied again.
+        await asyncio.to_thread(self.objects.sync)
+        self.complete.update(new)
+        kept = list(self.complete.items())[-_MAX_COMPLETE:]
+        text = "".join(f"{id_} {kind}\n" for id_, kind in kept)
+        write_whole(self.directory / _COMPLETE, text)
+
+    def set_ref(self, name: str, id_: str) -> None:
+        """Have a ref of the store name an object; it lasts.
+
+        Raises:
+            OSError: the disk cannot.
+        """
+        path = self.directory / name
+        if not path.exists() or path.read_text(encoding="utf-8").strip() != id_:
+            make_private_directory(path.parent, is_synced=True)
+            write_whole(path, f"{id_}\n")
+
+    def copy_excludes(self) -> bytes:
+        """Ignore what the clone's own list says; that list."""
+        try:
+            excluded = (self.common / "info" / "exclude").read_bytes()
+        except OSError:
+            excluded = b""
+        ours = self.directory / "info" / "exclude"
+        if not ours.exists() or ours.read_bytes() != excluded:
+            write_whole(ours, excluded)
+        return excluded
+
+    async def read(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """The content of objects; of those that are missing, nothing.
+
+        Raises:
+            TaskspaceError: one is damaged.
+        """
+        found: dict[str, bytes] = {}
+        packed: list[str] = []
+        for id_ in dict.fromkeys(ids):
+            loose = self.objects.loose(id_)
+            if loose is None:
+                packed.append(id_)
+            else:
+                found[id_] = loose[1]
+        for start in range(0, len(packed), 5000):
+            found |= await contents(self.git(), packed[start : start + 5000])
+        return found
+
+    async def tree(self, id_: str) -> dict[str, tuple[str, str]]:
+        """The mode and id of each entry of a tree, by name."""
+        data = (await self.read([id_])).get(id_, b"")
+        return {
+            os.fsdecode(each.name): (each.mode, each.id) for each in entries_of(data, self.id_size)
+        }
+
+    async def commit_entries(self, commit: str) -> dict[str, tuple[str, str]]:
+        """The mode and id of each entry of a commit's tree, by name; empty where it is missing."""
+        data = (await self.read([commit])).get(commit, b"")
+        first = data.partition(b"\n")[0]
+        return await self.tree(first.removeprefix(b"tree ").decode()) if first else {}
+
+
+def _check_ours(error: GitCommandError) -> None:
+    """Raise an error that says nothing of the clone: what it has is not lost."""
+    is_ended = error.code < 0
+    if is_ended or any(each in error.said for each in _OURS):
+        raise error
+
+
+async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
+    """Objects among these that git finds, and their kind.
+
+    Raises:
+        TaskspaceError: git was ended before it had said that.
+    """
+    asked = "".join(f"{id_}\n" for id_ in ids).encode()
+    words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+    done = await git.run(*words, stdin=asked)
+    if done.code:
+        _check_ours(GitCommandError(words, done.code, done.said))
+    lines = (line.split(" ") for line in done.text.splitlines())
+    return {words[0]: words[1] for words in lines if len(words) == 2 and words[1] != "missing"}  # noqa: PLR2004 - a name, and a kind
+
+
+async def contents(git: Git, ids: Iterable[str]) -> dict[str, bytes]:
+    """The content of objects that git has."""
+    asked = "".join(f"{id_}\n" for id_ in ids).encode()
+    out = (await git.run("cat-file", "--batch", stdin=asked, patience=LONG)).out
+    found: dict[str, bytes] = {}
+    place = 0
+    while place < len(out):
+        end = out.index(b"\n", place)
+        words = out[place:end].split(b" ")
+        place = end + 1
+        if len(words) == 3 and words[2].isdigit():  # noqa: PLR2004 - name, kind, size
+            size = int(words[2])
+            found[words[0].decode()] = out[place : place + size]
+            place += size + 1
+    return found
+
+
+async def _take_pack(store: Store, pack: Path, name: str) -> None:
+    """Take a pack in: a small one object by object."""
+    small = await asyncio.to_thread(_small, pack)
+    if small is not None:
+        begun = time.time()
+        await store.git().ask("unpack-objects", "-q", stdin=small)
+        await asyncio.to_thread(store.objects.take_note, begun)
+    else:
+        await asyncio.to_thread(_move_pack, store, pack, name)
+    for each in await asyncio.to_thread(lambda: list(pack.parent.glob(f"{pack.stem}.*"))):
+        each.unlink()
+
+
+def _move_pack(store: Store, pack: Path, name: str) -> None:
+    target = store.directory / "objects" / "pack"
+    for ending in ("pack", "idx"):
+        path = pack.with_suffix(f".{ending}")
+        path.chmod(PRIVATE_FILE_MODE)
+        sync_path(path)
+        path.replace(target / f"pack-{name}.{ending}")
+    sync_path(target)
+    store.objects.forget_packs()
+
+
+def _copy_shallow(store: Store) -> None:
+    """Git walks no further than where the clone's history is cut off."""
+    ours, theirs = store.directory / "shallow", store.common / "shallow"
+    try:
+        write_whole(ours, theirs.read_bytes())
+    except OSError:
+        ours.unlink(missing_ok=True)
+
+
+def copied_packs(store: Store) -> list[str]:
+    """The packs that the clone had when the store was made."""
+    try:
+        return (store.directory / _COPIED).read_text(encoding="utf-8").split()
+    except OSError:
+        return []
+
+
+def _small(pack: Path) -> bytes | None:
+    return pack.read_bytes() if pack.stat().st_size <= _UNPACKED else None
+
+
+def directory_of(state: Path, common: Path) -> Path:
+    """Directory of the store of a clone."""
+    digest = sha256(os.fsencode(common)).hexdigest()[:20]
+    return state / "snapshots" / digest
+
+
+async def open_store(directory: Path, common: Path) -> Store:
+    """Open the store of a clone; creates it, with a copy of the clone's packs, if necessary.
+
+    Raises:
+        TaskspaceError: it cannot be made.
+        OSError: the same.
+    """
+    config = directory / "config"
+    if not config.exists():
+        await _make(directory, common)
+    text = config.read_text(encoding="utf-8")
+    algorithm = "sha256" if "sha256" in text else "sha1"
+    store = Store(directory, common, algorithm, Objects(directory / "objects", algorithm))
+    with suppress(OSError):
+        for line in (directory / _COMPLETE).read_text(encoding="utf-8").splitlines():
+            id_, _, kind = line.partition(" ")
+            store.complete[id_] = kind
+    return store
+
+
+async def _make(directory: Path, common: Path) -> None:
+    """Make a store; half a one has no `config`, and is made again."""
+    for folder in ("objects/pack", "refs", "info"):
+        make_private_directory(directory / folder, is_synced=True)
+    for place in (directory.parent, directory):
+        place.chmod(0o700)
+    write_whole(directory / "common", f"{common}\n")
+    write_whole(directory / "HEAD", "ref: refs/heads/none\n")
+    write_whole(directory / "info" / "attributes", _RAW)
+    clone = Git(common, {"GIT_DIR": str(common)})
+    hashes = await clone.text_or_none("rev-parse", "--show-object-format") or "sha1"
+    for folder in _object_folders(common / "objects"):
+        copy_packs(folder / "pack", directory / "objects" / "pack")
+    own = (common / "objects" / "pack").glob("pack-*.pack")
+    write_whole(directory / _COPIED, "".join(f"{path.name}\n" for path in sorted(own)))
+    extensions = "" if hashes == "sha1" else f"\tobjectFormat = {hashes}\n"
+    text = _CONFIG.format(version=0 if hashes == "sha1" else 1, extensions=extensions)
+    write_whole(directory / "config", text)
+    store = Store(directory, common, hashes, Objects(directory / "objects", hashes))
+    await store.bring_in_loose()
+
+
+def _object_folders(first: Path) -> Iterator[Path]:
+    """A clone's objects, and those that it borrows (gitrepository-layout(5))."""
+    waiting, seen = [(first, 0)], set[Path]()
+    while waiting:
+        folder, deep = waiting.pop()
+        if folder in seen or deep > _DEEPEST:
+            continue
+        seen.add(folder)
+        yield folder
+        with suppress(OSError):
+            lines = (folder / "info" / "alternates").read_text(encoding="utf-8").splitlines()
+            waiting += [((folder / line).resolve(), deep + 1) for line in lines if line[:1] != "#"]
+
+
+def copy_packs(
+    source: Path, target: Path, *, names: Iterable[str] | None = None, mode: int = PRIVATE_FILE_MODE
+) -> None:
+    """Copy missing packs; shares their blocks if the file system supports it.
+
+    Args:
+        source: a folder of packs.
+        target: where they are copied.
+        names: which; all without it.
+        mode: of the copies.
+
+    Raises:
+        OSError: the disk cannot.
+    """
+    wanted = None if names is None else set(names)
+    for pack in sorted(source.glob("pack-*.pack")):
+        if wanted is not None and pack.name not in wanted:
+            continue
+        index = pack.with_suffix(".idx")
+        if (target / index.name).exists() or not index.is_file():
+            continue
+        # The index last: a pack without one is no pack.
+        for path in (pack, index):
+            partial = target / f"{path.name}.partial"
+            shutil.copyfile(path, partial, follow_symlinks=False)
+            shutil.copystat(path, partial, follow_symlinks=False)
+            partial.chmod(mode)
+            sync_path(partial)
+            partial.replace(target / path.name)
+        sync_path(target)
+
+
+async def write_blobs(store: Store, wanted: list[str]) -> dict[str, bytes]:
+    """Small blobs that are in packs; large ones are left to `write_large_blob`."""
+    asked = "".join(f"{id_}\n" for id_ in wanted).encode()
+    done = await store.git().ask(
+        "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked
+    )
+    sizes = [line.split(" ") for line in done.text.splitlines()]
+    small = [words[0] for words in sizes if words[-1].isdigit() and int(words[-1]) < _LARGE]
+    return await contents(store.git(), small)
+
+
+async def large_blob(store: Store, id_: str) -> Path:
+    """A file of Symposium's with the content of a large blob; to be moved or deleted.
+
+    Raises:
+        TaskspaceError: the blob is missing.
+    """
+    place = store.directory / "incoming"
+    place.mkdir(mode=0o700, exist_ok=True)
+    git = store.git().at(place)
+    done = await git.run("unpack-file", id_, patience=LONG)
+    if done.code:
+        raise TaskspaceError(f"object {id_} cannot be read: {done.said}", "")
+    return place / done.text

@@ -1,0 +1,218 @@
+"""A worktree that is snapshotted, and the contents of a snapshot."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from localio.files import make_private_directory
+from symposium.git.program import Git
+from symposium.tasks.snapshots.store import directory_of
+
+REFS: Final = "refs/symposium/snap"
+
+_PRIVATE_FOLDER: Final = 0o700
+_DISPLACED: Final = "displaced"
+_OLD: Final = ("objects", "refs", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTarget:
+    """A worktree that is snapshotted.
+
+    Attributes:
+        id: names its refs in the store.
+        common: the clone's git directory.
+        shadow: a folder of Symposium's for this worktree; made when first needed.
+        precious: patterns of ignored files that are kept whatever their size.
+    """
+
+    id: str
+    worktree: Path
+    common: Path
+    shadow: Path
+    precious: tuple[str, ...] = ()
+
+    @property
+    def refs(self) -> str:
+        """The folder of its refs."""
+        return f"{REFS}/{self.id}"
+
+    @property
+    def store(self) -> Path:
+        """The directory of the store that has its snapshots."""
+        return directory_of(self.shadow.parent.parent, self.common)
+
+    def clone(self) -> Git:
+        """Git in the clone, wherever its worktrees are."""
+        return Git(self.common, {"GIT_DIR": str(self.common)})
+
+    def displaced(self, moment: str) -> Path:
+        """Directory for files that block a restore."""
+        return self.shadow / _DISPLACED / moment
+
+    def prepare(self) -> None:
+        """Make the shadow; of an older version's, take what is no longer used away.
+
+        Raises:
+            OSError: the disk cannot.
+        """
+        make_private_directory(self.shadow, is_synced=True)
+        for folder in (self.shadow.parent, self.shadow):
+            folder.chmod(_PRIVATE_FOLDER)
+        if (self.shadow / "config").exists():
+            self._tidy()
+
+    def _tidy(self) -> None:
+        for path in list(self.shadow.iterdir()):
+            if path.name == _DISPLACED:
+                continue
+            if path.name in _OLD and path.is_dir():
+                for place, folders, files in os.walk(path, topdown=False):
+                    for name in files:
+                        (Path(place) / name).unlink()
+                    for name in folders:
+                        (Path(place) / name).rmdir()
+                path.rmdir()
+            elif path.is_file() and path.suffix != ".cache":
+                path.unlink()
+
+
+_TITLE: Final = "symposium snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A repository inside the worktree.
+
+    Attributes:
+        tree: of its files.
+        gitdir: of its `.git` directory, or of the directory of a submodule's history.
+        link: what its `.git` says where that is a file: a submodule, or a worktree.
+    """
+
+    path: str
+    tree: str
+    gitdir: str | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stashed:
+    """One entry of the stash."""
+
+    commit: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Metadata of a snapshot in addition to its trees.
+
+    Attributes:
+        branches: full ref to commit, of the whole clone.
+        stash: newest last.
+        upstream: what the branch follows: `remote` and `merge`.
+        modes: of files and folders that have other permissions than most; git would widen them.
+        skipped: what could not be kept, and why.
+        usual: the permissions of most, by kind.
+        links: the names of each file that has several.
+        is_whole: whether `files` holds everything, as since version 2; of older ones only
+            `branches`, `empty`, `modes`, and `usual` say the rest.
+    """
+
+    branches: dict[str, str] = field(default_factory=dict[str, str])
+    stash: tuple[Stashed, ...] = ()
+    empty: tuple[str, ...] = ()
+    nested: tuple[Nested, ...] = ()
+    upstream: dict[str, str] = field(default_factory=dict[str, str])
+    modes: dict[str, int] = field(default_factory=dict[str, int])
+    skipped: tuple[str, ...] = ()
+    usual: dict[str, int] = field(default_factory=dict[str, int])
+    links: tuple[tuple[str, ...], ...] = ()
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One moment of a taskspace.
+
+    Attributes:
+        ref: its full name; sorts by time.
+        commit: holds it all.
+        work: a commit whose tree is the worktree's files and whose parent is its HEAD.
+        key: the same for two moments between which nothing changed.
+        at: seconds since 1970.
+        head: the branch's full ref; empty when detached.
+        tip: the commit of HEAD; empty before the first.
+        called_on: the ref of the snapshot that holds what a tool call found, where it had begun
+            before this one was taken; else empty.
+        tree: of the worktree's files that git does not ignore; empty if an older version wrote it.
+    """
+
+    ref: str
+    commit: str
+    work: str
+    key: str
+    at: float
+    reason: str
+    head: str
+    tip: str
+    called_on: str = ""
+    tree: str = ""
+
+
+def message_of(snapshot: Snapshot) -> str:
+    """The message of its commit."""
+    told = msgspec.json.encode({**msgspec.to_builtins(snapshot), "ref": "", "commit": ""})
+    return f"{_TITLE}\n\n{told.decode()}\n"
+
+
+def snapshot_of(ref: str, commit: str, message: str) -> Snapshot | None:
+    """The snapshot whose commit has this message; None if it is another's."""
+    title, _, told = message.partition("\n")
+    if title != _TITLE:
+        return None
+    try:
+        fields = msgspec.json.decode(told.strip(), type=dict[str, str | float])
+        return msgspec.convert({**fields, "ref": ref, "commit": commit}, Snapshot)
+    except msgspec.MsgspecError:
+        return None
+
+
+def encode_details(details: Details) -> bytes:
+    """Serialize to JSON; names that are not valid UTF-8 are preserved."""
+    return msgspec.json.encode(_mapped(msgspec.to_builtins(details), _to_text))
+
+
+def decode_details(text: bytes) -> Details:
+    """Parse serialized details.
+
+    Raises:
+        msgspec.MsgspecError: it is something else.
+    """
+    return msgspec.convert(_mapped(msgspec.json.decode(text), _to_name), Details)
+
+
+def _to_text(name: str) -> str:
+    return os.fsencode(name).decode("latin-1")
+
+
+def _to_name(text: str) -> str:
+    return os.fsdecode(text.encode("latin-1"))
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return {change(key): _mapped(each, change) for key, each in fields.items()}
+        case list() | tuple():
+            return [_mapped(each, change) for each in cast("list[Any]", value)]
+        case _:
+            return value

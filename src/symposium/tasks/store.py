@@ -1,0 +1,318 @@
+"""The task store: an SQLite file, its upgrades, and tasks shielded from cancellation.
+
+Write-ahead log with `synchronous=FULL`: a write that returned is on the disk (architecture D12).
+"""
+
+import asyncio
+import json
+import logging
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from localio.files import make_private_directory, storage_error_text
+from peerwire.errors import ErrorBoundary
+from symposium.tasks.model import Taskspace, TaskspaceError
+
+_RECORD: Final = "CAST(record AS TEXT)"
+
+_COLUMNS: Final = {
+    "name": f"json_extract({_RECORD}, '$.name')",
+    "branch": f"json_extract({_RECORD}, '$.branch')",
+    "parent": f"json_extract({_RECORD}, '$.parent')",
+    "standing": f"json_extract({_RECORD}, '$.standing')",
+    "reason": f"json_extract({_RECORD}, '$.reason')",
+    "activated_at": f"json_extract({_RECORD}, '$.activated_at')",
+    "is_archived": f"json_extract({_RECORD}, '$.standing') = 'archived'",
+}
+"""Columns that SQLite computes from the record, so that an index finds a task by them."""
+
+_INDEXES: Final = (
+    "CREATE INDEX taskspace_name ON taskspace (name)",
+    "CREATE INDEX taskspace_branch ON taskspace (branch)",
+    "CREATE INDEX taskspace_parent ON taskspace (parent)",
+    "CREATE INDEX taskspace_standing ON taskspace (standing)",
+    "CREATE INDEX taskspace_reason ON taskspace (standing) WHERE reason <> ''",
+    "CREATE INDEX taskspace_recent ON taskspace (is_archived, activated_at DESC)",
+    (
+        "CREATE INDEX log_open ON log (taskspace, number)"
+        " WHERE category = 'question' AND acknowledged_at IS NULL"
+    ),
+    "CREATE INDEX log_evidence ON log (taskspace, number) WHERE evidence <> ''",
+    "CREATE UNIQUE INDEX log_topic ON log (taskspace, topic) WHERE topic IS NOT NULL",
+)
+
+_QUOTED: Final = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+
+_WARNINGS: Final = re.compile(
+    rf"changes the same lines as {_QUOTED}: "
+    r"|80% of [^\n]+? is spent(?=: )"
+    r"|costs in [^\n]+ do not count against a budget in [^\n]+: no rate is known"
+)
+"""Start of a warning of version 1, which identified its topic."""
+
+
+def upgrade_to_2(connection: sqlite3.Connection) -> None:
+    """Add the columns, indexes, and topics of version 2, unless they are there."""
+    if connection.execute("PRAGMA user_version").fetchone() == (2,):
+        # Another process has upgraded the file since its version was read.
+        return
+    for name, value in _COLUMNS.items():
+        connection.execute(f"ALTER TABLE taskspace ADD COLUMN {name} AS ({value}) VIRTUAL")
+    connection.execute("ALTER TABLE log ADD COLUMN topic TEXT")
+    for statement in _INDEXES:
+        connection.execute(statement)
+    _find_topics(connection, _WARNINGS.match)
+    connection.execute("PRAGMA user_version=2")
+
+
+def _find_topics(
+    connection: sqlite3.Connection, match: Callable[[str], re.Match[str] | None]
+) -> None:
+    """Give the warnings of version 1 their topics, so that none is written again."""
+    rows = connection.execute(
+        "SELECT number, message FROM log WHERE category = 'warn' ORDER BY number"
+    )
+    found = [(warning[0], number) for number, text in rows if (warning := match(text))]
+    # The oldest of several equal ones has the topic: the index allows one.
+    connection.executemany("UPDATE OR IGNORE log SET topic = ? WHERE number = ?", found)
+
+
+_log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
+FAREWELL: Final = 3.0
+"""Seconds for canceled work to stop; less than the time for a part of the daemon."""
+
+
+class ShieldedTasks:
+    """Work that runs to completion even if its caller is canceled."""
+
+    def __init__(self) -> None:
+        self._going: set[asyncio.Task[Exception | None]] = set()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no work is running."""
+        return not self._going
+
+    async def run_shielded(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run work and return its result; a canceled caller waits for the end first.
+
+        Raises:
+            asyncio.CancelledError: the caller was canceled (the work is done), or the work was..
+        """
+        results: list[_Result] = []
+
+        async def run() -> Exception | None:
+            # The caller gets the error itself, not the error group.
+            with ErrorBoundary() as caught:
+                results.append(await work)
+            return caught.error
+
+        async with asyncio.TaskGroup() as tasks:
+            going = tasks.create_task(run())
+            self._going.add(going)
+            going.add_done_callback(self._going.discard)
+            try:
+                error = await asyncio.shield(going)
+            except asyncio.CancelledError:
+                await asyncio.wait({going})
+                _note(going)
+                raise
+            finally:
+                # A task that is canceled before its first step never starts.
+                work.close()
+        if error is not None:
+            raise error
+        return results[0]
+
+    async def after_failure(self, rollback: Coroutine[Any, Any, object]) -> None:
+        """Run a rollback and log its failure: the caller reports the first failure.
+
+        The next start recovers from an incomplete rollback.
+        """
+        with ErrorBoundary() as caught:
+            await self.run_shielded(rollback)
+        if caught.error is not None:
+            _log.error("a rollback failed: %s", caught.error, exc_info=caught.error)
+
+    async def cancel_all(self) -> None:
+        """Stop all work now: the next start recovers."""
+        for going in self._going:
+            going.cancel()
+        if self._going:
+            await asyncio.wait(self._going, timeout=FAREWELL)
+
+
+def _note(going: asyncio.Task[Exception | None]) -> None:
+    """Log the failure: the caller was canceled and cannot report it."""
+    error = None if going.cancelled() else going.result()
+    if error is not None:
+        _log.error("failed after its caller was canceled: %s", error, exc_info=error)
+
+
+Result = TypeVar("Result")
+
+FORMAT: Final = 2
+"""The version of the tables. A newer file is rejected, an older one is upgraded."""
+
+_STORAGE_HINT: Final = "free space on its file system, or make the file writable"
+
+_BUSY: Final = 10.0
+"""Seconds to wait while another process locks the file."""
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS taskspace (
+    id TEXT PRIMARY KEY, project TEXT NOT NULL, worktree TEXT NOT NULL, record BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS taskspace_project ON taskspace (project);
+CREATE INDEX IF NOT EXISTS taskspace_worktree ON taskspace (worktree);
+CREATE TABLE IF NOT EXISTS log (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, taskspace TEXT NOT NULL,
+    at TEXT NOT NULL, category TEXT NOT NULL, message TEXT NOT NULL, evidence TEXT NOT NULL,
+    acknowledged_at TEXT
+);
+CREATE INDEX IF NOT EXISTS log_taskspace ON log (taskspace, number);
+CREATE TABLE IF NOT EXISTS ports (
+    first INTEGER PRIMARY KEY, count INTEGER NOT NULL, taskspace TEXT NOT NULL UNIQUE
+);
+CREATE TABLE IF NOT EXISTS guidance (
+    taskspace TEXT NOT NULL, id TEXT NOT NULL, layer TEXT NOT NULL, sha256 TEXT NOT NULL,
+    at TEXT NOT NULL, count INTEGER NOT NULL, UNIQUE (taskspace, id, layer, sha256)
+);
+CREATE TABLE IF NOT EXISTS operation (
+    taskspace TEXT PRIMARY KEY, kind TEXT NOT NULL, stage TEXT NOT NULL, detail BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS resolution (taskspace TEXT PRIMARY KEY, record BLOB NOT NULL);
+"""
+
+
+class TaskStore:
+    """One connection; queries run off the event loop, one at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file; creates it if it does not exist.
+
+        Raises:
+            TaskspaceError: it is damaged, of a newer version, or not writable.
+        """
+        self.path = path
+        self._turn = threading.Lock()
+        self._writing = ShieldedTasks()
+        try:
+            make_private_directory(path.parent)
+            # Before SQLite creates it: the files beside it get the mode that it has then.
+            path.touch(mode=0o600)
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY, isolation_level=None, check_same_thread=False
+            )
+            self._prepare()
+        except OSError as error:
+            raise TaskspaceError(storage_error_text(error), "") from error
+        except sqlite3.OperationalError as error:
+            # Full, read-only, or locked: the file itself is not damaged.
+            raise TaskspaceError(f"cannot use {path}: {error}", _STORAGE_HINT) from error
+        except sqlite3.Error as error:
+            hint = "move it away; the data of its tasks is also in their taskspace.json"
+            raise TaskspaceError(f"cannot use {path}: {error}", hint) from error
+
+    def _prepare(self) -> None:
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=FULL")
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > FORMAT:
+            self._connection.close()
+            raise TaskspaceError(f"{self.path} was written by a newer version", "update Symposium")
+        self._connection.executescript(_TABLES)
+        if version < FORMAT:
+            self._change(upgrade_to_2)
+        self.path.chmod(0o600)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._turn:
+            self._connection.close()
+
+    async def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Run work in one transaction; it is saved on return.
+
+        Raises:
+            TaskspaceError: the file cannot be written.
+        """
+        # A thread cannot be stopped: a canceled caller waits for the result of the write.
+        return await self._writing.run_shielded(asyncio.to_thread(self._change, work))
+
+    async def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Run a query."""
+        return await asyncio.to_thread(self._look, work)
+
+    def _look(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        with self._turn:
+            return work(self._connection)
+
+    def _change(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        with self._turn:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(self._connection)
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                text = f"cannot write {self.path}: {error}"
+                raise TaskspaceError(text, _STORAGE_HINT) from error
+            return result
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(Taskspace)
+
+
+def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
+    """Save a task."""
+    connection.execute(
+        "INSERT OR REPLACE INTO taskspace (id, project, worktree, record) VALUES (?, ?, ?, ?)",
+        (taskspace.id, taskspace.project, taskspace.worktree, _ENCODER.encode(taskspace)),
+    )
+
+
+def forget(connection: sqlite3.Connection, id_: str) -> None:
+    """Delete a task, with all its rows."""
+    for table in ("log", "ports", "operation", "guidance", "resolution"):
+        connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - ours
+    connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
+
+
+def read_record(record: bytes) -> Taskspace:
+    """A task from its row."""
+    return _DECODER.decode(record)
+
+
+def load(connection: sqlite3.Connection, id_: str) -> Taskspace | None:
+    """Load a task."""
+    row = connection.execute("SELECT record FROM taskspace WHERE id = ?", (id_,)).fetchone()
+    return _DECODER.decode(row[0]) if row else None
+
+
+def taken_worktrees(connection: sqlite3.Connection, paths: Sequence[str]) -> set[str]:
+    """Paths among these that are the worktree of a task, also of an archived one."""
+    rows = connection.execute(
+        "SELECT worktree FROM taskspace WHERE worktree IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(paths)),),
+    )
+    return {worktree for (worktree,) in rows}
+
+
+def load_all(connection: sqlite3.Connection) -> list[Taskspace]:
+    """Load all tasks, oldest first."""
+    rows = connection.execute("SELECT record FROM taskspace ORDER BY rowid")
+    return [_DECODER.decode(record) for (record,) in rows]

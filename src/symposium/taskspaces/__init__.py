@@ -1,1 +1,0 @@
-"""The taskspace engine: a worktree, a branch, an agent and a purpose each; knows no bus."""

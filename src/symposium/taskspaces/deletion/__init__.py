@@ -1,1 +1,0 @@
-"""Removing taskspaces: what would be lost, an archive of all of it, and the way back."""

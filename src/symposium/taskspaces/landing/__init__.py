@@ -1,1 +1,0 @@
-"""Bringing work together: conflicts foreseen, branches landed, never by force."""

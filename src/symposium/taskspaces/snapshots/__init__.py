@@ -1,1 +1,0 @@
-"""Hidden snapshots of worktrees: their tree, index, branch and stash, at every tool call."""

@@ -1,0 +1,116 @@
+"""One daemon for a place: what a dead one left is removed, and nothing else."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from symposium.bus.connect import DaemonAddress
+from symposium.bus.errors import BusError
+from symposium.daemon.instance_lock import (
+    RunningError,
+    acquire_instance_lock,
+    claim_compat,
+    starting,
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DaemonAddress:
+    # A path of a socket may have about a hundred bytes.
+    tmp_path.chmod(0o700)
+    monkeypatch.chdir(tmp_path)
+    return DaemonAddress(tmp_path / "s", tmp_path / "log")
+
+
+def dead(path: Path) -> Path:
+    """A socket whose daemon is dead."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(path.name)
+    return path
+
+
+@pytest.mark.requirement("daemon.stale")
+def test_the_socket_and_the_note_of_a_dead_daemon_are_removed(place: DaemonAddress) -> None:
+    dead(place.socket)
+    place.stopped.touch()
+    place.life_lock.touch(mode=0o600)
+    place.life_lock.write_text("1234567\n")
+    with starting(place):
+        handle = acquire_instance_lock(place)
+    os.close(handle)
+
+    assert not place.socket.exists()
+    assert not place.stopped.exists()
+    assert place.life_lock.read_text() == f"{os.getpid()}\n"
+
+
+@pytest.mark.requirement("daemon.one")
+def test_a_daemon_that_lives_without_its_socket_is_named_with_its_process(
+    place: DaemonAddress,
+) -> None:
+    handle = acquire_instance_lock(place)
+    with pytest.raises(BusError, match=f"process {os.getpid()}") as error:
+        acquire_instance_lock(place)
+    os.close(handle)
+
+    assert error.value.hint == f"kill {os.getpid()}"
+    os.close(acquire_instance_lock(place))
+
+
+def claim_old_socket(place: DaemonAddress) -> None:
+    claim_compat(place.socket, place)
+
+
+@pytest.mark.requirement("daemon.one")
+@pytest.mark.parametrize("claims", [acquire_instance_lock, claim_old_socket])
+def test_a_socket_on_which_someone_listens_is_left_alone(
+    place: DaemonAddress, claims: Callable[[DaemonAddress], object]
+) -> None:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(place.socket.name)
+        sock.listen()
+        with pytest.raises(BusError, match="listens at") as error:
+            claims(place)
+
+    assert place.socket.is_socket()
+    assert isinstance(error.value, RunningError) is (claims is acquire_instance_lock)
+
+
+@pytest.mark.requirement("daemon.stale")
+@pytest.mark.parametrize("kind", ["file", "link", "directory"])
+def test_what_is_no_socket_is_not_removed(place: DaemonAddress, kind: str) -> None:
+    if kind == "file":
+        place.socket.write_text("x")
+    elif kind == "link":
+        place.socket.symlink_to(dead(place.socket.with_name("other")))
+    else:
+        place.socket.mkdir()
+
+    with pytest.raises(BusError, match="is no socket"):
+        claim_compat(place.socket, place)
+    assert place.socket.lstat()
+
+
+@pytest.mark.requirement("daemon.stale")
+def test_the_socket_of_another_user_is_not_removed(
+    place: DaemonAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(place.socket)
+    monkeypatch.setattr(os, "getuid", lambda: 4242)
+
+    with pytest.raises(BusError, match="belongs to user"):
+        claim_compat(place.socket, place)
+    assert place.socket.is_socket()
+
+
+@pytest.mark.requirement("daemon.stale")
+def test_the_old_socket_of_a_dead_daemon_is_removed_and_its_absence_is_fine(
+    place: DaemonAddress,
+) -> None:
+    claim_compat(place.socket, place)
+    claim_compat(dead(place.socket), place)
+
+    assert not place.socket.exists()

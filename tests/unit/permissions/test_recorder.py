@@ -1,0 +1,93 @@
+"""The witness of permission requests: when a decision is written, and what is said of it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw
+from tests.support.set_clock import SetClock, on_set_clock
+
+from localio.redaction import Redactor
+from peerwire.errors import RpcError
+from symposium.chain.messages import Answer, ChainMessage
+from symposium.chain.mod import Forward
+from symposium.permissions.audit import AuditLog
+from symposium.permissions.recorder import POLICY_META, SOON, PermissionObserver, with_audit
+
+QUESTION = b'{"sessionId":"s","toolCall":{"title":"rm x"},"options":[{"optionId":"y"}]}'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+    return tmp_path
+
+
+def ask(witness: PermissionObserver, answer: Answer) -> None:
+    crossing = ChainMessage("session/request_permission", Raw(QUESTION), is_request=True)
+    waiting: Forward = witness.asked(crossing)
+    react = waiting.catch if answer.error else waiting.then
+    assert react is not None
+    react(answer)
+
+
+def selected(**more: Any) -> Answer:
+    return Answer(value={"outcome": {"outcome": "selected", "optionId": "y"}, **more})
+
+
+def written(folder: Path) -> list[Mapping[str, Any]]:
+    found = list(folder.rglob("audit.ndjson"))
+    return [line for each in found for line in AuditLog(each.parent, Redactor(())).entries()]
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_decisions_are_on_the_disk_soon_and_each_once(folder: Path) -> None:
+    async def run(clock: SetClock) -> None:
+        (component,) = with_audit("agent", ["hunter2-secret"])()
+        witness = component.mod
+        assert isinstance(witness, PermissionObserver)
+        ask(witness, selected())
+        ask(witness, selected())
+        assert written(folder) == []
+        await clock.advance(SOON)
+        assert [each["by"] for each in written(folder)] == ["user", "user"]
+        ask(witness, selected(_meta={POLICY_META: {"rule": "hunter2-secret"}}))
+        await clock.advance(SOON)
+
+    on_set_clock(run)
+    found = written(folder)
+    assert len(found) == 3
+    assert "hunter2" not in str(found[2])
+    assert {each["host"] for each in found} == {os.getpid()}
+
+
+def taken(answer: Answer) -> Mapping[str, Any]:
+    entries: list[Mapping[str, Any]] = []
+    ask(PermissionObserver("agent", lambda entry: entries.append(entry())), answer)
+    (entry,) = entries
+    return entry
+
+
+@pytest.mark.requirement("stories.a-07-record")
+@pytest.mark.parametrize(
+    ("answer", "outcome", "chosen", "by"),
+    [
+        (selected(), "selected", "y", "user"),
+        (selected(_meta={POLICY_META: {"rule": "r"}}), "selected", "y", "rule:r"),
+        (selected(_meta={POLICY_META: {"effect": "ask"}}), "selected", "y", "rule:policy"),
+        (Answer(value={"outcome": {"outcome": "cancelled"}}), "cancelled", None, "user"),
+        (Answer(error=RpcError(-32000)), "unanswered", None, "nobody"),
+        (Answer(value=None), "unanswered", None, "nobody"),
+        (Answer(value={"outcome": "yes"}), "unanswered", None, "nobody"),
+    ],
+)
+def test_an_entry_says_what_was_chosen_and_who_decided(
+    answer: Answer, outcome: str, chosen: str | None, by: str
+) -> None:
+    entry = taken(answer)
+
+    assert (entry["outcome"], entry["chosen"], entry["by"]) == (outcome, chosen, by)
+    assert (entry["agent"], entry["sessionId"]) == ("agent", "s")
+    assert entry["toolCall"] == {"title": "rm x"}

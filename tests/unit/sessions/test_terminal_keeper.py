@@ -1,0 +1,126 @@
+"""A program on a terminal of its own, held by a session server in this process."""
+
+import asyncio
+import signal
+from base64 import b64decode, b64encode
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerwire.jsonrpc.handlers import Request
+from symposium.sessions import terminal_server
+from symposium.sessions.client import ATTACH, INPUT, RESIZE
+from symposium.sessions.session import (
+    AS_ASKED,
+    TERMINAL_LOG,
+    ServerSessionState,
+    SessionKind,
+    SessionSpec,
+    Status,
+)
+from symposium.sessions.terminal_server import TerminalSessionServer
+
+
+class Viewer:
+    """A terminal that shows what comes."""
+
+    def __init__(self) -> None:
+        self.shown = b""
+        self._came = asyncio.Event()
+
+    def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        del method
+        self.shown += b64decode(params["data"])
+        self._came.set()
+
+    async def until(self, text: bytes) -> None:
+        while text not in self.shown:
+            self._came.clear()
+            await self._came.wait()
+
+
+class Held:
+    """A shell that runs a script, and one viewer of it."""
+
+    def __init__(self, folder: Path, script: str) -> None:
+        spec = SessionSpec("s", SessionKind.TERMINAL, ("/bin/sh", "-c", script), str(folder))
+        self.keeper = TerminalSessionServer(spec, folder)
+        self.viewer = Viewer()
+        self.ended: ServerSessionState | None = None
+
+    def attach(self, **size: Any) -> bytes:
+        found: Any = self.keeper.requests(self.viewer)[ATTACH](Request(ATTACH, size, b"1"))
+        return b64decode(found["scrollback"])
+
+    def tell(self, method: str, **params: Any) -> None:
+        self.keeper.notifications(self.viewer)[method](params)
+
+    def type(self, text: bytes) -> None:
+        self.tell(INPUT, data=b64encode(text).decode())
+
+
+@asynccontextmanager
+async def held(folder: Path, script: str) -> AsyncGenerator[Held]:
+    made = Held(folder, script)
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(made.keeper.run(lambda _: None))
+        yield made
+        made.ended = await running
+
+
+@pytest.mark.requirement("agent-sessions.outlive")
+async def test_a_viewer_types_and_sees_until_it_leaves_and_the_end_is_kept(tmp_path: Path) -> None:
+    script = 'echo first; read line; echo "typed $line"; read line; echo "last $line"; exit 3'
+    async with held(tmp_path, script) as made:
+        if b"first" not in made.attach(rows=10, columns=20):
+            await made.viewer.until(b"first")
+        made.type(b"one\n")
+        made.tell(INPUT, data="no base64!")
+        made.tell(INPUT)
+        await made.viewer.until(b"typed one")
+        described = made.keeper.describe()["viewers"]
+        made.keeper.left(made.viewer)
+        made.type(b"two\n")
+
+    assert described == 1
+    assert b"last two" not in made.viewer.shown
+    assert b"last two" in (tmp_path / TERMINAL_LOG).read_bytes()
+    assert made.ended is not None
+    assert (made.ended.status, made.ended.exit_code) == (Status.EXITED, 3)
+    assert made.ended.reason == "the program ended with 3"
+
+
+@pytest.mark.requirement("agent-sessions.outlive")
+async def test_a_terminal_has_the_size_of_who_looks_within_bounds(tmp_path: Path) -> None:
+    script = "while read line; do stty size; done"
+    sizes = [(7, 9), (5000, 6000), (30, 40)]
+    async with held(tmp_path, f"stty -echo; stty size; {script}") as made:
+        if b"24 80" not in made.attach():
+            await made.viewer.until(b"24 80")
+        for rows, columns in sizes:
+            made.tell(RESIZE, rows=rows, columns=columns)
+            made.type(b"\n")
+            await made.viewer.until(b"%d %d\r\n" % (min(rows, 1000), min(columns, 1000)))
+        made.attach(rows=3, columns=4)
+        made.type(b"\n")
+        await made.viewer.until(b"3 4\r\n")
+        made.type(b"\x04")
+
+
+@pytest.mark.requirement("agent-sessions.nothing-stays")
+async def test_a_program_that_does_not_hang_up_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal_server, "GRACE", 0.05)
+    async with held(tmp_path, "trap '' HUP; echo ready; exec sleep 600") as made:
+        if b"ready" not in made.attach():
+            await made.viewer.until(b"ready")
+        made.keeper.stop()
+        made.keeper.stop()
+
+    assert made.ended is not None
+    assert made.ended.exit_code == -signal.SIGKILL
+    assert made.ended.reason == AS_ASKED

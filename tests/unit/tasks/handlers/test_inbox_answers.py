@@ -1,0 +1,144 @@
+"""Answers in the inbox: those that fail, and what each one settles."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from tests.support.task_views import serve
+from tests.support.taskspace_scenes import (
+    Scene,
+    Surroundings,
+    make_template,
+    open_scene,
+    settings_file,
+)
+
+from symposium.bus.errors import BusRefusedError
+from symposium.permissions.trust_store import TrustStore
+from symposium.sessions.session import SessionError
+from symposium.tasks.handlers import inbox
+from symposium.tasks.handlers.approvals import SetUpQuestions, SetUpTrust
+from symposium.tasks.land import Ready
+from symposium.tasks.resolutions import Resolution, ResolutionStage
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Scene]:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    made = open_scene(make_template(tmp_path))
+    yield made
+    made.engine.close()
+
+
+@pytest.mark.requirement("tasks.answer-fails")
+@pytest.mark.parametrize("remembered", [0, 1000])
+async def test_answer_that_fails_raises_its_own_error_and_the_item_still_waits(
+    scene: Scene, tmp_path: Path, remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "REMEMBERED", remembered)
+    served = serve(scene.engine, tmp_path)
+    made = await scene.make("has no agent")
+    asked = await scene.engine.records.signal(made.id, "which one?")
+    id_ = f"question:{asked.number}"
+    with pytest.raises(SessionError):
+        await served.inbox.answer(id_, "the first one", "me")
+
+    assert [each.id for each in await served.inbox.items()] == [id_]
+    assert await served.inbox.answer(id_, "seen", "me") == "seen"
+    assert await served.inbox.items() == []
+    with pytest.raises(BusRefusedError):
+        await served.inbox.answer(id_, "seen", "me")
+
+
+@pytest.mark.requirement("landing.approval")
+async def test_landing_that_is_postponed_can_be_postponed_again_and_answered(
+    scene: Scene, tmp_path: Path
+) -> None:
+    served = serve(scene.engine, tmp_path)
+    made = await scene.make("has conflicts")
+    ready = Ready("a" * 40, "main", "b" * 40, 1, is_news=True)
+    at = "2026-01-01T00:00:00+00:00"
+    await scene.engine.resolutions.put(
+        Resolution(made.id, ResolutionStage.READY, 1, at, "main", "b" * 40, ready=ready)
+    )
+    (item,) = await served.inbox.items()
+
+    for _ in range(2):
+        await served.inbox.answer(item.id, "later", "me")
+        (postponed,) = await served.inbox.items()
+        assert (postponed.id, bool(postponed.put_off_at)) == (item.id, True)
+    assert "not landed" in await served.inbox.answer(item.id, "reject", "me")
+    assert await served.inbox.items() == []
+
+
+@pytest.mark.requirement("tasks.inbox")
+@pytest.mark.parametrize("choice", ["seen", "the first one"])
+async def test_answer_by_a_second_user_names_who_was_first(
+    scene: Scene, tmp_path: Path, choice: str
+) -> None:
+    served = serve(scene.engine, tmp_path)
+    made = await scene.make("has no agent")
+    asked = await scene.engine.records.signal(made.id, "which one?")
+    id_ = f"question:{asked.number}"
+    await served.inbox.answer(id_, "seen", "me")
+
+    with pytest.raises(BusRefusedError, match="already answered by me at") as refused:
+        await served.inbox.answer(id_, choice, "another")
+    assert refused.value.code == "already_answered"
+    settled = served.inbox.settled(id_)
+    assert settled is not None
+    assert (settled.by, settled.answer) == ("me", "seen")
+
+
+@pytest.mark.requirement("tasks.inbox")
+async def test_answer_that_an_item_does_not_offer_is_refused_and_the_item_waits(
+    scene: Scene, tmp_path: Path
+) -> None:
+    served = serve(scene.engine, tmp_path)
+    made = await scene.make("lands")
+    ready = Ready("a" * 40, "main", "b" * 40, 1, is_news=True)
+    await scene.engine.resolutions.put(
+        Resolution(made.id, ResolutionStage.READY, 1, "", "main", "b" * 40, ready=ready)
+    )
+    (item,) = await served.inbox.items()
+
+    with pytest.raises(BusRefusedError, match="choices: land, later, reject") as bad:
+        await served.inbox.answer(item.id, "retry", "me")
+    with pytest.raises(BusRefusedError, match="no item landing:x") as unknown:
+        await served.inbox.answer("landing:x", "land", "me")
+
+    assert (bad.value.code, unknown.value.code) == ("bad_choice", "not_found")
+    assert [each.id for each in await served.inbox.items()] == [item.id]
+    assert served.inbox.settled(item.id) is None
+
+
+@pytest.mark.requirement("tasks.setup-asks-once")
+async def test_a_yes_to_one_set_up_is_refused_for_a_changed_one(
+    scene: Scene, tmp_path: Path
+) -> None:
+    trust = SetUpTrust(TrustStore(tmp_path))
+    asking = open_scene(scene.root, Surroundings(trust=trust))
+    served = serve(asking.engine, tmp_path)
+    file = scene.clone / "conductor.json"
+    file.write_text('{"scripts":{"setup":"touch ran"}}', encoding="utf-8")
+    made = await asking.make("has a set-up")
+    (shown,) = await served.inbox.items()
+    (Path(made.worktree) / "conductor.json").write_text(
+        '{"scripts":{"setup":"touch stolen"}}', encoding="utf-8"
+    )
+
+    with pytest.raises(BusRefusedError, match="have changed since") as refused:
+        await served.inbox.answer(shown.id, "trust", "me")
+    # As if they changed after the item was looked up.
+    with pytest.raises(BusRefusedError, match="have changed since"):
+        await SetUpQuestions(asking.engine, trust).answer(shown, "trust")
+    (now,) = await served.inbox.items()
+    asking.engine.close()
+
+    assert refused.value.code == "changed"
+    assert "touch ran" in shown.text
+    assert "touch stolen" in now.text
+    assert now.id != shown.id
+    assert not TrustStore(tmp_path).decisions()
+    assert not (Path(made.worktree) / "stolen").exists()

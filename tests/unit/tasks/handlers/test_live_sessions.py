@@ -1,0 +1,180 @@
+"""What is known of running sessions, whatever one of their servers does."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.support.listening import Mailbox
+
+from symposium.config.paths import paths
+from symposium.sessions.session import (
+    ServerSessionState,
+    SessionKind,
+    SessionSpec,
+    SessionStore,
+    Status,
+)
+from symposium.tasks.handlers import live_sessions
+from symposium.tasks.handlers.live_sessions import NOTHING, AgentNow, LiveSessions
+
+ONE, TWO = str(UUID(int=1)), str(UUID(int=2))
+
+
+class Servers:
+    """Session servers of agents: each answers as it is told, hangs, or has no prompts.
+
+    Attributes:
+        asked: the sessions that were asked, in order.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self.store = store
+        self.asked: list[str] = []
+        self.hanging: set[str] = set()
+        self.terminals: set[str] = set()
+        self.said: dict[str, AgentNow] = {}
+        self._locks: dict[str, int] = {}
+
+    def start(self, id_: str) -> None:
+        self.store.add(SessionSpec(id_, SessionKind.ACP, ("agent",), "/"))
+        self.store.write_state(id_, ServerSessionState(Status.RUNNING))
+        self._locks[id_] = self.store.lock(id_)
+        self.said[id_] = AgentNow(announces=True, seq=1)
+
+    def end(self, id_: str) -> None:
+        self.store.write_state(id_, ServerSessionState(Status.EXITED, reason="it failed"))
+        os.close(self._locks.pop(id_))
+
+    def end_all(self) -> None:
+        for id_ in list(self._locks):
+            self.end(id_)
+
+    async def ask(self, id_: str) -> AgentNow:
+        self.asked.append(id_)
+        if id_ in self.hanging:
+            return AgentNow(no_answer_since="2026-01-01T00:00:00+00:00")
+        return NOTHING if id_ in self.terminals else self.said[id_]
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[Servers]:
+    places = {"SYMPOSIUM_HOME": str(tmp_path / "home"), "XDG_RUNTIME_DIR": str(tmp_path)}
+    made = Servers(SessionStore(paths(places)))
+    yield made
+    made.end_all()
+
+
+@pytest.mark.requirement("tasks.server-hangs")
+async def test_server_that_hangs_is_shown_since_when_and_asked_now_and_then(
+    servers: Servers,
+) -> None:
+    now = [0.0]
+    live = LiveSessions(servers.store, servers.ask, lambda: now[0])
+    servers.start(ONE)
+    servers.start(TWO)
+    await live.of([ONE, TWO])
+    servers.hanging.add(ONE)
+    servers.said[TWO] = AgentNow(is_idle=True, announces=True, seq=2)
+    now[0] = 6.0
+    first = await live.of([ONE, TWO])
+    asked = len(servers.asked)
+    now[0] = 7.0
+    second = await live.of([ONE])
+    servers.hanging.clear()
+    now[0] = 12.0
+    third = await live.of([ONE])
+
+    assert first[ONE].no_answer_since == "2026-01-01T00:00:00+00:00"
+    assert (first[ONE].is_idle, first[TWO].is_idle) == (False, True)
+    assert second == {ONE: first[ONE]}
+    assert servers.asked[asked:] == [ONE], "asked again after a while, and not for each list"
+    assert third[ONE].no_answer_since == ""
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_server_that_announces_is_asked_when_it_does_and_not_for_a_list(
+    servers: Servers,
+) -> None:
+    now = [0.0]
+    live = LiveSessions(servers.store, servers.ask, lambda: now[0])
+    changes = Mailbox[tuple[str, str]]()
+    live.on_change = lambda id_, cause: changes.add((id_, cause))
+    servers.start(ONE)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(live.run())
+        live.noted(ONE, "connected")
+        came = await changes.next()
+        for _ in range(5):
+            await live.of([ONE])
+        live.noted(ONE, "again")
+        await changes.next()
+        await live.of([ONE])
+        quiet = list(servers.asked)
+        servers.said[ONE] = AgentNow(({"question": 7},), announces=True, seq=5)
+        live.noted(ONE, "asked")
+        asked = await changes.next()
+        known = await live.of([ONE])
+        servers.end(ONE)
+        await live.gone(ONE)
+        exited = await changes.next()
+        running.cancel()
+
+    assert quiet == [ONE, ONE], "once for each announcement, also of the same state"
+    assert servers.asked == [ONE, ONE, ONE]
+    assert known[ONE].questions == ({"question": 7},)
+    assert [came, asked, exited] == [(ONE, "connected"), (ONE, "asked"), (ONE, "exited")]
+    assert (await live.of([ONE]), live.ended()) == ({}, [ONE])
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_server_of_an_earlier_version_is_asked_for_each_list(servers: Servers) -> None:
+    live = LiveSessions(servers.store, servers.ask)
+    servers.start(ONE)
+    servers.said[ONE] = AgentNow(seq=1)
+    await live.of([ONE])
+    servers.said[ONE] = AgentNow(is_idle=True, seq=2)
+
+    assert (await live.of([ONE]))[ONE].is_idle
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_daemon_finds_what_runs_and_what_has_ended_when_it_starts(servers: Servers) -> None:
+    servers.start(ONE)
+    servers.start(TWO)
+    servers.terminals.add(ONE)
+    servers.end(TWO)
+    live = LiveSessions(servers.store, servers.ask)
+    await live.find()
+
+    assert (live.known(), live.ended()) == ([ONE], [TWO])
+    assert servers.asked == [ONE]
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_list_right_after_an_announcement_asks_first(servers: Servers) -> None:
+    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
+    servers.start(ONE)
+    live.noted(ONE, "connected")
+    await live.of([ONE])
+    servers.said[ONE] = AgentNow(is_idle=True, announces=True, seq=2)
+    live.noted(ONE, "turn_ended")
+
+    assert (await live.of([ONE]))[ONE].is_idle
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_server_that_runs_without_a_connection_is_asked_for_each_list(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_sessions, "STOP_TIMEOUT", 0)
+    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
+    servers.start(ONE)
+    live.noted(ONE, "connected")
+    await live.gone(ONE)
+    await live.of([ONE])
+    servers.said[ONE] = AgentNow(is_idle=True, announces=True, seq=2)
+
+    assert (await live.of([ONE]))[ONE].is_idle

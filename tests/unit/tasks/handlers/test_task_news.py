@@ -1,0 +1,238 @@
+"""Announcements of what changes in tasks and in the inbox."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.support.listening import Listener
+from tests.support.task_views import Served, serve
+from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
+
+from symposium.bus.messages.changes import (
+    InboxChanged,
+    SnapshotTaken,
+    TaskLogged,
+    TaskOutput,
+    TaskspaceChanged,
+    TaskspaceGone,
+)
+from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.events import Removed
+from symposium.tasks.handlers.notices import TaskNotice
+from symposium.tasks.handlers.notifications import Channels, Notifying
+from symposium.tasks.handlers.task_news import TaskNews
+
+
+class Clock:
+    """Time that passes when somebody pauses."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        self.now += seconds
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Scene]:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    made = open_scene(make_template(tmp_path))
+    yield made
+    made.engine.close()
+
+
+@pytest.fixture
+def served(scene: Scene, tmp_path: Path) -> Served:
+    return serve(scene.engine, tmp_path)
+
+
+def hear(scene: Scene, news: TaskNews) -> None:
+    """Take all that the engine told so far."""
+    for event in scene.events:
+        news.hear(event)
+    scene.events.clear()
+
+
+@pytest.mark.requirement("tasks.announced")
+async def test_a_task_that_is_made_logs_and_goes_is_announced(scene: Scene, served: Served) -> None:
+    clock = Clock()
+    bus = Listener(clock)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        await asyncio.sleep(0)
+        made = await scene.make("announced")
+        hear(scene, news)
+        stage, changed = await bus.next(TaskOutput), await bus.next(TaskspaceChanged)
+        await scene.engine.records.log(made.id, "half", "milestone", "commit abc")
+        hear(scene, news)
+        logged, after = await bus.next(TaskLogged), await bus.next(TaskspaceChanged)
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+        hear(scene, news)
+        gone = await bus.next(TaskspaceGone)
+        running.cancel()
+
+    assert (stage.taskspace_uuid, (stage.stage or "").partition(".")[0]) == (made.id, "create")
+    assert (changed.taskspace.name, changed.cause) == ("announced", "changed")
+    assert (logged.entry.message, logged.entry.evidence) == ("half", "commit abc")
+    assert after.taskspace.last == logged.entry
+    assert gone == TaskspaceGone(taskspace_uuid=made.id, is_archived=True)
+
+
+@pytest.mark.requirement("tasks.announced")
+async def test_a_snapshot_is_announced_once_and_not_where_nothing_changed(
+    scene: Scene, served: Served
+) -> None:
+    clock = Clock()
+    bus = Listener(clock)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    made = await scene.make()
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        await asyncio.sleep(0)
+        for text in ("one", "two"):
+            (Path(made.worktree) / "new.txt").write_text(text, encoding="utf-8")
+            for _ in range(2):
+                await scene.engine.history.snapshot(made.id, text)
+        hear(scene, news)
+        found = [await bus.next(SnapshotTaken) for _ in range(2)]
+        running.cancel()
+
+    refs = [each.ref for each in (await scene.engine.history.snapshots(made.id))[-2:]]
+    assert [each.snapshot.reason for each in found] == ["one", "two"]
+    assert [each.snapshot.ref for each in found] == refs
+    assert all(each.taskspace_uuid == made.id for each in found)
+
+
+@pytest.mark.requirement("tasks.announced-rate")
+async def test_a_task_is_announced_at_most_four_times_a_second_and_the_latest_wins(
+    scene: Scene, served: Served
+) -> None:
+    made = await scene.make()
+    clock = Clock()
+    bus = Listener(clock)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        for number in range(30):
+            await scene.engine.records.log(made.id, f"line {number}", "info")
+            for _ in range(5):
+                news.changed(made.id, f"cause {number}")
+        last = await bus.next(TaskspaceChanged)
+        while last.cause != "cause 29":
+            last = await bus.next(TaskspaceChanged)
+        running.cancel()
+
+    times = bus.at[TaskspaceChanged]
+    assert last.taskspace.last is not None
+    assert last.taskspace.last.message == "line 29"
+    assert 1 < len(times) <= 30
+    assert all(round(after - before, 6) >= 0.25 for before, after in pairwise(times))
+
+
+@pytest.mark.requirement("tasks.announced-inbox")
+async def test_the_inbox_announces_what_came_what_was_settled_and_how(
+    scene: Scene, served: Served
+) -> None:
+    made = await scene.make("asks")
+    clock = Clock()
+    bus = Listener(clock)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    served.inbox.on_change = news.inbox_changed
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        entries = [await scene.engine.records.signal(made.id, text) for text in ("one?", "two?")]
+        hear(scene, news)
+        came = await bus.next(InboxChanged)
+        await served.inbox.answer(f"question:{entries[0].number}", "seen", "me")
+        hear(scene, news)
+        answered = await bus.next(InboxChanged)
+        await scene.engine.records.acknowledge(entries[1].number)
+        hear(scene, news)
+        withdrawn = await bus.next(InboxChanged)
+        running.cancel()
+
+    assert ([each.text for each in came.added], came.waiting) == (["one?", "two?"], 2)
+    (how,) = answered.settled
+    assert (how.item, how.by, how.answer) == (came.added[0].id, "me", "seen")
+    assert (bool(how.at), answered.added, answered.waiting) == (True, (), 1)
+    assert [(each.item, each.by) for each in withdrawn.settled] == [(came.added[1].id, "")]
+
+
+@pytest.mark.requirement("tasks.announced")
+async def test_nothing_is_announced_while_nobody_listens(scene: Scene, served: Served) -> None:
+    clock = Clock()
+    bus = Listener(clock, is_heard=False)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        made = await scene.make()
+        await scene.engine.records.signal(made.id, "which?")
+        hear(scene, news)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        running.cancel()
+
+    assert bus.box.values == []
+
+
+@pytest.mark.requirement("tasks.announced-inbox")
+async def test_the_inbox_announces_that_a_deleted_task_asks_no_more(
+    scene: Scene, served: Served
+) -> None:
+    made = await scene.make("asks")
+    clock = Clock()
+    bus = Listener(clock)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        await scene.engine.records.signal(made.id, "one?")
+        hear(scene, news)
+        came = await bus.next(InboxChanged)
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+        for event in scene.events:
+            if isinstance(event, Removed):
+                news.hear(event)
+        gone = await bus.next(InboxChanged)
+        running.cancel()
+
+    assert [each.item for each in gone.settled] == [each.id for each in came.added]
+    assert gone.waiting == 0
+
+
+@pytest.mark.requirement("tasks.notify")
+async def test_a_user_who_could_not_be_told_is_told_later_and_one_who_looks_is_not(
+    scene: Scene, served: Served, tmp_path: Path
+) -> None:
+    made = await scene.make("asks")
+    views = [1]
+    (tmp_path / "config.jsonc").write_text('{"notify": {"command": ["tell"]}}')
+    notifying = Notifying(scene.engine, served.inbox, tmp_path, lambda: views[0])
+    told: list[list[str]] = []
+
+    def teller(*, works: bool) -> Callable[[Channels, Sequence[TaskNotice]], Awaitable[bool]]:
+        async def tell(channels: Channels, notices: Sequence[TaskNotice]) -> bool:
+            assert channels.command == ("tell",)
+            told.append([reason for each in notices for reason in each.reasons])
+            return works
+
+        return tell
+
+    entry = await scene.engine.records.signal(made.id, "one?")
+    await notifying.look(1000.0, teller(works=True))
+    views[0] = 0
+    await notifying.look(2000.0, teller(works=False))
+    await notifying.look(3000.0, teller(works=True))
+    await notifying.look(4000.0, teller(works=True))
+    await scene.engine.records.signal(made.id, "two?")
+    await served.inbox.put_off(f"question:{entry.number + 1}")
+    await notifying.look(5000.0, teller(works=True))
+
+    assert told == [["question: one?"], ["question: one?"]]

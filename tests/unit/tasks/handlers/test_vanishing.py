@@ -1,0 +1,82 @@
+"""Taskspaces that are gone between a look and the next word about them."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.support.task_views import asked, serve
+from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
+
+from symposium.bus.messages.tasks import ListTaskspaces, Tasks
+from symposium.tasks.context import EngineContext
+from symposium.tasks.engine import Engine
+from symposium.tasks.handlers.overlap_watch import OverlapWatcher
+from symposium.tasks.model import Taskspace
+from symposium.tasks.overlaps import Overlap
+from symposium.tasks.queries import Page, TaskQueries
+from symposium.tasks.store import forget
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetfulQueries(TaskQueries):
+    """Forgets a taskspace right after a list has found it."""
+
+    lost: str
+
+    async def page(self, page: Page) -> tuple[list[Taskspace], int]:
+        found = await TaskQueries.page(self, page)
+        await self.context.journal.write(lambda connection: forget(connection, self.lost))
+        return found
+
+
+class Forgetful(Engine):
+    """Forgets a taskspace right after it has been looked up."""
+
+    def __init__(self, ground: EngineContext, lost: str) -> None:
+        super().__init__(ground)
+        self._journal, self._lost = ground.journal, lost
+        self.queries = ForgetfulQueries(ground, lost)
+
+    async def radar(self, project: Path) -> list[Overlap]:
+        found = await Engine.radar(Engine(self._ground), project)
+        await self._journal.write(lambda connection: forget(connection, self._lost))
+        return found
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Scene]:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    made = open_scene(make_template(tmp_path))
+    yield made
+    made.engine.close()
+
+
+@pytest.mark.requirement("tasks.vanishing")
+async def test_a_list_leaves_out_what_is_gone_since_it_was_looked_up(
+    scene: Scene, tmp_path: Path
+) -> None:
+    stays, goes = await scene.make("stays"), await scene.make("goes")
+    engine = Forgetful(scene.ground, goes.id)
+    desk = serve(engine, tmp_path).desk
+    answer = desk.answers().requests[ListTaskspaces.about.type]
+    listed = await answer(ListTaskspaces(), asked())
+
+    assert isinstance(listed, Tasks)
+    assert [each.id for each in listed.taskspaces] == [stays.id]
+
+
+@pytest.mark.requirement("tasks.vanishing")
+async def test_an_overlap_with_what_is_gone_is_told_the_other_and_ends_nothing(
+    scene: Scene,
+) -> None:
+    made = [await scene.make(name) for name in ("goes", "stays")]
+    for each in made:
+        (Path(each.worktree) / "README.md").write_text(each.name, encoding="utf-8")
+    goes, stays = made
+    engine = Forgetful(scene.ground, goes.id)
+    await OverlapWatcher(engine).look()
+
+    (told,) = await scene.engine.logs.entries(stays.id)
+    assert "README.md" in told.message

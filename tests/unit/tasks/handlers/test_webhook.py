@@ -1,0 +1,271 @@
+"""A webhook of the user's: real servers on the loopback address."""
+
+import json
+import logging
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.support.web import Web, reply, serving
+
+from symposium.bus.messages.tasks import InboxItem
+from symposium.tasks.handlers.notices import PERIOD, NotificationLog, grouped
+from symposium.tasks.handlers.notifications import Channels, notify, post, read_channels
+
+NOW = 1_800_000_000.0
+ITEM = InboxItem("question:1", "question", "one", "fix 'login'", "", "Which scope? \u2026 <b>")
+SOON = 0.3
+"""Seconds that a server which does not answer is given here."""
+LONGEST = 8.0
+
+
+class Received:
+    """Answers as it is told, after the whole body has come."""
+
+    def __init__(self, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        self.bodies: list[Any] = []
+        self._answer = reply(b"ok", status=status, headers=headers)
+
+    def __call__(self, request: BaseHTTPRequestHandler) -> None:
+        body = request.rfile.read(int(request.headers["Content-Length"]))
+        self.bodies.append((request.command, request.headers["Content-Type"], json.loads(body)))
+        self._answer(request)
+
+
+@pytest.fixture
+def web() -> Generator[Web]:
+    with serving() as found:
+        yield found
+
+
+@contextmanager
+def raw_server(talk: Callable[[socket.socket], None]) -> Generator[str]:
+    """A server that does what it likes with one connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                talk(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/secret"
+        thread.join()
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_a_webhook_gets_each_task_with_what_waits_in_it(web: Web) -> None:
+    received = web.answers["/hook?token=1"] = Received()
+
+    notices = grouped([ITEM], {"one": ("/p", "/p.tasks/one")})
+    was_told = await notify(Channels(webhook=web.url("/hook?token=1")), notices)
+
+    assert was_told
+    told = {
+        "task": "fix 'login'",
+        "project": "/p",
+        "reasons": ["question: Which scope? \u2026 <b>"],
+        "link": "file:///p.tasks/one",
+        "command": "symposium inbox",
+    }
+    assert received.bodies == [("POST", "application/json", {"v": 1, "tasks": [told]})]
+
+
+@pytest.mark.requirement("tasks.webhook")
+@pytest.mark.parametrize(
+    ("status", "is_taken"),
+    [(200, True), (204, True), (400, False), (404, False), (429, False), (500, False)],
+)
+async def test_only_what_a_webhook_has_taken_counts_as_told(
+    status: int, web: Web, caplog: pytest.LogCaptureFixture, *, is_taken: bool
+) -> None:
+    web.answers["/secret"] = Received(status=status)
+
+    assert await post(web.url("/secret"), b"{}") is is_taken
+    assert (f"127.0.0.1: it answered {status}" in caplog.text) is not is_taken
+    assert "/secret" not in caplog.text
+
+
+@pytest.mark.requirement("tasks.webhook")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(status: int, web: Web) -> None:
+    elsewhere = web.answers["/elsewhere"] = Received()
+    to = {"Location": web.url("/elsewhere")}
+    web.answers["/hook"] = Received(status=status, headers=to)
+
+    assert not await post(web.url("/hook"), b"{}")
+    assert elsewhere.bodies == []
+    assert [path for path, _ in web.asked] == ["/hook"]
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_a_webhook_that_nobody_serves_is_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+
+    assert not await post(f"http://127.0.0.1:{port}/secret", b"{}")
+    assert "ConnectionRefusedError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def silent(connection: socket.socket) -> None:
+    """Takes all, and says nothing until the other end goes."""
+    while connection.recv(1 << 16):
+        pass
+
+
+def dripping(connection: socket.socket) -> None:
+    """Says something now and then, and never all."""
+    connection.settimeout(SOON / 30)
+    line = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 10_000
+    for each in line:
+        try:
+            connection.sendall(bytes([each]))
+            if connection.recv(1 << 16) == b"":
+                return
+        except TimeoutError:
+            pass
+        except ConnectionError:
+            return
+
+
+def answering_in_part(connection: socket.socket) -> None:
+    """Sends a status and part of a header, and then nothing until the other end goes."""
+    connection.recv(1 << 16)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+    silent(connection)
+
+
+class EndOfPost(logging.Filter):
+    """Holds each log line back until the thread that posts has ended."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Wait for it."""
+        del record
+        for each in threading.enumerate():
+            if each.name.startswith("POST "):
+                each.join()
+        return True
+
+
+@pytest.mark.requirement("tasks.webhook", "tasks.webhook-slow")
+@pytest.mark.parametrize("talk", [silent, dripping, answering_in_part])
+async def test_a_slow_webhook_times_out_counts_as_reached_and_leaves_no_thread(
+    talk: Callable[[socket.socket], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("symposium.tasks.handlers.notifications")
+    log.addFilter(end := EndOfPost())
+    seconds, may_have_it = SOON, False
+    try:
+        # A machine that is busy may take longer than that to connect.
+        while not may_have_it and seconds < LONGEST:
+            with raw_server(talk) as address:
+                may_have_it = await post(address, b"{}", seconds)
+            seconds *= 3
+    finally:
+        log.removeFilter(end)
+
+    # The server has seen the connection close: its thread has ended.
+    assert may_have_it
+    assert "timed out after 0.3 s" in caplog.text
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_what_answers_no_http_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    def rude(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"what?\r\n\r\n")
+
+    with raw_server(rude) as address:
+        await post(address, b"{}")
+    assert "BadStatusLine" in caplog.text
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_an_https_webhook_is_reached_through_the_users_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bytes] = []
+
+    def proxy(connection: socket.socket) -> None:
+        seen.append(connection.recv(1 << 16))
+        connection.sendall(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+
+    with raw_server(proxy) as address:
+        monkeypatch.setenv("https_proxy", address.removesuffix("/secret"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        assert not await post("https://hooks.example/secret", b"{}")
+    assert seen[0].startswith(b"CONNECT hooks.example:443 HTTP/1.")
+    assert b"secret" not in seen[0]
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_an_https_webhook_that_needs_no_proxy_is_posted_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bytes] = []
+
+    def note(connection: socket.socket) -> None:
+        seen.append(connection.recv(1 << 16))
+
+    with raw_server(note) as webhook:
+        # Nobody listens there.
+        monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        assert not await post(webhook.replace("http:", "https:"), b"{}")
+        was_reached = bool(seen)
+        if not was_reached:
+            place = urlsplit(webhook)
+            socket.create_connection((str(place.hostname), place.port or 0)).close()
+    assert was_reached
+
+
+@pytest.mark.requirement("tasks.webhook")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://x.example:port/",
+        "https://x.example:70000/",
+        "https://[::1/",
+        "https:///nobody",
+        "https://x.example/a b",
+        "https://x.example/\u00e9",
+        "http://127.0.0.1.example/",
+        "http://localhost.example/",
+    ],
+)
+def test_an_address_that_cannot_be_posted_to_is_not_used(address: str, tmp_path: Path) -> None:
+    config = tmp_path / "config.jsonc"
+    config.write_text(json.dumps({"notify": {"webhook": address}}))
+
+    assert read_channels(config).is_empty
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_a_command_that_fails_has_told_nobody() -> None:
+    assert not await notify(Channels(("/no/such/program",)), [])
+    assert not await notify(Channels(("sh", "-c", "exit 3")), [])
+    assert await notify(Channels(("true",)), [])
+    assert await notify(Channels(("true",), "http://127.0.0.1:1/"), []), "one of the two has"
+
+
+@pytest.mark.requirement("tasks.webhook")
+def test_what_nobody_was_told_is_due_again_after_five_minutes(tmp_path: Path) -> None:
+    notices = NotificationLog(tmp_path / "told.json")
+    assert notices.due([ITEM], NOW) == [ITEM]
+
+    notices.take_back([ITEM])
+
+    assert notices.due([ITEM], NOW + PERIOD - 1) == []
+    assert NotificationLog(tmp_path / "told.json").due([ITEM], NOW + PERIOD) == [ITEM]

@@ -1,0 +1,410 @@
+"""Deleting keeps all of it; undo brings it back bit by bit."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.support.chaos import add_submodule
+from tests.support.synced_files import SyncedFiles
+from tests.support.taskspace_scenes import (
+    Scene,
+    Surroundings,
+    attempt,
+    git,
+    open_scene,
+    store_of,
+    there,
+    tree_of,
+)
+
+from symposium.tasks.context import NoAgents
+from symposium.tasks.deletion import archive
+from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
+from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision
+from symposium.tasks.events import Event, Removed, Removing
+from symposium.tasks.model import (
+    NotSafeError,
+    Taskspace,
+    TaskspaceError,
+    TaskState,
+    UnknownTaskspaceError,
+)
+
+STATE = (
+    ("status", "--porcelain=v2", "--branch", "--ignored"),
+    ("ls-files", "-s"),
+    ("log", "--format=%H %s"),
+    ("stash", "list", "--format=%H %gs"),
+)
+
+
+def state_of(worktree: Path) -> list[str]:
+    return [git(*words, cwd=worktree) for words in STATE]
+
+
+async def full(scene: Scene) -> Taskspace:
+    """A taskspace with all that can be lost."""
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "mine", "unpushed")
+    (worktree / "README.md").write_text("stashed", encoding="utf-8")
+    git("stash", "push", "-qm", "kept", cwd=worktree)
+    (worktree / "src/app.py").write_text("staged", encoding="utf-8")
+    git("add", "-A", cwd=worktree)
+    (worktree / "src/app.py").write_text("changed", encoding="utf-8")
+    (worktree / "untracked\n").write_text("x", encoding="utf-8")
+    (worktree / "secret/deep").mkdir(parents=True)
+    (worktree / "secret/deep/key").write_bytes(bytes(range(256)))
+    (worktree / "secret/deep/key").chmod(0o600)
+    (worktree / "secret/link").symlink_to("deep/key")
+    await scene.engine.records.log(made.id, "half way", "milestone")
+    return made
+
+
+@pytest.mark.requirement("taskspaces.archive-and-undo")
+async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
+    made = await full(scene)
+    worktree = Path(made.worktree)
+    tree, told = tree_of(worktree), state_of(worktree)
+    log = await scene.engine.logs.entries(made.id)
+
+    archived = await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    gone = there(worktree), git("worktree", "list", cwd=scene.clone).count("\n")
+    back, notes = await scene.engine.trash.undo(made.id)
+
+    assert archived.standing is TaskState.ARCHIVED
+    assert gone == (False, 0)
+    assert tree_of(worktree) == tree
+    assert state_of(worktree) == told
+    assert (worktree / "secret/deep/key").stat().st_mode & 0o777 == 0o600
+    assert await scene.engine.logs.entries(made.id) == log
+    assert (back, notes) == (made, ())
+    assert not list((scene.root / "state" / "trash").iterdir())
+    assert git("for-each-ref", "refs/symposium/trash", cwd=store_of(scene)) == ""
+
+
+@pytest.mark.requirement("taskspaces.archive-synced")
+async def test_archive_is_synced_to_the_disk_before_the_deletion_goes_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.engine.close()
+    state = scene.root / "state"
+    found: list[list[Path]] = []
+
+    def passed(step: str) -> None:
+        if step == "delete.archive":
+            assert list((state / "trash").rglob("manifest.json"))
+            found.append([each for each in synced.lost(state) if "trash" in each.parts])
+
+    again = open_scene(scene.root, Surroundings(passed=passed))
+    synced = SyncedFiles(monkeypatch)
+    made = await full(again)
+    await again.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    again.engine.close()
+
+    assert found == [[]]
+
+
+@pytest.mark.requirement("taskspaces.archive-submodules")
+@pytest.mark.parametrize("name", ["free", "taken"])
+async def test_a_submodule_comes_back_with_the_commits_that_only_it_had(
+    name: str, scene: Scene
+) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    add_submodule(worktree)
+    told = [state_of(worktree), state_of(worktree / "libs")]
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    if name == "taken":
+        # The clone calls its record of a worktree as that is called, and a second one otherwise.
+        elsewhere = f"../elsewhere/{worktree.name}"
+        git("worktree", "add", "-q", "--detach", elsewhere, cwd=scene.clone)
+    await scene.engine.trash.undo(made.id)
+
+    assert [state_of(worktree), state_of(worktree / "libs")] == told
+    assert git("submodule", "status", cwd=worktree).startswith("+"), "its HEAD is ahead"
+
+
+@pytest.mark.requirement("taskspaces.archive-and-undo")
+async def test_it_comes_back_from_the_bundle_when_clone_and_store_have_lost_it(
+    scene: Scene,
+) -> None:
+    made = await full(scene)
+    worktree = Path(made.worktree)
+    tree, told = tree_of(worktree), state_of(worktree)
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE, BranchAction.DROP)
+
+    refs = git("for-each-ref", "--format=%(refname)", "refs/symposium", cwd=store_of(scene))
+    for ref in refs.splitlines():
+        git("update-ref", "-d", ref, cwd=store_of(scene))
+    git("update-ref", "-d", "refs/stash", cwd=scene.clone)
+    git("gc", "-q", "--prune=now", cwd=store_of(scene))
+    attempt("reflog", "expire", "--expire=now", "--all", cwd=scene.clone)
+    git("gc", "-q", "--prune=now", cwd=scene.clone)
+    await scene.engine.trash.undo(made.id)
+
+    assert tree_of(worktree) == tree
+    assert state_of(worktree)[1:] == told[1:]
+
+
+@pytest.mark.requirement("taskspaces.archive-checked")
+@pytest.mark.parametrize("file", ["work.bundle", "files.tar", "changes.patch", "manifest.json"])
+async def test_a_damaged_archive_is_seen(file: str, scene: Scene) -> None:
+    made = await full(scene)
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    path = scene.root / "state" / "trash" / made.id / file
+    path.write_bytes(path.read_bytes()[:-9] + b"otherwise")
+
+    with pytest.raises(TaskspaceError, match="archive"):
+        await scene.engine.trash.undo(made.id)
+    assert not there(made.worktree)
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+async def test_a_branch_with_commits_of_its_own_keeps_its_name(scene: Scene) -> None:
+    made = await full(scene)
+    tip = git("rev-parse", made.branch, cwd=scene.clone)
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    assert git("rev-parse", made.branch, cwd=scene.clone) == tip
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+@pytest.mark.parametrize("fate", [BranchAction.AUTO, BranchAction.KEEP, BranchAction.DROP])
+async def test_a_branch_goes_only_when_its_commits_are_elsewhere_or_that_was_asked(
+    fate: BranchAction, scene: Scene
+) -> None:
+    merged, own = await scene.make("merged"), await scene.make("own")
+    scene.commit(Path(own.worktree), "a", "1")
+    tip = git("rev-parse", own.branch, cwd=scene.clone)
+
+    for each in (merged, own):
+        await scene.engine.trash.delete(each.id, DeletionConsent.ARCHIVE, fate)
+
+    left = git("branch", "--list", "task/*", "--format=%(refname:short)", cwd=scene.clone)
+    expected = {
+        BranchAction.AUTO: [own.branch],
+        BranchAction.KEEP: [merged.branch, own.branch],
+        BranchAction.DROP: [],
+    }
+    assert left.split() == expected[fate]
+    held = git("rev-parse", f"refs/symposium/trash/{own.id}/branch", cwd=store_of(scene))
+    assert held == tip
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+async def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene) -> None:
+    made = await scene.made()
+    git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE, BranchAction.DROP)
+
+    assert git("branch", "--show-current", cwd=scene.root / "twin") == made.branch
+    assert git("status", "--porcelain", cwd=scene.root / "twin") == ""
+
+
+@pytest.mark.requirement("taskspaces.fourteen-days")
+async def test_an_archive_is_let_go_after_fourteen_days_and_not_before(place: Path) -> None:
+    clock = [1_000_000.0]
+    scene = open_scene(place, Surroundings(now=lambda: clock[0]))
+    made = await full(scene)
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    clock[0] += 13.9 * 86400
+    early = await scene.engine.trash.collect()
+    clock[0] += 0.2 * 86400
+    late = await scene.engine.trash.collect()
+
+    refs = git("for-each-ref", "refs/symposium", cwd=store_of(scene))
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.get(made.id)
+    scene.engine.close()
+    assert (early, late, refs) == ([], [made.id], "")
+    assert not list((place / "state" / "shadow").iterdir())
+    assert git("branch", "--list", made.branch, cwd=scene.clone).strip() == made.branch
+
+
+@pytest.mark.requirement("taskspaces.undo-needs-its-place")
+async def test_undo_does_not_write_over_what_took_its_place(scene: Scene) -> None:
+    made = await scene.made()
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await asyncio.to_thread(Path(made.worktree).mkdir)
+
+    with pytest.raises(TaskspaceError, match="is there already"):
+        await scene.engine.trash.undo(made.id)
+
+
+@pytest.mark.requirement("taskspaces.undo-needs-its-place")
+async def test_a_new_taskspace_of_the_same_name_leaves_an_archived_ones_place(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    other = await scene.make()
+    back, _ = await scene.engine.trash.undo(made.id)
+
+    assert other.worktree != made.worktree
+    assert back.worktree == made.worktree
+    assert back.ports != other.ports
+
+
+@pytest.mark.requirement("taskspaces.removal-complete")
+async def test_nothing_of_it_is_left_where_it_was(scene: Scene) -> None:
+    made = await scene.made()
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    assert not list((scene.root / "clone.tasks").glob("[!.]*"))
+    assert not list((scene.root / "clone.tasks" / ".symposium").iterdir())
+    assert not list((scene.clone / ".git" / "worktrees").glob("*"))
+    assert "task/" not in git("config", "--local", "--list", cwd=scene.clone)
+    assert Removed(made.id, is_archived=True) in scene.events
+
+
+class WatchedAgents(NoAgents):
+    """Notes what was told by the time an agent is ended, and what is there then."""
+
+    def __init__(self, worktree: Path) -> None:
+        self.events: list[Event] = []
+        self._worktree = worktree
+        self.seen: list[tuple[list[Removing], bool]] = []
+
+    async def stop(self, taskspace: str) -> None:
+        """Note it."""
+        del taskspace
+        told = [each for each in self.events if isinstance(each, Removing)]
+        self.seen.append((told, (self._worktree / "README.md").exists()))
+
+
+@pytest.mark.requirement("taskspaces.deletion-announced")
+async def test_a_deletion_is_told_while_the_agent_runs_and_all_files_are_there(
+    place: Path,
+) -> None:
+    agents = WatchedAgents(place / "clone.tasks" / "fix-login")
+    scene = open_scene(place, Surroundings(agents=agents))
+    agents.events = scene.events
+    made = await scene.make()
+    (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
+    with pytest.raises(NotSafeError):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ONLY_IF_SAFE)
+    assert not [each for each in scene.events if isinstance(each, Removing)]
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    assert agents.seen == [([Removing(made)], True)]
+    scene.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.failed-archive-deletes-nothing")
+async def test_when_it_cannot_be_kept_nothing_is_deleted(scene: Scene) -> None:
+    made = await full(scene)
+    worktree = Path(made.worktree)
+    tree = tree_of(worktree)
+    (scene.root / "state" / "trash").write_text("in the way", encoding="utf-8")
+
+    with pytest.raises(TaskspaceError, match="archive cannot be written"):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    assert tree_of(worktree) == tree
+    assert await scene.engine.get(made.id) == made
+
+
+@pytest.mark.requirement("taskspaces.delete-requests")
+async def test_who_asks_to_delete_waits_for_the_decision_and_two_are_both_answered(
+    scene: Scene,
+) -> None:
+    requests = scene.engine.trash.requests
+    async with asyncio.TaskGroup() as tasks:
+        asked = [tasks.create_task(requests.ask("a", "done")) for _ in range(2)]
+        lapsed = tasks.create_task(requests.ask("b", expiry=0.0))
+        await lapsed
+        waiting = [each.taskspace for each in requests.pending()]
+        answered = requests.decide("a", DeletionDecision.CANCELLED)
+
+    assert (waiting, answered) == (["a"], 2)
+    assert [each.result() for each in asked] == [DeletionDecision.CANCELLED] * 2
+    assert lapsed.result() is DeletionDecision.EXPIRED
+    assert requests.pending() == []
+    assert requests.decide("a", DeletionDecision.DELETED) == 0
+
+
+@pytest.mark.requirement("taskspaces.archive-large")
+async def test_what_is_too_large_for_a_patch_is_in_the_bundle_and_that_is_noted(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MAX_PATCHED", 1000)
+    made = await scene.make()
+    large = Path(made.worktree) / "large"
+    content = bytes(range(256)) * 10
+    large.write_bytes(content)
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    trash = archive.trash_of(scene.root / "state", made.id)
+    manifest = archive.read_archive(trash)
+    await scene.engine.trash.undo(made.id)
+
+    assert manifest.notes == ("no changes.patch: 2560 bytes have changed; work.bundle has them",)
+    assert "changes.patch" not in manifest.sums
+    assert large.read_bytes() == content
+
+
+@pytest.mark.requirement("taskspaces.archive-large")
+async def test_the_patch_has_what_was_not_committed(scene: Scene) -> None:
+    made = await full(scene)
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    trash = archive.trash_of(scene.root / "state", made.id)
+
+    assert b"+changed" in (trash / "changes.patch").read_bytes()
+    assert archive.read_archive(trash).notes == ()
+
+
+@pytest.mark.requirement("taskspaces.nothing-kept")
+async def test_nothing_is_written_where_nothing_is_to_be_kept(scene: Scene) -> None:
+    made = await full(scene)
+    seen: list[str] = []
+    around = Surroundings(passed=seen.append)
+    scene.engine.close()
+    scene = open_scene(scene.root, around)
+
+    await scene.engine.trash.delete(
+        made.id, DeletionConsent.ARCHIVE, BranchAction.DROP, ArchiveMode.NOTHING
+    )
+
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.get(made.id)
+    scene.engine.close()
+    assert "delete.snapshot" not in seen
+    assert seen[-1] == "delete.done"
+    assert not list((scene.root / "state" / "trash").iterdir())
+    assert not there(made.worktree)
+    assert git("for-each-ref", f"refs/heads/{made.branch}", cwd=scene.clone) == ""
+    assert git("for-each-ref", "refs/symposium", cwd=store_of(scene)) == ""
+
+
+@pytest.mark.requirement("taskspaces.nothing-kept")
+async def test_a_deletion_that_keeps_nothing_is_ended_after_a_kill(place: Path) -> None:
+    class KilledError(Exception):
+        pass
+
+    def killed(stage: str) -> None:
+        if stage == "delete.worktree":
+            raise KilledError
+
+    scene = open_scene(place, Surroundings(passed=killed))
+    made = await full(scene)
+    with pytest.raises(KilledError):
+        await scene.engine.trash.delete(
+            made.id, DeletionConsent.ARCHIVE, keeping=ArchiveMode.NOTHING
+        )
+    scene.engine.close()
+
+    again = open_scene(place)
+    await again.engine.start()
+    left = await again.engine.taskspaces()
+    again.engine.close()
+
+    assert left == []
+    assert not list((place / "state" / "trash").iterdir())

@@ -1,0 +1,452 @@
+"""The safety report: a test for each cell; what is not known is never safe."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import pytest
+from tests.support.taskspace_scenes import Scene, Surroundings, attempt, git, open_scene, there
+
+from symposium.git.program import Git
+from symposium.tasks.deletion.assessment import Running, family_of, parse_lsof
+from symposium.tasks.deletion.checks import DeletionReport, Risk
+from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.land import LandOptions
+from symposium.tasks.model import NotSafeError, Taskspace
+from symposium.tasks.records import PresenceKind, PresentAgents
+
+
+async def report_on(scene: Scene, taskspace: Taskspace) -> DeletionReport:
+    return await scene.engine.trash.report(taskspace.id)
+
+
+def counts(report: DeletionReport) -> dict[Risk, int]:
+    return {finding.risk: finding.count for finding in report.findings}
+
+
+def unknown(report: DeletionReport) -> list[Risk]:
+    return [each.risk for each in report.unknowns]
+
+
+@pytest.mark.requirement("taskspaces.report-clean")
+async def test_a_fresh_taskspace_is_safe(scene: Scene) -> None:
+    report = await report_on(scene, await scene.made())
+
+    assert report.is_safe
+    assert report.lines == ()
+
+
+@pytest.mark.requirement("taskspaces.report-files")
+async def test_files_that_no_commit_holds_are_counted_by_kind(scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    (worktree / "README.md").write_text("changed", encoding="utf-8")
+    (worktree / "src/app.py").unlink()
+    git("add", "-A", cwd=worktree)
+    for name in ("new one", "new\ntwo", "new three"):
+        (worktree / name).write_text("x", encoding="utf-8")
+    (worktree / "secret").mkdir()
+    (worktree / "secret/key").write_text("12345", encoding="utf-8")
+    (worktree / "secret/__pycache__").mkdir()
+    (worktree / "secret/__pycache__/out").write_text("a build makes it again", encoding="utf-8")
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.UNCOMMITTED: 2, Risk.UNTRACKED: 3, Risk.IGNORED: 1}
+    assert "5 bytes" in report.findings[-1].detail
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-hidden")
+async def test_a_file_that_git_passes_by_is_unknown(scene: Scene) -> None:
+    made = await scene.made()
+    git("update-index", "--assume-unchanged", "README.md", cwd=Path(made.worktree))
+
+    report = await report_on(scene, made)
+
+    assert unknown(report) == [Risk.UNCOMMITTED]
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-commits")
+async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_told(scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "a", "1")
+    git("push", "-q", "origin", f"HEAD:refs/heads/{made.branch}", cwd=worktree)
+    pushed = await report_on(scene, made)
+    scene.commit(worktree, "b", "2")
+
+    both = await report_on(scene, made)
+
+    assert counts(pushed) == {Risk.NOT_IN_BASE: 1}
+    assert pushed.is_safe
+    assert counts(both) == {Risk.UNPUSHED: 1, Risk.NOT_IN_BASE: 1}
+    assert not both.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-unknown")
+async def test_what_is_pushed_is_unknown_while_the_remote_cannot_be_asked(scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "a", "1")
+    git("push", "-q", "origin", f"HEAD:refs/heads/{made.branch}", cwd=worktree)
+    scene.upstream.rename(scene.root / "gone")
+
+    report = await report_on(scene, made)
+
+    assert unknown(report) == [Risk.UNPUSHED]
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-unknown")
+async def test_a_base_that_is_gone_is_unknown(scene: Scene) -> None:
+    made = await scene.made()
+    git("update-ref", "-d", "refs/remotes/origin/main", cwd=scene.clone)
+
+    report = await report_on(scene, made)
+
+    assert Risk.BASE in unknown(report)
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-unknown")
+@pytest.mark.parametrize("damage", ["no directory", "no .git", "broken index", "broken HEAD"])
+async def test_a_worktree_that_cannot_be_read_is_unknown(damage: str, scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    admin = Path(git("rev-parse", "--absolute-git-dir", cwd=worktree))
+    match damage:
+        case "no directory":
+            shutil.move(worktree, scene.root / "moved")
+        case "no .git":
+            (worktree / ".git").unlink()
+        case "broken index":
+            (admin / "index").write_bytes(b"DIRC garbage")
+        case _:
+            (admin / "HEAD").write_text("garbage", encoding="utf-8")
+
+    report = await report_on(scene, made)
+
+    assert report.unknowns
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-detached")
+async def test_a_detached_head_is_told(scene: Scene) -> None:
+    made = await scene.made()
+    git("checkout", "-q", "--detach", cwd=Path(made.worktree))
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.DETACHED: 1}
+    assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-stash")
+async def test_stashes_of_the_branch_are_told_and_others_are_not(scene: Scene) -> None:
+    made, other = await scene.make("one"), await scene.make("two")
+    for taskspace in (made, other):
+        (Path(taskspace.worktree) / "README.md").write_text("stashed", encoding="utf-8")
+        git("stash", "push", "-q", cwd=Path(taskspace.worktree))
+
+    first = await report_on(scene, made)
+    git("checkout", "-q", "--detach", cwd=Path(other.worktree))
+    (Path(other.worktree) / "README.md").write_text("on no branch", encoding="utf-8")
+    git("stash", "push", "-q", cwd=Path(other.worktree))
+    second = await report_on(scene, made)
+
+    assert counts(first) == {Risk.STASH: 1}
+    assert unknown(second) == [Risk.STASH]
+
+
+@pytest.mark.requirement("taskspaces.report-inside")
+@pytest.mark.parametrize("kind", ["nested", "submodule"])
+async def test_work_in_a_repository_inside_is_told(kind: str, scene: Scene) -> None:
+    made = await scene.made()
+    inside = Path(made.worktree) / "inside"
+    if kind == "submodule":
+        git("submodule", "add", "-q", str(scene.upstream), "inside", cwd=Path(made.worktree))
+        git("commit", "-qm", "submodule", cwd=Path(made.worktree))
+    else:
+        inside.mkdir()
+        git("init", "-q", cwd=inside)
+    (inside / "work").write_text("x", encoding="utf-8")
+
+    report = await report_on(scene, made)
+
+    assert counts(report)[Risk.SUBMODULE] == 1
+    assert not report.is_safe
+
+
+HIDDEN: Final = ("build/inner", "node_modules/mine", "vendor/inner", "secret/deep/inner")
+"""Where a repository can stand that git tells nothing of: ignored, or in an untracked folder."""
+
+
+def make_hidden(worktree: Path, name: str) -> Path:
+    """A repository with a commit, in a folder that a build makes, or anywhere."""
+    (worktree / ".gitignore").write_text("build/\nsecret/\nnode_modules\n", encoding="utf-8")
+    (worktree / "package.json").write_text("{}", encoding="utf-8")
+    git("add", "-A", cwd=worktree)
+    git("commit", "-qm", "a build", cwd=worktree)
+    git("push", "-q", "origin", "HEAD", cwd=worktree)
+    inside = worktree / name
+    inside.mkdir(parents=True)
+    git("init", "-q", cwd=inside)
+    (inside / "work").write_text("x", encoding="utf-8")
+    git("add", "-A", cwd=inside)
+    git("commit", "-qm", "work", cwd=inside)
+    return inside
+
+
+@pytest.mark.requirement("taskspaces.report-hidden-repositories")
+@pytest.mark.parametrize("name", HIDDEN)
+async def test_a_repository_that_git_does_not_tell_of_is_told_and_comes_back(
+    name: str, scene: Scene
+) -> None:
+    made = await scene.made()
+    inside = make_hidden(Path(made.worktree), name)
+    head = git("log", "--format=%H", cwd=inside)
+
+    report = await report_on(scene, made)
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await scene.engine.trash.undo(made.id)
+
+    told = [each.detail for each in report.findings if each.risk is Risk.SUBMODULE]
+    assert told == [f"the repository {name} inside has 0 changes and 1 unpushed commits"]
+    assert not report.is_safe
+    assert git("status", "--porcelain", cwd=inside) == ""
+    assert git("log", "--format=%H", cwd=inside) == head
+
+
+@pytest.mark.requirement("taskspaces.report-hidden-repositories")
+async def test_a_repository_in_an_ignored_folder_that_is_all_elsewhere_is_safe(
+    scene: Scene,
+) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    make_hidden(worktree, "build/inner")
+    shutil.rmtree(worktree / "build")
+    git("clone", "-q", str(scene.upstream), "build/fetched", cwd=worktree)
+
+    report = await report_on(scene, made)
+
+    assert Risk.SUBMODULE not in counts(report)
+    assert all(not finding.loses for finding in report.findings)
+
+
+@pytest.mark.requirement("taskspaces.report-hidden-repositories")
+async def test_a_folder_that_could_hold_builds_is_work_where_nothing_is_built(
+    scene: Scene,
+) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    (worktree / "build").mkdir()
+    (worktree / "build/thesis").write_text("by hand", encoding="utf-8")
+
+    nothing_is_built = await report_on(scene, made)
+    (worktree / "Makefile").write_text("all:\n", encoding="utf-8")
+    built = await report_on(scene, made)
+
+    assert counts(nothing_is_built) == {Risk.IGNORED: 1}
+    assert counts(built) == {Risk.UNTRACKED: 1, Risk.REBUILT: 1}
+    assert built.lines[-1] == "not kept, for a build makes it again: build/"
+
+
+@pytest.mark.requirement("taskspaces.report-operations")
+@pytest.mark.parametrize("kind", ["merge", "rebase", "cherry-pick"])
+async def test_what_is_half_done_is_told(kind: str, scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "README.md", "ours")
+    git("branch", "mine", cwd=worktree)
+    git("reset", "-q", "--hard", "HEAD~1", cwd=worktree)
+    scene.commit(worktree, "README.md", "theirs")
+    attempt(kind, "mine", cwd=worktree)
+
+    report = await report_on(scene, made)
+
+    assert counts(report)[Risk.OPERATION] == 1
+    details = [each.detail for each in report.findings if each.risk is Risk.OPERATION]
+    assert f"a {kind} is in progress" in details
+    assert "1 file in conflict" in details
+
+
+@pytest.mark.requirement("taskspaces.report-locked")
+async def test_a_lock_of_somebody_else_is_told(scene: Scene) -> None:
+    made = await scene.made()
+    git("worktree", "unlock", made.worktree, cwd=scene.clone)
+    git("worktree", "lock", "--reason", "on a stick", made.worktree, cwd=scene.clone)
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.LOCKED: 1}
+    assert "on a stick" in report.lines[0]
+
+
+@pytest.mark.requirement("taskspaces.report-branch-elsewhere")
+async def test_another_worktree_of_the_branch_is_told(scene: Scene) -> None:
+    made = await scene.made()
+    git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.BRANCH_ELSEWHERE: 1}
+
+
+@dataclass(slots=True)
+class StatedAgents:
+    """Agents of which one says how they are."""
+
+    running: Literal[True] | None
+    idle: int | None = None
+
+    async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        """Nothing."""
+
+    async def stop(self, taskspace: str) -> None:
+        """Nothing."""
+
+    def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
+        del taskspace
+        return os.environ
+
+    def is_running(self, taskspace: str) -> bool | None:
+        del taskspace
+        return self.running
+
+    async def idle_process(self, taskspace: str) -> int | None:
+        del taskspace
+        return self.idle
+
+
+@pytest.mark.requirement("taskspaces.report-running")
+@pytest.mark.parametrize("running", [True, None])
+async def test_an_agent_that_runs_or_may_run_is_told(running: object, place: Path) -> None:
+    scene = open_scene(place, Surroundings(agents=StatedAgents(True if running else None)))
+    made = await scene.make()
+
+    report = await report_on(scene, made)
+
+    scene.engine.close()
+    assert not report.is_safe
+    assert (counts(report), unknown(report)) == (
+        ({Risk.AGENT: 1}, []) if running else ({}, [Risk.AGENT])
+    )
+
+
+@pytest.mark.requirement("tasks.landed-is-safe")
+async def test_a_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path) -> None:
+    agents = StatedAgents(running=True)
+    scene = open_scene(place, Surroundings(agents=agents))
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "mine", "mine\n")
+    shell = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", "cat; true"), cwd=worktree, stdin=asyncio.subprocess.PIPE
+    )
+    agents.idle = shell.pid
+    unlanded = await report_on(scene, made)
+    await scene.engine.land(made.id, LandOptions())
+
+    idle = await report_on(scene, made)
+    agents.idle = None
+    working = await report_on(scene, made)
+    agents.idle = shell.pid
+    (worktree / "new").write_text("new\n", encoding="utf-8")
+    changed = await report_on(scene, made)
+
+    assert not unlanded.is_safe
+    assert idle.is_safe
+    assert counts(idle)[Risk.AGENT_IDLE] == 1
+    assert not working.is_safe
+    assert not changed.is_safe
+    (worktree / "new").unlink()
+    await scene.engine.trash.delete(made.id, DeletionConsent.ONLY_IF_SAFE)
+    shell.kill()
+    await shell.wait()
+    scene.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.report-running")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
+    made = await scene.made()
+    process = await asyncio.create_subprocess_exec(
+        "/bin/cat", cwd=Path(made.worktree) / "src", stdin=asyncio.subprocess.PIPE
+    )
+
+    report = await report_on(scene, made)
+
+    process.kill()
+    await process.wait()
+    assert counts(report) == {Risk.PROCESSES: 1}
+    assert report.findings[0].samples == (f"cat ({process.pid})",)
+
+
+@pytest.mark.requirement("taskspaces.report-our-git")
+async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    waits = scene.root / "waits"
+    os.mkfifo(waits)
+    ours = Git(worktree, settings=(f"alias.wait=!cat '{waits}'",))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ours.run("wait"))
+        # Opened once the program at the other end reads: by then it runs.
+        end = await asyncio.to_thread(waits.open, "wb")
+        report = await report_on(scene, made)
+        end.close()
+
+    assert counts(report) == {}
+
+
+@pytest.mark.requirement("taskspaces.report-running")
+def test_what_lsof_says_is_understood(tmp_path: Path) -> None:
+    said = f"p12\ncvim\nfcwd\nn{tmp_path}/deep\np13\nczsh\nfcwd\nn{tmp_path}er\n"
+
+    assert parse_lsof(said, tmp_path) == [Running(12, "vim")]
+
+
+@pytest.mark.requirement("taskspaces.report-watched", "taskspaces.no-settings-edits")
+async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
+    made = await scene.made()
+    window = PresentAgents("7", made.id, PresenceKind.EDITOR, "[SYMPOSIUM:1]")
+    scene.engine.presence.connect(lambda: [window])
+
+    report = await report_on(scene, made)
+
+    assert counts(report) == {Risk.WATCHED: 1}
+    assert git("status", "--porcelain", "--ignored", cwd=Path(made.worktree)) == ""
+    assert report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.delete-asks")
+async def test_only_a_safe_one_is_deleted_unless_an_archive_is_agreed_to(scene: Scene) -> None:
+    made = await scene.made()
+    (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
+
+    with pytest.raises(NotSafeError, match="1 untracked file"):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ONLY_IF_SAFE)
+
+    assert (Path(made.worktree) / "work").exists()
+    (Path(made.worktree) / "work").unlink()
+    await scene.engine.trash.delete(made.id, DeletionConsent.ONLY_IF_SAFE)
+    assert not there(made.worktree)
+
+
+@pytest.mark.requirement("taskspaces.family-without-ps")
+def test_process_is_its_own_family_without_ps(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with child:
+        assert family_of(os.getpid()) >= {os.getpid(), child.pid}
+        monkeypatch.setenv("PATH", "")
+        assert family_of(os.getpid()) == {os.getpid()}
+        child.communicate(b"\n")

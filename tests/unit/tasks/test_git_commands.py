@@ -1,0 +1,287 @@
+"""Every setting that git documents as a command is planted, and nothing of it runs."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import GIT, Scene, git, there
+
+from symposium.code.diffs import DiffRange, changes
+from symposium.code.query.functions import workspace
+from symposium.documents.handoff import look_at
+from symposium.git.program import Git, GitCommandError
+from symposium.tasks.creation import CreateRequest
+from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.land import Join, LandOptions
+from symposium.tasks.model import TaskspaceError
+from symposium.tasks.repository import add_worktree
+
+_TABLE = tomllib.loads(
+    (Path(__file__).parents[2] / "support/data/git_command_settings.toml").read_text("utf-8")
+)
+COMMANDS: dict[str, str] = _TABLE["commands"]
+INNOCENT: dict[str, str] = _TABLE["innocent"]
+
+_LOOKS_LIKE_A_COMMAND = re.compile(
+    r"command|cmd|program|hook|editor|pager|askpass|helper|driver|textconv|clean$|smudge|process$"
+    r"|tool|proxy|\.path$|update$|alias|exec|viewer|browser|pack$|vcs|tunnel|httpd|strategy"
+    r"|mergeoptions|twohead|octopus|filter|template",
+    re.IGNORECASE,
+)
+
+NAMES = ("evil", "a=b", "a.b", 'q"\\x=')
+"""`git -c` cannot name the second, and needs escapes for the last."""
+
+HOOKS = (
+    *("post-checkout", "post-commit", "pre-commit", "pre-rebase", "post-rewrite", "pre-push"),
+    *("reference-transaction", "post-merge", "post-index-change", "pre-merge-commit"),
+    *("prepare-commit-msg", "commit-msg", "pre-auto-gc", "pre-receive", "update", "proc-receive"),
+    *("post-receive", "post-update", "push-to-checkout", "fsmonitor-watchman"),
+)
+
+
+class Traps:
+    """Programs that leave a mark, and settings that name them."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.mark = scene.root / "ran"
+        self.folder = scene.root / "traps"
+        self.folder.mkdir()
+        self.program = self.trap(self.folder / "program")
+        for name in ("git-remote-evil", "git-merge-evil", "git-evil", "evil"):
+            self.trap(self.folder / name)
+        for name in HOOKS:
+            self.trap(self.folder / "hooks" / name)
+        self.trap(self.folder / "hooks/hooks/post-checkout")
+
+    def trap(self, path: Path) -> Path:
+        """A program that writes its name into the mark."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/sh\necho "$0 $*" >> {self.mark}\ncat\n', encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def plant(self, file: Path) -> None:
+        """Write every setting of the table into a configuration file."""
+        lines: list[str] = []
+        for key, value in COMMANDS.items():
+            # Only what stands between two dots may have any name.
+            for name in NAMES if "NAME." in key else ("evil",):
+                filled = value.replace("PROGRAM", str(self.program))
+                filled = filled.replace("HOOKS", str(self.folder / "hooks"))
+                filled = filled.replace("UPSTREAM", str(self.scene.upstream))
+                named = key.replace("NAME", name).replace("PROGRAM", str(self.program))
+                section, _, rest = named.partition(".")
+                subsection, dot, last = rest.rpartition(".")
+                quoted = subsection.replace("\\", "\\\\").replace('"', '\\"')
+                lines.append(f'[{section} "{quoted}"]' if dot else f"[{section}]")
+                escaped = filled.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+                lines.append(f'\t{last} = "{escaped}"')
+        with file.open("a", encoding="utf-8") as opened:
+            opened.write("\n".join([*lines, ""]))
+
+    def hook(self, git_directory: Path) -> None:
+        """Put every hook into a repository."""
+        for name in HOOKS:
+            self.trap(git_directory / "hooks" / name)
+
+
+@pytest.fixture
+def traps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Traps:
+    made = Traps(scene)
+    monkeypatch.setenv("PATH", f"{made.folder}{os.pathsep}{os.environ['PATH']}")
+    return made
+
+
+def attributes() -> str:
+    """Each driver of the table for some file."""
+    lines = [f"*.{number} filter={n} diff={n} merge={n}" for number, n in enumerate(NAMES[:3])]
+    return "\n".join(["* filter=evil diff=evil merge=evil", *lines, ""])
+
+
+def plant_in(traps: Traps, where: str) -> None:
+    """Set the traps in a clone, in one of the places from which git reads its configuration."""
+    clone = traps.scene.clone
+    own, target = clone / ".git/config", clone / ".git/more"
+    match where:
+        case "config":
+            target = own
+        case "include":
+            git("config", "include.path", str(target), cwd=clone)
+        case "includeIf":
+            git("config", f"includeIf.gitdir:{clone}/**.path", str(target), cwd=clone)
+            git("config", "includeIf.onbranch:**.path", str(target), cwd=clone)
+        case _:
+            git("config", "extensions.worktreeConfig", "true", cwd=clone)
+            target = clone / ".git/config.worktree"
+    traps.plant(target)
+    traps.hook(clone / ".git")
+    (clone / ".git/info/attributes").write_text(attributes(), encoding="utf-8")
+
+
+def prepare(scene: Scene) -> None:
+    """Files that the drivers are for, and submodules, on both sides."""
+    for number in range(len(NAMES)):
+        scene.commit(scene.upstream, f"f.{number}", "one\ntwo\nthree\n")
+    scene.commit(scene.upstream, ".gitattributes", attributes())
+    modules = '[submodule "sub"]\npath = sub\nurl = ext::evil\nignore = none\n'
+    scene.commit(scene.upstream, ".gitmodules", modules)
+
+
+def nest(traps: Traps, worktree: Path) -> None:
+    """A repository inside the worktree with traps of its own."""
+    nested = worktree / "nested"
+    nested.mkdir()
+    git("init", "-q", cwd=nested)
+    (nested / "inner").write_text("inner\n", encoding="utf-8")
+    git("add", "-A", cwd=nested)
+    git("commit", "-qm", "inner", cwd=nested)
+    (nested / "inner").write_text("changed\n", encoding="utf-8")
+    (nested / ".gitattributes").write_text(attributes(), encoding="utf-8")
+    traps.plant(nested / ".git/config")
+    traps.hook(nested / ".git")
+
+
+async def live(scene: Scene, traps: Traps, join: Join) -> None:
+    """Everything that Symposium does in a clone."""
+    engine = scene.engine
+    made = await scene.make(str(join))
+    worktree = Path(made.worktree)
+    (worktree / "f.1").write_text("mine\ntwo\nthree\n", encoding="utf-8")
+    nest(traps, worktree)
+    await engine.history.snapshot(made.id, "tool call")
+    (worktree / "f.1").write_text("gone\n", encoding="utf-8")
+    (worktree / "new.2").write_text("new\n", encoding="utf-8")
+    await engine.radar(scene.clone)
+    await changes(worktree, DiffRange("HEAD"))
+    await changes(worktree, DiffRange("HEAD~1..HEAD"))
+    await look_at(worktree)
+    await workspace(str(worktree)).files(worktree)
+    await engine.trash.report(made.id)
+    await engine.history.undo(made.id)
+    await engine.orphans(scene.clone)
+    await engine.taskspaces(scene.clone)
+    await engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await engine.trash.undo(made.id)
+    (worktree / "new.2").write_text("new\n", encoding="utf-8")
+    quiet = Git(worktree)
+    await quiet.ask("add", "f.1", "new.2")
+    await quiet.ask("commit", "-qm", "mine")
+    shutil.rmtree(worktree / "nested")
+    await engine.land(made.id, LandOptions(join))
+    await engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await engine.trash.collect()
+
+
+@pytest.mark.requirement("taskspaces.git-commands")
+@pytest.mark.parametrize(
+    ("where", "join"),
+    [
+        *(("config", Join.REBASE), ("config", Join.MERGE), ("include", Join.REBASE)),
+        *(("includeIf", Join.MERGE), ("config.worktree", Join.REBASE)),
+    ],
+)
+async def test_no_program_that_a_clone_names_is_run(
+    where: str, join: Join, scene: Scene, traps: Traps
+) -> None:
+    prepare(scene)
+    git("pull", "-q", cwd=scene.clone)
+    plant_in(traps, where)
+    # The repository at the other end of the fetch is as hostile.
+    scene.commit(scene.upstream, "f.1", "one\ntwo\ntheirs\n")
+    traps.plant(scene.upstream / ".git/config")
+    traps.hook(scene.upstream / ".git")
+
+    await live(scene, traps, join)
+
+    assert not there(traps.mark), traps.mark.read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("taskspaces.git-commands")
+async def test_no_program_of_a_worktree_is_run_when_it_is_adopted(
+    scene: Scene, traps: Traps
+) -> None:
+    plant_in(traps, "config.worktree")
+    path = scene.root / "own"
+    await add_worktree(Git(scene.clone), path, "-b", "own", "--", str(path))
+    traps.plant(scene.clone / ".git/worktrees/own/config.worktree")
+
+    made = await scene.engine.adopt(path)
+    await scene.engine.trash.report(made.id)
+    await scene.engine.land(made.id, LandOptions())
+
+    assert not there(traps.mark), traps.mark.read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("taskspaces.git-commands")
+async def test_missing_objects_are_not_fetched_by_a_program_that_a_clone_names(
+    scene: Scene, traps: Traps
+) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    first = scene.commit(worktree, "mine", "mine\n")
+    scene.commit(worktree, "mine", "changed\n")
+    blob = git("rev-parse", f"{first}:mine", cwd=worktree)
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "evil",
+        "remote.evil.promisor": "true",
+        "remote.evil.url": str(scene.upstream),
+        "remote.evil.uploadpack": str(traps.program),
+        "remote.ssh.promisor": "true",
+        "remote.ssh.url": "ssh://localhost/nowhere",
+        "core.sshCommand": str(traps.program),
+    }.items():
+        git("config", key, value, cwd=scene.clone)
+    (scene.clone / ".git/objects" / blob[:2] / blob[2:]).unlink()
+
+    await scene.engine.trash.report(made.id)
+    with pytest.raises(GitCommandError):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await scene.engine.land(made.id, LandOptions())
+    await scene.engine.create(CreateRequest(scene.clone, "another"))
+
+    assert not there(traps.mark), traps.mark.read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("taskspaces.git-commands")
+def test_every_setting_of_this_git_that_looks_like_a_command_is_in_the_table() -> None:
+    said = subprocess.run([GIT, "help", "--config"], capture_output=True, text=True, check=True)
+    documented = [line for line in said.stdout.split("\n") if line and " " not in line]
+    known = {key.lower() for key in COMMANDS} | {plain(key) for key in INNOCENT}
+
+    missing = {key for key in documented if _LOOKS_LIKE_A_COMMAND.search(key)}
+
+    assert len(documented) > 500
+    assert {key for key in missing if plain(key) not in known} == set()
+
+
+def plain(key: str) -> str:
+    """A documented key with `NAME` for the part that a user chooses."""
+    return re.sub(r"<[^>]+>|\*", "NAME", key).lower()
+
+
+@pytest.mark.requirement("taskspaces.git-commands")
+async def test_a_push_to_a_repository_on_this_machine_does_not_pass_its_hooks_by(
+    scene: Scene, traps: Traps
+) -> None:
+    bare = scene.root / "bare.git"
+    git("clone", "-q", "--bare", str(scene.upstream), str(bare), cwd=scene.root)
+    git("config", "remote.origin.url", str(bare), cwd=scene.clone)
+    made = await scene.make()
+    tip = scene.commit(Path(made.worktree), "mine", "mine\n")
+    traps.trap(bare / "hooks/pre-receive")
+
+    with pytest.raises(TaskspaceError, match=r"would run .*pre-receive"):
+        await scene.engine.land(made.id, LandOptions(is_pushed=True))
+    assert git("rev-parse", "main", cwd=bare) != tip
+    (bare / "hooks/pre-receive").unlink()
+    await scene.engine.land(made.id, LandOptions(is_pushed=True))
+
+    assert git("rev-parse", "main", cwd=bare) == tip
+    assert not there(traps.mark)

@@ -1,0 +1,179 @@
+"""Guards of what is not a task's own: other worktrees, commits, the base, and the store."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+from tests.support.taskspace_scenes import (
+    Scene,
+    Surroundings,
+    git,
+    open_scene,
+    there,
+    tree_of,
+)
+
+from symposium.tasks.deletion.removal import BranchAction, remove
+from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.land import LandOptions
+from symposium.tasks.model import AbsentError, StageError, TaskspaceError
+from symposium.tasks.projects import open_project
+from symposium.tasks.store import ShieldedTasks
+
+
+def at_stage(place: Path, wanted: str, act: Callable[[], object]) -> Scene:
+    """A scene in which something else happens right after a stage."""
+
+    def passed(stage: str) -> None:
+        if stage == wanted:
+            act()
+
+    return open_scene(place, Surroundings(passed=passed))
+
+
+@pytest.mark.requirement("taskspaces.failure-leaves-nothing")
+@pytest.mark.parametrize("lock", [(), ("--lock", "--reason", "mine")])
+async def test_undoing_a_creation_keeps_a_worktree_that_took_its_path(
+    lock: tuple[str, ...], place: Path
+) -> None:
+    path = place / "clone.tasks" / "fix-login"
+
+    def take() -> None:
+        git("worktree", "add", "-q", *lock, "-b", "other", str(path), cwd=place / "clone")
+        (path / "work.txt").write_text("precious\n", encoding="utf-8")
+
+    scene = at_stage(place, "create.fetched", take)
+    with pytest.raises(StageError, match=r"create\.worktree"):
+        await scene.make()
+
+    assert (path / "work.txt").read_text(encoding="utf-8") == "precious\n"
+    assert git("branch", "--show-current", cwd=path) == "other"
+    assert await scene.engine.taskspaces() == []
+    scene.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.failure-reported")
+async def test_a_failure_is_reported_though_its_rollback_fails_too(place: Path) -> None:
+    clone = place / "clone"
+    scene = at_stage(place, "create.fetched", lambda: clone.rename(place / "moved"))
+
+    with pytest.raises(StageError, match=r"create\.worktree"):
+        await scene.make()
+
+    (place / "moved").rename(clone)
+    recovered = await scene.again().engine.start()
+    assert recovered.lines == ("Fix login: its creation was rolled back",)
+
+
+@pytest.mark.requirement("taskspaces.failure-reported")
+async def test_a_rollback_belongs_to_what_the_engine_waits_for() -> None:
+    undertakings = ShieldedTasks()
+    seen: list[bool] = []
+
+    async def fails() -> None:
+        seen.append(undertakings.is_empty)
+        raise AbsentError("the clone is gone", "")
+
+    await undertakings.after_failure(fails())
+
+    assert seen == [False]
+    assert undertakings.is_empty
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+async def test_a_branch_that_moved_after_the_archive_was_written_stays(place: Path) -> None:
+    clone = place / "clone"
+
+    def move() -> None:
+        tree = git("rev-parse", "main^{tree}", cwd=clone)
+        newest = git("commit-tree", "-m", "newest", "-p", "main", tree, cwd=clone)
+        git("update-ref", "refs/heads/task/fix-login", newest, cwd=clone)
+
+    scene = at_stage(place, "delete.worktree", move)
+    made = await scene.make()
+    assert made.branch == "task/fix-login"
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE, BranchAction.DROP)
+
+    assert git("log", "-1", "--format=%s", made.branch, cwd=clone) == "newest"
+    scene.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.own-checkout")
+async def test_the_own_checkout_of_a_clone_is_never_removed(scene: Scene) -> None:
+    made = await scene.make()
+    wrong = replace(made, worktree=str(scene.clone))
+    (scene.clone / "work.txt").write_text("precious\n", encoding="utf-8")
+    before = tree_of(scene.clone)
+
+    repository = (await open_project(scene.clone)).repository
+    with pytest.raises(TaskspaceError, match="own checkout"):
+        await remove(scene.ground, wrong, repository, BranchAction.KEEP)
+
+    assert tree_of(scene.clone) == before
+
+
+@pytest.mark.requirement("taskspaces.ports-released")
+async def test_ports_are_free_again_once_their_task_is_deleted(scene: Scene) -> None:
+    first, second = await scene.make("first"), await scene.make("second")
+
+    await scene.engine.trash.delete(first.id, DeletionConsent.ARCHIVE)
+    third = await scene.make("third")
+
+    assert first.ports is not None
+    assert third.ports == first.ports
+    assert second.ports != first.ports
+
+
+@pytest.mark.requirement("taskspaces.land-undo")
+async def test_landing_keeps_the_state_before_it(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(scene.upstream, "theirs", "x")
+    tip = scene.commit(worktree, "mine", "x")
+
+    await scene.engine.land(made.id, LandOptions())
+    kept = await scene.engine.history.snapshots(made.id)
+    [before] = [each for each in kept if each.reason == "before landing"]
+
+    assert before.tip == tip
+    await scene.engine.history.restore(made.id, before.ref)
+    assert git("rev-parse", "HEAD", cwd=worktree) == tip
+
+
+@pytest.mark.requirement("taskspaces.land-refuses")
+async def test_a_base_that_moved_while_the_checks_ran_stays(place: Path) -> None:
+    clone = place / "clone"
+    moved: list[str] = []
+
+    def move() -> None:
+        tree = git("rev-parse", "main^{tree}", cwd=clone)
+        moved.append(git("commit-tree", "-m", "theirs", "-p", "main", tree, cwd=clone))
+        git("update-ref", "refs/heads/main", moved[0], cwd=clone)
+
+    git("switch", "-qc", "elsewhere", cwd=clone)
+    scene = at_stage(place, "land.checked", move)
+    made = await scene.make()
+    scene.commit(Path(made.worktree), "mine", "x")
+
+    with pytest.raises(TaskspaceError, match="has new commits"):
+        await scene.engine.land(made.id, LandOptions())
+
+    assert git("rev-parse", "main", cwd=clone) == moved[0]
+    scene.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.log-durable")
+async def test_the_store_waits_for_the_disk_at_every_commit(scene: Scene) -> None:
+    def setting(name: str) -> Callable[[Connection], object]:
+        def read(connection: Connection) -> object:
+            return connection.execute(f"PRAGMA {name}").fetchone()
+
+        return read
+
+    # FULL, in a write-ahead log: a commit returns once the log is synced (SQLite, `synchronous`).
+    assert await scene.ground.journal.read(setting("synchronous")) == (2,)
+    assert await scene.ground.journal.read(setting("journal_mode")) == ("wal",)
+    assert there(scene.root / "state" / "taskspaces.db-wal")

@@ -1,0 +1,345 @@
+"""Seed projects of every version, embedded ones, orphans and what a directory belongs to."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.taskspace_scenes import Scene, git, there
+
+from symposium.tasks.creation import CreateRequest
+from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.files import repo_name_of
+from symposium.tasks.land import Landed, LandOptions
+from symposium.tasks.model import RefusedNameError, TaskspaceError, TaskState, UnknownTaskspaceError
+from symposium.tasks.project_files import locate, read_project
+from symposium.tasks.projects import make_project, open_project
+
+ID = "11111111-2222-4333-8444-555555555555"
+AT = "2026-01-01T00:00:00Z"
+
+VERSIONS: dict[str, dict[str, Any]] = {
+    "0": {"id": ID, "name": "n", "gitURL": "u", "directoryPath": "/old", "createdAt": AT},
+    "1": {
+        "version": 1,
+        "id": ID,
+        "name": "n",
+        "gitURL": "u",
+        "directoryPath": "/old",
+        "agent": "claude",
+        "defaultBranch": "dev",
+        "createdAt": AT,
+    },
+    "2": {
+        "version": 2,
+        "id": ID,
+        "name": "n",
+        "gitURL": "u",
+        "directoryPath": "/old",
+        "remoteName": "up",
+        "taskspaces": [{"id": "x"}],
+        "createdAt": AT,
+        "stackedWindowsEnabled": True,
+    },
+}
+
+
+@pytest.mark.requirement("taskspaces.project-versions")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_is_read_and_what_is_not_known_stays(version: str, tmp_path: Path) -> None:
+    written = {**VERSIONS[version], "vscodeWindowID": 7, "future": {"a": [1]}}
+    (tmp_path / "project.json").write_text(json.dumps(written), encoding="utf-8")
+
+    file = read_project(tmp_path)
+
+    assert file.document["version"] == 2
+    assert file.document["vscodeWindowID"] == 7
+    assert file.document["future"] == {"a": [1]}
+    assert file.document["directoryPath"] == str(tmp_path)
+    assert file.remote == ("up" if version == "2" else "origin")
+    assert (file.agent, file.default_branch) == (
+        ("claude", "dev") if version == "1" else (None, None)
+    )
+    assert file.was_migrated
+
+
+@pytest.mark.requirement("taskspaces.project-versions")
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"id": 1}', '{"version": 3, "id": "x"}', "\ud800", "null"]
+)
+def test_a_file_that_is_no_projects_is_explained(text: str, tmp_path: Path) -> None:
+    (tmp_path / "project.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+
+    with pytest.raises(TaskspaceError):
+        read_project(tmp_path)
+
+
+@pytest.mark.requirement("taskspaces.seed-project")
+async def test_a_project_of_the_seed_is_made_used_and_opened_again(scene: Scene) -> None:
+    directory = scene.root / "Name.symposium"
+    await make_project(directory, "Name", str(scene.upstream), AT)
+
+    made = await scene.engine.create(CreateRequest(directory, "A task", task="t"))
+    worktree = Path(made.worktree)
+    newest = scene.commit(scene.upstream, "new", "x")
+    other = await scene.engine.create(CreateRequest(directory, "Another"))
+
+    assert worktree == directory / f"task-{made.id}" / "upstream"
+    assert made.branch == f"taskspace-{made.id}"
+    assert there(directory / f"task-{made.id}" / "taskspace.json")
+    assert git("rev-parse", "HEAD", cwd=Path(other.worktree)) == newest
+    assert git("rev-parse", "--is-bare-repository", cwd=directory / ".git") == "true"
+    found = locate(worktree / "src")
+    assert found is not None
+    assert (found.project, found.taskspace) == (directory, made.id)
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    assert not there(directory / f"task-{made.id}")
+    back, _ = await scene.engine.trash.undo(made.id)
+    assert git("status", "--porcelain", cwd=worktree) == ""
+    assert back.standing is TaskState.READY
+
+
+@pytest.mark.requirement("taskspaces.seed-project", "taskspaces.seed-base")
+async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -> None:
+    directory = scene.root / "Name.symposium"
+    await make_project(directory, "Name", str(scene.upstream), AT)
+    home = directory / f"task-{ID.upper()}"
+    git(
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        f"taskspace-{ID.upper()}",
+        str(home / "upstream"),
+        "main",
+        cwd=directory / ".git",
+    )
+    seed = {
+        "id": ID.upper(),
+        "name": "Theirs",
+        "description": "d",
+        "createdAt": AT,
+        "state": {"hatchling": {"initialPrompt": "do"}},
+        "vscodeWindowID": 7,
+        "logs": [{"id": "1", "message": "m", "category": "milestone", "timestamp": AT}],
+    }
+    (home / "taskspace.json").write_text(json.dumps(seed), encoding="utf-8")
+    scene.commit(home / "upstream", "theirs", "committed")
+
+    [found] = await scene.engine.taskspaces(directory)
+    await scene.engine.records.activate(found.id)
+
+    assert (found.id, found.name, found.initial_prompt) == (ID, "Theirs", "do")
+    assert found.worktree == str(home / "upstream")
+    assert [entry.message for entry in await scene.engine.logs.entries(ID)] == ["m"]
+    written = json.loads((home / "taskspace.json").read_text(encoding="utf-8"))
+    assert written["vscodeWindowID"] == 7
+    assert written["state"] == seed["state"]
+
+    report = await scene.engine.trash.report(ID)
+    landed = await scene.engine.land(ID, LandOptions())
+    assert found.base == "refs/remotes/origin/main"
+    assert found.base_commit == git("rev-parse", "HEAD", cwd=scene.upstream)
+    assert report.unknowns == ()
+    assert report.lines == ("1 commit that is on no remote",)
+    assert isinstance(landed, Landed)
+
+
+@pytest.mark.requirement("taskspaces.found-by-path")
+@pytest.mark.parametrize("id_", [ID, ID.upper(), f"task-{ID}"])
+async def test_a_taskspace_that_only_its_files_know_is_found_by_its_project(
+    id_: str, scene: Scene
+) -> None:
+    directory = scene.root / "Name.symposium"
+    await make_project(directory, "Name", str(scene.upstream), AT)
+    home = directory / f"task-{ID.upper()}"
+    worktree = ("worktree", "add", "-q", "-b", "theirs", str(home / "upstream"), "main")
+    git(*worktree, cwd=directory / ".git")
+    seed = {"id": ID.upper(), "name": "Theirs", "description": "d", "createdAt": AT}
+    (home / "taskspace.json").write_text(json.dumps(seed), encoding="utf-8")
+
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.records.locate(id_, "")
+    found = await scene.engine.records.locate(id_, str(directory))
+
+    assert (found.id, found.name) == (ID, "Theirs")
+
+
+@pytest.mark.requirement("taskspaces.found-by-path")
+@pytest.mark.parametrize("project", ["relative", "nowhere", "uncloned"])
+async def test_looking_for_a_taskspace_clones_nothing(project: str, scene: Scene) -> None:
+    directory = scene.root / "Uncloned.symposium"
+    await make_project(directory, "Uncloned", str(scene.upstream), AT)
+    shutil.rmtree(directory / ".git")
+    paths = {
+        "relative": "Uncloned.symposium",
+        "nowhere": str(scene.root / "nowhere"),
+        "uncloned": str(directory),
+    }
+
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.records.locate(ID, paths[project])
+    assert not there(directory / ".git")
+
+
+@pytest.mark.requirement("taskspaces.seed-base")
+async def test_a_taskspace_of_the_reference_that_was_noted_without_a_base_gets_one(
+    scene: Scene,
+) -> None:
+    directory = scene.root / "Name.symposium"
+    await make_project(directory, "Name", str(scene.upstream), AT)
+    made = await scene.engine.create(CreateRequest(directory, "Ours"))
+    await scene.ground.put(replace(made, base="", base_commit=""))
+
+    [found] = await scene.engine.taskspaces(directory)
+
+    assert (found.base, found.base_commit) == (made.base, made.base_commit)
+
+
+@pytest.mark.requirement("taskspaces.seed-project")
+@pytest.mark.parametrize("url", ["--upload-pack=x", "ext::sh -c touch% /tmp/x", "fd::17"])
+async def test_a_url_that_runs_something_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedNameError):
+        await make_project(tmp_path / "x.symposium", "x", url, AT)
+
+
+@pytest.mark.requirement("taskspaces.embedded")
+async def test_an_embedded_project_keeps_its_taskspaces_in_the_checkout(scene: Scene) -> None:
+    folder = scene.clone / ".symposium"
+    folder.mkdir()
+    (folder / "project.json").write_text(json.dumps(VERSIONS["2"]), encoding="utf-8")
+
+    made = await scene.engine.create(CreateRequest(scene.clone, "x"))
+
+    assert made.worktree == str(folder / f"taskspace-{made.id}" / "clone")
+    opened = await open_project(folder)
+    assert opened.project.directory == scene.clone
+    found = locate(Path(made.worktree))
+    assert found is not None
+    assert (found.project, found.taskspace) == (scene.clone, made.id)
+
+
+@pytest.mark.requirement("taskspaces.location")
+async def test_what_a_directory_belongs_to_is_known_without_asking_anybody(scene: Scene) -> None:
+    made = await scene.make()
+
+    inside = locate(Path(made.worktree) / "src")
+    beside = locate(scene.root / "clone.tasks")
+
+    assert inside is not None
+    assert (inside.project, inside.taskspace) == (scene.clone, made.id)
+    assert beside is not None
+    assert beside.taskspace is None
+    assert locate(scene.clone) is None
+    assert await scene.engine.find(Path(made.worktree) / "src") == made
+    assert await scene.engine.find(scene.root / "clone.tasksother") is None
+
+
+@pytest.mark.requirement("taskspaces.location")
+def test_the_outermost_task_folder_of_a_seed_project_counts(tmp_path: Path) -> None:
+    other = ID.replace("1", "9")
+    deep = tmp_path / "N.symposium" / f"task-{ID.upper()}" / "repo" / f"task-{other}" / "x"
+    deep.mkdir(parents=True)
+
+    found = locate(deep)
+
+    assert found is not None
+    assert (found.project, found.taskspace) == (tmp_path / "N.symposium", ID)
+    assert locate(tmp_path / f"task-{ID}") is None
+
+
+@pytest.mark.requirement("taskspaces.adopt")
+async def test_a_worktree_of_the_users_is_an_orphan_until_it_is_adopted(scene: Scene) -> None:
+    path = scene.root / "mine"
+    git("worktree", "add", "-q", "-b", "mine", str(path), cwd=scene.clone)
+    (path / "work").write_text("x", encoding="utf-8")
+    [orphan] = await scene.engine.orphans(scene.clone)
+
+    made = await scene.engine.adopt(path / "src", "My work")
+
+    assert orphan.path == path
+    assert (made.worktree, made.branch, made.name) == (str(path), "mine", "My work")
+    assert (path / "work").exists()
+    assert await scene.engine.orphans(scene.clone) == []
+    assert [each.id for each in await scene.engine.taskspaces(scene.clone)] == [made.id]
+    with pytest.raises(RefusedNameError, match="already"):
+        await scene.engine.adopt(path)
+    with pytest.raises(RefusedNameError, match="not a separate worktree"):
+        await scene.engine.adopt(scene.clone)
+
+
+@pytest.mark.requirement("taskspaces.adopt")
+async def test_a_file_that_names_another_task_than_its_folder_is_not_believed(scene: Scene) -> None:
+    made = await scene.make()
+    homes = scene.root / "clone.tasks" / ".symposium"
+    text = (homes / f"task-{made.id}" / "taskspace.json").read_text(encoding="utf-8")
+    (homes / f"task-{ID}").mkdir()
+    (homes / f"task-{ID}" / "taskspace.json").write_text(
+        text.replace("Fix login", "Stolen"), encoding="utf-8"
+    )
+
+    (found,) = await scene.engine.taskspaces(scene.clone)
+    assert (found.id, found.name) == (made.id, "Fix login")
+
+
+@pytest.mark.requirement("taskspaces.adopt")
+async def test_a_file_that_names_a_worktree_elsewhere_is_not_believed(scene: Scene) -> None:
+    made = await scene.make()
+    homes = scene.root / "clone.tasks" / ".symposium"
+    text = (homes / f"task-{made.id}" / "taskspace.json").read_text(encoding="utf-8")
+    (homes / f"task-{ID}").mkdir()
+    (homes / f"task-{ID}" / "taskspace.json").write_text(
+        text.replace(made.id, ID).replace(made.worktree, str(scene.clone)), encoding="utf-8"
+    )
+
+    assert [each.id for each in await scene.engine.taskspaces(scene.clone)] == [made.id]
+
+
+@pytest.mark.requirement("taskspaces.seed-project")
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://x/y/repo.git", "repo"),
+        ("git@x:y/repo.git", "repo"),
+        ("/a/b.git.git/", "b"),
+        ("https://x/..", "repo"),
+        ("", "repo"),
+        ("https://x/a b", "repo"),
+    ],
+)
+def test_the_worktrees_folder_is_called_as_the_repository(url: str, name: str) -> None:
+    assert repo_name_of(url) == name
+
+
+@pytest.mark.requirement("taskspaces.embedded")
+async def test_the_root_taskspace_is_the_checkout_itself_and_is_never_removed(
+    scene: Scene,
+) -> None:
+    folder = scene.clone / ".symposium"
+    folder.mkdir()
+    (folder / "project.json").write_text(json.dumps(VERSIONS["2"]), encoding="utf-8")
+    root: dict[str, Any] = {
+        "id": ID,
+        "name": "Root",
+        "description": "",
+        "state": {"resume": {}},
+        "logs": [],
+    }
+    (folder / "root-taskspace.json").write_text(json.dumps(root), encoding="utf-8")
+
+    [found] = await scene.engine.taskspaces(scene.clone)
+    await scene.engine.records.log(found.id, "said", "info")
+    (scene.clone / "work").write_text("x", encoding="utf-8")
+    await scene.engine.history.snapshot(found.id, "tool call")
+    (scene.clone / "work").unlink()
+    await scene.engine.history.undo(found.id)
+    with pytest.raises(TaskspaceError, match="the checkout itself"):
+        await scene.engine.trash.delete(found.id, DeletionConsent.ARCHIVE)
+
+    assert found.worktree == str(scene.clone)
+    assert (scene.clone / "work").exists()
+    assert git("branch", "--show-current", cwd=scene.clone) == "main"
+    written = json.loads((folder / "root-taskspace.json").read_text(encoding="utf-8"))
+    assert written["logs"][0]["message"] == "said"

@@ -1,0 +1,69 @@
+"""The log of a task follows its overlaps with others."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import Scene
+
+from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.handlers.overlap_watch import OverlapWatcher
+from symposium.tasks.model import Taskspace
+
+FIRST = "changes the same lines as 'two': README.md"
+GONE = "no longer changes the same lines as 'two'"
+
+
+async def messages(scene: Scene, taskspace: Taskspace) -> list[str]:
+    return [each.message for each in await scene.engine.logs.entries(taskspace.id)]
+
+
+def write(taskspace: Taskspace, text: str) -> None:
+    (Path(taskspace.worktree) / "README.md").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.requirement("tasks.overlap-withdrawn")
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_an_overlap_is_withdrawn_when_the_other_task_is_deleted(
+    scene: Scene, *, is_restarted: bool
+) -> None:
+    one, two = await scene.make("one"), await scene.make("two")
+    write(one, "mine\n")
+    write(two, "theirs\n")
+    watch = OverlapWatcher(scene.engine)
+    await watch.look()
+    await watch.look()
+    assert await messages(scene, one) == [FIRST]
+
+    await scene.engine.trash.delete(two.id, DeletionConsent.ARCHIVE)
+    watch = OverlapWatcher(scene.engine) if is_restarted else watch
+    await watch.look()
+    await watch.look()
+
+    assert await messages(scene, one) == [FIRST, GONE]
+    assert watch.lines(one.id) == ()
+
+
+@pytest.mark.requirement("tasks.overlap-withdrawn")
+async def test_an_overlap_that_comes_back_is_told_again(scene: Scene) -> None:
+    one, two = await scene.make("one"), await scene.make("two")
+    write(one, "mine\n")
+    for text in ("theirs\n", "# Sample\n", "theirs again\n"):
+        write(two, text)
+        await OverlapWatcher(scene.engine).look()
+
+    assert await messages(scene, one) == [FIRST, GONE, FIRST]
+
+
+@pytest.mark.requirement("tasks.overlap-withdrawn")
+async def test_an_overlap_is_kept_while_tasks_cannot_be_compared(scene: Scene) -> None:
+    one, two = await scene.make("one"), await scene.make("two")
+    write(one, "mine\n")
+    write(two, "theirs\n")
+    await OverlapWatcher(scene.engine).look()
+
+    shutil.move(scene.clone / ".git" / "objects", scene.root / "objects")
+    await OverlapWatcher(scene.engine).look()
+    shutil.move(scene.root / "objects", scene.clone / ".git" / "objects")
+
+    assert await messages(scene, one) == [FIRST]

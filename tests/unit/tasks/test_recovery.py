@@ -1,0 +1,179 @@
+"""What a start does about operations that the last run began; and what a failed write leaves."""
+
+import asyncio
+import socket
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import Scene, there, tree_of
+
+from symposium.tasks import tables
+from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests
+from symposium.tasks.model import Taskspace, TaskState
+from symposium.tasks.roster import check_all
+from symposium.tasks.store import load, save
+from symposium.tasks.tables import Operation, OperationKind, is_unused, unfinished
+
+
+def move(before: str, after: str) -> None:
+    Path(before).rename(after)
+
+
+async def begun(
+    scene: Scene, task: Taskspace, kind: OperationKind, stage: str, standing: TaskState
+) -> tuple[Scene, Taskspace, tuple[str, ...]]:
+    """The task after a start of an engine that finds this operation begun."""
+
+    def note(connection: sqlite3.Connection) -> None:
+        save(connection, replace(task, standing=standing))
+        tables.note(connection, Operation(task.id, kind, stage))
+
+    await scene.ground.journal.write(note)
+    scene.engine.close()
+    again = scene.again()
+    lines = (await again.engine.start()).lines
+    assert await again.ground.journal.read(unfinished) == []
+    assert (await again.engine.start()).lines == ()
+    return again, await again.engine.get(task.id), lines
+
+
+@pytest.mark.requirement("taskspaces.ended-at-start")
+async def test_a_deletion_that_had_kept_nothing_yet_did_not_happen(scene: Scene) -> None:
+    made = await scene.make()
+    (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
+    before = tree_of(Path(made.worktree))
+    again, after, lines = await begun(
+        scene, made, OperationKind.DELETE, "delete.recorded", TaskState.DELETING
+    )
+
+    assert lines == (f"{made.name}: was not deleted",)
+    assert after.standing is TaskState.READY
+    assert tree_of(Path(made.worktree)) == before
+    again.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.ended-at-start")
+async def test_a_creation_that_had_its_worktree_can_be_tried_again(scene: Scene) -> None:
+    made = await scene.make()
+    again, after, lines = await begun(
+        scene, made, OperationKind.CREATE, "create.worktree", TaskState.CREATING
+    )
+
+    assert after.standing is TaskState.SETUP_FAILED
+    assert lines == (f"{made.name}: {after.reason}",)
+    assert (await again.engine.retry(made.id)).standing is TaskState.READY
+    again.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.ended-at-start")
+async def test_an_undo_that_had_come_to_its_end_is_ended(scene: Scene) -> None:
+    made = await scene.make()
+    again, after, lines = await begun(
+        scene, made, OperationKind.UNDO, "undo.restored", TaskState.READY
+    )
+
+    assert (after.standing, lines) == (TaskState.READY, (f"{made.name}: was restored",))
+    again.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.ended-at-start")
+async def test_a_landing_that_had_moved_nothing_leaves_the_task_as_it_was(scene: Scene) -> None:
+    made = await scene.make()
+    scene.commit(Path(made.worktree), "mine", "unlanded")
+    again, after, lines = await begun(
+        scene, made, OperationKind.LAND, "land.recorded", TaskState.READY
+    )
+
+    assert (after.standing, lines) == (
+        TaskState.READY,
+        (f"{made.name}: landing was interrupted; land again",),
+    )
+    again.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.write-whole-or-not")
+async def test_a_write_that_fails_half_way_leaves_nothing_and_the_next_one_works(
+    scene: Scene,
+) -> None:
+    made = await scene.make()
+    journal = scene.ground.journal
+
+    def fail(connection: sqlite3.Connection) -> None:
+        save(connection, replace(made, name="half"))
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await journal.write(fail)
+    before = await journal.read(lambda connection: load(connection, made.id))
+    await journal.write(lambda connection: save(connection, replace(made, name="whole")))
+    after = await journal.read(lambda connection: load(connection, made.id))
+
+    assert before == made
+    assert after == replace(made, name="whole")
+
+
+@pytest.mark.requirement("taskspaces.missing")
+async def test_a_look_at_all_worktrees_changes_only_what_has_changed(scene: Scene) -> None:
+    noted = replace(await scene.make(), reason="its agent asks")
+    gone = await scene.make("gone")
+    await scene.ground.put(noted)
+    await check_all(scene.ground)
+    first = await scene.engine.get(noted.id)
+    move(gone.worktree, f"{gone.worktree}.away")
+    await check_all(scene.ground)
+    missing = await scene.ground.journal.read(lambda connection: load(connection, gone.id))
+    move(f"{gone.worktree}.away", gone.worktree)
+    await check_all(scene.ground)
+    back = await scene.ground.journal.read(lambda connection: load(connection, gone.id))
+    seen = await scene.engine.queries.checked(noted.id)
+
+    assert first == noted
+    assert seen == noted
+    assert missing is not None
+    assert (missing.standing, missing.reason) == (TaskState.MISSING, "its worktree is missing")
+    assert back == gone
+
+
+@pytest.mark.requirement("taskspaces.missing")
+async def test_an_archived_task_is_not_missing(scene: Scene) -> None:
+    made = await scene.make()
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await check_all(scene.ground)
+
+    assert not there(made.worktree)
+    assert (await scene.engine.queries.checked(made.id)).standing is TaskState.ARCHIVED
+
+
+@pytest.mark.requirement("taskspaces.ports")
+def test_a_port_on_which_somebody_listens_is_not_given_away() -> None:
+    with closing(socket.socket()) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port: int = listening.getsockname()[1]
+        while_listening = is_unused(port)
+
+    assert (while_listening, is_unused(port)) == (False, True)
+
+
+@pytest.mark.requirement("taskspaces.delete-requests")
+async def test_a_request_to_delete_is_announced_when_it_comes_and_when_it_goes() -> None:
+    requests = Requests()
+    pending: list[int] = []
+    requests.on_change = lambda: pending.append(len(requests.pending()))
+    late = await requests.ask("one", "done", expiry=0)
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(requests.ask("one")) for _ in range(2)]
+        await asyncio.sleep(0)
+        other = requests.decide("two", DeletionDecision.DELETED)
+        answered = requests.decide("one", DeletionDecision.DELETED)
+
+    assert late is DeletionDecision.EXPIRED
+    assert [each.result() for each in asking] == [
+        DeletionDecision.DELETED,
+        DeletionDecision.DELETED,
+    ]
+    assert (other, answered, requests.pending()) == (0, 2, [])
+    assert pending == [1, 0, 1, 1, 0, 0]

@@ -1,0 +1,159 @@
+"""Snapshots are in a store outside of the clone: nothing of them is in the clone or leaves it."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from tests.support.taskspace_scenes import Scene, attempt, git, store_of
+
+from symposium.tasks.model import Taskspace
+
+OURS = "refs/symposium/"
+HIDDEN = "uploadpack.hideRefs"
+
+
+async def snapshotted(scene: Scene) -> Taskspace:
+    """A taskspace with a snapshot that holds what no commit does."""
+    made = await scene.made()
+    (Path(made.worktree) / ".env").write_text("KEY=canary", encoding="utf-8")
+    await scene.engine.history.snapshot(made.id, "before a tool")
+    return made
+
+
+def kept(scene: Scene) -> list[str]:
+    """The commits of all snapshots."""
+    return git("for-each-ref", "--format=%(objectname)", OURS, cwd=store_of(scene)).split()
+
+
+def objects_in(repository: Path) -> str:
+    return git("cat-file", "--batch-all-objects", "--batch-check", cwd=repository)
+
+
+@pytest.mark.requirement("snapshots.hidden-refs")
+async def test_clone_has_no_ref_object_or_setting_of_a_snapshot(scene: Scene) -> None:
+    made = await snapshotted(scene)
+    await scene.engine.history.undo(made.id)
+
+    assert len(kept(scene)) > 2
+    assert git("for-each-ref", OURS, cwd=scene.clone) == ""
+    assert git("log", "--all", "--format=%s", cwd=scene.clone) == "first"
+    assert "symposium" not in git("config", "--local", "--list", cwd=scene.clone)
+    assert [each for each in kept(scene) if each in objects_in(scene.clone)] == []
+
+
+@pytest.mark.requirement("snapshots.not-pushed")
+@pytest.mark.parametrize("words", [("--all", "--force"), ("--mirror",), ("--follow-tags",)])
+async def test_push_sends_no_snapshot(words: tuple[str, ...], scene: Scene, tmp_path: Path) -> None:
+    made = await snapshotted(scene)
+    there = tmp_path / "there.git"
+    git("init", "-q", "--bare", str(there), cwd=tmp_path)
+    git("remote", "add", "there", str(there), cwd=scene.clone)
+
+    for place in (scene.clone, Path(made.worktree)):
+        attempt("push", *words, "there", cwd=place)
+    git("push", "-q", "there", "main", cwd=scene.clone)
+
+    assert git("for-each-ref", OURS, cwd=there) == ""
+    assert [each for each in kept(scene) if each in objects_in(there)] == []
+
+
+@pytest.mark.requirement("snapshots.not-served")
+@pytest.mark.parametrize("words", [(), ("--mirror",), ("--bare",)])
+async def test_clone_of_the_clone_gets_no_snapshot(
+    words: tuple[str, ...], scene: Scene, tmp_path: Path
+) -> None:
+    await snapshotted(scene)
+
+    git("clone", "-q", *words, scene.clone.as_uri(), str(tmp_path / "copy"), cwd=tmp_path)
+
+    assert kept(scene)
+    assert "symposium" not in git("ls-remote", scene.clone.as_uri(), cwd=tmp_path)
+    assert [each for each in kept(scene) if each in objects_in(tmp_path / "copy")] == []
+
+
+@pytest.mark.requirement("snapshots.private-files")
+async def test_no_other_user_can_read_a_file_of_a_store_or_a_shadow(scene: Scene) -> None:
+    made = await snapshotted(scene)
+    scene.commit(Path(made.worktree), "more", "x")
+    await scene.engine.history.snapshot(made.id, "before another")
+    await scene.engine.history.undo(made.id)
+    await scene.engine.history.prune(made.id, days=-1)
+
+    open_to_others: list[str] = []
+    for folder in ("snapshots", "shadow"):
+        for place, folders, files in os.walk(scene.root / "state" / folder):
+            for name in (*folders, *files):
+                mode = stat.S_IMODE((Path(place) / name).lstat().st_mode)
+                if mode & 0o077:
+                    open_to_others.append(f"{Path(place) / name} {mode:o}")
+
+    assert open_to_others == []
+
+
+@pytest.mark.requirement("snapshots.earlier-versions")
+async def test_snapshots_of_earlier_versions_are_moved_out_of_the_clone_and_restored(
+    scene: Scene,
+) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    commit = earlier_snapshot(worktree)
+    ref = f"{OURS}snap/{made.id}/01000000000000"
+    git("update-ref", ref, commit, cwd=scene.clone)
+    git("config", "--add", HIDDEN, OURS, cwd=scene.clone)
+    git("config", "--add", HIDDEN, "refs/mine/", cwd=scene.clone)
+    again = scene.again()
+
+    await again.engine.history.restore(made.id, ref)
+
+    again.engine.close()
+    assert (worktree / "old.txt").read_text(encoding="utf-8") == "old"
+    assert (worktree / "private.txt").stat().st_mode & 0o777 == 0o600
+    assert (worktree / "inner/deep.txt").read_text(encoding="utf-8") == "deep"
+    assert (worktree / "inner/.git/HEAD").read_text(encoding="utf-8") == "ref: refs/heads/x\n"
+    assert (worktree / "empty").is_dir()
+    assert not (worktree / "src").exists()
+    assert git("for-each-ref", OURS, cwd=scene.clone) == ""
+    assert git("config", "--local", "--get-all", HIDDEN, cwd=scene.clone) == "refs/mine/"
+    assert commit in kept(scene)
+
+
+def earlier_snapshot(worktree: Path) -> str:
+    """A commit as version 0.1 wrote it."""
+
+    def tree(**files: str) -> str:
+        lines: list[str] = []
+        for name, content in files.items():
+            path = worktree.parent / "content"
+            path.write_text(content, encoding="utf-8")
+            blob = git("hash-object", "-w", str(path), cwd=worktree)
+            lines.append(f"100644 blob {blob}\t{name.replace('_', '.')}\n")
+        return made_tree(worktree, lines)
+
+    tip = git("rev-parse", "HEAD", cwd=worktree)
+    details = (
+        '{"branches":{},"stash":[],"empty":["empty"],"nested":[{"path":"inner","tree":"",'
+        '"gitdir":"%s","link":null}],"upstream":{},"modes":{"private.txt":384},"skipped":[],'
+        '"usual":{"plain":420,"folder":493}}'
+    )
+    work, inner = tree(old_txt="old", private_txt="x"), tree(deep_txt="deep")
+    gitdir = tree(HEAD="ref: refs/heads/x\n")
+    told = tree(details_json=details % gitdir)
+    blob = git("rev-parse", f"{told}:details.json", cwd=worktree)
+    entries = [f"100644 blob {blob}\tdetails.json\n", f"040000 tree {work}\twork\n"]
+    entries += [f"040000 tree {inner}\tnested-0\n", f"040000 tree {gitdir}\tnested-0-git\n"]
+    whole = made_tree(worktree, entries)
+    work_commit = git("commit-tree", "-m", "symposium work", "-p", tip, work, cwd=worktree)
+    message = (
+        'symposium snapshot\n\n{"ref":"","commit":"","work":"%s","key":"k","at":1000000000.0,'
+        '"reason":"tool call","head":"","tip":"%s","called_on":""}\n'
+    )
+    words = ("-m", message % (work_commit, tip), "-p", work_commit)
+    return git("commit-tree", *words, whole, cwd=worktree)
+
+
+def made_tree(worktree: Path, lines: list[str]) -> str:
+    index = worktree.parent / "entries"
+    index.write_text("".join(lines), encoding="utf-8")
+    with index.open("rb") as file:
+        return git("mktree", cwd=worktree, stdin=file)
