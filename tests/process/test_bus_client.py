@@ -167,7 +167,7 @@ async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(home:
     os.kill(pid, signal.SIGSTOP)
     try:
         async with home.client() as client:
-            with pytest.raises(BusUnreachableError, match="is there, and does not answer hello"):
+            with pytest.raises(BusUnreachableError, match="is running, but does not answer hello"):
                 await client.ready()
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -184,7 +184,7 @@ async def test_a_daemon_that_hangs_up_is_not_waited_for(home: Yard) -> None:
 
     listener = serve_unix(home.socket, hang_up)
     async with home.client() as client:
-        with pytest.raises(BusUnreachableError, match="ended the connection before it answered"):
+        with pytest.raises(BusUnreachableError, match="closed the connection before it answered"):
             await client.ready()
         assert len(come) == MAX_ENDED
     listener.close()

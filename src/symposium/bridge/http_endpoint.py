@@ -42,15 +42,15 @@ _SINGLE: Final = (b"host", b"origin", b"authorization")
 
 
 def members(request: h11.Request) -> dict[bytes, bytes]:
-    """The headers by name; of one that is there twice, the last."""
+    """Headers by name; the last one if a name occurs twice."""
     return dict(request.headers)
 
 
 def refusal(request: h11.Request, path: str, token: str) -> int | None:
-    """The status to refuse a request with; None for one that may go on.
+    """HTTP status that rejects a request; None if it is allowed.
 
-    What no program of the agent's sends comes first: a page in a browser shall not learn even that
-    a path exists.
+    The checks for requests from other programs come first: a web page in a browser must not learn
+    whether a path exists.
     """
     headers = members(request)
     names = [name for name, _ in request.headers]
@@ -72,16 +72,16 @@ def _is_here(host: bytes) -> bool:
 
 
 MAX_BODY: Final = 16 * 1024 * 1024
-"""Bytes of the longest message that an agent may POST."""
+"""Maximum length of a POSTed message, in bytes."""
 
 MAX_CONNECTIONS: Final = 64
-"""Connections to one endpoint at a time; an agent has a few."""
+"""Maximum number of connections to one endpoint; an agent uses a few."""
 
 MAX_UNPROVEN: Final = 16
-"""Connections that have not shown the token; of more, the oldest is closed."""
+"""Maximum number of connections without the token; beyond it, the oldest is closed."""
 
 MAX_CLIENTS: Final = 64
-"""Clients that an endpoint remembers; one it has forgotten must initialize again."""
+"""Maximum number of remembered clients; a forgotten one must send `initialize` again."""
 
 _ACCEPTED: Final = 202
 _BAD_REQUEST: Final = 400
@@ -92,12 +92,12 @@ _log = logging.getLogger(__name__)
 
 
 class HttpEndpoint:
-    """HTTP endpoint of one server for the agent's MCP clients; open until `aclose`.
+    """HTTP endpoint of one MCP server for the agent's clients; open until `aclose`.
 
     Args:
-        server_id: of the server.
-        tunnels: lead to its owner.
-        tasks: own its connections.
+        server_id: the MCP server.
+        tunnels: opens connections to the server's owner.
+        tasks: task group for the connections.
     """
 
     def __init__(self, server_id: str, tunnels: Tunnels, tasks: asyncio.TaskGroup) -> None:
@@ -105,25 +105,25 @@ class HttpEndpoint:
         self._tunnels = tunnels
         self._tasks = tasks
         self._token = new_token()
-        # At its end: some clients add `/mcp` to a URL that does not end so (peers: fast-agent).
+        # As a suffix: some clients append `/mcp` to a URL without it (peers: fast-agent).
         self._path = f"/{secrets.token_urlsafe(16)}/mcp"
         self._clients: dict[str, McpHttpSession] = {}
         self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
         self._listener = HttpListenerPort(self._connected)
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
-        """The declaration that leads the agent here."""
+        """Server declaration with the URL and the token of this endpoint."""
         del is_typed
         url = f"http://{ADDRESS}:{self._listener.port}{self._path}"
         return http_declaration(declaration, url, self._token)
 
     def close(self) -> None:
-        """Close the port, and every connection to it."""
+        """Close the port and every connection to it."""
         self._listener.close()
         self._connections.cancel()
 
     async def aclose(self) -> None:
-        """Close, and tell the owner that its clients have gone."""
+        """Close, and notify the owner that its clients disconnected."""
         self.close()
         clients, self._clients = self._clients, {}
         for client in clients.values():
@@ -133,12 +133,12 @@ class HttpEndpoint:
 
     def _connected(self, sock: socket.socket) -> None:
         if not self._connections.has_room():
-            _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
+            _log.warning("refused a connection to an MCP server: %d are open", MAX_CONNECTIONS)
             sock.close()
             return
         task = self._tasks.create_task(log_failures("the bridge", partial(self._serve, sock)))
         self._connections.add(task)
-        # Cancelled before its first step, it closes nothing itself.
+        # A task cancelled before its first step cannot close the socket itself.
         task.add_done_callback(lambda task: sock.close() if task.cancelled() else None)
 
     async def _serve(self, sock: socket.socket) -> None:
@@ -155,7 +155,7 @@ class HttpEndpoint:
             if conversation.can_answer:
                 await conversation.answer(error.error_status_hint)
         except (OSError, TimeoutError):
-            pass  # the agent has gone, or says nothing more
+            pass  # the agent disconnected or stopped sending
         finally:
             conversation.close()
 
@@ -214,14 +214,14 @@ class HttpEndpoint:
         await conversation.answer(NOT_FOUND if client is None else 204)
 
     def _client(self, request: h11.Request, *, begins: bool) -> McpHttpSession | None:
-        """The session of a request; None if it names one that is not open."""
+        """Session of a request; None if the request names one that is not open."""
         named = members(request).get(b"mcp-session-id")
         for client in [each for each in self._clients.values() if not each.is_open]:
             del self._clients[client.session_id]
         if named is not None and not begins:
             return self._clients.get(named.decode("latin-1"))
         if self._clients and not begins:
-            # The request names no session: most likely it is from the newest client.
+            # The request names no session: it is most likely from the newest client.
             return next(reversed(self._clients.values()))
         if len(self._clients) >= MAX_CLIENTS:
             self._forget_one()
@@ -230,7 +230,7 @@ class HttpEndpoint:
         return client
 
     def _forget_one(self) -> None:
-        """End the client that came first of those that have nothing open: many leave unsaid."""
+        """End the oldest idle client: many clients disconnect without DELETE."""
         idle = (client for client in self._clients.values() if not client.is_busy)
         client = next(idle, None) or next(iter(self._clients.values()))
         del self._clients[client.session_id]
@@ -249,7 +249,7 @@ class Post:
         self._takes_events = any(kind in accepted for kind in (b"text/event-stream", b"*/*"))
 
     async def carry_out(self, incoming: wire.Incoming) -> None:
-        """Take what came, and answer what is owed an answer: one event, or one of a batch."""
+        """Handle the messages and write the response: one event, or one batch."""
         match incoming:
             case Batch(lines) if lines:
                 parts = [_checked(wire.decode(line)) for line in lines]
@@ -303,7 +303,7 @@ class Post:
         try:
             await self._client.take(message)
         except RpcError as error:
-            _log.info("an MCP notification found no server: %s", error)
+            _log.info("could not deliver an MCP notification: %s", error)
 
 
 def _checked(incoming: wire.Incoming) -> Message | Malformed:

@@ -159,7 +159,7 @@ class Broker:
         """Answer for those who have not, once their time is over."""
         actions: list[Action] = []
         for request in self.open.overdue(self._clock()):
-            text = f"{request.type} was not answered in its time"
+            text = f"{request.type} timed out"
             line = refusals.refusal(request.id, refusals.TIMEOUT, text)
             actions += self._to_asker(request, line)
             actions += cancelled(request.id, request.answerers, self.peers)

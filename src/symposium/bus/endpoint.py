@@ -1,6 +1,6 @@
-"""One peer's part in the bus, over any wire: what it asks, and what it answers.
+"""One end of the bus over any connection: send requests and answer them.
 
-Both ends use it: the client behind a socket, and the daemon for the parts inside it.
+The socket client uses it, and the daemon for parts in its own process.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ from symposium.bus.protocol import (
 )
 
 CONNECT_TIMEOUT: Final = 10.0
-"""Seconds that a request waits for a connection before it fails without being sent."""
+"""Seconds that a request waits for a connection before it fails unsent."""
 
 GRACE: Final = 5.0
-"""Seconds beyond a request's budget in which the broker may say that it is over."""
+"""Seconds after a request's deadline in which the broker may still report a timeout."""
 
 OnProgress = Callable[[Progress], None]
-"""Takes news of a request that is not answered yet."""
+"""Receives progress of a request without a response."""
 
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
@@ -64,14 +64,14 @@ class Pending:
     """A pending request.
 
     Attributes:
-        kind: its class.
+        kind: message class.
         envelope: the sent envelope.
-        outcome: what its response will say.
-        on_progress: who wants the news.
+        outcome: future of the response.
+        on_progress: receives progress, if any.
         is_sent: whether it may have reached a peer.
-        limit: seconds that the caller waits for an answer, if shorter than the type's budget.
+        limit: seconds that the caller waits for the response, if shorter than the type's timeout.
         connect_timeout: seconds to wait for a connection.
-        until: when we stop waiting.
+        until: deadline of the current wait.
     """
 
     kind: type[BusMessage]
@@ -85,21 +85,21 @@ class Pending:
 
     @property
     def timeout(self) -> float:
-        """Seconds to wait: for the answer once it is sent, else for a connection.
+        """Seconds to wait: for the response once sent, else for a connection.
 
-        The budget of the message type bounds every caller; a caller can only wait less.
+        The timeout of the message type applies to every caller; a caller can only shorten it.
         """
         longest = self.kind.about.budget + GRACE if self.is_sent else self.connect_timeout
         return longest if self.limit is None else min(self.limit, longest)
 
     def restart_clock(self) -> None:
-        """Wait for the whole timeout from now on: it was sent, or its connection was lost."""
+        """Wait for the full timeout again, after sending or after losing the connection."""
         if self.until is not None:
             self.until.reschedule(asyncio.get_running_loop().time() + self.timeout)
 
 
 class BusEndpoint:
-    """Sends what we ask through `send`, and is given what comes by `take`; `run` owns its tasks."""
+    """Sends messages with `send`, receives them with `take`; `run` owns the tasks."""
 
     def __init__(
         self,
@@ -116,10 +116,10 @@ class BusEndpoint:
         self._opening: Pending | None = None
         self._answering = HandlerTasks(answers, sender, send)
         self.trouble = ""
-        """Reason for the missing connection; empty while connected."""
+        """Why there is no connection; empty while connected."""
 
     async def run(self) -> None:
-        """Own the answers at work until cancelled."""
+        """Own the tasks of the handlers until cancelled."""
         await self._answering.run()
 
     async def request(
@@ -130,18 +130,18 @@ class BusEndpoint:
         on_progress: OnProgress | None = None,
         patience: float | None = None,
     ) -> _Answer:
-        """Ask, and wait for the reply.
+        """Send a request and wait for the reply.
 
         Args:
-            message: what to ask.
-            to: whom; by the message's class if None.
-            on_progress: takes news meanwhile.
-            patience: seconds to wait for the answer, if shorter than the class's budget.
+            message: the request.
+            to: receiver; None: by the message's class.
+            on_progress: receives progress until the reply.
+            patience: seconds to wait for the reply, if shorter than the class's timeout.
 
         Raises:
-            BusRefusedError: the answer is an error, or did not come in time (code `timeout`).
-            BusLostError: the connection was lost, and it is not known whether it was done.
-            BusReconnectingError: there is no connection, and none came in time; nothing was sent.
+            BusRefusedError: the reply is an error, or did not arrive in time (code `timeout`).
+            BusLostError: the connection was lost; the outcome is unknown.
+            BusReconnectingError: no connection in time; nothing was sent.
         """
         kind = type(message)
         envelope = envelope_of(message, self._sender, to=to)
@@ -154,8 +154,8 @@ class BusEndpoint:
         """Send an announcement and wait for delivery; the number of receivers.
 
         Raises:
-            BusRefusedError: the broker does not pass it on.
-            BusReconnectingError: there is no connection, and none came in time.
+            BusRefusedError: the broker refuses it.
+            BusReconnectingError: no connection in time.
         """
         plain = envelope_of(message, self._sender, to=to)
         envelope = msgspec.structs.replace(plain, ack=True)
@@ -185,11 +185,11 @@ class BusEndpoint:
             self._pending.pop(envelope.id, None)
 
     async def first(self, message: BusRequest[_Answer]) -> _Answer:
-        """Ask what must be answered on a new connection before anything else.
+        """Send a request that must be answered first on a new connection.
 
         Raises:
-            BusRefusedError: the answer is an error.
-            BusUnreachableError: none comes, or the connection ends before.
+            BusRefusedError: the reply is an error.
+            BusUnreachableError: no reply, or the connection ends first.
         """
         kind = type(message)
         envelope = envelope_of(message, self._sender)
@@ -197,17 +197,17 @@ class BusEndpoint:
         try:
             outcome = await self._ask(envelope, self._opening, message.about.budget)
         except BusRefusedError as error:
-            text = f"the daemon is there, and does not answer {message.about.type}"
+            text = f"the daemon is running, but does not answer {message.about.type}"
             raise BusUnreachableError(text, "symposium daemon stop; then retry") from error
         finally:
             self._opening = None
         return _reply(kind, outcome)
 
     def broken(self) -> None:
-        """The connection has ended: what has opened it will not be answered."""
+        """Fail the opening request: the connection ended before its reply."""
         if self._opening is not None:
             type_ = self._opening.kind.about.type
-            text = f"the daemon has ended the connection before it answered {type_}"
+            text = f"the daemon closed the connection before it answered {type_}"
             _fail(self._opening, BusEndedError(text, "symposium daemon logs"))
 
     def announce(self, message: Announcement, *, to: Address | None = None) -> None:
@@ -215,7 +215,7 @@ class BusEndpoint:
         self._send(envelope_of(message, self._sender, to=to))
 
     def lost(self, reason: str) -> None:
-        """The wire is gone: what may not be asked twice has failed, the rest waits for `resend`."""
+        """Fail requests that must not be sent twice; keep the rest for `resend`."""
         self.trouble = reason
         self._answering.cancel_all()
         for pending in self._pending.values():
@@ -224,14 +224,14 @@ class BusEndpoint:
             pending.is_sent = False
             if not pending.kind.about.is_idempotent:
                 type_ = pending.kind.about.type
-                text = f"the bus was lost ({reason}) while {type_} was on its way"
-                hint = "whether it was done is not known; look, then ask again"
+                text = f"connection to the bus lost ({reason}) while waiting for {type_}"
+                hint = "the outcome is unknown; check, then retry"
                 _fail(pending, BusLostError(text, hint))
             else:
                 pending.restart_clock()
 
     def resend(self) -> None:
-        """The wire is there again: ask what is still waiting."""
+        """Send the pending requests again on the new connection."""
         self.trouble = ""
         for pending in self._pending.values():
             if pending.is_sent or pending.envelope is None:
@@ -241,16 +241,16 @@ class BusEndpoint:
                 pending.restart_clock()
 
     def give_up(self, error: Exception) -> None:
-        """The wire will not come back: everything that waits has failed."""
+        """Fail every pending request: there will be no new connection."""
         for pending in self._pending.values():
             _fail(pending, error)
 
     def take(self, message: bytes | Envelope) -> None:
-        """One message has come, as a line or read already."""
+        """Handle a received message, as a line or already decoded."""
         try:
             envelope = message if isinstance(message, Envelope) else read_envelope(message)
         except EnvelopeError as error:
-            _log.warning("the bus sent what is no message: %s", error)
+            _log.warning("ignored a malformed message from the bus: %s", error)
             return
         match envelope.type:
             case "response":
@@ -291,10 +291,10 @@ class BusEndpoint:
 
 
 def _late(kind: type[BusMessage], trouble: str | None) -> BusError:
-    """No answer has come: it was sent and not answered, or there is this trouble."""
+    """Error for a missing response: sent without an answer, or not sent for a reason."""
     type_ = kind.about.type
     if trouble is None:
-        return BusRefusedError(f"{type_} was not answered in its time", refusals.TIMEOUT)
+        return BusRefusedError(f"{type_} timed out", refusals.TIMEOUT)
     text = f"bus reconnecting: {trouble}"
     hint = f"nothing was done: {type_} was not sent; try again in a moment"
     return BusReconnectingError(text, hint)
@@ -306,7 +306,7 @@ def _reply(kind: type[BusRequest[_Answer]], outcome: BusOutcome) -> _Answer:
     try:
         return read_reply(kind, outcome.data)
     except PayloadError as error:
-        text = f"the reply to {kind.about.type} is not what it should be: {error}"
+        text = f"malformed reply to {kind.about.type}: {error}"
         raise BusRefusedError(text, refusals.BAD_PAYLOAD) from error
 
 
