@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.run_mode_stage import PEERS, RunModeStage, clients, opencode, set_stage
+from tests.e2e.run_mode_setup import PEERS, RunModeStage, clients, opencode, set_stage
 from tests.e2e.transcript import SLOW, Transcript
 
 pytestmark = pytest.mark.timeout(300)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from tests.e2e.conftest import run_or_skip
-from tests.e2e.run_mode_stage import PEERS, RunModeStage, opencode, set_stage
+from tests.e2e.run_mode_setup import PEERS, RunModeStage, opencode, set_stage
 from tests.e2e.terminal import TMUX, Terminal, stands_in, terminal
 from tests.e2e.transcript import SLOW, Transcript
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.support.scenes import Peer, bare, inner, mods, scene
+from tests.support.chain_harness import Peer, bare, chain_harness, inner, mods
 
 from symposium.chain.blueprint import Component
 from symposium.chain.messages import Answer, ChainMessage
@@ -66,7 +66,7 @@ async def test_a_clients_cancel_reaches_the_agent_once_under_its_own_id(
     chain: Any, method: str
 ) -> None:
     components: list[Component] = chain()
-    async with scene(*components) as it:
+    async with chain_harness(*components) as it:
         agent = await it.open()
         it.client.ask("other", "session/new", {"cwd": "/other"})
         other = await agent.read()
@@ -91,7 +91,7 @@ async def test_a_clients_cancel_reaches_the_agent_once_under_its_own_id(
 @pytest.mark.requirement("conductor.cancel-agent-to-client")
 @pytest.mark.parametrize("chain", chains())
 async def test_an_agents_cancel_reaches_the_client_the_same_way(chain: Any) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open()
         agent.ask(0, "session/request_permission", {"sessionId": "s"})
         request = await it.client.read()
@@ -108,7 +108,7 @@ async def test_an_agents_cancel_reaches_the_client_the_same_way(chain: Any) -> N
     "params", [{}, {"requestId": "nobody"}, {"requestId": {}}, [1], {"requestId": None}]
 )
 async def test_a_cancel_that_names_nothing_open_is_ignored(params: Any) -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.write({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params})
         it.client.write(b'{"jsonrpc":"2.0","method":"$/cancel_request"}')
@@ -118,7 +118,7 @@ async def test_a_cancel_that_names_nothing_open_is_ignored(params: Any) -> None:
 
 @pytest.mark.requirement("conductor.cancel-late-result")
 async def test_a_normal_result_after_a_cancel_is_relayed() -> None:
-    async with scene(*mods(Rewrites())) as it:
+    async with chain_harness(*mods(Rewrites())) as it:
         agent = await it.open()
         it.client.ask(1, "session/new", {})
         request = await agent.read()
@@ -130,7 +130,7 @@ async def test_a_normal_result_after_a_cancel_is_relayed() -> None:
 
 @pytest.mark.requirement("conductor.cancel-prompt-and-permission")
 async def test_cancelling_a_prompt_that_waits_for_a_permission_cancels_both() -> None:
-    async with scene(bare()[0], *mods(Rewrites())) as it:
+    async with chain_harness(bare()[0], *mods(Rewrites())) as it:
         agent = await it.open()
         it.client.ask("p", "session/prompt", {"sessionId": "s"})
         prompt = await agent.read()
@@ -155,7 +155,7 @@ async def test_cancelling_a_prompt_that_waits_for_a_permission_cancels_both() ->
 
 @pytest.mark.requirement("conductor.peer-never-answers", "peers.openhands-ignores-cancel")
 async def test_an_agent_that_ignores_a_cancel_keeps_only_its_own_turn_open() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
         await agent.read()
@@ -170,7 +170,7 @@ async def test_an_agent_that_ignores_a_cancel_keeps_only_its_own_turn_open() -> 
 
 @pytest.mark.requirement("conductor.cancel-client-leaves")
 async def test_a_client_that_leaves_has_its_open_requests_cancelled() -> None:
-    async with scene(inner()) as it:
+    async with chain_harness(inner()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
         request = await agent.read()
@@ -182,7 +182,7 @@ async def test_a_client_that_leaves_has_its_open_requests_cancelled() -> None:
 
 @pytest.mark.requirement("conductor.session-invalid-success")
 async def test_a_malformed_success_is_relayed_and_a_second_try_works() -> None:
-    async with scene(*mods(Waits())) as it:
+    async with chain_harness(*mods(Waits())) as it:
         agent = await it.open()
         for result in ("not an object", {"sessionId": "s"}):
             it.client.ask(1, "session/new", {})
@@ -192,7 +192,7 @@ async def test_a_malformed_success_is_relayed_and_a_second_try_works() -> None:
 
 @pytest.mark.requirement("acp.t7-elicitation-request-id")
 async def test_an_elicitations_request_id_is_translated_on_each_hop() -> None:
-    async with scene(inner(), inner(*mods(Waits())), inner()) as it:
+    async with chain_harness(inner(), inner(*mods(Waits())), inner()) as it:
         agent = await it.open()
         it.client.ask("the prompt", "session/prompt", {"sessionId": "s"})
         prompt = await agent.read()
@@ -204,7 +204,7 @@ async def test_an_elicitations_request_id_is_translated_on_each_hop() -> None:
 
 @pytest.mark.requirement("acp.t7-elicitation-request-id")
 async def test_an_elicitation_during_initialize_names_the_clients_request() -> None:
-    async with scene(inner()) as it:
+    async with chain_harness(inner()) as it:
         it.client.ask("open", "initialize", {"protocolVersion": 1})
         agent = await it.agent()
         greeting = await agent.read()
@@ -216,7 +216,7 @@ async def test_an_elicitation_during_initialize_names_the_clients_request() -> N
 async def test_a_request_id_that_names_nothing_open_goes_on_as_it_is(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         agent.write(
             b'{"jsonrpc":"2.0","id":1,"method":"elicitation/create",'

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.support.scenes import mods, scene
+from tests.support.chain_harness import chain_harness, mods
 
 from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Mod, Reply, from_client
@@ -26,7 +26,7 @@ class Thinker(Mod):
 @pytest.mark.requirement("process.exit-spares-foreground")
 async def test_a_mods_own_answer_comes_though_the_agent_has_left() -> None:
     thinker = Thinker()
-    async with scene(*mods(thinker)) as it:
+    async with chain_harness(*mods(thinker)) as it:
         agent = await it.open()
         it.client.ask(1, "_thinker/ask", {"about": "leaving"})
         async with asyncio.timeout(45):

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.support.chain_harness import ChainHarness, Peer, bare, chain_harness, inner
 from tests.support.random_inputs import random_source
-from tests.support.scenes import Peer, Scene, bare, inner, scene
 
 from peerwire.jsonrpc.transport import OversizedLine, Transport
 from symposium.chain.blueprint import Component, InProcess
@@ -204,7 +204,7 @@ class Ledger:
 
 
 async def play(tree: list[Any], schedule: list[tuple[str, str, str | None]]) -> None:
-    async with scene(*(component(one) for one in tree)) as it:
+    async with chain_harness(*(component(one) for one in tree)) as it:
         agent = await it.open()
         ends = {"client": End(it.client.transport), "agent": End(agent.transport)}
         ledgers = {"client": Ledger(), "agent": Ledger()}
@@ -268,7 +268,7 @@ def _compare(end: End, written: Ledger) -> None:
             assert all(after > number for _, after in end.told[at + 1 :])
 
 
-def _nothing_kept(it: Scene) -> None:
+def _nothing_kept(it: ChainHarness) -> None:
     link = it.conductor.client
     assert (link.asked, link.serving, link.open) == ({}, {}, {})
     way = link.plain
@@ -311,7 +311,7 @@ async def play_to_the_death(
     tree: list[Any], schedule: list[tuple[str, str, str | None]], requests: int
 ) -> None:
     """The agent leaves some requests open and dies; each of the client's is answered once."""
-    async with scene(*(component(one) for one in tree)) as it:
+    async with chain_harness(*(component(one) for one in tree)) as it:
         agent = await it.open()
         client, mute = End(it.client.transport), Mute(agent.transport, requests)
         ledgers = {"client": Ledger(), "agent": Ledger()}
@@ -385,7 +385,7 @@ readers = st.recursive(st.just(Passes), lambda inside: st.lists(inside, max_size
 
 
 async def pass_bytes(tree: list[Any], params: str, result: str) -> None:
-    async with scene(*(component(one) for one in tree)) as it:
+    async with chain_harness(*(component(one) for one in tree)) as it:
         agent = await it.open()
         members = b'{"sessionId":"s","x": %b}' % params.encode()
         for peer, other in ((it.client, agent), (agent, it.client)):
@@ -441,7 +441,7 @@ async def test_broken_bytes_end_nothing_and_leave_nothing(
     caplog.set_level("CRITICAL")
     source = random_source("conductor", len(tree))
     files = open_files()
-    async with scene(*(component(one) for one in tree)) as it:
+    async with chain_harness(*(component(one) for one in tree)) as it:
         agent = await it.open()
         over = time.monotonic() + FUZZ_SECONDS / 3
         count = 0
@@ -460,7 +460,7 @@ def open_files() -> int:
     return len([*Path("/dev/fd").iterdir()])
 
 
-async def _still_alive(it: Scene, agent: Peer, count: int) -> None:
+async def _still_alive(it: ChainHarness, agent: Peer, count: int) -> None:
     """One notification each way gets through, whatever came before it."""
     for peer, other in ((it.client, agent), (agent, it.client)):
         peer.write(b'{"jsonrpc":"2.0","method":"alive","params":[%d]}' % count)

@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import Any
 
 import pytest
-from tests.support.scenes import mods, scene
+from tests.support.chain_harness import chain_harness, mods
 
 from peerwire.errors import INVALID_PARAMS, PeerwireError, RpcError
 from peerwire.jsonrpc.handlers import Request
@@ -398,7 +398,7 @@ async def test_an_owner_that_speaks_on_a_connection_that_is_not_open_is_told_so(
 
 @pytest.mark.requirement("bridge.unknown-connection")
 async def test_an_end_of_a_connection_that_names_none_is_the_fault_of_who_sent_it() -> None:
-    async with scene(*mods(Bridge())) as it:
+    async with chain_harness(*mods(Bridge())) as it:
         await it.open()
         it.client.write({"jsonrpc": "2.0", "id": 1, "method": "mcp/disconnect", "params": ["x"]})
         assert (await it.client.read())["error"]["code"] == -32602

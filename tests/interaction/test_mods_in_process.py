@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.support.scenes import Peer, Scene, bare, inner, mods, scene
+from tests.support.chain_harness import ChainHarness, Peer, bare, chain_harness, inner, mods
 
 from peerwire.errors import RpcError
 from symposium.chain.messages import Answer, ChainMessage, Direction
@@ -73,7 +73,7 @@ async def test_a_mod_sees_what_it_declares_in_the_direction_it_declares_and_noth
         up("a", noting(seen, "up")),
         up("*", noting(seen, "*")),
     ]
-    async with scene(*mods(*both)) as it:
+    async with chain_harness(*mods(*both)) as it:
         agent = await it.open()
         for method in ("a", "b"):
             it.client.tell(method)
@@ -98,7 +98,7 @@ async def test_of_a_mods_handlers_the_one_that_names_the_method_is_called() -> N
             seen.append(f"named {message.method}")
             return Forward()
 
-    async with scene(*mods(Two())) as it:
+    async with chain_harness(*mods(Two())) as it:
         agent = await it.open()
         it.client.tell("a")
         it.client.tell("b")
@@ -116,7 +116,7 @@ async def test_the_next_mod_sees_what_the_last_one_made_of_it() -> None:
         return handler
 
     chain = [down("m", add("one")), down("m", add("two")), down("m", add("three"))]
-    async with scene(*mods(*chain)) as it:
+    async with chain_harness(*mods(*chain)) as it:
         agent = await it.open()
         it.client.tell("m", {"by": []})
         assert (await agent.read())["params"] == {"by": ["one", "two", "three"]}
@@ -132,7 +132,7 @@ async def test_a_mod_may_answer_refuse_drop_and_rename() -> None:
         down("old", lambda _: Forward(method="new")),
         down("new", noting(seen, "renamed")),
     ]
-    async with scene(*mods(*chain)) as it:
+    async with chain_harness(*mods(*chain)) as it:
         agent = await it.open()
         it.client.ask(1, "reply")
         it.client.ask(2, "refuse")
@@ -154,7 +154,7 @@ async def test_mods_revise_an_answer_from_the_agent_to_the_client() -> None:
             catch=lambda _: Reply([f"{name} caught"]),
         )
 
-    async with scene(*mods(down("m", then("outer")), down("m", then("inner")))) as it:
+    async with chain_harness(*mods(down("m", then("outer")), down("m", then("inner")))) as it:
         agent = await it.open()
         it.client.ask(1, "m")
         agent.answer(await agent.read(), [])
@@ -166,7 +166,9 @@ async def test_mods_revise_an_answer_from_the_agent_to_the_client() -> None:
 
 @pytest.mark.requirement("conductor.mod-edit", "acp.t3-meta")
 async def test_an_edited_notification_keeps_what_stands_beside_its_params() -> None:
-    async with scene(*mods(up("m", lambda message: Forward({**message.params, "x": 1})))) as it:
+    async with chain_harness(
+        *mods(up("m", lambda message: Forward({**message.params, "x": 1})))
+    ) as it:
         agent = await it.open()
         agent.write(b'{"jsonrpc":"2.0","method":"m","params":{"n":1.0},"traceparent":"00-1"}')
         assert await it.client.line() == (
@@ -187,7 +189,7 @@ async def test_a_mod_that_raises_has_a_request_answered_and_a_notification_passe
         await asyncio.sleep(0)
         return fail(message)
 
-    async with scene(*mods(down("m", fail_later if is_async else fail))) as it:
+    async with chain_harness(*mods(down("m", fail_later if is_async else fail))) as it:
         agent = await it.open()
         it.client.ask(1, "m")
         error = (await it.client.read())["error"]
@@ -205,7 +207,7 @@ async def test_an_error_that_a_mod_raises_by_its_code_is_the_answer() -> None:
     def fail(_: ChainMessage) -> Outcome:
         raise RpcError(-32002, {"uri": "x"})
 
-    async with scene(*mods(down("m", fail))) as it:
+    async with chain_harness(*mods(down("m", fail))) as it:
         await it.open()
         it.client.ask(1, "m")
         error = (await it.client.read())["error"]
@@ -217,7 +219,7 @@ async def test_an_error_that_a_mod_raises_by_its_code_is_the_answer() -> None:
 async def test_what_a_mod_says_that_cannot_be_written_is_an_error_and_the_chain_lives(
     outcome: Any,
 ) -> None:
-    async with scene(*mods(down("m", lambda _: outcome))) as it:
+    async with chain_harness(*mods(down("m", lambda _: outcome))) as it:
         agent = await it.open()
         it.client.ask(1, "m")
         it.client.tell("next")
@@ -255,7 +257,7 @@ def update(session: str, number: int) -> dict[str, Any]:
 @pytest.mark.requirement("conductor.mod-may-wait")
 async def test_a_mod_that_waits_holds_up_its_session_only_answers_included() -> None:
     held = Held()
-    async with scene(*mods(held)) as it:
+    async with chain_harness(*mods(held)) as it:
         agent = await it.open()
         it.client.ask("p", "session/prompt", {"sessionId": "slow"})
         it.client.ask("q", "session/prompt", {"sessionId": "quick"})
@@ -278,7 +280,7 @@ async def test_a_mod_that_waits_holds_up_its_session_only_answers_included() -> 
 @pytest.mark.requirement("conductor.mod-may-wait")
 async def test_a_message_without_a_session_passes_nothing_and_nothing_passes_it() -> None:
     held = Held()
-    async with scene(*mods(held)) as it:
+    async with chain_harness(*mods(held)) as it:
         agent = await it.open()
         agent.write(update("slow", 1))
         agent.tell("ext", {"n": 2})
@@ -304,7 +306,7 @@ async def test_a_mod_that_holds_a_message_may_ask_both_neighbours_about_it() -> 
 
     seen: list[str] = []
     chain = mods(Asks(), down("*", noting(seen, "below")), Asks())
-    async with scene(*chain) as it:
+    async with chain_harness(*chain) as it:
         agent = await it.open()
         it.client.ask("p", "session/prompt", {"sessionId": "s"})
         it.client.tell("session/cancel", {"sessionId": "s"})
@@ -332,7 +334,7 @@ async def test_a_mod_that_waits_for_the_agent_hears_it_behind_any_flood() -> Non
 
             return Forward(then=again)
 
-    async with scene(*mods(Continues())) as it:
+    async with chain_harness(*mods(Continues())) as it:
         agent = await it.open()
         it.client.ask("p", "session/prompt", {"sessionId": "s"})
         agent.answer(await agent.read(), {"stopReason": "end_turn"})
@@ -357,7 +359,7 @@ async def test_later_answers_without_holding_anything_up() -> None:
             await done.wait()
             return Reply({"n": number})
 
-    async with scene(*mods(Tool())) as it:
+    async with chain_harness(*mods(Tool())) as it:
         agent = await it.open()
         agent.ask("a", "mcp/message", {"n": 1})
         agent.ask("b", "mcp/message", {"n": 2})
@@ -391,7 +393,7 @@ async def test_a_mods_own_messages_begin_at_its_place() -> None:
         down("*", noting(below, "down")),
         up("*", noting(below, "up")),
     )
-    async with scene(*chain) as it:
+    async with chain_harness(*chain) as it:
         agent = await it.open()
         assert (await agent.read())["method"] == "told/agent"
         told, asked = await it.client.reads(2)
@@ -419,7 +421,7 @@ async def test_a_mod_that_stops_waiting_cancels_its_request() -> None:
                 gave_up.set()
             return Reply("gave up")
 
-    async with scene(*mods(Impatient())) as it:
+    async with chain_harness(*mods(Impatient())) as it:
         agent = await it.open()
         it.client.ask(1, "m")
         request, cancel = await agent.reads(2)
@@ -436,7 +438,7 @@ async def test_a_chain_of_three_hundred_mods_does_not_exhaust_the_stack() -> Non
         return Forward(then=lambda answer: Reply(answer.result + 1))
 
     chain = [one for _ in range(150) for one in (up("m", count), down("q", then))]
-    async with scene(*mods(*chain)) as it:
+    async with chain_harness(*mods(*chain)) as it:
         agent = await it.open()
         agent.tell("m", {"n": 0})
         assert (await it.client.read())["params"] == {"n": 150}
@@ -458,7 +460,7 @@ async def test_mods_and_proxies_on_the_wire_mix_in_any_order() -> None:
         inner(*mods(add("d"))),
         *mods(add("e")),
     ]
-    async with scene(*chain) as it:
+    async with chain_harness(*chain) as it:
         agent = await it.open()
         it.client.tell("m", {"by": []})
         assert (await agent.read())["params"] == {"by": [*"abcde"]}
@@ -494,7 +496,7 @@ async def test_a_mod_that_watches_session_new_has_the_answer_before_any_update(
             seen.append((message.params["sessionId"], message.params["sessionId"] in known))
             return Forward()
 
-    async with scene(*mods(Watches())) as it:
+    async with chain_harness(*mods(Watches())) as it:
         agent = await it.open()
         it.client.ask("n", "session/new", {"cwd": "/"})
         request = await agent.read()
@@ -525,7 +527,7 @@ async def test_mods_run_while_the_chain_lives_and_give_back_what_they_hold() -> 
         async def aclose(self) -> None:
             life.append("closes")
 
-    async with scene(*mods(Lives())) as it:
+    async with chain_harness(*mods(Lives())) as it:
         await it.open()
     assert life == ["runs", "stops", "closes"]
 
@@ -542,7 +544,7 @@ async def test_a_mod_whose_own_work_fails_is_logged_and_the_chain_lives(
             raise LookupError("oops again")
 
     with caplog.at_level(logging.ERROR):
-        async with scene(*mods(Fails())) as it:
+        async with chain_harness(*mods(Fails())) as it:
             agent = await it.open()
             it.client.tell("m")
             await agent.read()
@@ -562,12 +564,12 @@ async def test_a_mod_asked_to_speak_when_the_chain_has_ended_gets_an_error() -> 
             except RpcError as error:
                 errors.append(error)
 
-    async with scene(*mods(Last())) as it:
+    async with chain_harness(*mods(Last())) as it:
         await it.open()
     assert [error.data for error in errors] == [{"reason": "shutting_down"}]
 
 
-async def reaches(it: Scene, agent: Peer, method: str) -> None:
+async def reaches(it: ChainHarness, agent: Peer, method: str) -> None:
     it.client.tell(method)
     assert (await agent.read())["method"] == method
 
@@ -577,7 +579,7 @@ async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_
     async def never(_: ChainMessage) -> Outcome:
         raise AssertionError
 
-    async with scene(*mods(down("m", never))) as it:
+    async with chain_harness(*mods(down("m", never))) as it:
         agent = await it.open()
         it.client.ask(1, "m", {"sessionId": "s"})
         it.client.tell("$/cancel_request", {"requestId": 1})
@@ -595,7 +597,7 @@ async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> Non
         await free.wait()
         return Forward()
 
-    async with scene(*mods(down("m", hold))) as it:
+    async with chain_harness(*mods(down("m", hold))) as it:
         agent = await it.open()
         it.client.ask(1, "m", {"sessionId": "s"})
         it.client.ask(2, "m", {"sessionId": "s"})
@@ -621,7 +623,7 @@ async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() ->
             await asyncio.Event().wait()
         return Forward()
 
-    async with scene(*mods(down("m", stubborn))) as it:
+    async with chain_harness(*mods(down("m", stubborn))) as it:
         agent = await it.open()
         it.client.ask(1, "m")
         await started.wait()
@@ -645,7 +647,7 @@ async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it(
         await asyncio.sleep(0)
         return Forward()
 
-    async with scene(*mods(Announces(), down("first", slow))) as it:
+    async with chain_harness(*mods(Announces(), down("first", slow))) as it:
         agent = await it.open()
         params = {"sessionId": "s"}
         it.client.write({"jsonrpc": "2.0", **name, "method": "second", "params": params})
@@ -665,7 +667,7 @@ async def test_an_answer_to_a_mod_waits_for_nothing_behind_that_mod() -> None:
             self.answered.set()
 
     held, background = Held(), Background()
-    async with scene(*mods(held, background)) as it:
+    async with chain_harness(*mods(held, background)) as it:
         agent = await it.open()
         agent.write(update("slow", 1))
         await held.holding.wait()
@@ -691,7 +693,7 @@ class Forgetful(Mod):
 async def test_a_notification_that_a_mod_returns_nothing_for_travels_on_and_the_mod_is_named(
     method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with scene(*mods(Forgetful())) as it:
+    async with chain_harness(*mods(Forgetful())) as it:
         agent = await it.open()
         agent.tell(method, {"sessionId": "s"})
         assert (await it.client.read())["method"] == method

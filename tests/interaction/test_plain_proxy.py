@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.scenes import Peer, mods, proxy_scene
+from tests.support.chain_harness import Peer, mods, proxy_harness
 
 from symposium.chain.mod import Mod
 
@@ -24,13 +24,13 @@ async def greeted(outer: Peer) -> dict[str, Any]:
 
 @pytest.mark.requirement("acp.proxy-default-initialize")
 async def test_it_passes_the_greeting_on_and_the_answer_back() -> None:
-    async with proxy_scene(*mods(Mod())) as (outer, _):
+    async with proxy_harness(*mods(Mod())) as (outer, _):
         assert await greeted(outer) == {"jsonrpc": "2.0", "id": "greet", "result": RESULT}
 
 
 @pytest.mark.requirement("acp.proxy-default-initialize")
 async def test_it_passes_an_error_to_the_greeting_back() -> None:
-    async with proxy_scene(*mods(Mod())) as (outer, _):
+    async with proxy_harness(*mods(Mod())) as (outer, _):
         outer.ask("greet", "_proxy/initialize", PARAMS)
         outer.refuse(await outer.read(), -32000, {"why": "log in"})
         error = {"code": -32000, "message": "no", "data": {"why": "log in"}}
@@ -41,7 +41,7 @@ async def test_it_passes_an_error_to_the_greeting_back() -> None:
 @pytest.mark.parametrize("method", ["session/prompt", "_vendor/anything", "unheard/of"])
 async def test_it_passes_everything_else_both_ways_with_its_params_unchanged(method: str) -> None:
     params = {"sessionId": "s", "big": 12345678901234567890, "_meta": {"traceparent": "00-1"}}
-    async with proxy_scene(*mods(Mod())) as (outer, _):
+    async with proxy_harness(*mods(Mod())) as (outer, _):
         await greeted(outer)
         outer.tell(method, params)
         down = await outer.read()

@@ -4,7 +4,15 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.scenes import VERSION_ONE, Peer, Scene, bare, inner, mods, scene
+from tests.support.chain_harness import (
+    VERSION_ONE,
+    ChainHarness,
+    Peer,
+    bare,
+    chain_harness,
+    inner,
+    mods,
+)
 
 from symposium.chain.blueprint import Component
 from symposium.chain.mod import Mod
@@ -19,7 +27,7 @@ def three_mods() -> list[Component]:
     return [*mods(Mod()), bare("stranger")[0], inner(*mods(Mod()))]
 
 
-async def from_agent(it: Scene, agent: Peer, message: dict[str, Any]) -> Any:
+async def from_agent(it: ChainHarness, agent: Peer, message: dict[str, Any]) -> Any:
     """Have the agent say this; what the client hears."""
     agent.write(message)
     return await it.client.read()
@@ -38,7 +46,7 @@ def tool_call(kind: str, **members: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("method", ["load", "list", "resume", "fork", "close", "delete"])
 async def test_every_method_on_sessions_crosses(method: str, version: int) -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open({"protocolVersion": version}, {"protocolVersion": version})
         it.client.ask(7, f"session/{method}", {"sessionId": "s", "cwd": "/w", "x": [1.50]})
         asked = await agent.read()
@@ -50,7 +58,7 @@ async def test_every_method_on_sessions_crosses(method: str, version: int) -> No
 
 @pytest.mark.requirement("peers.opencode-uninvited-write")
 async def test_an_uninvited_write_is_the_clients_to_refuse_and_the_agent_goes_on() -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         agent.ask(0, "fs/write_text_file", {"sessionId": "s", "path": "/x", "content": ""})
         it.client.refuse(await it.client.read(), -32601, "fs/write_text_file")
@@ -66,7 +74,7 @@ async def test_a_tool_call_may_be_announced_anywhere_or_twice_or_nowhere() -> No
         tool_call("tool_call", title="one"),
         tool_call("tool_call", title="the same again"),
     ]
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         announced = {"sessionId": "s", "toolCall": {"toolCallId": "call-2", "kind": "edit"}}
         agent.ask("p", PERMIT, {**announced, "options": []})
@@ -82,14 +90,14 @@ async def test_a_line_of_half_a_megabyte_passes_unchanged(size: int) -> None:
     empty = update({"sessionUpdate": "available_commands_update", "x": ""})
     filling = "é" * ((size - len(json.dumps(empty))) // 6)
     long = update({"sessionUpdate": "available_commands_update", "x": filling})
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         assert await from_agent(it, agent, long) == long
 
 
 @pytest.mark.requirement("peers.qwen-own-request", "peers.unknown-agent-methods")
 async def test_methods_of_an_agents_own_pass_and_are_answered() -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         agent.ask(3, "craft/drainMidTurnQueue", {"sessionId": "s"})
         asked = await it.client.read()
@@ -104,7 +112,7 @@ async def test_methods_of_an_agents_own_pass_and_are_answered() -> None:
 async def test_echoes_of_the_prompt_and_odd_ids_pass_unchanged() -> None:
     content = {"type": "text", "text": "what I said"}
     mode = {"sessionUpdate": "current_mode_update", "currentModeId": "https://x.test/m#a"}
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         echo = update({"sessionUpdate": "user_message_chunk", "content": content})
         assert await from_agent(it, agent, echo) == echo
@@ -118,7 +126,7 @@ async def test_echoes_of_the_prompt_and_odd_ids_pass_unchanged() -> None:
     + [f"terminal/{name}" for name in ("create", "output", "wait_for_exit", "kill", "release")],
 )
 async def test_the_clients_files_and_terminals_answer_the_agent(method: str) -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         agent.ask(0, method, {"sessionId": "s", "path": "/w/a"})
         asked = await it.client.read()
@@ -129,7 +137,7 @@ async def test_the_clients_files_and_terminals_answer_the_agent(method: str) -> 
 
 @pytest.mark.requirement("peers.openhands-ignores-cancel")
 async def test_an_agent_that_ignores_a_cancel_answers_when_it_likes() -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
         turn = await agent.read()
@@ -148,7 +156,7 @@ async def test_an_agent_that_ignores_a_cancel_answers_when_it_likes() -> None:
 
 @pytest.mark.requirement("peers.old-adapters-silent-after-error")
 async def test_an_agent_that_falls_silent_after_a_refusal_leaves_one_open_request() -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
         await agent.read()
@@ -165,7 +173,7 @@ async def test_an_agent_that_falls_silent_after_a_refusal_leaves_one_open_reques
 @pytest.mark.requirement("peers.ids-from-zero", "peers.old-adapters-string-ids")
 @pytest.mark.parametrize("name", [0, "7b1c-uuid", "", 2**63, -1, 1.5])
 async def test_any_id_comes_back_as_it_was_sent(name: Any) -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(name, "session/list", {})
         agent.answer(await agent.read(), {"sessions": []})
@@ -177,7 +185,7 @@ async def test_any_id_comes_back_as_it_was_sent(name: Any) -> None:
 
 @pytest.mark.requirement("peers.ids-both-directions")
 async def test_one_id_open_in_both_directions_gives_each_side_its_own_answer() -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(0, "session/prompt", {"sessionId": "s", "prompt": []})
         turn = await agent.read()
@@ -195,7 +203,7 @@ async def test_one_id_open_in_both_directions_gives_each_side_its_own_answer() -
 @pytest.mark.requirement("peers.notification-answered")
 async def test_answers_to_notifications_are_swallowed() -> None:
     refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no"}}
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.write(*[refusal] * 12)
         it.client.ask(1, "session/list", {})
@@ -210,7 +218,7 @@ async def test_answers_to_notifications_are_swallowed() -> None:
 @pytest.mark.requirement("peers.auth-status-before-new")
 async def test_what_comes_before_the_answer_to_a_new_session_reaches_the_client_before_it() -> None:
     status = {"jsonrpc": "2.0", "method": "_auth/status_update", "params": {"ok": True}}
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, "session/new", {"cwd": "/", "mcpServers": []})
         asked = await agent.read()
@@ -225,7 +233,7 @@ async def test_what_comes_before_the_answer_to_a_new_session_reaches_the_client_
 async def test_an_error_to_resume_comes_whole_and_a_new_session_works_after_it(
     method: str, code: int
 ) -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, method, {"sessionId": "lost", "cwd": "/", "mcpServers": []})
         agent.refuse(await agent.read(), code, {"sessionId": "lost"})
@@ -238,7 +246,7 @@ async def test_an_error_to_resume_comes_whole_and_a_new_session_works_after_it(
 
 @pytest.mark.requirement("peers.plain-text-on-stdout")
 async def test_plain_text_between_messages_does_not_end_the_conversation() -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         heard = update({"sessionUpdate": "plan", "entries": []})
         agent.write(b"A new version of this agent is available!", heard)
@@ -253,7 +261,7 @@ async def test_odd_permission_options_pass_in_their_order_with_their_ids() -> No
         {"optionId": "once-and-edit", "kind": "allow_once", "name": "Yes, edited"},
         {"optionId": "https://consent.test/x", "kind": "open_url", "name": "Read first"},
     ]
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         agent.ask(0, PERMIT, {"sessionId": "s", "toolCall": {}, "options": options})
         asked = await it.client.read()
@@ -265,7 +273,7 @@ async def test_odd_permission_options_pass_in_their_order_with_their_ids() -> No
 
 @pytest.mark.requirement("peers.cancelled-prompt-merged")
 async def test_the_prompt_after_a_cancelled_one_is_a_turn_of_its_own() -> None:
-    async with scene(*three_mods()) as it:
+    async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
         first = await agent.read()
@@ -306,7 +314,7 @@ async def test_the_tools_of_mods_reach_agents_that_take_one_transport_only(
 @pytest.mark.requirement("peers.pairs-not-lowered")
 async def test_a_conversation_is_the_same_with_three_mods_as_without() -> None:
     async def talk(*components: Component) -> list[Any]:
-        async with scene(*components) as it:
+        async with chain_harness(*components) as it:
             agent = await it.open(VERSION_ONE, {**VERSION_ONE, "agentCapabilities": {"x": 1}})
             heard: list[Any] = []
             it.client.ask(1, "session/new", {"cwd": "/w", "mcpServers": []})

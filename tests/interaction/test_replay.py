@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.scenes import Peer, bare, inner, mods, scene
+from tests.support.chain_harness import Peer, bare, chain_harness, inner, mods
 
 from symposium.chain.blueprint import Component
 from symposium.chain.messages import ChainMessage
@@ -98,7 +98,7 @@ async def test_recorded_traffic_arrives_once_in_order_and_equal(
     path: Path, chain: Callable[[], list[Component]]
 ) -> None:
     for rows in conversations(path):
-        async with scene(*chain()) as it:
+        async with chain_harness(*chain()) as it:
             client = Side(it.client)
             first, *rest = rows
             client.write(first["msg"])

@@ -1,7 +1,15 @@
 """Where messages go: the routing table, row by row, at the bytes (acp-host §2.1)."""
 
 import pytest
-from tests.support.scenes import VERSION_ONE, Peer, Stand, inner, mods, proxy_scene, scene
+from tests.support.chain_harness import (
+    VERSION_ONE,
+    Peer,
+    PlayedComponent,
+    chain_harness,
+    inner,
+    mods,
+    proxy_harness,
+)
 
 from peerwire.acp.names import Dialect
 from symposium.mods.arrow import Arrow
@@ -19,7 +27,7 @@ async def greet(proxy: Peer) -> None:
 
 @pytest.mark.requirement("conductor.route-client", "conductor.route-agent")
 async def test_without_proxies_client_and_agent_speak_plainly_to_each_other() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.tell("session/cancel", {"sessionId": "s"})
         assert (await agent.read())["method"] == "session/cancel"
@@ -39,8 +47,8 @@ async def test_without_proxies_client_and_agent_speak_plainly_to_each_other() ->
     "acp.role-agent-sees-no-envelope",
 )
 async def test_the_worked_example_happens_message_for_message() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.write(
             b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
         )
@@ -89,8 +97,8 @@ async def test_the_worked_example_happens_message_for_message() -> None:
     "conductor.route-proxy-plain", "conductor.route-proxy-envelope", "conductor.route-agent"
 )
 async def test_between_two_proxies_plain_goes_back_wrapped_and_wrapped_goes_on_plain() -> None:
-    first, second = Stand("first"), Stand("second")
-    async with scene(first.component, second.component) as it:
+    first, second = PlayedComponent("first"), PlayedComponent("second")
+    async with chain_harness(first.component, second.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         upper, lower = await first.peer(), await second.peer()
         await greet(upper)
@@ -122,8 +130,8 @@ async def test_between_two_proxies_plain_goes_back_wrapped_and_wrapped_goes_on_p
     "conductor.route-proxy-mode-out",
 )
 async def test_in_proxy_mode_the_outer_conductor_is_client_and_successor() -> None:
-    stand = Stand("only")
-    async with proxy_scene(stand.component) as (outer, _):
+    stand = PlayedComponent("only")
+    async with proxy_harness(stand.component) as (outer, _):
         outer.ask("g", "_proxy/initialize", VERSION_ONE)
         proxy = await stand.peer()
         await greet(proxy)
@@ -149,7 +157,7 @@ async def test_in_proxy_mode_the_outer_conductor_is_client_and_successor() -> No
 
 @pytest.mark.requirement("conductor.chain-proxy-mode-identity", "acp.shape-envelope-meta")
 async def test_a_proxy_mode_conductor_without_proxies_is_the_identity() -> None:
-    async with proxy_scene() as (outer, _):
+    async with proxy_harness() as (outer, _):
         outer.ask("g", "_proxy/initialize", VERSION_ONE)
         greeting = await outer.read()
         outer.answer(greeting, VERSION_ONE)
@@ -172,8 +180,8 @@ async def test_a_proxy_mode_conductor_without_proxies_is_the_identity() -> None:
     "params", [b"", b',"params":null', b',"params":[1,"two"]', b',"params":{}']
 )
 async def test_inner_params_go_on_as_found(params: bytes) -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await greet(proxy)
@@ -189,8 +197,8 @@ async def test_inner_params_go_on_as_found(params: bytes) -> None:
 
 @pytest.mark.requirement("acp.shape-nested-envelope")
 async def test_of_an_envelope_inside_an_envelope_each_hop_unwraps_one_level() -> None:
-    first, second = Stand("first"), Stand("second")
-    async with scene(first.component, second.component) as it:
+    first, second = PlayedComponent("first"), PlayedComponent("second")
+    async with chain_harness(first.component, second.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         upper, lower = await first.peer(), await second.peer()
         await greet(upper)
@@ -206,8 +214,8 @@ async def test_of_an_envelope_inside_an_envelope_each_hop_unwraps_one_level() ->
 
 @pytest.mark.requirement("acp.shape-malformed-envelope")
 async def test_an_envelope_without_a_method_is_refused_and_the_connection_lives() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await greet(proxy)
@@ -221,7 +229,7 @@ async def test_an_envelope_without_a_method_is_refused_and_the_connection_lives(
 
 @pytest.mark.requirement("acp.role-agent-sees-no-envelope")
 async def test_an_envelope_from_who_has_no_successor_is_refused() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(5, "_proxy/successor", {"method": "x"})
         assert (await it.client.read())["error"]["code"] == -32601
@@ -234,8 +242,8 @@ async def test_an_envelope_from_who_has_no_successor_is_refused() -> None:
     "acp.proxy-forwards-proxy-initialize", "acp.role-conductor-alone-initializes-proxies"
 )
 async def test_a_proxy_that_forwards_proxy_initialize_is_told_so_and_the_client_sees_it() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         greeting = await proxy.read()
@@ -253,7 +261,7 @@ async def test_a_proxy_that_forwards_proxy_initialize_is_told_so_and_the_client_
     "acp.dialect-envelope-sacp", "acp.dialect-one-meta-key", "acp.dialect-unknown-members"
 )
 async def test_envelope_metadata_and_unknown_members_go_on_in_each_eras_words() -> None:
-    async with proxy_scene(inner(), inner()) as (outer, _):
+    async with proxy_harness(inner(), inner()) as (outer, _):
         outer.ask("g", "_proxy/initialize", VERSION_ONE)
         outer.answer(await outer.read(), VERSION_ONE)
         await outer.read()
@@ -268,8 +276,8 @@ async def test_envelope_metadata_and_unknown_members_go_on_in_each_eras_words() 
 
 @pytest.mark.requirement("acp.dialect-override")
 async def test_a_configured_dialect_is_used_from_the_first_message() -> None:
-    stand = Stand("old", Dialect.PACP_SEND)
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("old", Dialect.PACP_SEND)
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         greeting = await proxy.read()
@@ -289,7 +297,7 @@ async def test_a_configured_dialect_is_used_from_the_first_message() -> None:
 @pytest.mark.requirement("conductor.mod-forward", "acp.t1-raw", "conductor.chain-nesting-no-byte")
 async def test_what_no_mod_declares_passes_as_the_bytes_that_came() -> None:
     line = b'{ "method" : "x/y" , "jsonrpc":"2.0", "params": {"b":1,  "a":null, "n":1e2} }'
-    async with scene(*mods(Arrow(), Arrow(), Arrow())) as it:
+    async with chain_harness(*mods(Arrow(), Arrow(), Arrow())) as it:
         agent = await it.open()
         agent.write(line)
         assert await it.client.line() == line

@@ -4,8 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, HOST_CAPABILITIES, MENU, RunScene, run_scene
-from tests.support.scenes import VERSION_ONE, Peer
+from tests.support.chain_harness import VERSION_ONE, Peer
+from tests.support.run_mode_harness import (
+    CONFIG,
+    HOST_CAPABILITIES,
+    MENU,
+    RunModeHarness,
+    run_mode_harness,
+)
 
 from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from symposium.run_mode.chat import COMMANDS
@@ -19,7 +25,7 @@ ACCEPTS_IMAGES = {**VERSION_ONE, "agentCapabilities": {"promptCapabilities": {"i
 LOADS = {**VERSION_ONE, "agentCapabilities": {"loadSession": True}}
 
 
-async def second_chain(it: RunScene, session: str = "t") -> Peer:
+async def second_chain(it: RunModeHarness, session: str = "t") -> Peer:
     """Change the config, and make a session with what it says now; its agent."""
     it.write_config(OTHER)
     it.editor.ask("second", "session/new", {"cwd": "/"})
@@ -33,7 +39,7 @@ async def second_chain(it: RunScene, session: str = "t") -> Peer:
 
 @pytest.mark.requirement("run-mode.initialize-without")
 async def test_without_a_config_little_is_promised_and_nothing_started(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         it.editor.ask(0, "initialize", VERSION_ONE)
         result = (await it.editor.read())["result"]
         assert result["protocolVersion"] == 1
@@ -48,7 +54,7 @@ async def test_without_a_config_little_is_promised_and_nothing_started(tmp_path:
 async def test_a_chain_that_does_not_start_is_no_reason_to_refuse_the_editor(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, {"agent": "nobody"}) as it:
+    async with run_mode_harness(tmp_path, {"agent": "nobody"}) as it:
         await it.editor_greets()
         _, told = await it.without_agent()
         assert "there is no such agent" in told
@@ -61,14 +67,14 @@ async def test_a_chain_that_does_not_start_is_no_reason_to_refuse_the_editor(
 
 @pytest.mark.requirement("run-mode.initialize-order")
 async def test_initialize_comes_first_and_once(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         it.editor.ask(1, "session/new", {"cwd": "/"})
         assert (await it.editor.read())["error"]["code"] == INVALID_REQUEST
 
 
 @pytest.mark.requirement("run-mode.initialize-order")
 async def test_a_second_initialize_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(1, "initialize", VERSION_ONE)
         assert (await it.editor.read())["error"]["code"] == INVALID_REQUEST
@@ -78,7 +84,7 @@ async def test_a_second_initialize_is_refused_and_changes_nothing(tmp_path: Path
 
 @pytest.mark.requirement("run-mode.initialize-again")
 async def test_an_editor_that_asks_for_no_version_may_ask_again(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         it.editor.ask(0, "initialize", {})
         assert (await it.editor.read())["error"]["code"] == -32602
         await it.open()
@@ -87,7 +93,7 @@ async def test_an_editor_that_asks_for_no_version_may_ask_again(tmp_path: Path) 
 @pytest.mark.requirement("run-mode.later-greeting")
 async def test_a_later_chain_is_greeted_with_the_editors_own_request(tmp_path: Path) -> None:
     own = {"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": True}}, "odd": [1]}
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         it.editor.ask(0, "initialize", own)
         await it.editor.read()
         it.write_config(CONFIG)
@@ -100,7 +106,7 @@ async def test_a_later_chain_is_greeted_with_the_editors_own_request(tmp_path: P
 
 @pytest.mark.requirement("run-mode.adapt-images")
 async def test_an_image_that_a_later_agent_cannot_take_is_left_out_and_told(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.open(ACCEPTS_IMAGES)
         agent = await second_chain(it)
         await it.editor.reads(2)
@@ -113,7 +119,7 @@ async def test_an_image_that_a_later_agent_cannot_take_is_left_out_and_told(tmp_
 
 @pytest.mark.requirement("run-mode.adapt-load")
 async def test_a_later_agent_is_not_asked_to_load_what_it_cannot(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.open(LOADS)
         await second_chain(it)
         await it.editor.reads(2)
@@ -123,7 +129,7 @@ async def test_a_later_agent_is_not_asked_to_load_what_it_cannot(tmp_path: Path)
 
 @pytest.mark.requirement("run-mode.load")
 async def test_a_session_is_loaded_with_its_history_before_the_answer(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open(LOADS)
         assert agent is not None
         it.editor.ask(1, "session/load", {"sessionId": "old", "cwd": "/", "mcpServers": []})
@@ -141,7 +147,7 @@ async def test_a_session_is_loaded_with_its_history_before_the_answer(tmp_path: 
 @pytest.mark.requirement("run-mode.default-chain")
 @pytest.mark.parametrize("method", ["authenticate", "logout", "session/list", "_vendor/any"])
 async def test_what_is_of_no_session_goes_to_the_current_chain(tmp_path: Path, method: str) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open()
         assert agent is not None
         it.editor.ask(1, method, {"x": 1})
@@ -153,7 +159,7 @@ async def test_what_is_of_no_session_goes_to_the_current_chain(tmp_path: Path, m
 
 @pytest.mark.requirement("run-mode.default-chain-none")
 async def test_without_a_config_nobody_can_be_asked(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.editor.ask(1, "authenticate", {"methodId": "m"})
         assert (await it.editor.read())["error"]["code"] == METHOD_NOT_FOUND
@@ -161,7 +167,7 @@ async def test_without_a_config_nobody_can_be_asked(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("run-mode.every-chain")
 async def test_a_notification_of_no_session_reaches_every_chain(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
         it.editor.tell("_vendor/told", {"x": 1})
@@ -174,7 +180,7 @@ async def test_a_notification_of_no_session_reaches_every_chain(tmp_path: Path) 
 
 @pytest.mark.requirement("run-mode.shared-chain")
 async def test_sessions_of_one_config_share_an_agent_however_it_is_written(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.write_config(
             '{ // other words\n "proxies": [{"enabled": true, "name": "sparkle"},'
@@ -186,7 +192,7 @@ async def test_sessions_of_one_config_share_an_agent_however_it_is_written(tmp_p
 
 @pytest.mark.requirement("run-mode.config-next-session")
 async def test_a_changed_config_is_for_the_next_session_only(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
         await it.editor.reads(2)
@@ -206,7 +212,7 @@ async def test_a_changed_config_is_for_the_next_session_only(tmp_path: Path) -> 
     ],
 )
 async def test_order_names_and_flags_tell_configs_apart(tmp_path: Path, proxies: Any) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         it.write_config({**CONFIG, "proxies": proxies})
         it.editor.ask(1, "session/new", {"cwd": "/"})
@@ -215,7 +221,7 @@ async def test_order_names_and_flags_tell_configs_apart(tmp_path: Path, proxies:
 
 @pytest.mark.requirement("run-mode.single-flight")
 async def test_sessions_asked_for_at_once_start_one_agent(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
         it.editor.ask(1, "session/new", {"cwd": "/1"})
@@ -228,7 +234,7 @@ async def test_sessions_asked_for_at_once_start_one_agent(tmp_path: Path) -> Non
 
 @pytest.mark.requirement("run-mode.single-flight")
 async def test_who_stops_waiting_for_a_start_does_not_stop_it_for_others(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
         it.editor.ask(1, "session/new", {"cwd": "/1"})
@@ -244,7 +250,7 @@ async def test_who_stops_waiting_for_a_start_does_not_stop_it_for_others(tmp_pat
 
 @pytest.mark.requirement("run-mode.failed-start")
 async def test_a_failed_start_is_told_to_all_who_wait_and_not_remembered(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
         it.editor.ask(1, "session/new", {"cwd": "/"})
@@ -262,7 +268,7 @@ async def test_a_failed_start_is_told_to_all_who_wait_and_not_remembered(tmp_pat
 
 @pytest.mark.requirement("run-mode.start-death")
 async def test_an_agent_that_dies_while_it_is_greeted_is_a_failed_start(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
         it.editor.ask(1, "session/new", {"cwd": "/"})
@@ -275,7 +281,7 @@ async def test_an_agent_that_dies_while_it_is_greeted_is_a_failed_start(tmp_path
 
 @pytest.mark.requirement("run-mode.death-is-alone")
 async def test_a_death_leaves_the_sessions_of_other_chains_alone(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
         await it.editor.reads(2)
@@ -290,7 +296,7 @@ async def test_a_death_leaves_the_sessions_of_other_chains_alone(tmp_path: Path)
 async def test_a_broken_file_is_told_to_new_sessions_with_its_place_and_left_as_it_is(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.write_config('{ "agent": 1,\n  oops }')
         _, told = await it.without_agent()
@@ -302,7 +308,7 @@ async def test_a_broken_file_is_told_to_new_sessions_with_its_place_and_left_as_
 
 @pytest.mark.requirement("run-mode.idle")
 async def test_a_chain_is_ended_after_its_last_session_is_closed(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
         for number, session in enumerate("st"):
@@ -318,7 +324,7 @@ async def test_a_chain_is_ended_after_its_last_session_is_closed(tmp_path: Path)
 
 @pytest.mark.requirement("run-mode.idle-busy")
 async def test_a_chain_without_sessions_stays_while_a_request_is_on_its_way(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
         agent = await it.begin()
         it.editor.ask(1, "session/close", {"sessionId": "s"})
         close = await agent.read()
@@ -337,7 +343,7 @@ async def test_a_chain_without_sessions_stays_while_a_request_is_on_its_way(tmp_
 
 @pytest.mark.requirement("run-mode.idle-kept")
 async def test_a_session_that_its_agent_does_not_close_stays(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
         agent = await it.begin()
         it.editor.ask(1, "session/close", {"sessionId": "s"})
         agent.refuse(await agent.read(), METHOD_NOT_FOUND)
@@ -351,7 +357,7 @@ async def test_a_session_that_its_agent_does_not_close_stays(tmp_path: Path) -> 
 
 @pytest.mark.requirement("run-mode.id-collision")
 async def test_the_same_id_of_two_agents_gets_another_name_both_ways(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it, "s")
         answer, commands = await it.editor.reads(2)
@@ -383,7 +389,7 @@ async def test_the_same_id_of_two_agents_gets_another_name_both_ways(tmp_path: P
 
 @pytest.mark.requirement("run-mode.id-collision")
 async def test_a_list_of_sessions_calls_them_as_the_editor_does(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         second = await second_chain(it, "s")
         alias = (await it.editor.reads(2))[0]["result"]["sessionId"]
@@ -398,7 +404,7 @@ async def test_a_list_of_sessions_calls_them_as_the_editor_does(tmp_path: Path) 
 async def test_what_an_agent_says_before_its_session_is_known_comes_after_it(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(1, "session/new", {"cwd": "/"})
         request = await agent.read()
@@ -414,7 +420,7 @@ async def test_what_an_agent_says_before_its_session_is_known_comes_after_it(
 
 @pytest.mark.requirement("run-mode.fork")
 async def test_a_fork_is_a_new_session_of_the_same_chain(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(1, "session/fork", {"sessionId": "s"})
         request = await agent.read()
@@ -426,7 +432,7 @@ async def test_a_fork_is_a_new_session_of_the_same_chain(tmp_path: Path) -> None
 
 @pytest.mark.requirement("run-mode.commands-merged", "stories.a-03-merged")
 async def test_our_commands_stand_last_in_every_list_of_the_agent_and_once(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         theirs = [{"name": "compact", "odd": 1}, {"name": "symposium:config", "description": "?"}]
         update = {"sessionUpdate": "available_commands_update", "availableCommands": theirs}
@@ -440,7 +446,7 @@ async def test_our_commands_stand_last_in_every_list_of_the_agent_and_once(tmp_p
 
 @pytest.mark.requirement("run-mode.commands-merged")
 async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
         listed: dict[str, Any] = {
@@ -457,7 +463,7 @@ async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("run-mode.own-commands", "stories.a-03-slash")
 async def test_our_commands_are_ours_and_others_the_agents(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert "`/symposium:config`" in "".join(await it.say("/symposium:help"))
         status = "".join(await it.say("/symposium:status"))
@@ -470,7 +476,7 @@ async def test_our_commands_are_ours_and_others_the_agents(tmp_path: Path) -> No
 
 @pytest.mark.requirement("run-mode.overviews", "run-mode.own-commands")
 async def test_agents_and_mods_that_there_are_can_be_listed(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         agents = "".join(await it.say("/symposium:agents"))
         assert "| 2 | Other | Another one |" in agents
@@ -483,7 +489,7 @@ async def test_agents_and_mods_that_there_are_can_be_listed(tmp_path: Path) -> N
 
 @pytest.mark.requirement("run-mode.config-words")
 async def test_the_config_command_is_read_from_the_text_blocks_alone(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         blocks = [IMAGE, {"type": "text", "text": "  /symposium:config\n"}]
         it.editor.ask(1, "session/prompt", {"sessionId": "s", "prompt": blocks})
@@ -505,7 +511,7 @@ async def test_the_config_command_is_read_from_the_text_blocks_alone(tmp_path: P
 async def test_a_prompt_that_only_contains_the_config_command_is_for_the_agent(
     blocks: list[str], tmp_path: Path
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         prompt: list[Any] = [{"type": "text", "text": each} for each in blocks]
         command = {"uri": "file:///x", "text": "/symposium:config"}
@@ -517,7 +523,7 @@ async def test_a_prompt_that_only_contains_the_config_command_is_for_the_agent(
 
 @pytest.mark.requirement("run-mode.table-delegating-eof")
 async def test_the_end_of_the_editor_ends_the_agents_of_all_its_chains(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
         assert await it.over() == 0
@@ -527,7 +533,7 @@ async def test_the_end_of_the_editor_ends_the_agents_of_all_its_chains(tmp_path:
 
 @pytest.mark.requirement("run-mode.notes")
 async def test_what_a_config_cannot_have_is_told_once_in_each_session(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         it.workshop.notes = ["_left out_"]
         agent = await it.begin()
         assert (await it.editor.read())["params"]["update"]["content"]["text"] == "_left out_"
@@ -543,7 +549,7 @@ async def test_what_a_config_cannot_have_is_told_once_in_each_session(tmp_path: 
 
 @pytest.mark.requirement("run-mode.turn-in-progress")
 async def test_the_menu_does_not_open_in_the_middle_of_a_turn(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         turn = it.prompt("hello")
         prompt = await agent.read()
@@ -557,7 +563,7 @@ async def test_the_menu_does_not_open_in_the_middle_of_a_turn(tmp_path: Path) ->
 
 @pytest.mark.requirement("run-mode.pause-alone")
 async def test_a_menu_in_one_session_does_not_hold_up_another(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.session(agent, "t")
         turn = it.prompt("hello", "t")
@@ -571,7 +577,7 @@ async def test_a_menu_in_one_session_does_not_hold_up_another(tmp_path: Path) ->
 
 @pytest.mark.requirement("run-mode.pause-conductor")
 async def test_by_option_a_menu_freezes_all_that_share_its_chain(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
         turn = it.prompt("hello", "t")
@@ -590,7 +596,7 @@ async def test_by_option_a_menu_freezes_all_that_share_its_chain(tmp_path: Path)
 
 @pytest.mark.requirement("run-mode.pause-counted")
 async def test_two_menus_on_one_chain_freeze_it_until_both_are_left(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
         await it.say("/symposium:config", "s")
@@ -605,7 +611,7 @@ async def test_two_menus_on_one_chain_freeze_it_until_both_are_left(tmp_path: Pa
 
 @pytest.mark.requirement("run-mode.pause-death")
 async def test_a_death_is_noticed_while_its_chain_is_frozen(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
         turn = it.prompt("hello", "t")
@@ -621,7 +627,7 @@ async def test_a_death_is_noticed_while_its_chain_is_frozen(tmp_path: Path) -> N
 async def test_what_is_typed_ahead_is_heard_in_order_and_the_rest_is_the_agents(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         words = ["/symposium:config", "2", "move 2 to 1", "SAVE", "hello", "again"]
         turns = [it.prompt(word) for word in words]
@@ -635,7 +641,7 @@ async def test_what_is_typed_ahead_is_heard_in_order_and_the_rest_is_the_agents(
 
 @pytest.mark.requirement("run-mode.input-waits")
 async def test_what_is_typed_while_agents_are_looked_up_is_not_lost(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         it.directory.gate.clear()
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
@@ -649,7 +655,7 @@ async def test_what_is_typed_while_agents_are_looked_up_is_not_lost(tmp_path: Pa
 
 @pytest.mark.requirement("run-mode.input-cancelled")
 async def test_a_prompt_that_waits_for_the_menu_can_be_cancelled(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         it.directory.gate.clear()
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
@@ -665,7 +671,7 @@ async def test_a_prompt_that_waits_for_the_menu_can_be_cancelled(tmp_path: Path)
 
 @pytest.mark.requirement("run-mode.changed-on-disk")
 async def test_a_file_that_somebody_else_changed_takes_two_saves(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         await it.say("/symposium:config")
         await it.say("1")
@@ -679,7 +685,7 @@ async def test_a_file_that_somebody_else_changed_takes_two_saves(tmp_path: Path)
 
 @pytest.mark.requirement("run-mode.save-shows-changes")
 async def test_a_save_shows_what_it_changes(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         await it.say("/symposium:config")
         await it.say("2")
@@ -692,7 +698,7 @@ async def test_a_save_shows_what_it_changes(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("run-mode.setup-first-prompt")
 async def test_what_was_asked_before_there_was_an_agent_is_answered_by_it(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
         session = (await it.editor.reads(3))[0]["result"]["sessionId"]
@@ -713,7 +719,7 @@ async def test_what_was_asked_before_there_was_an_agent_is_answered_by_it(tmp_pa
 
 @pytest.mark.requirement("run-mode.setup-agent-fails")
 async def test_a_chosen_agent_that_does_not_start_can_be_changed(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
         session = (await it.editor.reads(3))[0]["result"]["sessionId"]
@@ -736,7 +742,7 @@ async def test_a_chosen_agent_that_does_not_start_can_be_changed(tmp_path: Path)
 
 @pytest.mark.requirement("run-mode.setup-twice")
 async def test_of_two_setups_the_second_is_told_of_the_first(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         sessions: list[str] = []
         for number in range(2):

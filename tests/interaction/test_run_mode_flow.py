@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.support.run_scenes import CONFIG, HOST_CAPABILITIES, MENU, run_scene
+from tests.support.run_mode_harness import CONFIG, HOST_CAPABILITIES, MENU, run_mode_harness
 
 COMMANDS = [
     "symposium:config",
@@ -20,7 +20,7 @@ COMMANDS = [
 
 @pytest.mark.requirement("run-mode.initialize-config", "run-mode.new-session-flow")
 async def test_a_new_session_goes_to_the_chain_of_the_config(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         it.editor.ask(0, "initialize", {"protocolVersion": 1, "clientCapabilities": {"x": 1}})
         agent = await it.chain()
         greeting = await agent.read()
@@ -48,7 +48,7 @@ async def test_a_new_session_goes_to_the_chain_of_the_config(tmp_path: Path) -> 
 
 @pytest.mark.requirement("run-mode.prompt-flow")
 async def test_a_prompt_and_all_that_answers_it_pass_in_order(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(7, "session/prompt", {"sessionId": "s", "prompt": []})
         prompt = await agent.read()
@@ -67,7 +67,7 @@ async def test_a_prompt_and_all_that_answers_it_pass_in_order(tmp_path: Path) ->
 
 @pytest.mark.requirement("run-mode.config-entry", "run-mode.config-save", "run-mode.pause-session")
 async def test_config_mode_is_entered_and_left_with_save(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert await it.say("/symposium:config") == [MENU]
         agent.tell("session/update", {"sessionId": "s", "update": {"sessionUpdate": "plan"}})
@@ -83,7 +83,7 @@ async def test_config_mode_is_entered_and_left_with_save(tmp_path: Path) -> None
 
 @pytest.mark.requirement("run-mode.menu-save-tells")
 async def test_a_saved_agent_is_for_new_sessions_and_the_chat_says_so(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, {**CONFIG, "agent": {"builtin": "claude"}}) as it:
+    async with run_mode_harness(tmp_path, {**CONFIG, "agent": {"builtin": "claude"}}) as it:
         await it.begin()
         await it.say("/symposium:config")
         await it.say("A")
@@ -102,7 +102,7 @@ async def test_a_saved_agent_is_for_new_sessions_and_the_chat_says_so(tmp_path: 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")
 async def test_saved_mods_are_for_new_sessions_and_the_chat_says_so(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         await it.say("/symposium:config")
         await it.say("2")
@@ -129,7 +129,7 @@ TABLE = (
 
 @pytest.mark.requirement("run-mode.setup-flow")
 async def test_the_first_time_setup_continues_the_same_session(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.open()
         (tmp_path / "pyproject.toml").touch()
         it.editor.ask("new", "session/new", params := {"cwd": str(tmp_path), "mcpServers": []})

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import RunScene, run_scene
-from tests.support.scenes import VERSION_ONE, Peer
+from tests.support.chain_harness import VERSION_ONE, Peer
+from tests.support.run_mode_harness import RunModeHarness, run_mode_harness
 
 LOADS: dict[str, Any] = {
     **VERSION_ONE,
@@ -15,7 +15,7 @@ LOADS: dict[str, Any] = {
 
 async def set_up(folder: Path) -> str:
     """A session made by the first-time set-up; what the editor calls it. Its agent says `inner`."""
-    async with run_scene(folder, settings={"names": folder / "names"}) as it:
+    async with run_mode_harness(folder, settings={"names": folder / "names"}) as it:
         await it.editor_greets()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         session: str = (await it.editor.read())["result"]["sessionId"]
@@ -28,17 +28,17 @@ async def set_up(folder: Path) -> str:
         return session
 
 
-async def again(it: RunScene) -> Peer:
+async def again(it: RunModeHarness) -> Peer:
     agent = await it.open(LOADS)
     assert agent is not None
     return agent
 
 
-def scene(folder: Path) -> Any:
-    return run_scene(folder, settings={"names": folder / "names"})
+def remembering_harness(folder: Path) -> Any:
+    return run_mode_harness(folder, settings={"names": folder / "names"})
 
 
-async def loaded(it: RunScene, agent: Peer, session: str) -> list[Any]:
+async def loaded(it: RunModeHarness, agent: Peer, session: str) -> list[Any]:
     """Have the session loaded; what the editor is told until it is answered."""
     it.editor.ask("load", "session/load", {"sessionId": session, "cwd": "/w", "mcpServers": []})
     request = await agent.read()
@@ -53,7 +53,7 @@ async def loaded(it: RunScene, agent: Peer, session: str) -> list[Any]:
 @pytest.mark.requirement("run-mode.names-after-restart")
 async def test_the_very_first_session_can_be_loaded_after_a_restart(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
-    async with scene(tmp_path) as it:
+    async with remembering_harness(tmp_path) as it:
         agent = await again(it)
         history, answer, commands = await loaded(it, agent, session)
         assert history["params"]["sessionId"] == session
@@ -69,7 +69,7 @@ async def test_the_very_first_session_can_be_loaded_after_a_restart(tmp_path: Pa
 @pytest.mark.requirement("run-mode.names-after-restart")
 async def test_and_after_it_was_closed_in_the_same_run(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
-    async with scene(tmp_path) as it:
+    async with remembering_harness(tmp_path) as it:
         agent = await again(it)
         await loaded(it, agent, session)
         it.editor.ask("close", "session/close", {"sessionId": session})
@@ -84,7 +84,7 @@ async def test_and_after_it_was_closed_in_the_same_run(tmp_path: Path) -> None:
 @pytest.mark.requirement("run-mode.names-after-restart")
 async def test_a_list_names_it_as_the_editor_does(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
-    async with scene(tmp_path) as it:
+    async with remembering_harness(tmp_path) as it:
         agent = await again(it)
         it.editor.ask("list", "session/list", {})
         request = await agent.read()
@@ -100,7 +100,7 @@ async def test_a_session_that_is_deleted_is_forgotten_and_a_refused_one_is_not(
     tmp_path: Path,
 ) -> None:
     session = await set_up(tmp_path)
-    async with scene(tmp_path) as it:
+    async with remembering_harness(tmp_path) as it:
         agent = await again(it)
         for ends in (False, True):
             it.editor.ask("delete", "session/delete", {"sessionId": session})
@@ -118,7 +118,7 @@ async def test_a_session_that_is_deleted_is_forgotten_and_a_refused_one_is_not(
 @pytest.mark.requirement("run-mode.names-after-restart")
 async def test_a_load_that_fails_leaves_the_agents_other_sessions_alone(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
-    async with scene(tmp_path) as it:
+    async with remembering_harness(tmp_path) as it:
         agent = await again(it)
         it.editor.ask("load", "session/load", {"sessionId": session, "cwd": "/w", "mcpServers": []})
         agent.refuse(await agent.read(), -32603)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, RunScene, run_scene
-from tests.support.scenes import Peer
+from tests.support.chain_harness import Peer
+from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.errors import SymposiumError
 from symposium.run_mode.offers import NOTHING, Suggestions
@@ -52,18 +52,18 @@ class FakeOffering:
         """Nothing is fetched."""
 
 
-def offering(it: RunScene, *names: str) -> FakeOffering:
+def offering(it: RunModeHarness, *names: str) -> FakeOffering:
     made = FakeOffering(*names)
     it.agent.offers = Suggestions(it.agent, made)
     it.agent.sessions.on_begun = it.agent.offers.begin
     return made
 
 
-async def update(it: RunScene) -> Any:
+async def update(it: RunModeHarness) -> Any:
     return (await it.editor.read())["params"]["update"]["content"]["text"]
 
 
-async def answered(it: RunScene, agent: Peer, text: str) -> list[str]:
+async def answered(it: RunModeHarness, agent: Peer, text: str) -> list[str]:
     """Prompt, have the agent say `ok`, and what is said till the turn ends."""
     asked = it.prompt(text)
     request = await agent.read()
@@ -75,7 +75,7 @@ async def answered(it: RunScene, agent: Peer, text: str) -> list[str]:
 
 @pytest.mark.requirement("recommendations.asked-in-chat")
 async def test_an_offer_is_said_after_the_answer_to_the_new_session(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         made = offering(it, "one", "two")
         await it.begin()
         assert await update(it) == "one?"
@@ -87,7 +87,7 @@ async def test_an_offer_is_said_after_the_answer_to_the_new_session(tmp_path: Pa
 
 @pytest.mark.requirement("recommendations.agent-undisturbed")
 async def test_what_is_no_answer_goes_to_the_agent_and_ends_the_offer(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         made = offering(it, "one")
         agent = await it.begin()
         assert await update(it) == "one?"
@@ -100,7 +100,7 @@ async def test_what_is_no_answer_goes_to_the_agent_and_ends_the_offer(tmp_path: 
 async def test_an_offer_that_comes_late_waits_for_the_next_turn_and_holds_up_nothing(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         made = offering(it, "one")
         made.gate.clear()
         agent = await it.begin()
@@ -120,7 +120,7 @@ async def test_an_offer_that_comes_late_waits_for_the_next_turn_and_holds_up_not
 
 @pytest.mark.requirement("recommendations.asked-in-chat")
 async def test_an_answer_that_fails_changes_nothing_and_is_told(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         offering(it, "one")
         await it.begin()
         assert await update(it) == "one?"
@@ -129,7 +129,7 @@ async def test_an_answer_that_fails_changes_nothing_and_is_told(tmp_path: Path) 
 
 @pytest.mark.requirement("recommendations.chat-command")
 async def test_the_command_shows_what_there_is_or_that_there_is_nothing(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         made = offering(it, "one")
         await it.begin()
         assert await update(it) == "one?"
@@ -141,14 +141,14 @@ async def test_the_command_shows_what_there_is_or_that_there_is_nothing(tmp_path
 
 @pytest.mark.requirement("recommendations.agent-undisturbed")
 async def test_without_offers_the_same_words_are_the_agents(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert await answered(it, agent, "yes") == []
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat")
 async def test_the_session_of_a_first_time_setup_is_asked_too(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         offering(it, "one")
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})

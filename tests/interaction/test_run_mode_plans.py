@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.support.run_scenes import run_scene
-from tests.support.scenes import VERSION_ONE
+from tests.support.chain_harness import VERSION_ONE
+from tests.support.run_mode_harness import run_mode_harness
 
 from symposium.chain.mod import Mod
 from symposium.mods.tag import Tag
@@ -25,7 +25,7 @@ def untagged(plan: Plan, answer: Mapping[str, Any]) -> Plan:
 
 @pytest.mark.requirement("run-mode.refine")
 async def test_what_the_agent_makes_needless_is_left_out_by_one_more_start(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, TAGGING, settings={"refine": untagged}) as it:
+    async with run_mode_harness(tmp_path, TAGGING, settings={"refine": untagged}) as it:
         it.workshop.mods["tag"] = Tag
         it.editor.ask(0, "initialize", VERSION_ONE)
         tags = {"protocolVersion": 1, "agentCapabilities": {"tags": True}}
@@ -39,7 +39,7 @@ async def test_what_the_agent_makes_needless_is_left_out_by_one_more_start(tmp_p
 
 @pytest.mark.requirement("run-mode.refine")
 async def test_a_plan_that_fits_is_started_once(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, TAGGING, settings={"refine": untagged}) as it:
+    async with run_mode_harness(tmp_path, TAGGING, settings={"refine": untagged}) as it:
         it.workshop.mods["tag"] = Tag
         it.editor.ask(0, "initialize", VERSION_ONE)
         await it.greeted(1)
@@ -52,7 +52,7 @@ async def test_a_plan_that_fits_is_started_once(tmp_path: Path) -> None:
 @pytest.mark.requirement("run-mode.refine")
 async def test_a_refinement_that_drops_what_is_required_starts_no_chain(tmp_path: Path) -> None:
     config = {"agent": "claude", "proxies": [{"name": "tag"}]}
-    async with run_scene(tmp_path, config, settings={"refine": untagged}) as it:
+    async with run_mode_harness(tmp_path, config, settings={"refine": untagged}) as it:
         it.workshop.mods["tag"] = Mod
         it.editor.ask(0, "initialize", VERSION_ONE)
         await it.greeted(1, {"protocolVersion": 1, "agentCapabilities": {"tags": True}})
@@ -75,7 +75,7 @@ async def test_adapter_of_the_config_stands_in_the_chain_when_the_editor_lacks_w
     tmp_path: Path,
     has_it: bool,  # noqa: FBT001 - both forms of one parameter
 ) -> None:
-    async with run_scene(tmp_path, NEEDS) as it:
+    async with run_mode_harness(tmp_path, NEEDS) as it:
         it.workshop.mods = {"mine": Mod, "supply": Mod}
         able = {"_meta": {"symposium": {"teleport": has_it}}}
         it.editor.ask(0, "initialize", {**VERSION_ONE, "clientCapabilities": able})

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, RunScene, run_scene
-from tests.support.scenes import VERSION_ONE, Peer
+from tests.support.chain_harness import VERSION_ONE, Peer
+from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.run_mode.failure_text import CHOICES, KEPT, NOTHING_SAID
 from symposium.run_mode.menu.no_agent import NOT_SENT
@@ -19,9 +19,9 @@ AT_ONCE: dict[str, Any] = {"start_timeout": 0.0}
 
 
 @asynccontextmanager
-async def slow_start(folder: Path) -> AsyncGenerator[tuple[RunScene, str, Peer, Any], None]:
+async def slow_start(folder: Path) -> AsyncGenerator[tuple[RunModeHarness, str, Peer, Any], None]:
     """A session whose agent has not answered its greeting: its id, the agent, and the greeting."""
-    async with run_scene(folder, CONFIG, settings=AT_ONCE) as it:
+    async with run_mode_harness(folder, CONFIG, settings=AT_ONCE) as it:
         capabilities = (await it.editor_greets())["agentCapabilities"]
         assert {**capabilities, **PROMISED} == capabilities
         session = await waiting_session(it)
@@ -29,7 +29,7 @@ async def slow_start(folder: Path) -> AsyncGenerator[tuple[RunScene, str, Peer, 
         yield it, session, agent, await agent.read()
 
 
-async def waiting_session(it: RunScene) -> str:
+async def waiting_session(it: RunModeHarness) -> str:
     session, told = await it.without_agent()
     assert told == f"{STARTING}\n\n"
     return session
@@ -170,7 +170,7 @@ async def test_no_command_of_ours_is_kept_for_an_agent(
 
 @pytest.mark.requirement("run-mode.own-commands-never-kept")
 async def test_nor_where_the_agent_does_not_start(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, {"agent": "nobody"}) as it:
+    async with run_mode_harness(tmp_path, {"agent": "nobody"}) as it:
         await it.editor_greets()
         session, _ = await it.without_agent()
         (told,) = await it.say("/symposium:recap", session)
@@ -186,7 +186,7 @@ async def test_nor_where_the_agent_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("run-mode.slow-start-left")
 async def test_a_first_set_up_whose_agent_takes_its_time_can_be_cancelled(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, settings=AT_ONCE) as it:
+    async with run_mode_harness(tmp_path, settings=AT_ONCE) as it:
         await it.editor_greets()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         session = (await it.editor.read())["result"]["sessionId"]
@@ -203,7 +203,7 @@ async def test_a_first_set_up_whose_agent_takes_its_time_can_be_cancelled(tmp_pa
 
 @pytest.mark.requirement("run-mode.slow-start")
 async def test_a_start_that_is_quick_enough_is_waited_for(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings={"start_timeout": 60.0}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"start_timeout": 60.0}) as it:
         it.editor.ask("greet", "initialize", VERSION_ONE)
         agent = await it.chain()
         greeting = await agent.read()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.interaction.test_pressure import settled
-from tests.support.scenes import inner, mods, scene
+from tests.interaction.test_backpressure import settled
+from tests.support.chain_harness import chain_harness, inner, mods
 
 from symposium.chain.mod import Mod
 
@@ -32,7 +32,7 @@ async def test_forwarding_ten_thousand_messages_starts_no_task() -> None:
         made.append(getattr(work, "__qualname__", ""))
         return asyncio.Task(work, loop=loop)
 
-    async with scene(*mods(Mod()), inner()) as it:
+    async with chain_harness(*mods(Mod()), inner()) as it:
         agent = await it.open()
         asyncio.get_running_loop().set_task_factory(counting)
         agent.write(*(note(at) for at in range(10_000)))
@@ -48,7 +48,7 @@ def test_a_reader_that_stops_and_goes_on_at_random_is_never_owed_much(
     schedule: list[tuple[bool, int]],
 ) -> None:
     async def play() -> None:
-        async with scene(*mods(Mod())) as it:
+        async with chain_harness(*mods(Mod())) as it:
             agent = await it.open()
             sent = 0
             for is_reading, number in schedule:

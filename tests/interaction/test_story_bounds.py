@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, run_scene
+from tests.support.run_mode_harness import CONFIG, run_mode_harness
 
 from symposium.run_mode.editor_end import MAX_QUEUED
 
@@ -16,7 +16,7 @@ COUNT = 2 * MAX_QUEUED // SIZE
 async def test_an_agent_that_floods_behind_the_menu_is_not_read_and_loses_nothing(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
         for number in range(COUNT):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, run_scene
+from tests.support.run_mode_harness import CONFIG, run_mode_harness
 
 from symposium.chain.recovery import RestartPolicy
 
@@ -22,7 +22,7 @@ CALL: dict[str, Any] = {"sessionUpdate": "tool_call", "toolCallId": "t1", "title
 async def test_cancelling_answers_what_is_asked_in_its_session_and_in_no_other(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.session(agent, "t")
         turn = it.prompt("go")
@@ -51,7 +51,7 @@ async def test_cancelling_answers_what_is_asked_in_its_session_and_in_no_other(
 async def test_a_turn_that_goes_on_is_ended_with_its_agent_and_the_next_prompt_works(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG, settings=HASTY) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=HASTY) as it:
         agent = await it.begin()
         turn = it.prompt("go")
         await agent.read()
@@ -76,7 +76,7 @@ async def test_a_turn_that_goes_on_is_ended_with_its_agent_and_the_next_prompt_w
 async def test_a_neighbour_in_the_middle_of_a_turn_is_told_and_offered_its_prompt(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG, settings=HASTY) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=HASTY) as it:
         agent = await it.begin()
         await it.session(agent, "t")
         it.prompt("go")
@@ -94,7 +94,7 @@ async def test_a_neighbour_in_the_middle_of_a_turn_is_told_and_offered_its_promp
 
 @pytest.mark.requirement("stories.a-06-twice")
 async def test_cancelling_twice_or_with_nothing_open_does_no_harm(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG, settings=HASTY) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=HASTY) as it:
         agent = await it.begin()
         it.editor.tell("session/cancel", {"sessionId": "s"})
         turn = it.prompt("go")

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, RunScene, run_scene
-from tests.support.scenes import Peer
+from tests.support.chain_harness import Peer
+from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 AUTH_REQUIRED = -32000
 GREETING: dict[str, Any] = {
@@ -19,7 +19,7 @@ GREETING: dict[str, Any] = {
 END = {"stopReason": "end_turn"}
 
 
-async def refused(it: RunScene, agent: Peer, text: str = "Hello") -> str:
+async def refused(it: RunModeHarness, agent: Peer, text: str = "Hello") -> str:
     """Have a prompt refused for want of a login; what the user is told."""
     turn = it.prompt(text)
     agent.refuse(await agent.read(), AUTH_REQUIRED, "no token")
@@ -28,7 +28,7 @@ async def refused(it: RunScene, agent: Peer, text: str = "Hello") -> str:
     return "".join(texts)
 
 
-async def begun(it: RunScene) -> Peer:
+async def begun(it: RunModeHarness) -> Peer:
     agent = await it.open(GREETING)
     assert agent is not None
     await it.session(agent)
@@ -37,7 +37,7 @@ async def begun(it: RunScene) -> Peer:
 
 @pytest.mark.requirement("stories.a-11-told", "stories.a-11-prompt")
 async def test_after_the_login_the_prompt_that_was_refused_is_answered(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         told = await refused(it, agent)
         assert "no token" in told
@@ -61,7 +61,7 @@ async def test_after_the_login_the_prompt_that_was_refused_is_answered(tmp_path:
 
 @pytest.mark.requirement("stories.a-11-elsewhere")
 async def test_who_has_logged_in_elsewhere_says_retry(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
         assert "Do this yourself" in "".join(await it.say("2"))
@@ -74,7 +74,7 @@ async def test_who_has_logged_in_elsewhere_says_retry(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("stories.a-11-elsewhere")
 async def test_another_message_is_sent_in_place_of_the_first(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
         it.prompt("Something else")
@@ -83,7 +83,7 @@ async def test_another_message_is_sent_in_place_of_the_first(tmp_path: Path) -> 
 
 @pytest.mark.requirement("stories.a-11-cancelled")
 async def test_a_login_that_is_left_leaves_a_session_to_go_on_with(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
         assert "not logged in" in "".join(await it.say("cancel"))
@@ -95,7 +95,7 @@ async def test_a_login_that_is_left_leaves_a_session_to_go_on_with(tmp_path: Pat
 
 @pytest.mark.requirement("stories.a-11-cancelled")
 async def test_who_waits_for_the_agent_can_stop_waiting(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
         first = it.prompt("1")
@@ -112,7 +112,7 @@ async def test_who_waits_for_the_agent_can_stop_waiting(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("stories.a-11-failed")
 async def test_a_login_that_does_not_work_says_why_and_can_be_tried_again(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
         turn = it.prompt("1")
@@ -129,7 +129,7 @@ async def test_a_login_that_does_not_work_says_why_and_can_be_tried_again(tmp_pa
 async def test_a_session_that_is_refused_for_want_of_a_login_is_opened_after_it(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open(GREETING)
         assert agent is not None
         it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
@@ -168,7 +168,7 @@ LOGIN_OF_ITS_OWN: list[dict[str, Any]] = [
 async def test_an_editor_with_a_login_of_its_own_is_told_that_a_session_needs_one(
     tmp_path: Path, capabilities: dict[str, Any]
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         greeting = {"protocolVersion": 1, "clientCapabilities": capabilities}
         it.editor.ask("open", "initialize", greeting)
         agent = await it.greeted(result=GREETING)
@@ -192,7 +192,7 @@ async def test_an_editor_with_a_login_of_its_own_is_told_that_a_session_needs_on
 async def test_an_editor_that_only_may_have_one_is_helped_in_the_chat(
     tmp_path: Path, auth: dict[str, Any] | None
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         greeting = {"protocolVersion": 1, "clientCapabilities": {"auth": auth}}
         it.editor.ask("open", "initialize", greeting)
         agent = await it.greeted(result=GREETING)

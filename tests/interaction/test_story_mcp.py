@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
-from tests.support.scenes import scene
+from tests.support.chain_harness import chain_harness
 from tests.support.web import serving
 
 from peerwire.mcp.client import open_server
@@ -55,7 +55,7 @@ def declared(url: str) -> dict[str, Any]:
 async def test_a_server_at_a_url_reaches_an_agent_that_takes_programs_only() -> None:
     with serving() as server:
         server.answers["/mcp"] = mcp
-        async with scene(*bridge_components()) as it:
+        async with chain_harness(*bridge_components()) as it:
             agent = await it.open(result=TAKES_STDIO)
             params = {"cwd": "/", "mcpServers": [declared(server.url("/mcp"))]}
             it.client.ask(1, "session/new", params)
@@ -73,7 +73,7 @@ async def test_a_server_at_a_url_reaches_an_agent_that_takes_programs_only() -> 
 
 @pytest.mark.requirement("stories.a-10-bridged")
 async def test_an_agent_that_takes_urls_gets_the_declaration_as_it_was_written() -> None:
-    async with scene(*bridge_components()) as it:
+    async with chain_harness(*bridge_components()) as it:
         agent = await it.open(result=TAKES_HTTP)
         params = {"cwd": "/", "mcpServers": [declared("http://127.0.0.1:1/mcp")]}
         it.client.ask(1, "session/new", params)
@@ -82,7 +82,7 @@ async def test_an_agent_that_takes_urls_gets_the_declaration_as_it_was_written()
 
 @pytest.mark.requirement("stories.a-10-bridged")
 async def test_a_server_that_cannot_be_reached_is_an_error_of_its_own() -> None:
-    async with scene(*bridge_components()) as it:
+    async with chain_harness(*bridge_components()) as it:
         agent = await it.open(result=TAKES_STDIO)
         params = {"cwd": "/", "mcpServers": [declared("http://127.0.0.1:1/mcp")]}
         it.client.ask(1, "session/new", params)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, run_scene
-from tests.support.scenes import mods, scene
+from tests.support.chain_harness import chain_harness, mods
+from tests.support.run_mode_harness import CONFIG, run_mode_harness
 
 from symposium.chain.blueprint import InProcess
 from symposium.chain.conductor import Settings
@@ -56,7 +56,7 @@ async def test_five_odd_options_pass_byte_for_byte_and_the_choice_is_taken_down(
         "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = watching(witness)
-    async with run_scene(tmp_path, CONFIG, settings=settings) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
         agent.write(question())
         line = await it.editor.line()
@@ -86,7 +86,7 @@ async def test_a_cancelled_question_and_one_that_nobody_answers_are_taken_down_t
         "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = watching(witness)
-    async with run_scene(tmp_path, CONFIG, settings=settings) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
         agent.write(question())
         await it.editor.read()
@@ -119,7 +119,7 @@ async def test_what_the_users_rules_decide_is_taken_down_with_the_rule(tmp_path:
         "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
-    async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
+    async with chain_harness(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         call = b'{"toolCallId":"t1","rawInput":{"command":"git status && git push --force"}}'
         agent.write(question().replace(b'{"toolCallId":"t1","title":"do it"}', call))
@@ -160,7 +160,7 @@ async def test_a_terminal_that_a_rule_refuses_is_taken_down_and_the_agent_hears_
         "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
-    async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
+    async with chain_harness(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         command = {"command": "git", "args": ["push", "--force"]}
         agent.write(from_agent_line("terminal/create", command))
@@ -195,7 +195,7 @@ async def test_a_file_that_a_rule_asks_about_is_taken_down_with_the_answer(
         "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
-    async with scene(*mods(PolicyMod(rules)), settings=settings) as it:
+    async with chain_harness(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         agent.write(from_agent_line("fs/write_text_file", {"path": "notes.txt", "content": "x"}))
         asked = await it.client.read()
@@ -228,7 +228,7 @@ async def test_a_rule_that_answers_is_named() -> None:
         "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
     settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
-    async with scene(*mods(Rules()), settings=settings) as it:
+    async with chain_harness(*mods(Rules()), settings=settings) as it:
         agent = await it.open()
         agent.write(question())
         assert (await agent.read())["result"]["outcome"]["optionId"] == "no"

@@ -4,8 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import RunScene, run_scene
-from tests.support.scenes import VERSION_ONE, Peer, Scene, bare, inner, mods, scene
+from tests.support.chain_harness import (
+    VERSION_ONE,
+    ChainHarness,
+    Peer,
+    bare,
+    chain_harness,
+    inner,
+    mods,
+)
+from tests.support.run_mode_harness import RunModeHarness, run_mode_harness
 
 from symposium.chain.blueprint import Component
 from symposium.chain.handshake import HIGHEST_VERSION
@@ -41,7 +49,7 @@ def lowest(client: int, agent: int) -> int:
     return min(client, agent, HIGHEST_VERSION)
 
 
-async def takes_a_turn(it: Scene, agent: Peer) -> None:
+async def takes_a_turn(it: ChainHarness, agent: Peer) -> None:
     """Have a prompt pass through the chain, and its answer come back."""
     it.client.ask("turn", "session/prompt", {"sessionId": "s", "prompt": []})
     prompt = await agent.read()
@@ -60,7 +68,7 @@ async def takes_a_turn(it: Scene, agent: Peer) -> None:
 async def test_client_gets_the_version_that_the_agent_negotiates(
     asked: int, spoken: int, components: list[str]
 ) -> None:
-    async with scene(*chain(components)) as it:
+    async with chain_harness(*chain(components)) as it:
         it.client.ask(0, "initialize", {"protocolVersion": asked})
         agent = await it.agent()
         greeting = await agent.read()
@@ -82,7 +90,7 @@ async def test_client_gets_the_version_that_the_agent_negotiates(
 async def test_agent_with_one_version_is_used_or_refused_with_both_versions(
     asked: int, spoken: int, components: list[str]
 ) -> None:
-    async with scene(*chain(components)) as it:
+    async with chain_harness(*chain(components)) as it:
         it.client.ask(0, "initialize", {"protocolVersion": asked})
         agent = await it.agent()
         agent.answer(await agent.read(), {"protocolVersion": spoken})
@@ -100,7 +108,7 @@ async def test_agent_with_one_version_is_used_or_refused_with_both_versions(
 @pytest.mark.requirement("conductor.init-version-answer-differs")
 @pytest.mark.parametrize("version", [0, -1, 3])
 async def test_agent_with_an_impossible_version_is_refused(version: int) -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         it.client.ask(0, "initialize", {"protocolVersion": 2})
         agent = await it.agent()
         agent.answer(await agent.read(), {"protocolVersion": version})
@@ -124,7 +132,7 @@ async def test_mod_that_changes_the_agents_version_fails_initialize(
     is_program: bool,  # noqa: FBT001 - both forms of one parameter
 ) -> None:
     component = inner(*mods(Rewriter())) if is_program else mods(Rewriter())[0]
-    async with scene(component) as it:
+    async with chain_harness(component) as it:
         it.client.ask(0, "initialize", {"protocolVersion": 2})
         agent = await it.agent()
         agent.answer(await agent.read(), VERSION_ONE)
@@ -144,7 +152,7 @@ def config(number: int = 0, agent: str = "claude") -> dict[str, Any]:
     return {"agent": agent, "proxies": [{"name": name} for name in NAMES[:number]]}
 
 
-async def greets(it: RunScene, version: int) -> None:
+async def greets(it: RunModeHarness, version: int) -> None:
     """Have the editor ask for a version; each mod of the config is an arrow."""
     it.workshop.mods.update(dict.fromkeys(NAMES, Arrow))
     it.editor.ask("greet", "initialize", {"protocolVersion": version})
@@ -157,7 +165,7 @@ async def greets(it: RunScene, version: int) -> None:
 async def test_editor_in_run_mode_gets_the_version_that_the_agent_negotiates(
     tmp_path: Path, asked: int, spoken: int, number: int
 ) -> None:
-    async with run_scene(tmp_path, config(number)) as it:
+    async with run_mode_harness(tmp_path, config(number)) as it:
         await greets(it, asked)
         agent = await it.chain()
         greeting = await agent.read()
@@ -179,7 +187,7 @@ async def test_editor_in_run_mode_gets_the_version_that_the_agent_negotiates(
 async def test_session_in_run_mode_says_both_versions_when_the_agent_speaks_a_higher_one(
     tmp_path: Path, asked: int, spoken: int, number: int
 ) -> None:
-    async with run_scene(tmp_path, config(number)) as it:
+    async with run_mode_harness(tmp_path, config(number)) as it:
         await greets(it, asked)
         await it.greeted(result={"protocolVersion": spoken})
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
@@ -193,7 +201,7 @@ async def test_session_in_run_mode_says_both_versions_when_the_agent_speaks_a_hi
         assert "To fix that, " in texts
 
 
-async def said_in_new_session(it: RunScene) -> str:
+async def said_in_new_session(it: RunModeHarness) -> str:
     """What is said in a session whose agent does not start."""
     _, _, told = await it.editor.reads(3)
     text: str = told["params"]["update"]["content"]["text"]
@@ -204,7 +212,7 @@ async def said_in_new_session(it: RunScene) -> str:
 async def test_slow_agent_is_asked_again_for_the_version_that_the_editor_was_answered(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
+    async with run_mode_harness(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
         await greets(it, 2)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
         agent = await it.chain()
@@ -221,7 +229,7 @@ async def test_slow_agent_is_asked_again_for_the_version_that_the_editor_was_ans
 
 @pytest.mark.requirement("run-mode.version-slow-agent")
 async def test_slow_agent_with_version_one_is_started_once(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
+    async with run_mode_harness(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
         await greets(it, 2)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
         await it.session(await it.greeted())
@@ -233,7 +241,7 @@ async def test_slow_agent_with_version_one_is_started_once(tmp_path: Path) -> No
 async def test_session_says_both_versions_when_another_agent_does_not_speak_the_editors(
     tmp_path: Path, later: int
 ) -> None:
-    async with run_scene(tmp_path, config()) as it:
+    async with run_mode_harness(tmp_path, config()) as it:
         await greets(it, 2)
         await it.greeted(result={"protocolVersion": 2})
         assert (await it.editor.read())["result"]["protocolVersion"] == 2
@@ -248,7 +256,7 @@ async def test_session_says_both_versions_when_another_agent_does_not_speak_the_
 async def test_session_says_to_reconnect_when_the_editor_could_speak_the_agents_version(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, config()) as it:
+    async with run_mode_harness(tmp_path, config()) as it:
         await greets(it, 2)
         await it.greeted(result={"protocolVersion": 2})
         await it.editor.read()
@@ -263,7 +271,7 @@ async def test_session_says_to_reconnect_when_the_editor_could_speak_the_agents_
 async def test_editor_without_an_agent_is_answered_the_version_that_symposium_serves(
     tmp_path: Path, asked: int
 ) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await greets(it, asked)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
 
@@ -282,7 +290,7 @@ async def test_editor_without_an_agent_yet_gets_its_own_primitives_and_the_hosts
 ) -> None:
     written = {"first start": None, "broken": config(agent="nobody"), "slow": config()}[kind]
     settings = {"start_timeout": 0.0} if kind == "slow" else None
-    async with run_scene(tmp_path, written, settings=settings) as it:
+    async with run_mode_harness(tmp_path, written, settings=settings) as it:
         it.editor.ask(0, "initialize", {**VERSION_ONE, "clientCapabilities": EDITOR})
         capabilities = (await it.editor.read())["result"]["agentCapabilities"]
         ours = capabilities["_meta"]["symposium"]

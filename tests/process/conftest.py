@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from tests.support.nursery import EXECUTE, fork_or_execute
 from tests.support.own_home import another_home
-from tests.support.task_desk import Desk, task_desk
+from tests.support.task_cli import TaskCli, open_task_cli
 
 PATIENCE: Final = 45.0
 """Seconds that a command may take; more means that it hangs."""
@@ -103,9 +103,9 @@ def start(
 
 
 @pytest.fixture
-def desk(environment: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
+def task_cli(environment: dict[str, str], tmp_path: Path) -> Iterator[TaskCli]:
     """The command line in a clone, for tasks."""
-    with task_desk(tmp_path / "clone", environment) as made:
+    with open_task_cli(tmp_path / "clone", environment) as made:
         yield made
 
 

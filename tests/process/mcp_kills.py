@@ -17,7 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 from uuid import uuid4
 
-from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
+from tests.support.mcp_harness import FakeBus, call_tool, workplace_in
 
 from localio import files
 from symposium.bus.endpoint import OnProgress

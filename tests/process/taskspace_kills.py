@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.support.interruptions import act, look, prepare
-from tests.support.taskspace_scenes import Surroundings, copy_template, open_scene
+from tests.support.task_harness import Surroundings, copy_template, open_scene
 
 
 def forked(do: Callable[[], Awaitable[None]]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
-from tests.support.task_desk import Desk, until
+from tests.support.task_cli import TaskCli, until
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Spec: TypeAlias = Callable[..., str]
@@ -14,16 +14,16 @@ Spec: TypeAlias = Callable[..., str]
 
 @pytest.mark.requirement("approvals.inbox", "approvals.typed-ids")
 def test_the_inbox_says_what_an_agent_would_do_and_its_numbers_can_be_typed(
-    desk: Desk, scripted: Spec
+    task_cli: TaskCli, scripted: Spec
 ) -> None:
     new = "".join(f"line {number}\n" for number in range(20))
     change = {"type": "diff", "path": "/b.txt", "oldText": "old\n", "newText": new}
     edit = {"title": "/b.txt", "kind": "edit", "content": [change]}
     run = {"title": "Bash", "kind": "execute", "rawInput": {"command": "exit 3"}}
-    desk.new("edits", "--agent", scripted(f"prompt=ask:{json.dumps(edit)}"))
-    until(lambda: len(desk.json("inbox")) == 1)
-    desk.new("runs", "--agent", scripted(f"prompt=ask:{json.dumps(run)}"))
-    waiting = until(lambda: len(found := desk.json("inbox")) == 2 and found)
+    task_cli.new("edits", "--agent", scripted(f"prompt=ask:{json.dumps(edit)}"))
+    until(lambda: len(task_cli.json("inbox")) == 1)
+    task_cli.new("runs", "--agent", scripted(f"prompt=ask:{json.dumps(run)}"))
+    waiting = until(lambda: len(found := task_cli.json("inbox")) == 2 and found)
     items = {each["name"]: each for each in waiting}
 
     assert items["edits"]["text"] == "wants to edit /b.txt (+20 -1)"
@@ -32,22 +32,22 @@ def test_the_inbox_says_what_an_agent_would_do_and_its_numbers_can_be_typed(
     assert items["runs"]["text"] == "wants to run: exit 3"
     assert items["runs"]["call"]["command"] == "exit 3"
 
-    listed = desk.run("inbox").stdout
-    first, second = desk.json("inbox")
+    listed = task_cli.run("inbox").stdout
+    first, second = task_cli.json("inbox")
     assert f"1  permission:{first['taskspace'][:8]}:1\n" in listed
     assert "  edits: wants to edit /b.txt (+20 -1)\n    -old\n    +line 0\n" in listed
     assert "line 19" not in listed
-    assert "    +line 19" in desk.ok("inbox", "show", "edits")
+    assert "    +line 19" in task_cli.ok("inbox", "show", "edits")
 
     # A number means what was shown with it, also once the list is another.
-    desk.ok("inbox", "answer", "1", "allow")
-    desk.ok("inbox", "answer", "2", "reject")
-    late = desk.run("inbox", "answer", "1", "y")
+    task_cli.ok("inbox", "answer", "1", "allow")
+    task_cli.ok("inbox", "answer", "2", "reject")
+    late = task_cli.run("inbox", "answer", "1", "y")
     assert "already answered by" in late.stderr
     chosen = {"edits": "y", "runs": "n"}
     for each in (first, second):
-        until(lambda id_=each["taskspace"]: desk.said(id_))
-        assert f'"optionId": "{chosen[each["name"]]}"' in desk.said(each["taskspace"])
+        until(lambda id_=each["taskspace"]: task_cli.said(id_))
+        assert f'"optionId": "{chosen[each["name"]]}"' in task_cli.said(each["taskspace"])
 
 
 @pytest.mark.requirement("approvals.wish")

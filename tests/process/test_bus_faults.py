@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from tests.support import dying_daemon
+from tests.support import crashing_daemon
 from tests.support.daemons import Gone, Yard, yard
 
 from peerwire.jsonrpc.transport import Transport
@@ -44,7 +44,7 @@ class Nursery:
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, dying_daemon.__file__, str(self._options.socket)),
+            *(sys.executable, crashing_daemon.__file__, str(self._options.socket)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,

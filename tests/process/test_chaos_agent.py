@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.chaos import ALL_WAYS, whole, work_in
-from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file, tree_of
+from tests.support.task_harness import Scene, make_template, open_scene, settings_file, tree_of
 
 from symposium.tasks.model import Taskspace
 

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import pytest
 from tests.support.interruptions import KINDS, stages_of
-from tests.support.pausing_house import House, kill, pausing_house
-from tests.support.task_desk import Desk, git, is_alive, until
+from tests.support.pause_harness import PauseHarness, kill, pause_harness
+from tests.support.task_cli import TaskCli, git, is_alive, until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
@@ -16,19 +16,19 @@ Spec: TypeAlias = Callable[..., str]
 
 
 @pytest.fixture
-def house(desk: Desk, tmp_path: Path) -> Generator[House]:
-    with pausing_house(desk, tmp_path / "house") as made:
+def harness(task_cli: TaskCli, tmp_path: Path) -> Generator[PauseHarness]:
+    with pause_harness(task_cli, tmp_path / "harness") as made:
         yield made
 
 
-def worked_on(house: House, task: dict[str, Any], number: int) -> None:
+def worked_on(harness: PauseHarness, task: dict[str, Any], number: int) -> None:
     """A commit of its own, a line of progress, and a base that has moved meanwhile."""
-    git(house.desk.clone, "commit", "-q", "--allow-empty", "-m", f"base {number}")
+    git(harness.task_cli.clone, "commit", "-q", "--allow-empty", "-m", f"base {number}")
     tree = Path(task["worktree"])
     (tree / f"committed-{number}").write_text("by its agent", encoding="utf-8")
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", f"work {number}")
-    house.log(task["id"], f"acknowledged {number}")
+    harness.log(task["id"], f"acknowledged {number}")
 
 
 def words_for(kind: str, task: dict[str, Any] | None, clone: Path, number: int) -> list[str]:
@@ -50,53 +50,53 @@ def words_for(kind: str, task: dict[str, Any] | None, clone: Path, number: int) 
 
 @pytest.mark.requirement("taskspaces.survives-client-kills")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_client_killed_at_any_stage_loses_nothing(house: House, kind: str) -> None:
-    desk, stages = house.desk, stages_of(kind)
-    house.daemon(stages[0])
+def test_a_client_killed_at_any_stage_loses_nothing(harness: PauseHarness, kind: str) -> None:
+    task_cli, stages = harness.task_cli, stages_of(kind)
+    harness.daemon(stages[0])
     for number, following in enumerate([*stages[1:], ""]):
-        task = None if kind == "create" else desk.new(f"task {number}")
+        task = None if kind == "create" else task_cli.new(f"task {number}")
         if task is not None:
-            worked_on(house, task, number)
+            worked_on(harness, task, number)
             if kind == "undo":
-                desk.ok("task", "rm", task["id"], "--discard-work")
+                task_cli.ok("task", "rm", task["id"], "--discard-work")
 
-        house.arm()
-        client = house.client(*words_for(kind, task, desk.clone, number))
-        house.stopped()
+        harness.arm()
+        client = harness.client(*words_for(kind, task, task_cli.clone, number))
+        harness.stopped()
         kill(client)
-        house.go_on()
+        harness.go_on()
 
-        house.whole()
-        house.restart(following)
-        assert not house.trouble(), (stages[number], house.trouble())
-        ended_then(house, kind, task, number)
-        until(lambda: not house.processes())
-    assert not house.lost()
+        harness.whole()
+        harness.restart(following)
+        assert not harness.trouble(), (stages[number], harness.trouble())
+        ended_then(harness, kind, task, number)
+        until(lambda: not harness.processes())
+    assert not harness.lost()
 
 
-def ended_then(house: House, kind: str, task: dict[str, Any] | None, number: int) -> None:
+def ended_then(harness: PauseHarness, kind: str, task: dict[str, Any] | None, number: int) -> None:
     """What was interrupted can be done now; nothing was done twice, and no work has gone."""
-    desk = house.desk
+    task_cli = harness.task_cli
     if task is None:
-        desk.new(f"made {number}")
+        task_cli.new(f"made {number}")
         return
-    now = desk.json("task", "show", task["id"])["taskspace"]
+    now = task_cli.json("task", "show", task["id"])["taskspace"]
     match kind:
         case "delete" | "undo":
             if now["archived_at"] is not None:
-                desk.ok("task", "undo", task["id"])
+                task_cli.ok("task", "undo", task["id"])
         case "land":
-            desk.ok("task", "land", task["id"])
-            assert (desk.clone / f"committed-{number}").exists()
+            task_cli.ok("task", "land", task["id"])
+            assert (task_cli.clone / f"committed-{number}").exists()
         case "log" | "signal":
-            assert house.messages(task["id"]) == [f"acknowledged {number}", "interrupted"]
+            assert harness.messages(task["id"]) == [f"acknowledged {number}", "interrupted"]
         case _:
             assert now["name"] == f"renamed {number}"
-    assert house.messages(task["id"])[0] == f"acknowledged {number}"
+    assert harness.messages(task["id"])[0] == f"acknowledged {number}"
     tree = Path(task["worktree"])
     assert git(tree, "show", f"{task['branch']}:committed-{number}") == "by its agent"
     assert (tree / f"committed-{number}").exists()
-    assert not house.trouble(), house.trouble()
+    assert not harness.trouble(), harness.trouble()
 
 
 CALLS: dict[str, tuple[str, dict[str, str]]] = {
@@ -112,16 +112,16 @@ CALLS: dict[str, tuple[str, dict[str, str]]] = {
 """What an agent asks for over MCP, N being the number of the round; to land is a person's."""
 
 
-def asked_by_agent(house: House, kind: str, task: dict[str, Any], number: int) -> None:
+def asked_by_agent(harness: PauseHarness, kind: str, task: dict[str, Any], number: int) -> None:
     """Have it begun: the agent asks over MCP, and where a person is to decide, one does."""
     if kind == "land":
-        house.client("task", "land", task["id"])
+        harness.client("task", "land", task["id"])
         return
     calls = json.dumps([CALLS[kind]]).replace(" N", f" {number}")
-    house.desk.ok("task", "say", task["id"], f"CALL {calls}")
+    harness.task_cli.ok("task", "say", task["id"], f"CALL {calls}")
     if kind == "delete":
-        items = until(lambda: house.desk.json("inbox"), SLOW)
-        house.client("inbox", "answer", items[0]["id"], "archive")
+        items = until(lambda: harness.task_cli.json("inbox"), SLOW)
+        harness.client("inbox", "answer", items[0]["id"], "archive")
 
 
 SLOW = 45.0
@@ -137,34 +137,34 @@ SLOW = 45.0
     ],
 )
 def test_an_agent_killed_at_any_stage_loses_nothing(
-    house: House, kind: str, victim: str, playing: Spec
+    harness: PauseHarness, kind: str, victim: str, playing: Spec
 ) -> None:
-    desk, stages = house.desk, stages_of(kind)
-    house.daemon(stages[0])
+    task_cli, stages = harness.task_cli, stages_of(kind)
+    harness.daemon(stages[0])
     for number, following in enumerate([*stages[1:], ""]):
-        task = desk.new(f"task {number}", "--agent", playing("tool_agent.py"))
-        worked_on(house, task, number)
-        pid = house.agent(task["id"]) if victim == "agent" else desk.keeper(task["id"])
+        task = task_cli.new(f"task {number}", "--agent", playing("tool_agent.py"))
+        worked_on(harness, task, number)
+        pid = harness.agent(task["id"]) if victim == "agent" else task_cli.keeper(task["id"])
 
-        house.arm()
-        asked_by_agent(house, kind, task, number)
-        house.stopped()
+        harness.arm()
+        asked_by_agent(harness, kind, task, number)
+        harness.stopped()
         is_there = is_alive(pid)
         kill(pid)
-        house.go_on()
+        harness.go_on()
         if kind in {"delete", "land"}:
-            house.ended()
+            harness.ended()
 
-        house.whole()
-        house.restart(following)
-        assert not house.trouble(), (stages[number], house.trouble())
-        ended_then(house, kind, None if kind == "create" else task, number)
-        for session in desk.json("session", "list"):
-            desk.run("session", "kill", session["id"])
-        until(lambda: not house.processes())
+        harness.whole()
+        harness.restart(following)
+        assert not harness.trouble(), (stages[number], harness.trouble())
+        ended_then(harness, kind, None if kind == "create" else task, number)
+        for session in task_cli.json("session", "list"):
+            task_cli.run("session", "kill", session["id"])
+        until(lambda: not harness.processes())
         if not is_there:
             # A deletion has ended it by now: there is none to be killed at what follows.
             assert kind == "delete"
             assert number
             break
-    assert not house.lost()
+    assert not harness.lost()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.scenes import VERSION_ONE, Peer, Scene, scene
+from tests.support.chain_harness import VERSION_ONE, ChainHarness, Peer, chain_harness
 
 from peerwire.transports.command import Command
 from peerwire.transports.memory import memory_pair
@@ -88,7 +88,7 @@ async def answers(peer: Peer, names: Sequence[Any]) -> dict[Any, dict[str, Any]]
     return found
 
 
-async def reach(it: Scene, step: str) -> list[Any]:
+async def reach(it: ChainHarness, step: str) -> list[Any]:
     """Bring the chain to a step; the requests that are open then."""
     it.client.ask("initialize", "initialize", VERSION_ONE)
     if step == "initialize":
@@ -124,7 +124,7 @@ async def test_whoever_is_killed_whenever_all_is_answered_and_nothing_is_left(
 ) -> None:
     programs = Programs(tmp_path)
     chain = programs.chain()
-    async with scene(*chain, agent=programs.agent(step)) as it:
+    async with chain_harness(*chain, agent=programs.agent(step)) as it:
         names = await reach(it, step)
         os.kill(programs.pid(victim), signal.SIGKILL)
         found = await answers(it.client, names)
@@ -149,7 +149,7 @@ async def test_an_agent_that_leaves_or_falls_silent_has_all_answered(
     step: str, fault: str, tmp_path: Path
 ) -> None:
     programs = Programs(tmp_path)
-    async with scene(agent=programs.agent(step, fault)) as it:
+    async with chain_harness(agent=programs.agent(step, fault)) as it:
         names = await reach(it, step)
         found = await answers(it.client, names)
         data = found[names[0]]["error"]["data"]
@@ -170,7 +170,7 @@ async def test_an_agent_that_writes_what_it_should_not_is_survived(
     fault: str, tmp_path: Path
 ) -> None:
     programs = Programs(tmp_path)
-    async with scene(agent=programs.agent("prompt", fault)) as it:
+    async with chain_harness(agent=programs.agent("prompt", fault)) as it:
         names = await reach(it, "prompt")
         found = await answers(it.client, names)
         assert found["prompt"]["result"] == {"stopReason": "end_turn"}
@@ -187,7 +187,7 @@ async def test_a_client_that_leaves_with_a_turn_open_leaves_no_process_behind(
 ) -> None:
     programs = Programs(tmp_path)
     chain = programs.chain()
-    async with scene(*chain, agent=programs.agent("prompt")) as it:
+    async with chain_harness(*chain, agent=programs.agent("prompt")) as it:
         await reach(it, "prompt")
         await it.client.hang_up()
         assert await it.exit_code() == 0
@@ -200,7 +200,7 @@ async def test_a_program_that_is_missing_is_told_and_those_already_started_are_e
 ) -> None:
     programs = Programs(tmp_path)
     ghost = Program("ghost", Command((str(tmp_path / "ghost"),), {}))
-    async with scene(programs.chain()[0], agent=ghost) as it:
+    async with chain_harness(programs.chain()[0], agent=ghost) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         data = (await it.client.read())["error"]["data"]
         assert (data["reason"], data["component"]) == ("component_start_failed", "ghost")
@@ -225,7 +225,7 @@ async def test_a_conductor_that_is_cancelled_reaps_its_processes(
     programs = Programs(tmp_path)
     chain = programs.chain()
     patient = Settings(quiet_grace=60)
-    async with scene(*chain, agent=programs.agent("prompt"), settings=patient) as it:
+    async with chain_harness(*chain, agent=programs.agent("prompt"), settings=patient) as it:
         await reach(it, "prompt")
         if client == "has left":
             await it.client.hang_up()

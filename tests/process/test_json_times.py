@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.task_desk import Desk, git
+from tests.support.task_cli import TaskCli, git
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -19,23 +19,23 @@ def is_now(time: Any) -> bool:
 
 
 @pytest.mark.requirement("front.json-times")
-def test_times_say_of_which_zone_they_are(desk: Desk) -> None:
-    (desk.clone / ".symposium").mkdir()
-    (desk.clone / ".symposium" / "workspace.toml").write_text('setup = ["touch x"]\n')
-    git(desk.clone, "add", ".")
-    git(desk.clone, "commit", "-qm", "set-up")
-    desk.new("one", "--agent", "none")
-    (item,) = desk.json("inbox")
-    desk.ok("inbox", "answer", item["id"], "trust")
-    (Path(desk.json("task", "show", "one")["taskspace"]["worktree"]) / "a.txt").write_text(
+def test_times_say_of_which_zone_they_are(task_cli: TaskCli) -> None:
+    (task_cli.clone / ".symposium").mkdir()
+    (task_cli.clone / ".symposium" / "workspace.toml").write_text('setup = ["touch x"]\n')
+    git(task_cli.clone, "add", ".")
+    git(task_cli.clone, "commit", "-qm", "set-up")
+    task_cli.new("one", "--agent", "none")
+    (item,) = task_cli.json("inbox")
+    task_cli.ok("inbox", "answer", item["id"], "trust")
+    (Path(task_cli.json("task", "show", "one")["taskspace"]["worktree"]) / "a.txt").write_text(
         "changed"
     )
 
-    (decision,) = desk.json("trust", "list")
-    shown = desk.json("task", "show", "one")
-    undone = desk.json("task", "undo", "one")
+    (decision,) = task_cli.json("trust", "list")
+    shown = task_cli.json("task", "show", "one")
+    undone = task_cli.json("task", "undo", "one")
 
-    assert is_now(desk.json("daemon", "status")["started"])
+    assert is_now(task_cli.json("daemon", "status")["started"])
     assert is_now(item["at"])
     assert is_now(decision["when"])
     assert is_now(shown["taskspace"]["created_at"])

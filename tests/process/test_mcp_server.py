@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.support.daemons import Yard, yard
+from tests.support.mcp_harness import TASK
 from tests.support.mcp_process import GREETING, Spoken, joined, repository_in, speaking
-from tests.support.mcp_scenes import TASK
 
 from symposium.bus.envelope import Address
 from symposium.bus.handlers import HandlerTable, RequestContext

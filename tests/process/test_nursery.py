@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 from tests.support.nursery import EXECUTE, NURSERY, PROGRAM, fork_or_execute
 from tests.support.own_home import DEVELOPER_HOME
-from tests.support.task_desk import until
+from tests.support.task_cli import until
 
 ROOT: Final = Path(__file__).parents[2]
 WAYS: Final = {
@@ -325,7 +325,7 @@ def test_session_server_that_cannot_start_says_the_same(monkeypatch: pytest.Monk
 
 ON_ANOTHER_MACHINE: Final = """
 import subprocess, sys
-from tests.support import nursery, refused
+from tests.support import nursery, denied_syscalls
 {change}
 subprocess._fork_exec, subprocess._USE_POSIX_SPAWN = nursery.fork_or_execute, False
 words = [nursery.PROGRAM, "--version"]

@@ -26,7 +26,7 @@ from tests.support.old_commands import (
 from tests.support.old_home import DATA, environment_of, filled, unpack
 from tests.support.session_wire import Line, OldClient, played, shape
 from tests.support.surface import listed, members_of_output
-from tests.support.task_desk import PATIENCE, Desk, end_processes, git, until
+from tests.support.task_cli import PATIENCE, TaskCli, end_processes, git, until
 
 WRITE_COMMANDS = "if it is meant: python -m tests.support.make_old_home --commands"
 AGENT = Path(__file__).parent / "agents" / "scripted_agent.py"
@@ -58,34 +58,34 @@ class Opened:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     root = tmp_path_factory.mktemp("old")
-    desk = old_desk(root)
+    task_cli = old_task_cli(root)
     before = files_of(root)
     prepare(root)
     outputs: list[dict[str, Any]] = []
     after: Mapping[str, Any] = {}
     try:
-        with chdir(desk.clone):
+        with chdir(task_cli.clone):
             for number, old in enumerate(recorded_commands()):
                 if number == len(READS):
                     after = files_of(root)
-                outputs.append(output_of(desk, old["words"], root))
+                outputs.append(output_of(task_cli, old["words"], root))
         yield Opened(root, outputs, (before, after))
     finally:
-        end_processes(desk.home)
+        end_processes(task_cli.home)
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Iterator[Desk]:
+def old(tmp_path: Path) -> Iterator[TaskCli]:
     # A socket's path has 107 bytes at most.
-    desk = old_desk(tmp_path)
-    yield desk
-    end_processes(desk.home)
+    task_cli = old_task_cli(tmp_path)
+    yield task_cli
+    end_processes(task_cli.home)
 
 
-def old_desk(root: Path) -> Desk:
+def old_task_cli(root: Path) -> TaskCli:
     root.mkdir(exist_ok=True)
     unpack(root)
-    return Desk(root / "clone", environment_of(root, dict(os.environ)))
+    return TaskCli(root / "clone", environment_of(root, dict(os.environ)))
 
 
 def files_of(root: Path) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_json_outputs_have_every_member_that_scripts_know(opened: Opened) -> Non
 
 
 @pytest.mark.requirement("house.old-home")
-def test_archives_and_snapshots_of_the_version_before_are_restored(old: Desk) -> None:
+def test_archives_and_snapshots_of_the_version_before_are_restored(old: TaskCli) -> None:
     old.ok("task", "undo", "archived work")
     archived = Path(old.tasks()["archived work"]["worktree"])
     live = Path(old.tasks()["live work"]["worktree"])
@@ -158,7 +158,7 @@ def test_archives_and_snapshots_of_the_version_before_are_restored(old: Desk) ->
 
 
 @pytest.mark.requirement("house.old-home")
-def test_settings_of_editors_are_undone_and_all_is_removed(old: Desk) -> None:
+def test_settings_of_editors_are_undone_and_all_is_removed(old: TaskCli) -> None:
     listed = old.run("uninstall")
     undone = old.run("uninstall", "--yes")
 
@@ -178,12 +178,12 @@ def told_then(root: Path, kind: str) -> dict[str, Any]:
     return {**told, "talks": talks}
 
 
-def server_socket(desk: Desk, session: str) -> Path:
-    return desk.home / "run" / f"s-{session.replace('-', '')[:12]}.sock"
+def server_socket(task_cli: TaskCli, session: str) -> Path:
+    return task_cli.home / "run" / f"s-{session.replace('-', '')[:12]}.sock"
 
 
 @pytest.mark.requirement("house.old-session-servers")
-def test_commands_understand_a_session_server_of_the_version_before(old: Desk) -> None:
+def test_commands_understand_a_session_server_of_the_version_before(old: TaskCli) -> None:
     told = told_then(old.clone.parent, "agent")
     session: str = told["session"]
     (old.home / "run").mkdir(exist_ok=True)
@@ -209,7 +209,7 @@ def test_commands_understand_a_session_server_of_the_version_before(old: Desk) -
 
 
 @pytest.mark.requirement("house.old-session-servers")
-def test_a_session_server_understands_commands_of_the_version_before(old: Desk) -> None:
+def test_a_session_server_understands_commands_of_the_version_before(old: TaskCli) -> None:
     told = told_then(old.clone.parent, "agent")
     asking = f"{sys.executable} {AGENT} prompt=ask:edit"
     words = ("session", "start", "--acp", "--prompt", "First", "--cwd", str(old.clone), "--")
@@ -235,7 +235,7 @@ def test_a_session_server_understands_commands_of_the_version_before(old: Desk) 
 
 
 @pytest.mark.requirement("house.old-session-servers")
-def test_a_terminal_understands_commands_of_the_version_before(old: Desk) -> None:
+def test_a_terminal_understands_commands_of_the_version_before(old: TaskCli) -> None:
     told = told_then(old.clone.parent, "terminal")
     program = "stty -echo; echo ready; read x; echo got $x"
     session = old.ok("session", "start", "--", "sh", "-c", program).strip()

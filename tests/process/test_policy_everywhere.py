@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from tests.support.editor import Editor
-from tests.support.task_desk import Desk, until
+from tests.support.task_cli import TaskCli, until
 
 from symposium.config.paths import paths
 from symposium.permissions.notes import read_note
@@ -44,8 +44,10 @@ class Asked:
 class Starts:
     """The ways to start an agent; whoever is asked says yes to everything."""
 
-    def __init__(self, desk: Desk, start: Callable[..., subprocess.Popen[str]], spec: str) -> None:
-        self._desk = desk
+    def __init__(
+        self, task_cli: TaskCli, start: Callable[..., subprocess.Popen[str]], spec: str
+    ) -> None:
+        self._desk = task_cli
         self._start = start
         self._spec = spec
 
@@ -124,15 +126,15 @@ def commands(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("way", STARTS)
 def test_none_of_sixty_ways_to_run_a_forbidden_command_gets_through(
     way: str,
-    desk: Desk,
+    task_cli: TaskCli,
     start: Callable[..., subprocess.Popen[str]],
     playing: Spec,
     commands: Path,
 ) -> None:
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "policy.toml").write_text(FORBIDDEN["rule"], encoding="utf-8")
+    task_cli.home.mkdir(exist_ok=True)
+    (task_cli.home / "policy.toml").write_text(FORBIDDEN["rule"], encoding="utf-8")
     answers = commands.with_name("answers.json")
-    starts = Starts(desk, start, playing("asking_agent.py", str(commands), str(answers)))
+    starts = Starts(task_cli, start, playing("asking_agent.py", str(commands), str(answers)))
 
     asked = STARTS[way](starts)
 
@@ -187,46 +189,46 @@ def starts(agent: str, clone: Path) -> dict[str, list[str]]:
 @pytest.mark.requirement("policy.no-start")
 @pytest.mark.parametrize("way", starts("", Path()))
 def test_no_agent_starts_while_the_policy_cannot_be_used(
-    way: str, desk: Desk, playing: Spec, commands: Path
+    way: str, task_cli: TaskCli, playing: Spec, commands: Path
 ) -> None:
     answers = commands.with_name("answers.json")
     agent = playing("asking_agent.py", str(commands), str(answers))
-    desk.home.mkdir(exist_ok=True)
-    file = desk.home / "policy.toml"
+    task_cli.home.mkdir(exist_ok=True)
+    file = task_cli.home / "policy.toml"
     told: dict[str, str] = {}
     for kind, (make, says) in UNUSABLE.items():
         make(file)
-        ran = desk.run(*starts(agent, desk.clone)[way])
+        ran = task_cli.run(*starts(agent, task_cli.clone)[way])
         assert ran.returncode == 1, kind
         told[kind] = ran.stderr.replace("\n  ", "; ")
         assert f"{file}{says}" in told[kind], kind
         file.rmdir() if file.is_dir() else file.unlink()
 
     assert not answers.exists()
-    assert not (desk.home / "sessions").exists()
-    assert not (desk.home / "taskspaces.db").exists()
+    assert not (task_cli.home / "sessions").exists()
+    assert not (task_cli.home / "taskspaces.db").exists()
 
 
 @pytest.mark.requirement("policy.no-start")
 async def test_a_session_server_starts_no_agent_while_the_policy_cannot_be_used(
-    desk: Desk, playing: Spec, commands: Path
+    task_cli: TaskCli, playing: Spec, commands: Path
 ) -> None:
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "policy.toml").write_text("[[rule")
+    task_cli.home.mkdir(exist_ok=True)
+    (task_cli.home / "policy.toml").write_text("[[rule")
     agent = playing("asking_agent.py", str(commands), str(commands.with_name("answers.json")))
-    spec = SessionSpec(str(uuid4()), SessionKind.ACP, (agent,), str(desk.clone), prompt="Go on")
+    spec = SessionSpec(str(uuid4()), SessionKind.ACP, (agent,), str(task_cli.clone), prompt="Go on")
 
     with pytest.raises(SessionError, match=r"policy\.toml: line 1, column 7: "):
-        await launch(SessionStore(paths(desk.environment)), spec, desk.environment)
+        await launch(SessionStore(paths(task_cli.environment)), spec, task_cli.environment)
 
 
 @pytest.mark.requirement("policy.no-start", "policy.live")
 def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
-    desk: Desk, start: Callable[..., subprocess.Popen[str]]
+    task_cli: TaskCli, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.jsonc").write_text(json.dumps({"agent": "eliza"}))
-    file = desk.home / "policy.toml"
+    task_cli.home.mkdir(exist_ok=True)
+    (task_cli.home / "config.jsonc").write_text(json.dumps({"agent": "eliza"}))
+    file = task_cli.home / "policy.toml"
     file.write_text(FORBIDDEN["rule"])
     editor = Editor(start("run", "--no-registry"))
     editor.ask("initialize", GREETING)
@@ -245,83 +247,83 @@ def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
 
 @pytest.mark.requirement("policy.no-start")
 def test_an_agent_that_dies_while_the_policy_cannot_be_used_is_not_started_again(
-    desk: Desk, scripted: Spec
+    task_cli: TaskCli, scripted: Spec
 ) -> None:
-    desk.home.mkdir(exist_ok=True)
-    file = desk.home / "policy.toml"
+    task_cli.home.mkdir(exist_ok=True)
+    file = task_cli.home / "policy.toml"
     file.write_text(FORBIDDEN["rule"])
-    id_ = desk.ok("session", "start", "--acp", "--", scripted("prompt=exit:1")).strip()
-    until(lambda: desk.json("session", "show", id_)["open"])
+    id_ = task_cli.ok("session", "start", "--acp", "--", scripted("prompt=exit:1")).strip()
+    until(lambda: task_cli.json("session", "show", id_)["open"])
 
     file.write_text("[[rule")
-    desk.ok("session", "say", id_, "Go on")
+    task_cli.ok("session", "say", id_, "Go on")
     (found,) = until(
-        lambda: [each for each in desk.json("session", "list") if each["status"] == "exited"]
+        lambda: [each for each in task_cli.json("session", "list") if each["status"] == "exited"]
     )
     assert f"{file}: line 1, column 7: " in found["reason"]
-    started = [each for each in desk.events(id_) if "the agent has ended" in str(each["data"])]
+    started = [each for each in task_cli.events(id_) if "the agent has ended" in str(each["data"])]
     assert len(started) == 2
 
 
 @pytest.mark.requirement("policy.kept-before-yes")
 @pytest.mark.parametrize("is_ruled", [False, True])
 def test_what_a_yes_may_destroy_is_kept_first_whether_a_rule_or_the_user_says_it(
-    desk: Desk, playing: Spec, *, is_ruled: bool
+    task_cli: TaskCli, playing: Spec, *, is_ruled: bool
 ) -> None:
-    desk.home.mkdir(exist_ok=True)
+    task_cli.home.mkdir(exist_ok=True)
     rule = '[[rule]]\nname = "rm"\neffect = "allow"\ncommand = "rm made.txt"\n'
-    (desk.home / "policy.toml").write_text(rule if is_ruled else "# none\n")
-    made = desk.new("removes", "Go on", "--agent", playing("removing_agent.py"))
+    (task_cli.home / "policy.toml").write_text(rule if is_ruled else "# none\n")
+    made = task_cli.new("removes", "Go on", "--agent", playing("removing_agent.py"))
     id_, file = made["id"], Path(made["worktree"]) / "made.txt"
     if not is_ruled:
-        until(lambda: desk.json("session", "questions", id_)["questions"])
-        desk.ok("session", "answer", id_, "1", "y")
-    until(lambda: any(each["type"] == "result" for each in desk.events(id_)))
+        until(lambda: task_cli.json("session", "questions", id_)["questions"])
+        task_cli.ok("session", "answer", id_, "1", "y")
+    until(lambda: any(each["type"] == "result" for each in task_cli.events(id_)))
     assert not file.exists()
 
-    snapshots = desk.json("task", "show", id_)["snapshots"]
+    snapshots = task_cli.json("task", "show", id_)["snapshots"]
     (kept,) = [each for each in snapshots if each["reason"] == "asked: Remove it"]
-    desk.ok("task", "undo", id_, "--to", kept["ref"])
+    task_cli.ok("task", "undo", id_, "--to", kept["ref"])
     assert file.read_text() == "precious\n"
 
 
 @pytest.mark.requirement("policy.status")
-def test_the_status_shows_which_policy_is_in_force(desk: Desk) -> None:
-    desk.home.mkdir(exist_ok=True)
-    file = desk.home / "policy.toml"
-    assert f"policy  none (no {file})\n" in desk.ok("status")
+def test_the_status_shows_which_policy_is_in_force(task_cli: TaskCli) -> None:
+    task_cli.home.mkdir(exist_ok=True)
+    file = task_cli.home / "policy.toml"
+    assert f"policy  none (no {file})\n" in task_cli.ok("status")
 
     file.write_text(FORBIDDEN["rule"])
-    assert f"policy  1 rule ({file})\n" in desk.ok("status")
-    assert desk.json("status")["policy"] == {"file": str(file), "rules": 1, "error": None}
+    assert f"policy  1 rule ({file})\n" in task_cli.ok("status")
+    assert task_cli.json("status")["policy"] == {"file": str(file), "rules": 1, "error": None}
 
     file.write_text("[[rule")
-    assert f"policy  UNREADABLE, no agent starts: {file}: line 1" in desk.ok("status")
-    found = desk.json("status")["policy"]
+    assert f"policy  UNREADABLE, no agent starts: {file}: line 1" in task_cli.ok("status")
+    found = task_cli.json("status")["policy"]
     assert (found["rules"], "line 1, column 7" in found["error"]) == (None, True)
 
 
 @pytest.mark.requirement("policy.terminal")
 def test_an_agent_on_a_terminal_starts_with_a_warning_where_rules_limit_agents(
-    desk: Desk,
+    task_cli: TaskCli,
 ) -> None:
     start = ("session", "start", "--", "true")
-    desk.home.mkdir(exist_ok=True)
-    file = desk.home / "policy.toml"
+    task_cli.home.mkdir(exist_ok=True)
+    file = task_cli.home / "policy.toml"
     file.write_text(FORBIDDEN["rule"].replace('"forbid"', '"allow"'))
-    assert desk.run(*start).stderr == ""
+    assert task_cli.run(*start).stderr == ""
 
     file.write_text(FORBIDDEN["rule"])
-    assert "policy.toml does not apply to this agent" in desk.run(*start).stderr
+    assert "policy.toml does not apply to this agent" in task_cli.run(*start).stderr
 
 
 @pytest.mark.requirement("policy.refusal-shown")
-def test_a_refusal_is_an_event_of_prompt_in_json(desk: Desk, scripted: Spec) -> None:
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "policy.toml").write_text(FORBIDDEN["rule"])
+def test_a_refusal_is_an_event_of_prompt_in_json(task_cli: TaskCli, scripted: Spec) -> None:
+    task_cli.home.mkdir(exist_ok=True)
+    (task_cli.home / "policy.toml").write_text(FORBIDDEN["rule"])
     call = {"kind": "execute", "rawInput": {"command": "git push -f"}}
     agent = scripted(f"prompt=ask:{json.dumps(call)}")
-    ran = desk.run("prompt", "--json", "--proxy", "policy", "--agent", agent, "Go on")
+    ran = task_cli.run("prompt", "--json", "--proxy", "policy", "--agent", agent, "Go on")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     notes = [each["data"].get("_meta") for each in events if each["type"] == "update"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.support.task_desk import until
+from tests.support.task_cli import until
 
 from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.command import Command

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.support.listening import Mailbox
-from tests.support.task_desk import Desk, until
+from tests.support.event_listener import Mailbox
+from tests.support.task_cli import TaskCli, until
 
 from localio.files import storage_error_text, write_whole
 from symposium.bus.envelope import Envelope, Sender, envelope_of, read_outcome
@@ -20,22 +20,22 @@ from symposium.tasks.store import TaskStore
 
 @pytest.mark.requirement("tasks.storage-errors")
 def test_say_names_the_file_and_the_fix_and_keeps_nothing_when_it_cannot_be_saved(
-    desk: Desk,
+    task_cli: TaskCli,
 ) -> None:
-    made = desk.new("says", "hello", "--agent", "eliza")
-    until(lambda: desk.tasks()["says"]["state"] == "idle")
-    session = desk.home / "sessions" / made["id"]
+    made = task_cli.new("says", "hello", "--agent", "eliza")
+    until(lambda: task_cli.tasks()["says"]["state"] == "idle")
+    session = task_cli.home / "sessions" / made["id"]
     session.chmod(0o500)
-    refused = desk.run("task", "say", "says", "not saved")
+    refused = task_cli.run("task", "say", "says", "not saved")
     session.chmod(0o700)
-    desk.ok("task", "say", "says", "saved")
-    until(lambda: [e for e in desk.events(made["id"]) if e["data"].get("text") == "saved"])
+    task_cli.ok("task", "say", "says", "saved")
+    until(lambda: [e for e in task_cli.events(made["id"]) if e["data"].get("text") == "saved"])
 
     assert refused.returncode != 0
     assert "the prompt was not saved: cannot write" in refused.stderr
     assert str(session) in refused.stderr
     assert "make it writable" in refused.stderr
-    assert not [e for e in desk.events(made["id"]) if e["data"].get("text") == "not saved"]
+    assert not [e for e in task_cli.events(made["id"]) if e["data"].get("text") == "not saved"]
 
 
 @pytest.mark.requirement("tasks.storage-errors")

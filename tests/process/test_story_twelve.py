@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
-from tests.support.task_desk import Desk
+from tests.support.task_cli import TaskCli
 
 from bench.twelve import deaf_watcher
 from symposium.daemon.connection import CLIENT_BACKLOG
@@ -15,24 +15,24 @@ Spec: TypeAlias = Callable[..., str]
 @pytest.mark.requirement("tasks.twelve-answers")
 @pytest.mark.timeout(240)
 def test_while_twelve_stream_and_a_watcher_reads_nothing_people_are_answered(
-    desk: Desk, playing: Spec
+    task_cli: TaskCli, playing: Spec
 ) -> None:
-    desk.ok("daemon", "start")
+    task_cli.ok("daemon", "start")
     agent = playing("streaming_agent.py", "50", "5")
     rounds = 0
 
-    with deaf_watcher(desk.home / "run" / "bus.sock"):
-        tasks = [desk.new(f"task {number}", "--agent", agent) for number in range(12)]
-        while not all("over" in desk.said(each["id"])[-9:] for each in tasks):
+    with deaf_watcher(task_cli.home / "run" / "bus.sock"):
+        tasks = [task_cli.new(f"task {number}", "--agent", agent) for number in range(12)]
+        while not all("over" in task_cli.said(each["id"])[-9:] for each in tasks):
             rounds += 1
             asks = f"Which one, {rounds}?"
-            desk.ok("task", "log", "task 0", "--add", asks, "--category", "question")
-            (item,) = [each for each in desk.json("inbox") if each["kind"] == "question"]
+            task_cli.ok("task", "log", "task 0", "--add", asks, "--category", "question")
+            (item,) = [each for each in task_cli.json("inbox") if each["kind"] == "question"]
             assert item["text"] == asks
-            desk.ok("inbox", "answer", item["id"], "seen")
-            assert len(desk.tasks()) == len(tasks)
-            assert [each for each in desk.json("inbox") if each["kind"] == "question"] == []
-        status = desk.json("daemon", "status")
+            task_cli.ok("inbox", "answer", item["id"], "seen")
+            assert len(task_cli.tasks()) == len(tasks)
+            assert [each for each in task_cli.json("inbox") if each["kind"] == "question"] == []
+        status = task_cli.json("daemon", "status")
 
     assert rounds > 1
     assert status["backlog"] < CLIENT_BACKLOG

@@ -11,30 +11,30 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_desk import Desk, until
+from tests.support.task_cli import TaskCli, until
 
 Spec: TypeAlias = Callable[..., str]
 
 VALUE = "nobody else may read this"
 
 
-def with_variables(desk: Desk, **variables: str) -> Desk:
+def with_variables(task_cli: TaskCli, **variables: str) -> TaskCli:
     """The same clone and daemon, from another shell."""
-    return Desk(desk.clone, {**desk.environment, **variables})
+    return TaskCli(task_cli.clone, {**task_cli.environment, **variables})
 
 
 @pytest.fixture
-def bare(desk: Desk, tmp_path: Path) -> Desk:
+def bare(task_cli: TaskCli, tmp_path: Path) -> TaskCli:
     """The shell of somebody who has installed no agent."""
     places = tmp_path / "places"
     places.mkdir()
     (places / "git").symlink_to("/usr/bin/git")
-    return with_variables(desk, PATH=str(places), HOME=str(tmp_path), SHELL="/bin/false")
+    return with_variables(task_cli, PATH=str(places), HOME=str(tmp_path), SHELL="/bin/false")
 
 
-def heard(desk: Desk, task: str) -> Any:
+def heard(task_cli: TaskCli, task: str) -> Any:
     """What an agent that tells what it was given has told first."""
-    said = until(lambda: desk.said(task))
+    said = until(lambda: task_cli.said(task))
     return json.JSONDecoder().raw_decode(said)[0]
 
 
@@ -48,7 +48,7 @@ def heard(desk: Desk, task: str) -> Any:
     ],
 )
 def test_no_task_is_made_for_an_agent_whose_program_is_not_here(
-    agent: str, said: str, bare: Desk
+    agent: str, said: str, bare: TaskCli
 ) -> None:
     words = ("--project", str(bare.clone))
     refused = bare.run("task", "new", "x", "Do it", "--agent", agent, *words)
@@ -62,28 +62,31 @@ def test_no_task_is_made_for_an_agent_whose_program_is_not_here(
 
 
 @pytest.mark.requirement("tasks.agent-missing")
-def test_an_agent_that_has_gone_waits_in_the_inbox_with_words_for_people(desk: Desk) -> None:
-    made = {"project": str(desk.clone), "name": "gone", "agent": "/no/such-agent --acp"}
-    desk.ok("bus", "send", "create_taskspace", json.dumps({**made, "task": "Do it"}))
-    (item,) = until(lambda: desk.json("inbox"))
+def test_an_agent_that_has_gone_waits_in_the_inbox_with_words_for_people(task_cli: TaskCli) -> None:
+    made = {"project": str(task_cli.clone), "name": "gone", "agent": "/no/such-agent --acp"}
+    task_cli.ok("bus", "send", "create_taskspace", json.dumps({**made, "task": "Do it"}))
+    (item,) = until(lambda: task_cli.json("inbox"))
 
     assert item["text"].startswith("its agent has ended: there is no program at /no/such-agent")
-    assert "{" not in item["text"] + desk.ok("session", "list")
+    assert "{" not in item["text"] + task_cli.ok("session", "list")
     # It is not tried again: nothing would be otherwise.
-    assert len(told(desk, {"id": item["taskspace"]}, "notice")) == 1
+    assert len(told(task_cli, {"id": item["taskspace"]}, "notice")) == 1
 
 
 @pytest.mark.requirement("tasks.no-agent")
-def test_a_task_without_an_agent_says_so_and_can_be_given_one(desk: Desk) -> None:
-    words = ("--project", str(desk.clone))
-    refused = desk.run("task", "new", "x", "Do it", *words)
-    made = desk.run("task", "new", "alone", *words)
-    spoken = [desk.run("task", "say", "alone", "Hello"), desk.run("task", "attach", "alone")]
-    resumed = desk.run("task", "resume", "alone")
-    id_ = desk.tasks()["alone"]["id"]
+def test_a_task_without_an_agent_says_so_and_can_be_given_one(task_cli: TaskCli) -> None:
+    words = ("--project", str(task_cli.clone))
+    refused = task_cli.run("task", "new", "x", "Do it", *words)
+    made = task_cli.run("task", "new", "alone", *words)
+    spoken = [
+        task_cli.run("task", "say", "alone", "Hello"),
+        task_cli.run("task", "attach", "alone"),
+    ]
+    resumed = task_cli.run("task", "resume", "alone")
+    id_ = task_cli.tasks()["alone"]["id"]
 
     assert (refused.returncode, "add --agent AGENT" in refused.stderr) == (2, True)
-    assert list(desk.tasks()) == ["alone"]
+    assert list(task_cli.tasks()) == ["alone"]
     for each in (made, resumed):
         assert each.returncode == 0
         assert f"`symposium task resume {id_[:8]} --agent AGENT` assigns one" in each.stderr
@@ -92,62 +95,62 @@ def test_a_task_without_an_agent_says_so_and_can_be_given_one(desk: Desk) -> Non
         assert "'alone' has no agent" in each.stderr
         assert "--agent AGENT` assigns one" in each.stderr
 
-    desk.ok("task", "resume", "alone", "--agent", "eliza")
-    until(lambda: desk.said(id_))
-    assert desk.tasks()["alone"]["agent"] == "eliza"
+    task_cli.ok("task", "resume", "alone", "--agent", "eliza")
+    until(lambda: task_cli.said(id_))
+    assert task_cli.tasks()["alone"]["agent"] == "eliza"
 
 
 @pytest.mark.requirement("tasks.agent-given")
-def test_another_agent_is_given_until_one_has_worked(desk: Desk, scripted: Spec) -> None:
-    made = desk.new("task", "--agent", "sh -c 'exit 3'")
-    until(lambda: desk.json("inbox"))
-    desk.ok("task", "resume", "task", "--agent", "eliza")
-    until(lambda: desk.said(made["id"]))
-    running = desk.run("task", "resume", "task", "--agent", scripted())
-    desk.ok("session", "kill", made["id"])
-    worked = desk.run("task", "resume", "task", "--agent", scripted())
+def test_another_agent_is_given_until_one_has_worked(task_cli: TaskCli, scripted: Spec) -> None:
+    made = task_cli.new("task", "--agent", "sh -c 'exit 3'")
+    until(lambda: task_cli.json("inbox"))
+    task_cli.ok("task", "resume", "task", "--agent", "eliza")
+    until(lambda: task_cli.said(made["id"]))
+    running = task_cli.run("task", "resume", "task", "--agent", scripted())
+    task_cli.ok("session", "kill", made["id"])
+    worked = task_cli.run("task", "resume", "task", "--agent", scripted())
 
     assert (running.returncode, worked.returncode) == (1, 1)
     assert f"symposium session kill {made['id']}" in running.stderr
     assert "symposium handoff" in worked.stderr
-    assert desk.tasks()["task"]["agent"] == "eliza"
+    assert task_cli.tasks()["task"]["agent"] == "eliza"
 
 
 @pytest.mark.requirement("tasks.agent-configured")
-def test_a_task_has_the_agent_of_the_config_unless_it_is_to_have_none(desk: Desk) -> None:
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.jsonc").write_text('{"agent": {"builtin": "eliza"}, "proxies": []}')
-    desk.new("one")
-    desk.new("two", "--agent", "none")
-    (desk.home / "config.jsonc").write_text('{"agent": "python3 -m symposium eliza"}')
-    desk.new("three")
+def test_a_task_has_the_agent_of_the_config_unless_it_is_to_have_none(task_cli: TaskCli) -> None:
+    task_cli.home.mkdir(exist_ok=True)
+    (task_cli.home / "config.jsonc").write_text('{"agent": {"builtin": "eliza"}, "proxies": []}')
+    task_cli.new("one")
+    task_cli.new("two", "--agent", "none")
+    (task_cli.home / "config.jsonc").write_text('{"agent": "python3 -m symposium eliza"}')
+    task_cli.new("three")
 
-    agents = {name: each["agent"] for name, each in desk.tasks().items()}
+    agents = {name: each["agent"] for name, each in task_cli.tasks().items()}
     assert agents == {"one": "eliza", "two": None, "three": "python3 -m symposium eliza"}
 
 
 @pytest.mark.requirement("tasks.environment")
 def test_an_agent_is_started_with_the_environment_of_who_starts_it(
-    desk: Desk, playing: Spec, tmp_path: Path
+    task_cli: TaskCli, playing: Spec, tmp_path: Path
 ) -> None:
-    desk.ok("daemon", "start")
-    shell = with_variables(desk, FAKE_API_KEY=VALUE, GIT_DIR="/no/where", SYMPOSIUM_LOG="x")
+    task_cli.ok("daemon", "start")
+    shell = with_variables(task_cli, FAKE_API_KEY=VALUE, GIT_DIR="/no/where", SYMPOSIUM_LOG="x")
     task = shell.new("task", "--agent", playing("environment_agent.py", "FAKE_API_KEY", "GIT_DIR"))
-    first = heard(desk, task["id"])["env"]
-    desk.ok("session", "kill", task["id"])
-    with_variables(desk, FAKE_API_KEY="another").ok("task", "resume", "task")
-    desk.ok("task", "say", "task", "Again")
-    until(lambda: hidden("another") in desk.said(task["id"]))
+    first = heard(task_cli, task["id"])["env"]
+    task_cli.ok("session", "kill", task["id"])
+    with_variables(task_cli, FAKE_API_KEY="another").ok("task", "resume", "task")
+    task_cli.ok("task", "say", "task", "Again")
+    until(lambda: hidden("another") in task_cli.said(task["id"]))
 
     assert first["#1"] == hidden(VALUE)
     assert "#2" not in first, "GIT_DIR is of another clone"
     assert first["SYMPOSIUM_TASKSPACE"] == task["id"]
     assert [each for each in tmp_path.rglob("*") if holds(each, VALUE)] == []
-    assert not list((desk.home / "run").glob("e-*"))
+    assert not list((task_cli.home / "run").glob("e-*"))
 
 
 @pytest.mark.requirement("tasks.agent-knows-tools")
-def test_a_new_task_says_that_its_agent_does_not_know_our_tools(bare: Desk) -> None:
+def test_a_new_task_says_that_its_agent_does_not_know_our_tools(bare: TaskCli) -> None:
     claude = Path(bare.environment["PATH"]) / "claude"
     claude.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     claude.chmod(0o755)
@@ -165,19 +168,19 @@ def test_a_new_task_says_that_its_agent_does_not_know_our_tools(bare: Desk) -> N
 
 
 @pytest.mark.requirement("daemon.stays-stopped")
-def test_an_agent_goes_on_without_the_daemon_and_leaves_it_stopped(desk: Desk) -> None:
-    task = desk.new("task", "--agent", "eliza")
-    until(lambda: len(told(desk, task, "result")) == 1)
-    desk.ok("daemon", "stop")
-    desk.ok("session", "say", task["id"], "Hello again")
-    until(lambda: len(told(desk, task, "result")) == 2)
+def test_an_agent_goes_on_without_the_daemon_and_leaves_it_stopped(task_cli: TaskCli) -> None:
+    task = task_cli.new("task", "--agent", "eliza")
+    until(lambda: len(told(task_cli, task, "result")) == 1)
+    task_cli.ok("daemon", "stop")
+    task_cli.ok("session", "say", task["id"], "Hello again")
+    until(lambda: len(told(task_cli, task, "result")) == 2)
 
-    assert desk.run("daemon", "status").returncode == 4
-    assert "no daemon listens" in told(desk, task, "notice")[-1]["text"]
+    assert task_cli.run("daemon", "status").returncode == 4
+    assert "no daemon listens" in told(task_cli, task, "notice")[-1]["text"]
 
 
-def told(desk: Desk, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [each["data"] for each in desk.events(task["id"]) if each["type"] == kind]
+def told(task_cli: TaskCli, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [each["data"] for each in task_cli.events(task["id"]) if each["type"] == kind]
 
 
 def holds(path: Path, text: str) -> bool:
@@ -194,16 +197,16 @@ def hidden(text: str) -> str:
 
 @pytest.mark.requirement("tasks.environment")
 def test_an_agent_that_is_tried_again_in_the_inbox_finds_what_was_set_since(
-    desk: Desk, tmp_path: Path
+    task_cli: TaskCli, tmp_path: Path
 ) -> None:
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\necho "no licence: $FAKE_LICENCE" >&2\nexit 3\n')
     agent.chmod(0o755)
-    desk.new("task", "--agent", f"{agent} --acp")
-    (item,) = until(lambda: desk.json("inbox"))
-    shell = with_variables(desk, FAKE_LICENCE="bought")
+    task_cli.new("task", "--agent", f"{agent} --acp")
+    (item,) = until(lambda: task_cli.json("inbox"))
+    shell = with_variables(task_cli, FAKE_LICENCE="bought")
     shell.ok("inbox", "answer", item["id"], "retry")
-    again = until(lambda: [each for each in desk.json("inbox") if each["id"] != item["id"]])
+    again = until(lambda: [each for each in task_cli.json("inbox") if each["id"] != item["id"]])
 
     assert item["text"].endswith("no licence:")
     assert again[0]["text"].endswith("no licence: bought")
@@ -211,36 +214,36 @@ def test_an_agent_that_is_tried_again_in_the_inbox_finds_what_was_set_since(
 
 @pytest.mark.requirement("tasks.environment")
 def test_a_program_that_only_the_path_of_who_starts_it_leads_to_is_found(
-    desk: Desk, tmp_path: Path
+    task_cli: TaskCli, tmp_path: Path
 ) -> None:
-    desk.ok("daemon", "start")
+    task_cli.ok("daemon", "start")
     program = tmp_path / "own places" / "own-agent"
     program.parent.mkdir()
     began = tmp_path / "began"
     program.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(began))}\nexec sleep 60\n")
     program.chmod(0o755)
-    path = f"{program.parent}:{desk.environment['PATH']}"
-    shell = with_variables(desk, PATH=path)
+    path = f"{program.parent}:{task_cli.environment['PATH']}"
+    shell = with_variables(task_cli, PATH=path)
     shell.new("task", "--agent", "terminal:own-agent")
 
     until(began.exists)
 
 
 @pytest.mark.requirement("agent-sessions.asked-at-once")
-def test_a_list_says_since_when_a_session_server_has_not_answered(desk: Desk) -> None:
-    hangs, works = (desk.new(name, "hello", "--agent", "eliza") for name in ("hangs", "works"))
-    until(lambda: [each["state"] for each in desk.tasks().values()] == ["idle", "idle"])
-    server = desk.keeper(hangs["id"])
+def test_a_list_says_since_when_a_session_server_has_not_answered(task_cli: TaskCli) -> None:
+    hangs, works = (task_cli.new(name, "hello", "--agent", "eliza") for name in ("hangs", "works"))
+    until(lambda: [each["state"] for each in task_cli.tasks().values()] == ["idle", "idle"])
+    server = task_cli.keeper(hangs["id"])
     os.kill(server, signal.SIGSTOP)
     try:
         # A server that announces is asked by a list once it was not heard for some seconds.
-        until(lambda: desk.tasks()["hangs"]["state"] != "idle", patience=20)
-        listed = desk.tasks()
-        shown = desk.ok("task", "list")
-        refused = desk.run("task", "say", "hangs", "more")
+        until(lambda: task_cli.tasks()["hangs"]["state"] != "idle", patience=20)
+        listed = task_cli.tasks()
+        shown = task_cli.ok("task", "list")
+        refused = task_cli.run("task", "say", "hangs", "more")
     finally:
         os.kill(server, signal.SIGCONT)
-    again = until(lambda: desk.tasks()["hangs"]["state"] == "idle", patience=20)
+    again = until(lambda: task_cli.tasks()["hangs"]["state"] == "idle", patience=20)
 
     assert listed["hangs"]["state"].startswith("no answer since 20")
     assert listed["works"]["state"] == "idle"

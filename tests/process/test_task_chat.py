@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 from tests.process.test_cli_chat import CTRL_D, ENTER, Terminal
-from tests.support.task_desk import Desk, is_alive, until
+from tests.support.task_cli import TaskCli, is_alive, until
 
 Chat: TypeAlias = Callable[..., Terminal]
 
@@ -20,13 +20,13 @@ WAITS: Final = b'{"command":"wait_for_cancel"}'
 
 
 @pytest.fixture
-def chat(desk: Desk) -> Iterator[Chat]:
+def chat(task_cli: TaskCli) -> Iterator[Chat]:
     """A user at a terminal, in the chat with a task."""
     opened: list[Terminal] = []
 
     def begin(task: str) -> Terminal:
-        environment = {**os.environ, **desk.environment}
-        opened.append(Terminal(["task", "chat", task], desk.clone, environment))
+        environment = {**os.environ, **task_cli.environment}
+        opened.append(Terminal(["task", "chat", task], task_cli.clone, environment))
         return opened[-1]
 
     yield begin
@@ -34,27 +34,27 @@ def chat(desk: Desk) -> Iterator[Chat]:
         terminal.close()
 
 
-def results(desk: Desk, task: str) -> list[Any]:
-    return [each["data"] for each in desk.events(task) if each["type"] == "result"]
+def results(task_cli: TaskCli, task: str) -> list[Any]:
+    return [each["data"] for each in task_cli.events(task) if each["type"] == "result"]
 
 
 def echo(text: str) -> str:
     return json.dumps({"command": "echo", "message": text})
 
 
-def task_of(desk: Desk, agent: str) -> str:
-    made = desk.new("talk", "Hello", "--agent", agent)
-    until(lambda: results(desk, made["id"]))
+def task_of(task_cli: TaskCli, agent: str) -> str:
+    made = task_cli.new("talk", "Hello", "--agent", agent)
+    until(lambda: results(task_cli, made["id"]))
     return made["id"]
 
 
 @pytest.mark.requirement("tasks.chat")
 def test_a_task_chat_shows_the_last_turn_and_what_is_answered_and_leaves_the_agent(
-    desk: Desk, chat: Chat
+    task_cli: TaskCli, chat: Chat
 ) -> None:
-    task = task_of(desk, "testy")
-    desk.ok("task", "say", task, echo("earlier words"))
-    until(lambda: len(results(desk, task)) == 2)
+    task = task_of(task_cli, "testy")
+    task_cli.ok("task", "say", task, echo("earlier words"))
+    until(lambda: len(results(task_cli, task)) == 2)
     user = chat("talk")
     assert "Hello" not in user.until("[prompt]")
     user.until("earlier words")
@@ -62,22 +62,24 @@ def test_a_task_chat_shows_the_last_turn_and_what_is_answered_and_leaves_the_age
     user.ready()
     user.type(echo("new words").encode(), ENTER)
     user.until("\nnew words")
-    until(lambda: len(results(desk, task)) == 3)
+    until(lambda: len(results(task_cli, task)) == 3)
     user.ready()
     user.type(CTRL_D)
 
     user.until("the agent continues]")
     assert user.ends() == 0
-    assert desk.tasks()["talk"]["state"] == "idle"
+    assert task_cli.tasks()["talk"]["state"] == "idle"
 
 
-def decided(desk: Desk, task: str) -> list[str]:
-    return [each["data"]["optionId"] for each in desk.events(task) if each["type"] == "permission"]
+def decided(task_cli: TaskCli, task: str) -> list[str]:
+    return [
+        each["data"]["optionId"] for each in task_cli.events(task) if each["type"] == "permission"
+    ]
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_a_question_is_answered_where_it_is_shown(desk: Desk, chat: Chat) -> None:
-    task = task_of(desk, "testy")
+def test_a_question_is_answered_where_it_is_shown(task_cli: TaskCli, chat: Chat) -> None:
+    task = task_of(task_cli, "testy")
     user = chat(task)
     user.ready()
     user.type(ASKS, ENTER)
@@ -88,20 +90,22 @@ def test_a_question_is_answered_where_it_is_shown(desk: Desk, chat: Chat) -> Non
     user.until("wants to edit testy-2.txt")
     user.until("Choose 1-2")
     user.type(b"\n")
-    until(lambda: len(results(desk, task)) == 2)
+    until(lambda: len(results(task_cli, task)) == 2)
 
-    assert decided(desk, task) == ["allow-once", "reject"]
+    assert decided(task_cli, task) == ["allow-once", "reject"]
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_a_question_that_was_answered_elsewhere_is_asked_no_more(desk: Desk, chat: Chat) -> None:
-    task = task_of(desk, "testy")
-    desk.ok("task", "say", task, ASKS.decode())
-    until(lambda: desk.tasks()["talk"]["state"] == "waiting: approval")
+def test_a_question_that_was_answered_elsewhere_is_asked_no_more(
+    task_cli: TaskCli, chat: Chat
+) -> None:
+    task = task_of(task_cli, "testy")
+    task_cli.ok("task", "say", task, ASKS.decode())
+    until(lambda: task_cli.tasks()["talk"]["state"] == "waiting: approval")
     user = chat(task)
     user.until("Choose 1-")
-    item = desk.json("inbox")[0]["id"]
-    desk.ok("inbox", "answer", item, "reject-once")
+    item = task_cli.json("inbox")[0]["id"]
+    task_cli.ok("inbox", "answer", item, "reject-once")
     user.until("[permission]")
     user.until("wants to edit testy-2.txt")
     user.until("Choose 1-2")
@@ -110,12 +114,12 @@ def test_a_question_that_was_answered_elsewhere_is_asked_no_more(desk: Desk, cha
     user.type(CTRL_D)
 
     assert user.ends() == 0
-    assert decided(desk, task) == ["reject-once", "allow"]
+    assert decided(task_cli, task) == ["reject-once", "allow"]
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_ctrl_c_cancels_the_turn_and_the_chat_continues(desk: Desk, chat: Chat) -> None:
-    task = task_of(desk, "testy")
+def test_ctrl_c_cancels_the_turn_and_the_chat_continues(task_cli: TaskCli, chat: Chat) -> None:
+    task = task_of(task_cli, "testy")
     user = chat(task)
     user.ready()
     user.type(WAITS, ENTER)
@@ -125,7 +129,7 @@ def test_ctrl_c_cancels_the_turn_and_the_chat_continues(desk: Desk, chat: Chat) 
     user.until("[stopped: cancelled]")
     user.ready()
     user.type(echo("still here").encode(), ENTER)
-    until(lambda: len(results(desk, task)) == 3)
+    until(lambda: len(results(task_cli, task)) == 3)
     user.ready()
     user.type(WAITS, ENTER)
     user.until("Waiting for session/cancel.")
@@ -133,26 +137,26 @@ def test_ctrl_c_cancels_the_turn_and_the_chat_continues(desk: Desk, chat: Chat) 
     user.until("[stopped: cancelled]")
     user.ready()
 
-    reasons = [each["stopReason"] for each in results(desk, task)]
+    reasons = [each["stopReason"] for each in results(task_cli, task)]
     assert reasons[1:] == ["cancelled", "end_turn", "cancelled"]
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_ctrl_d_leaves_an_agent_that_works(desk: Desk, chat: Chat) -> None:
-    task = task_of(desk, "testy")
-    desk.ok("task", "say", task, WAITS.decode())
-    until(lambda: desk.tasks()["talk"]["state"] == "working")
+def test_ctrl_d_leaves_an_agent_that_works(task_cli: TaskCli, chat: Chat) -> None:
+    task = task_of(task_cli, "testy")
+    task_cli.ok("task", "say", task, WAITS.decode())
+    until(lambda: task_cli.tasks()["talk"]["state"] == "working")
     user = chat(task)
     user.until("Ctrl-D or /quit leaves; the agent")
     user.type(CTRL_D)
 
     assert user.ends() == 0
-    assert desk.tasks()["talk"]["state"] == "working"
+    assert task_cli.tasks()["talk"]["state"] == "working"
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_lines_of_a_pipe_are_prompts_and_its_end_waits_for_the_last_turn(desk: Desk) -> None:
-    task = task_of(desk, "testy")
+def test_lines_of_a_pipe_are_prompts_and_its_end_waits_for_the_last_turn(task_cli: TaskCli) -> None:
+    task = task_of(task_cli, "testy")
     words = [sys.executable, "-P", "-m", "symposium", "task", "chat", task]
     lines = [echo(f"line {each}") for each in range(2)]
     done = subprocess.run(
@@ -161,7 +165,7 @@ def test_lines_of_a_pipe_are_prompts_and_its_end_waits_for_the_last_turn(desk: D
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **desk.environment},
+        env={**os.environ, **task_cli.environment},
     )
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -169,33 +173,33 @@ def test_lines_of_a_pipe_are_prompts_and_its_end_waits_for_the_last_turn(desk: D
 
 
 @pytest.mark.requirement("tasks.stop")
-def test_task_stop_ends_the_agent_and_keeps_the_worktree(desk: Desk) -> None:
-    task = task_of(desk, "testy")
-    tree = Path(desk.tasks()["talk"]["worktree"])
+def test_task_stop_ends_the_agent_and_keeps_the_worktree(task_cli: TaskCli) -> None:
+    task = task_of(task_cli, "testy")
+    tree = Path(task_cli.tasks()["talk"]["worktree"])
     (tree / "work.txt").write_text("mine\n", encoding="utf-8")
-    server = desk.keeper(task)
+    server = task_cli.keeper(task)
 
-    stopped = desk.run("task", "stop", "talk")
-    again = desk.run("task", "stop", "talk")
+    stopped = task_cli.run("task", "stop", "talk")
+    again = task_cli.run("task", "stop", "talk")
 
     assert (stopped.returncode, again.returncode) == (0, 0)
     assert f"`symposium task resume {task[:8]}` restarts it" in stopped.stderr
     assert "is not running" in again.stderr
     assert not is_alive(server)
     assert (tree / "work.txt").read_text(encoding="utf-8") == "mine\n"
-    assert desk.tasks()["talk"]["state"] == "agent ended"
-    desk.ok("task", "resume", "talk")
-    until(lambda: desk.tasks()["talk"]["state"] == "idle")
+    assert task_cli.tasks()["talk"]["state"] == "agent ended"
+    task_cli.ok("task", "resume", "talk")
+    until(lambda: task_cli.tasks()["talk"]["state"] == "idle")
 
 
 @pytest.mark.requirement("tasks.say-errors")
-def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(desk: Desk) -> None:
-    task = task_of(desk, "testy")
-    empty = desk.run("task", "say", "talk", " ")
-    empty_of_session = desk.run("session", "say", task, "")
-    os.kill(desk.keeper(task), signal.SIGKILL)
-    until(lambda: desk.tasks()["talk"]["state"] == "lost contact")
-    lost = desk.run("task", "say", "talk", "more")
+def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(task_cli: TaskCli) -> None:
+    task = task_of(task_cli, "testy")
+    empty = task_cli.run("task", "say", "talk", " ")
+    empty_of_session = task_cli.run("session", "say", task, "")
+    os.kill(task_cli.keeper(task), signal.SIGKILL)
+    until(lambda: task_cli.tasks()["talk"]["state"] == "lost contact")
+    lost = task_cli.run("task", "say", "talk", "more")
 
     assert (empty.returncode, empty_of_session.returncode, lost.returncode) == (2, 1, 1)
     assert "the prompt is empty" in empty.stderr
@@ -204,32 +208,32 @@ def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(desk: D
 
 
 @pytest.mark.requirement("approvals.usual-words")
-def test_a_permission_is_answered_with_yes_and_an_empty_inbox_says_so(desk: Desk) -> None:
-    empty = desk.run("inbox")
-    task = task_of(desk, "testy")
-    desk.ok("task", "say", task, ASKS.decode())
+def test_a_permission_is_answered_with_yes_and_an_empty_inbox_says_so(task_cli: TaskCli) -> None:
+    empty = task_cli.run("inbox")
+    task = task_of(task_cli, "testy")
+    task_cli.ok("task", "say", task, ASKS.decode())
     for answer in ("yes", "no"):
-        until(lambda: desk.json("inbox"))
-        shown = desk.run("inbox").stdout
+        until(lambda: task_cli.json("inbox"))
+        shown = task_cli.run("inbox").stdout
         assert shown.startswith("1  permission:")
-        desk.ok("inbox", "answer", "1", answer)
-    until(lambda: len(results(desk, task)) == 2)
+        task_cli.ok("inbox", "answer", "1", answer)
+    until(lambda: len(results(task_cli, task)) == 2)
 
-    assert decided(desk, task) == ["allow-once", "reject"]
+    assert decided(task_cli, task) == ["allow-once", "reject"]
     assert (empty.returncode, empty.stdout) == (0, "")
     assert empty.stderr == "Nothing waits for you.\n"
 
 
 @pytest.mark.requirement("cli.chat-undo", "tasks.chat")
 def test_undo_restores_the_worktree_of_the_task(
-    desk: Desk, chat: Chat, scripted: Callable[..., str]
+    task_cli: TaskCli, chat: Chat, scripted: Callable[..., str]
 ) -> None:
-    tree = Path(desk.new("destroys", "--agent", scripted("prompt=ask:edit"))["worktree"])
+    tree = Path(task_cli.new("destroys", "--agent", scripted("prompt=ask:edit"))["worktree"])
     user = chat("destroys")
     user.until("Choose 1-2")
     (tree / "late.txt").write_text("late")
     user.type(b"1\n")
-    until(lambda: len(desk.json("task", "show", "destroys")["snapshots"]) > 1)
+    until(lambda: len(task_cli.json("task", "show", "destroys")["snapshots"]) > 1)
     (tree / "late.txt").unlink()
     user.ready()
     user.type(b"/undo", ENTER)

@@ -3,16 +3,18 @@
 from pathlib import Path
 
 import pytest
-from tests.support.task_desk import Desk, git
+from tests.support.task_cli import TaskCli, git
 
 pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.mark.requirement("front.task-exit-codes")
-def test_what_cannot_be_taken_is_2_and_what_is_not_there_is_4(desk: Desk, tmp_path: Path) -> None:
-    clone = ("--project", str(desk.clone))
+def test_what_cannot_be_taken_is_2_and_what_is_not_there_is_4(
+    task_cli: TaskCli, tmp_path: Path
+) -> None:
+    clone = ("--project", str(task_cli.clone))
     (plain := tmp_path / "plain").mkdir()
-    made = desk.new("there already")
+    made = task_cli.new("there already")
     wrong = {
         ("task", "new", "", *clone): "the name",
         ("task", "new", "x", "--budget", "3", *clone): "'3' is not a budget",
@@ -29,21 +31,21 @@ def test_what_cannot_be_taken_is_2_and_what_is_not_there_is_4(desk: Desk, tmp_pa
 
     for code, cases in ((2, wrong), (4, missing)):
         for words, says in cases.items():
-            done = desk.run(*words)
+            done = task_cli.run(*words)
             assert (done.returncode, says in done.stderr) == (code, True), (words, done.stderr)
 
 
 @pytest.mark.requirement("front.task-exit-codes")
-def test_what_somebody_has_answered_waits_no_more(desk: Desk) -> None:
-    (desk.clone / ".symposium").mkdir()
-    (desk.clone / ".symposium" / "workspace.toml").write_text('setup = ["touch x"]\n')
-    git(desk.clone, "add", ".")
-    git(desk.clone, "commit", "-qm", "set-up")
-    desk.new("asks")
-    (item,) = desk.json("inbox")
+def test_what_somebody_has_answered_waits_no_more(task_cli: TaskCli) -> None:
+    (task_cli.clone / ".symposium").mkdir()
+    (task_cli.clone / ".symposium" / "workspace.toml").write_text('setup = ["touch x"]\n')
+    git(task_cli.clone, "add", ".")
+    git(task_cli.clone, "commit", "-qm", "set-up")
+    task_cli.new("asks")
+    (item,) = task_cli.json("inbox")
 
-    refused = desk.run("inbox", "answer", item["id"], "no-such-choice")
-    answered = desk.run("inbox", "answer", item["id"], item["choices"][0]["id"])
-    again = desk.run("inbox", "answer", item["id"], item["choices"][0]["id"])
+    refused = task_cli.run("inbox", "answer", item["id"], "no-such-choice")
+    answered = task_cli.run("inbox", "answer", item["id"], item["choices"][0]["id"])
+    again = task_cli.run("inbox", "answer", item["id"], item["choices"][0]["id"])
 
     assert (refused.returncode, answered.returncode, again.returncode) == (2, 0, 4)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_desk import PATIENCE, Desk, git, until
+from tests.support.task_cli import PATIENCE, TaskCli, git, until
 
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 
@@ -29,7 +29,7 @@ HALF = 'git rebase "$ONTO"'
 class Conflict:
     """A task `second` that does not fit on main, since another has landed."""
 
-    desk: Desk
+    task_cli: TaskCli
     task: dict[str, Any]
     script: Path
 
@@ -39,7 +39,7 @@ class Conflict:
 
     @property
     def main(self) -> str:
-        return git(self.desk.clone, "show", "main:a.txt")
+        return git(self.task_cli.clone, "show", "main:a.txt")
 
     @property
     def prompts(self) -> str:
@@ -47,32 +47,32 @@ class Conflict:
 
     def resolve(self) -> dict[str, Any]:
         """Ask the agent, and the item that comes of it."""
-        landing = self.desk.json("task", "land", "second", "--resolve", code=10)
+        landing = self.task_cli.json("task", "land", "second", "--resolve", code=10)
         assert landing["outcome"] == "resolving"
         return self.item()
 
     def item(self, *, other_than: str = "") -> dict[str, Any]:
         """The one item that waits."""
-        (item,) = until(lambda: [e for e in self.desk.json("inbox") if e["id"] != other_than])
+        (item,) = until(lambda: [e for e in self.task_cli.json("inbox") if e["id"] != other_than])
         return item
 
     def settle(self, item: dict[str, Any], answer: str) -> str:
-        return self.desk.ok("inbox", "answer", item["id"], answer)
+        return self.task_cli.ok("inbox", "answer", item["id"], answer)
 
 
 @pytest.fixture
-def conflict(desk: Desk, tmp_path: Path) -> Conflict:
+def conflict(task_cli: TaskCli, tmp_path: Path) -> Conflict:
     script = tmp_path / "script"
     agent = shlex.join([sys.executable, str(AGENT), str(script)])
-    first = Path(desk.new("first")["worktree"])
-    task = desk.new("second", "Begin", "--agent", agent)
-    until(lambda: desk.tasks()["second"]["state"] == "idle")
-    git(desk.clone, "checkout", "-q", "--detach")
+    first = Path(task_cli.new("first")["worktree"])
+    task = task_cli.new("second", "Begin", "--agent", agent)
+    until(lambda: task_cli.tasks()["second"]["state"] == "idle")
+    git(task_cli.clone, "checkout", "-q", "--detach")
     for name, tree in (("first", first), ("second", Path(task["worktree"]))):
         (tree / "a.txt").write_text(f"one\n{name}\nthree\n")
         git(tree, "commit", "-qam", name)
-    desk.ok("task", "land", "first")
-    return Conflict(desk, task, script)
+    task_cli.ok("task", "land", "first")
+    return Conflict(task_cli, task, script)
 
 
 @pytest.mark.requirement("landing.resolve", "landing.approval")
@@ -80,12 +80,12 @@ def test_an_agent_resolves_a_conflict_and_the_change_lands_once_it_is_approved(
     conflict: Conflict,
 ) -> None:
     conflict.script.write_text(REBASE)
-    base = git(conflict.desk.clone, "rev-parse", "main").strip()
-    shown = conflict.desk.run("task", "land", "second", "--resolve")
+    base = git(conflict.task_cli.clone, "rev-parse", "main").strip()
+    shown = conflict.task_cli.run("task", "land", "second", "--resolve")
     item = conflict.item()
     before = conflict.main
     tip = git(conflict.tree, "rev-parse", "HEAD").strip()
-    unseen = conflict.desk.run("inbox", "answer", "second", "land")
+    unseen = conflict.task_cli.run("inbox", "answer", "second", "land")
     told = conflict.settle(item, "land")
 
     assert shown.returncode == 10
@@ -105,8 +105,8 @@ def test_an_agent_resolves_a_conflict_and_the_change_lands_once_it_is_approved(
     assert "this terminal has not shown" in unseen.stderr
     assert told.startswith("second has landed on main")
     assert conflict.main == "one\nboth\nthree\n"
-    assert conflict.desk.json("inbox") == []
-    assert conflict.desk.tasks()["second"]["state"] == "landed"
+    assert conflict.task_cli.json("inbox") == []
+    assert conflict.task_cli.tasks()["second"]["state"] == "landed"
 
 
 @pytest.mark.requirement("landing.resolve")
@@ -116,7 +116,7 @@ def test_a_landing_without_conflicts_lands_at_once_and_asks_no_agent(conflict: C
     git(conflict.tree, "add", "-A")
     git(conflict.tree, "commit", "-qm", "no conflict")
 
-    landing = conflict.desk.json("task", "land", "second", "--resolve")
+    landing = conflict.task_cli.json("task", "land", "second", "--resolve")
 
     assert landing["outcome"] == "landed"
     assert "git rebase" not in conflict.prompts
@@ -149,15 +149,15 @@ def test_a_failed_check_waits_with_its_output_and_nothing_lands(
     conflict: Conflict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = "check = ['grep both a.txt || { echo no both; exit 3; }']\n"
-    recipe = conflict.desk.clone / ".symposium" / "workspace.toml"
-    git(conflict.desk.clone, "checkout", "-q", "main")
+    recipe = conflict.task_cli.clone / ".symposium" / "workspace.toml"
+    git(conflict.task_cli.clone, "checkout", "-q", "main")
     recipe.parent.mkdir()
     recipe.write_text(check)
-    git(conflict.desk.clone, "add", "-A")
-    git(conflict.desk.clone, "commit", "-qm", "check")
-    git(conflict.desk.clone, "checkout", "-q", "--detach")
-    monkeypatch.chdir(conflict.desk.clone)
-    conflict.desk.ok("trust", "grant", "--yes")
+    git(conflict.task_cli.clone, "add", "-A")
+    git(conflict.task_cli.clone, "commit", "-qm", "check")
+    git(conflict.task_cli.clone, "checkout", "-q", "--detach")
+    monkeypatch.chdir(conflict.task_cli.clone)
+    conflict.task_cli.ok("trust", "grant", "--yes")
     conflict.script.write_text(REBASE.replace("both", "neither"))
     failed = conflict.resolve()
     conflict.script.write_text("printf 'one\\nboth\\nthree\\n' > a.txt; git commit -qam both")
@@ -182,13 +182,13 @@ def test_an_answer_is_refused_when_the_branch_or_its_base_has_moved(
     if moved == "branch":
         git(conflict.tree, "commit", "-qm", "unseen", "--allow-empty")
     else:
-        git(conflict.desk.clone, "checkout", "-q", "main")
-        git(conflict.desk.clone, "commit", "-qm", "unseen", "--allow-empty")
-        git(conflict.desk.clone, "checkout", "-q", "--detach")
-    refused = conflict.desk.run("inbox", "answer", item["id"], "land")
+        git(conflict.task_cli.clone, "checkout", "-q", "main")
+        git(conflict.task_cli.clone, "commit", "-qm", "unseen", "--allow-empty")
+        git(conflict.task_cli.clone, "checkout", "-q", "--detach")
+    refused = conflict.task_cli.run("inbox", "answer", item["id"], "land")
     after = conflict.main
     again = conflict.item(other_than=item["id"])
-    late = conflict.desk.run("inbox", "answer", item["id"], "land")
+    late = conflict.task_cli.run("inbox", "answer", item["id"], "land")
     conflict.settle(again, "land")
 
     assert refused.returncode == 1
@@ -203,14 +203,14 @@ def test_an_answer_is_refused_when_the_branch_or_its_base_has_moved(
 def test_a_landing_continues_when_the_daemon_was_killed(conflict: Conflict, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     conflict.script.write_text(f"while [ ! -e {gate} ]; do sleep 0.05; done\n{REBASE}")
-    conflict.desk.json("task", "land", "second", "--resolve", code=10)
-    conflict.desk.kill_daemon()
-    while_it_works = conflict.desk.json("inbox")
-    again = conflict.desk.json("task", "land", "second", "--resolve", code=10)
+    conflict.task_cli.json("task", "land", "second", "--resolve", code=10)
+    conflict.task_cli.kill_daemon()
+    while_it_works = conflict.task_cli.json("inbox")
+    again = conflict.task_cli.json("task", "land", "second", "--resolve", code=10)
     gate.touch()
     item = conflict.item()
-    conflict.desk.kill_daemon()
-    after_restart = conflict.desk.json("inbox")
+    conflict.task_cli.kill_daemon()
+    after_restart = conflict.task_cli.json("inbox")
     conflict.settle(item, "land")
 
     assert while_it_works == []
@@ -231,16 +231,16 @@ def test_a_landing_ends_when_it_is_rejected_or_its_task_is_removed_or_landed(
         case "reject":
             conflict.settle(item, "reject")
         case "remove":
-            conflict.desk.ok("task", "rm", "second", "--discard-work")
+            conflict.task_cli.ok("task", "rm", "second", "--discard-work")
         case _:
-            conflict.desk.ok("task", "land", "second")
-    waiting = conflict.desk.json("inbox")
+            conflict.task_cli.ok("task", "land", "second")
+    waiting = conflict.task_cli.json("inbox")
     if way == "remove":
-        conflict.desk.ok("task", "undo", "second")
-    conflict.desk.kill_daemon()
+        conflict.task_cli.ok("task", "undo", "second")
+    conflict.task_cli.kill_daemon()
     # A task that is restored still has work to review.
-    after_restart = [each for each in conflict.desk.json("inbox") if each["kind"] != "done"]
-    late = conflict.desk.run("inbox", "answer", item["id"], "land")
+    after_restart = [each for each in conflict.task_cli.json("inbox") if each["kind"] != "done"]
+    late = conflict.task_cli.run("inbox", "answer", item["id"], "land")
 
     assert (waiting, after_restart) == ([], [])
     assert late.returncode != 0
@@ -263,7 +263,7 @@ def test_a_landing_that_is_postponed_still_waits_and_can_be_landed(conflict: Con
 @pytest.mark.requirement("landing.agent")
 def test_an_agent_that_has_ended_is_started_again_to_resolve(conflict: Conflict) -> None:
     conflict.script.write_text(REBASE)
-    conflict.desk.ok("task", "stop", "second")
+    conflict.task_cli.ok("task", "stop", "second")
     item = conflict.resolve()
 
     assert item["text"].startswith("is ready to land on main")
@@ -271,17 +271,17 @@ def test_an_agent_that_has_ended_is_started_again_to_resolve(conflict: Conflict)
 
 @pytest.mark.requirement("landing.agent")
 def test_a_task_without_an_agent_is_refused_with_what_to_do(conflict: Conflict) -> None:
-    tree = Path(conflict.desk.new("third")["worktree"])
+    tree = Path(conflict.task_cli.new("third")["worktree"])
     git(tree, "reset", "-q", "--hard", "main~1")
     (tree / "a.txt").write_text("one\nthird\nthree\n")
     git(tree, "commit", "-qam", "third")
 
-    refused = conflict.desk.run("task", "land", "third", "--resolve")
+    refused = conflict.task_cli.run("task", "land", "third", "--resolve")
 
     assert refused.returncode == 1
     assert "'third' has no agent" in refused.stderr
     assert "--agent AGENT" in refused.stderr
-    assert conflict.desk.json("inbox") == []
+    assert conflict.task_cli.json("inbox") == []
 
 
 @pytest.mark.requirement("landing.wait")

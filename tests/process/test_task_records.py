@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 from tests.support.mcp_process import speaking
-from tests.support.task_desk import Desk, until
+from tests.support.task_cli import TaskCli, until
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -16,17 +16,17 @@ Spec: TypeAlias = Callable[..., str]
 
 
 @pytest.mark.requirement("front.tasks-on-record")
-def test_what_is_answered_in_the_inbox_is_on_record(desk: Desk, scripted: Spec) -> None:
-    desk.new("asks", "--agent", scripted("prompt=ask:edit"))
-    (item,) = until(lambda: desk.json("inbox"))
+def test_what_is_answered_in_the_inbox_is_on_record(task_cli: TaskCli, scripted: Spec) -> None:
+    task_cli.new("asks", "--agent", scripted("prompt=ask:edit"))
+    (item,) = until(lambda: task_cli.json("inbox"))
 
-    desk.ok("inbox", "answer", item["id"], "y")
+    task_cli.ok("inbox", "answer", item["id"], "y")
 
-    (entry,) = until(lambda: desk.json("audit", "list"))
+    (entry,) = until(lambda: task_cli.json("audit", "list"))
     assert (entry["outcome"], entry["chosen"], entry["by"]) == ("selected", "y", "user")
     assert entry["toolCall"]["title"] == "do it"
     assert [option["optionId"] for option in entry["options"]] == ["y", "n"]
-    desk.ok("audit", "verify")
+    task_cli.ok("audit", "verify")
 
 
 @pytest.mark.requirement("front.tasks-timeline")
@@ -35,18 +35,20 @@ def test_what_is_answered_in_the_inbox_is_on_record(desk: Desk, scripted: Spec) 
     [(None, True), ({"tasks": {"timeline": False}}, False), ({"tasks": {}}, True)],
 )
 def test_the_timeline_of_a_task_can_be_switched_off(
-    desk: Desk, scripted: Spec, config: object, *, is_kept: bool
+    task_cli: TaskCli, scripted: Spec, config: object, *, is_kept: bool
 ) -> None:
     if config is not None:
-        desk.home.mkdir(exist_ok=True)
-        (desk.home / "config.jsonc").write_text(json.dumps(config))
+        task_cli.home.mkdir(exist_ok=True)
+        (task_cli.home / "config.jsonc").write_text(json.dumps(config))
 
-    made = desk.new("works", "Do it", "--agent", scripted("any=text"))
-    until(lambda: desk.tasks()["works"]["state"] == "idle")
+    made = task_cli.new("works", "Do it", "--agent", scripted("any=text"))
+    until(lambda: task_cli.tasks()["works"]["state"] == "idle")
 
-    mods = json.loads((desk.home / "sessions" / made["id"] / "session.json").read_text())["mods"]
+    mods = json.loads((task_cli.home / "sessions" / made["id"] / "session.json").read_text())[
+        "mods"
+    ]
     assert mods == (["timeline"] if is_kept else [])
-    assert bool(desk.json("timeline", "list")) is is_kept
+    assert bool(task_cli.json("timeline", "list")) is is_kept
 
 
 @pytest.mark.requirement("front.task-prompt-waits")
@@ -55,10 +57,10 @@ def test_the_timeline_of_a_task_can_be_switched_off(
     [(("later", "Write the docs."), True), (("bare",), False)],
 )
 def test_a_task_without_an_agent_keeps_its_prompt_and_only_its_prompt(
-    desk: Desk, words: tuple[str, ...], *, waiting: bool
+    task_cli: TaskCli, words: tuple[str, ...], *, waiting: bool
 ) -> None:
-    made = desk.new(*words, "--agent", "none")
-    (path,) = desk.clone.parent.rglob(f"*{made['id']}/taskspace.json")
+    made = task_cli.new(*words, "--agent", "none")
+    (path,) = task_cli.clone.parent.rglob(f"*{made['id']}/taskspace.json")
     state = json.loads(path.read_text(encoding="utf-8"))["state"]
 
     prompt = state.get("hatchling", {}).get("initialPrompt", "")
@@ -68,13 +70,13 @@ def test_a_task_without_an_agent_keeps_its_prompt_and_only_its_prompt(
 
 @pytest.mark.requirement("tasks.agent-finds-host")
 def test_the_tools_of_an_agent_with_another_home_reach_its_own_daemon(
-    desk: Desk, scripted: Spec, tmp_path: Path
+    task_cli: TaskCli, scripted: Spec, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    made = desk.new("away", "--agent", scripted("any=text"))
-    until(lambda: desk.tasks()["away"]["state"] == "idle")
-    spec = json.loads((desk.home / "sessions" / made["id"] / "session.json").read_text())
+    made = task_cli.new("away", "--agent", scripted("any=text"))
+    until(lambda: task_cli.tasks()["away"]["state"] == "idle")
+    spec = json.loads((task_cli.home / "sessions" / made["id"] / "session.json").read_text())
     own = {"HOME": str(elsewhere), "XDG_RUNTIME_DIR": str(elsewhere), **spec["env"]}
 
     async def report() -> str:
@@ -87,4 +89,4 @@ def test_the_tools_of_an_agent_with_another_home_reach_its_own_daemon(
 
     assert asyncio.run(report()) == "recorded"
     assert list(elsewhere.iterdir()) == [], "no second home was made"
-    assert "Half of it" in desk.ok("task", "log", "away")
+    assert "Half of it" in task_cli.ok("task", "log", "away")

@@ -3,24 +3,24 @@
 from pathlib import Path
 
 import pytest
-from tests.support.task_desk import Desk, git
+from tests.support.task_cli import TaskCli, git
 
 
 @pytest.fixture
-def asking(desk: Desk) -> Desk:
+def asking(task_cli: TaskCli) -> TaskCli:
     """A clone whose tasks want a set-up."""
-    recipe = desk.clone / ".symposium" / "workspace.toml"
+    recipe = task_cli.clone / ".symposium" / "workspace.toml"
     recipe.parent.mkdir()
     recipe.write_text('setup = ["touch was-run"]\n')
-    git(desk.clone, "add", ".")
-    git(desk.clone, "commit", "-qm", "set-up")
-    return desk
+    git(task_cli.clone, "add", ".")
+    git(task_cli.clone, "commit", "-qm", "set-up")
+    return task_cli
 
 
 @pytest.mark.requirement("tasks.trusted-later")
 @pytest.mark.parametrize("agent", ["none", "eliza"])
 def test_what_was_trusted_since_waits_until_it_is_done_and_resuming_does_it(
-    agent: str, asking: Desk, monkeypatch: pytest.MonkeyPatch
+    agent: str, asking: TaskCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(asking.clone)
     made = asking.new("task", "--agent", agent)
@@ -36,14 +36,14 @@ def test_what_was_trusted_since_waits_until_it_is_done_and_resuming_does_it(
 
 
 @pytest.mark.requirement("tasks.environment")
-def test_a_set_up_finds_what_who_makes_the_task_has_in_their_environment(desk: Desk) -> None:
-    desk.ok("daemon", "start")
-    recipe = desk.clone / ".symposium" / "workspace.toml"
+def test_a_set_up_finds_what_who_makes_the_task_has_in_their_environment(task_cli: TaskCli) -> None:
+    task_cli.ok("daemon", "start")
+    recipe = task_cli.clone / ".symposium" / "workspace.toml"
     recipe.parent.mkdir()
     recipe.write_text("setup = ['echo \"$FAKE_REGISTRY $SYMPOSIUM_TASKSPACE\" > was-run']\n")
-    git(desk.clone, "add", ".")
-    git(desk.clone, "commit", "-qm", "set-up")
-    shell = Desk(desk.clone, {**desk.environment, "FAKE_REGISTRY": "ours"})
+    git(task_cli.clone, "add", ".")
+    git(task_cli.clone, "commit", "-qm", "set-up")
+    shell = TaskCli(task_cli.clone, {**task_cli.environment, "FAKE_REGISTRY": "ours"})
     made = shell.new("task", "--agent", "none")
     shell.ok("task", "resume", "task", "--trust")
 
@@ -51,7 +51,7 @@ def test_a_set_up_finds_what_who_makes_the_task_has_in_their_environment(desk: D
 
 
 @pytest.mark.requirement("tasks.trusted-later")
-def test_what_is_not_trusted_is_not_done_by_resuming(asking: Desk) -> None:
+def test_what_is_not_trusted_is_not_done_by_resuming(asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "none")
     again = asking.run("task", "resume", "task")
 

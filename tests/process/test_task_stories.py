@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_desk import PATIENCE, Desk, is_alive, make_clone, until
+from tests.support.task_cli import PATIENCE, TaskCli, is_alive, make_clone, until
 from tests.support.web import reply, serving
 
 from symposium.config.paths import paths
@@ -25,19 +25,20 @@ MOST_MEMORY = 128 * 1024 * 1024
 """Bytes of a daemon, or of a keeper, with twelve agents at work."""
 
 
-def heard(desk: Desk, task: str) -> Any:
+def heard(task_cli: TaskCli, task: str) -> Any:
     """What an agent that tells what it was given has told."""
-    return json.loads(until(lambda: desk.said(task)))
+    return json.loads(until(lambda: task_cli.said(task)))
 
 
 @pytest.mark.requirement("tasks.ports-told")
 def test_an_agent_has_its_ports_and_its_compose_name_in_its_environment_and_its_prompt(
-    desk: Desk, playing: Spec
+    task_cli: TaskCli, playing: Spec
 ) -> None:
     tasks = [
-        desk.new(f"task {number}", "--agent", playing("environment_agent.py")) for number in "12"
+        task_cli.new(f"task {number}", "--agent", playing("environment_agent.py"))
+        for number in "12"
     ]
-    told = [heard(desk, task["id"]) for task in tasks]
+    told = [heard(task_cli, task["id"]) for task in tasks]
 
     for task, each in zip(tasks, told, strict=True):
         first, count = task["ports"]
@@ -57,41 +58,41 @@ def span(task: dict[str, Any]) -> tuple[int, int]:
 
 @pytest.mark.requirement("tasks.up")
 def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
-    desk: Desk, playing: Spec
+    task_cli: TaskCli, playing: Spec
 ) -> None:
-    lost = desk.new("lost", "--agent", playing("environment_agent.py"))
-    running = desk.new("running", "--agent", "eliza")
-    desk.ok("task", "log", "lost", "--add", "Which one?", "--category", "question")
-    keepers = {each["id"]: desk.keeper(each["id"]) for each in (lost, running)}
-    until(lambda: all(desk.said(each) for each in keepers))
-    desk.kill_daemon()
+    lost = task_cli.new("lost", "--agent", playing("environment_agent.py"))
+    running = task_cli.new("running", "--agent", "eliza")
+    task_cli.ok("task", "log", "lost", "--add", "Which one?", "--category", "question")
+    keepers = {each["id"]: task_cli.keeper(each["id"]) for each in (lost, running)}
+    until(lambda: all(task_cli.said(each) for each in keepers))
+    task_cli.kill_daemon()
     os.kill(keepers[lost["id"]], signal.SIGKILL)
-    until(lambda: desk.tasks()["lost"]["session"] == "lost")
+    until(lambda: task_cli.tasks()["lost"]["session"] == "lost")
 
-    shown = desk.ok("up", "--dry-run")
+    shown = task_cli.ok("up", "--dry-run")
     assert "lost contact" in shown or "waiting: question" in shown
-    assert desk.tasks()["lost"]["session"] == "lost"
-    up = desk.json("up")
+    assert task_cli.tasks()["lost"]["session"] == "lost"
+    up = task_cli.json("up")
 
     tasks = {each["name"]: each for each in up["tasks"]}
     assert tasks["lost"]["session"] == "running"
     assert tasks["lost"]["outcome"] == "restarted its agent; fresh context"
     assert (tasks["running"]["session"], tasks["running"]["outcome"]) == ("running", "")
-    assert desk.keeper(running["id"]) == keepers[running["id"]]
+    assert task_cli.keeper(running["id"]) == keepers[running["id"]]
     assert [item["text"] for item in up["inbox"]] == ["Which one?"]
-    prompts = [each for each in desk.events(lost["id"]) if each["type"] == "prompt"]
+    prompts = [each for each in task_cli.events(lost["id"]) if each["type"] == "prompt"]
     assert len(prompts) == 1
 
 
 @pytest.mark.requirement("tasks.two-users")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
-def test_another_user_can_neither_read_nor_reach_an_agent(desk: Desk) -> None:
-    task = desk.new("mine", "--agent", "eliza")
-    sockets = SessionStore(paths({"SYMPOSIUM_HOME": str(desk.home)})).socket(task["id"])
-    private = [desk.home, desk.home / "sessions" / task["id"], desk.home / "run"]
+def test_another_user_can_neither_read_nor_reach_an_agent(task_cli: TaskCli) -> None:
+    task = task_cli.new("mine", "--agent", "eliza")
+    sockets = SessionStore(paths({"SYMPOSIUM_HOME": str(task_cli.home)})).socket(task["id"])
+    private = [task_cli.home, task_cli.home / "sessions" / task["id"], task_cli.home / "run"]
     assert all(place.stat().st_mode & 0o077 == 0 for place in private)
 
-    for place in (desk.home, sockets.parent, sockets):
+    for place in (task_cli.home, sockets.parent, sockets):
         place.chmod(0o777)
     program = (
         "import os, socket, sys\n"
@@ -113,24 +114,26 @@ def test_another_user_can_neither_read_nor_reach_an_agent(desk: Desk) -> None:
     sockets.parent.chmod(0o700)
 
     assert told.stdout == "b''\n"
-    assert desk.json("session", "list")[0]["status"] == "running"
+    assert task_cli.json("session", "list")[0]["status"] == "running"
 
 
 @pytest.mark.requirement("tasks.notify")
-def test_who_is_not_there_is_told_by_a_command_of_theirs_once(desk: Desk, tmp_path: Path) -> None:
+def test_who_is_not_there_is_told_by_a_command_of_theirs_once(
+    task_cli: TaskCli, tmp_path: Path
+) -> None:
     told = tmp_path / "told"
     program = f"import sys; open({str(told)!r}, 'a').write(sys.argv[1] + chr(10))"
     notify = {"command": [sys.executable, "-c", program, "{task}|{reason}|{link}"]}
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.jsonc").write_text(json.dumps({"agent": "eliza", "notify": notify}))
-    task = desk.new("alone")
+    task_cli.home.mkdir(exist_ok=True)
+    (task_cli.home / "config.jsonc").write_text(json.dumps({"agent": "eliza", "notify": notify}))
+    task = task_cli.new("alone")
     ask = {"project_path": "", "taskspace_uuid": task["id"], "message": "Which scope?"}
 
     for _ in range(2):
-        desk.ok("bus", "send", "signal_user", json.dumps(ask))
+        task_cli.ok("bus", "send", "signal_user", json.dumps(ask))
     until(told.exists)
-    desk.ok("daemon", "stop")
-    assert len(desk.json("inbox")) == 2
+    task_cli.ok("daemon", "stop")
+    assert len(task_cli.json("inbox")) == 2
 
     (line,) = until(lambda: told.read_text().splitlines())
     name, reason, link = line.split("|")
@@ -141,7 +144,7 @@ def test_who_is_not_there_is_told_by_a_command_of_theirs_once(desk: Desk, tmp_pa
 @pytest.mark.requirement("tasks.webhook")
 @pytest.mark.parametrize(("status", "told"), [(200, ["question:1"]), (503, [])])
 def test_the_daemon_posts_what_waits_to_a_webhook_and_notes_what_was_taken(
-    desk: Desk, status: int, told: list[str]
+    task_cli: TaskCli, status: int, told: list[str]
 ) -> None:
     with serving() as web:
         bodies: list[Any] = []
@@ -151,34 +154,37 @@ def test_the_daemon_posts_what_waits_to_a_webhook_and_notes_what_was_taken(
             reply(b"", status=status)(request)
 
         web.answers["/hook"] = take
-        desk.home.mkdir(exist_ok=True)
+        task_cli.home.mkdir(exist_ok=True)
         config = {"agent": "eliza", "notify": {"webhook": web.url("/hook")}}
-        (desk.home / "config.jsonc").write_text(json.dumps(config))
-        task = desk.new("alone")
-        desk.ok("task", "log", "alone", "--add", "Which scope?", "--category", "question")
-        noted = desk.home / "notified.json"
+        (task_cli.home / "config.jsonc").write_text(json.dumps(config))
+        task = task_cli.new("alone")
+        task_cli.ok("task", "log", "alone", "--add", "Which scope?", "--category", "question")
+        noted = task_cli.home / "notified.json"
         until(lambda: bodies and noted.exists() and json.loads(noted.read_text())["ids"] == told)
 
     (posted,) = bodies
     (told_task,) = posted["tasks"]
-    assert (told_task["task"], told_task["project"]) == ("alone", str(desk.clone))
+    assert (told_task["task"], told_task["project"]) == ("alone", str(task_cli.clone))
     assert told_task["reasons"] == ["question: Which scope?"]
     assert told_task["link"] == Path(task["worktree"]).as_uri()
 
 
 @pytest.mark.requirement("tasks.two-projects")
-def test_the_lists_of_two_projects_do_not_mix(desk: Desk) -> None:
-    other = make_clone(desk.clone.with_name("other"))
-    desk.new("here")
-    desk.ok("task", "new", "there", "--project", str(other))
+def test_the_lists_of_two_projects_do_not_mix(task_cli: TaskCli) -> None:
+    other = make_clone(task_cli.clone.with_name("other"))
+    task_cli.new("here")
+    task_cli.ok("task", "new", "there", "--project", str(other))
 
     listed = [
-        [each["name"] for each in desk.json("task", "list", "--project", str(place))]
-        for place in (desk.clone, other)
+        [each["name"] for each in task_cli.json("task", "list", "--project", str(place))]
+        for place in (task_cli.clone, other)
     ]
 
     assert listed == [["here"], ["there"]]
-    assert {each["project"] for each in desk.tasks().values()} == {str(desk.clone), str(other)}
+    assert {each["project"] for each in task_cli.tasks().values()} == {
+        str(task_cli.clone),
+        str(other),
+    }
 
 
 def costing(amount: float, currency: str = "USD") -> str:
@@ -189,76 +195,80 @@ def costing(amount: float, currency: str = "USD") -> str:
 @pytest.mark.requirement("tasks.budget")
 @pytest.mark.timeout(240)
 def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_more(
-    desk: Desk, scripted: Spec
+    task_cli: TaskCli, scripted: Spec
 ) -> None:
     agent = scripted(f"prompt=update:{costing(1.2)}", "prompt=wait")
-    task = desk.new("dear", "--agent", agent, "--budget", "1usd,20min")
+    task = task_cli.new("dear", "--agent", agent, "--budget", "1usd,20min")
 
-    until(lambda: desk.tasks()["dear"]["state"] == "paused: budget")
-    (item,) = desk.json("inbox")
+    until(lambda: task_cli.tasks()["dear"]["state"] == "paused: budget")
+    (item,) = task_cli.json("inbox")
     assert (item["kind"], "1.20 usd" in item["text"]) == ("budget", True)
-    assert "80% of 1usd,20min is spent" in desk.ok("task", "log", "dear")
-    until(lambda: [each["data"]["stopReason"] for each in results(desk, task)] == ["cancelled"])
-    refused = desk.run("inbox", "answer", item["id"], "a little")
+    assert "80% of 1usd,20min is spent" in task_cli.ok("task", "log", "dear")
+    until(lambda: [each["data"]["stopReason"] for each in results(task_cli, task)] == ["cancelled"])
+    refused = task_cli.run("inbox", "answer", item["id"], "a little")
     assert "not a budget" in refused.stderr
 
-    assert "may spend 3usd,20min" in desk.ok("inbox", "answer", item["id"], "2usd")
-    until(lambda: desk.tasks()["dear"]["state"] == "working")
-    until(lambda: len(of_type(desk, task, "prompt")) == 2)
-    assert "go on" in of_type(desk, task, "prompt")[1]["data"]["text"]
-    assert desk.run("inbox").returncode == 0
+    assert "may spend 3usd,20min" in task_cli.ok("inbox", "answer", item["id"], "2usd")
+    until(lambda: task_cli.tasks()["dear"]["state"] == "working")
+    until(lambda: len(of_type(task_cli, task, "prompt")) == 2)
+    assert "go on" in of_type(task_cli, task, "prompt")[1]["data"]["text"]
+    assert task_cli.run("inbox").returncode == 0
 
 
 @pytest.mark.requirement("tasks.budget")
 @pytest.mark.timeout(240)
-def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(desk: Desk, scripted: Spec) -> None:
+def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(
+    task_cli: TaskCli, scripted: Spec
+) -> None:
     agent = scripted("prompt=say:done")
-    task = desk.new("silent", "--agent", agent, "--budget", "1usd,2turns")
-    until(lambda: len(results(desk, task)) == 1)
-    desk.ok("task", "say", "silent", "Again")
-    until(lambda: desk.tasks()["silent"]["state"] == "paused: budget")
-    desk.ok("task", "say", "silent", "And again")
+    task = task_cli.new("silent", "--agent", agent, "--budget", "1usd,2turns")
+    until(lambda: len(results(task_cli, task)) == 1)
+    task_cli.ok("task", "say", "silent", "Again")
+    until(lambda: task_cli.tasks()["silent"]["state"] == "paused: budget")
+    task_cli.ok("task", "say", "silent", "And again")
 
-    shown = desk.ok("task", "show", "silent")
+    shown = task_cli.ok("task", "show", "silent")
     assert "cost unknown" in shown
     assert "2 turns of 1usd,2turns" in shown
-    until(lambda: of_type(desk, task, "notice"))
-    assert len(of_type(desk, task, "prompt")) == 2
+    until(lambda: of_type(task_cli, task, "notice"))
+    assert len(of_type(task_cli, task, "prompt")) == 2
 
 
 @pytest.mark.requirement("tasks.currencies")
 @pytest.mark.timeout(240)
 def test_costs_in_another_currency_are_shown_and_said_not_to_count(
-    desk: Desk, scripted: Spec
+    task_cli: TaskCli, scripted: Spec
 ) -> None:
     agent = scripted(f"prompt=update:{costing(9.0, 'EUR')}")
-    desk.new("abroad", "--agent", agent, "--budget", "1usd,2turns")
-    desk.new("at home", "--agent", agent, "--budget", "10eur")
-    until(lambda: all(each["costs"] == {"eur": 9.0} for each in desk.tasks().values()))
+    task_cli.new("abroad", "--agent", agent, "--budget", "1usd,2turns")
+    task_cli.new("at home", "--agent", agent, "--budget", "10eur")
+    until(lambda: all(each["costs"] == {"eur": 9.0} for each in task_cli.tasks().values()))
 
     why = "costs in eur do not count against a budget in usd: no rate is known"
-    assert f"9.00 eur, 0.0 min, 1 turn of 1usd,2turns ({why})" in desk.ok("task", "show", "abroad")
-    until(lambda: why in desk.ok("task", "log", "abroad"))
-    until(lambda: "80% of 10eur is spent" in desk.ok("task", "log", "at home"))
-    desk.ok("task", "say", "abroad", "Again")
-    until(lambda: desk.tasks()["abroad"]["state"] == "paused: budget")
-    (item,) = desk.json("inbox")
-    refused = desk.run("inbox", "answer", item["id"], "2eur")
+    assert f"9.00 eur, 0.0 min, 1 turn of 1usd,2turns ({why})" in task_cli.ok(
+        "task", "show", "abroad"
+    )
+    until(lambda: why in task_cli.ok("task", "log", "abroad"))
+    until(lambda: "80% of 10eur is spent" in task_cli.ok("task", "log", "at home"))
+    task_cli.ok("task", "say", "abroad", "Again")
+    until(lambda: task_cli.tasks()["abroad"]["state"] == "paused: budget")
+    (item,) = task_cli.json("inbox")
+    refused = task_cli.run("inbox", "answer", item["id"], "2eur")
     assert "'2eur' adds nothing to the budget of 1usd,2turns" in refused.stderr
 
 
 @pytest.mark.requirement("tasks.daemon-stays")
 @pytest.mark.timeout(240)
-def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(desk: Desk) -> None:
-    desk.ok("daemon", "start", "--idle-timeout", "0.2")
-    task = desk.new("needs it", "--agent", "eliza")
-    pid = desk.json("daemon", "status")["pid"]
-    until(lambda: desk.said(task["id"]))
+def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(task_cli: TaskCli) -> None:
+    task_cli.ok("daemon", "start", "--idle-timeout", "0.2")
+    task = task_cli.new("needs it", "--agent", "eliza")
+    pid = task_cli.json("daemon", "status")["pid"]
+    until(lambda: task_cli.said(task["id"]))
     begun = time.monotonic()
     until(lambda: time.monotonic() - begun > 5 * 0.2)
     assert is_alive(pid)
 
-    desk.ok("session", "kill", task["id"])
+    task_cli.ok("session", "kill", task["id"])
     until(lambda: not is_alive(pid), 15.0)
     assert (Path(task["worktree"]) / "a.txt").exists()
 
@@ -266,28 +276,28 @@ def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(desk: Desk) -> N
 @pytest.mark.requirement("tasks.twelve")
 @pytest.mark.timeout(240)
 def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_who_does_not_read(
-    desk: Desk, playing: Spec
+    task_cli: TaskCli, playing: Spec
 ) -> None:
     agent = playing("streaming_agent.py", "50", "6")
-    tasks = [desk.new(f"task {number}", "--agent", agent) for number in range(12)]
-    sessions = SessionStore(paths({"SYMPOSIUM_HOME": str(desk.home)}))
+    tasks = [task_cli.new(f"task {number}", "--agent", agent) for number in range(12)]
+    sessions = SessionStore(paths({"SYMPOSIUM_HOME": str(task_cli.home)}))
     deaf = socket.socket(socket.AF_UNIX)
     deaf.connect(str(sessions.socket(tasks[0]["id"])))
     deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"session/watch","params":{}}\n')
 
     slowest = 0.0
-    while not all("over" in desk.said(each["id"])[-9:] for each in tasks):
+    while not all("over" in task_cli.said(each["id"])[-9:] for each in tasks):
         begun = time.monotonic()
-        assert len(desk.tasks()) == 12
+        assert len(task_cli.tasks()) == 12
         slowest = max(slowest, time.monotonic() - begun)
-    keepers = [resident(desk.keeper(each["id"])) for each in tasks]
-    daemon = resident(desk.json("daemon", "status")["pid"])
+    keepers = [resident(task_cli.keeper(each["id"])) for each in tasks]
+    daemon = resident(task_cli.json("daemon", "status")["pid"])
     deaf.close()
 
     for each in tasks:
-        numbers = [event["seq"] for event in desk.events(each["id"])]
+        numbers = [event["seq"] for event in task_cli.events(each["id"])]
         assert numbers == list(range(1, len(numbers) + 1))
-        assert desk.said(each["id"]).count("line ") == 300
+        assert task_cli.said(each["id"]).count("line ") == 300
     assert max(keepers) < MOST_MEMORY, keepers
     assert daemon < MOST_MEMORY, daemon
     assert slowest < PATIENCE, slowest
@@ -299,9 +309,9 @@ def resident(pid: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def of_type(desk: Desk, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [each for each in desk.events(task["id"]) if each["type"] == kind]
+def of_type(task_cli: TaskCli, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [each for each in task_cli.events(task["id"]) if each["type"] == kind]
 
 
-def results(desk: Desk, task: dict[str, Any]) -> list[dict[str, Any]]:
-    return of_type(desk, task, "result")
+def results(task_cli: TaskCli, task: dict[str, Any]) -> list[dict[str, Any]]:
+    return of_type(task_cli, task, "result")

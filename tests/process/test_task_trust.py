@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.task_desk import Desk, git, until
+from tests.support.task_cli import TaskCli, git, until
 
 RECIPE = ".cursor/worktrees.json"
 HARMLESS = '{"setup-worktree": ["touch was-run"]}'
@@ -13,28 +13,28 @@ HARMFUL = '{"setup-worktree": ["touch was-run", "touch ../stolen"]}'
 
 
 @pytest.fixture
-def asking(desk: Desk) -> Desk:
+def asking(task_cli: TaskCli) -> TaskCli:
     """A clone whose tasks want a set-up."""
-    return with_recipe(desk, HARMLESS)
+    return with_recipe(task_cli, HARMLESS)
 
 
-def with_recipe(desk: Desk, recipe: str) -> Desk:
-    file = desk.clone / RECIPE
+def with_recipe(task_cli: TaskCli, recipe: str) -> TaskCli:
+    file = task_cli.clone / RECIPE
     file.parent.mkdir(exist_ok=True)
     file.write_text(recipe)
-    git(desk.clone, "add", ".")
-    git(desk.clone, "commit", "-qm", "set-up")
-    return desk
+    git(task_cli.clone, "add", ".")
+    git(task_cli.clone, "commit", "-qm", "set-up")
+    return task_cli
 
 
-def trust_items(desk: Desk) -> list[dict[str, Any]]:
-    return [item for item in desk.json("inbox") if item["kind"] == "trust"]
+def trust_items(task_cli: TaskCli) -> list[dict[str, Any]]:
+    return [item for item in task_cli.json("inbox") if item["kind"] == "trust"]
 
 
 @pytest.mark.requirement("tasks.trust-shown")
 @pytest.mark.parametrize("answer", ["trust", "without"])
 def test_an_answer_to_a_set_up_that_has_changed_since_is_refused_and_says_how(
-    answer: str, asking: Desk
+    answer: str, asking: TaskCli
 ) -> None:
     made = asking.new("task", "--agent", "eliza")
     tree = Path(made["worktree"])
@@ -57,7 +57,7 @@ def test_an_answer_to_a_set_up_that_has_changed_since_is_refused_and_says_how(
 
 
 @pytest.mark.requirement("tasks.trust-shown")
-def test_a_set_up_that_was_declined_asks_again_only_when_it_has_changed(asking: Desk) -> None:
+def test_a_set_up_that_was_declined_asks_again_only_when_it_has_changed(asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "none")
     (item,) = trust_items(asking)
     asking.ok("inbox", "answer", item["id"], "without")
@@ -74,7 +74,7 @@ def test_a_set_up_that_was_declined_asks_again_only_when_it_has_changed(asking: 
 
 
 @pytest.mark.requirement("tasks.trust-shown")
-def test_retry_that_trusts_another_set_up_than_the_present_one_is_refused(asking: Desk) -> None:
+def test_retry_that_trusts_another_set_up_than_the_present_one_is_refused(asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "none")
     payload = {"taskspace_uuid": made["id"], "trusted": "0" * 64}
 
@@ -89,7 +89,7 @@ def test_retry_that_trusts_another_set_up_than_the_present_one_is_refused(asking
 @pytest.mark.requirement("tasks.trust-first")
 @pytest.mark.parametrize("answer", ["trust", "without"])
 def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
-    answer: str, asking: Desk
+    answer: str, asking: TaskCli
 ) -> None:
     words = ("--project", str(asking.clone), "--agent", "eliza")
     told = asking.run("task", "new", "task", "Hello", *words)
@@ -112,14 +112,14 @@ def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
 @pytest.mark.requirement("tasks.trust-whole")
 @pytest.mark.parametrize("words", [("inbox",), ("inbox", "show", "task"), ("up",)])
 def test_all_that_a_set_up_would_do_is_shown_each_on_its_line_with_its_file(
-    words: tuple[str, ...], desk: Desk
+    words: tuple[str, ...], task_cli: TaskCli
 ) -> None:
     harmless = ", ".join(f'"echo {number}"' for number in range(40))
     hidden = f'"{"true; " * 60}touch at-the-end", "echo \\u001b[2K\\ntrust\\u202e\\u200b"'
-    with_recipe(desk, f'{{"setup-worktree": [{harmless}, {hidden}]}}')
-    (desk.clone / ".worktreeinclude").write_text("/etc/hostname\n")
-    desk.new("task", "--agent", "none")
-    shown = desk.run(*words).stdout
+    with_recipe(task_cli, f'{{"setup-worktree": [{harmless}, {hidden}]}}')
+    (task_cli.clone / ".worktreeinclude").write_text("/etc/hostname\n")
+    task_cli.new("task", "--agent", "none")
+    shown = task_cli.run(*words).stdout
     lines = [line.strip() for line in shown.splitlines()]
 
     assert all(f"{RECIPE}  setup: echo {number}" in lines for number in range(40))
@@ -130,7 +130,7 @@ def test_all_that_a_set_up_would_do_is_shown_each_on_its_line_with_its_file(
 
 
 @pytest.mark.requirement("tasks.trust-shown")
-def test_resume_with_trust_says_what_it_trusts(asking: Desk) -> None:
+def test_resume_with_trust_says_what_it_trusts(asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "none")
     done = asking.run("task", "resume", "task", "--trust")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.interruptions import KINDS, stages_of
-from tests.support.taskspace_scenes import make_template, settings_file
+from tests.support.task_harness import make_template, settings_file
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.support.inside_daemon import daemon_of
+from tests.support.in_process_daemon import daemon_of
 
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.support.task_desk import Desk, until
-from tests.support.taskspace_scenes import git, make_template, settings_file, tree_of
+from tests.support.task_cli import TaskCli, until
+from tests.support.task_harness import git, make_template, settings_file, tree_of
 
 WAYS: Final = {
     "rm everything": "rm -rf ./* .[!.]*",
@@ -333,19 +333,21 @@ PATIENCE: Final = 45.0
 class Unasked:
     """A task whose agent asks nobody."""
 
-    desk: Desk
+    task_cli: TaskCli
     task: str
     tree: Path
 
     def turn(self, *commands: str) -> None:
         """Tell the agent to run these, and wait until it has."""
-        before = results(self.desk, self.task)
-        self.desk.ok("task", "say", self.task, "\n".join(f"$ {command}" for command in commands))
-        until(lambda: results(self.desk, self.task) > before, PATIENCE)
+        before = results(self.task_cli, self.task)
+        self.task_cli.ok(
+            "task", "say", self.task, "\n".join(f"$ {command}" for command in commands)
+        )
+        until(lambda: results(self.task_cli, self.task) > before, PATIENCE)
 
     def undo(self) -> None:
         """As a person does."""
-        self.desk.ok("task", "undo", self.task)
+        self.task_cli.ok("task", "undo", self.task)
 
 
 ALL_WAYS: Final = {**WAYS, **MORE_WAYS}
@@ -376,9 +378,9 @@ class UnaskedTasks:
         self._stack.close()
 
 
-def results(desk: Desk, task: str) -> int:
+def results(task_cli: TaskCli, task: str) -> int:
     """How many turns are over."""
-    return sum(each["type"] == "result" for each in desk.events(task))
+    return sum(each["type"] == "result" for each in task_cli.events(task))
 
 
 @contextmanager
@@ -390,10 +392,10 @@ def unasked(directory: Path) -> Generator[Unasked]:
         patch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(directory)))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         environment = {"SYMPOSIUM_HOME": str(directory / "symposium")}
-        desk = Desk(make_template(directory) / "clone", environment)
-        task = desk.new("Fix login", "--agent", AGENT)
-        until(lambda: results(desk, task["id"]), PATIENCE)
+        task_cli = TaskCli(make_template(directory) / "clone", environment)
+        task = task_cli.new("Fix login", "--agent", AGENT)
+        until(lambda: results(task_cli, task["id"]), PATIENCE)
         work_in(Path(task["worktree"]))
-        yield Unasked(desk, task["id"], Path(task["worktree"]))
-        desk.run("session", "kill", task["id"])
-        desk.run("daemon", "stop")
+        yield Unasked(task_cli, task["id"], Path(task["worktree"]))
+        task_cli.run("session", "kill", task["id"])
+        task_cli.run("daemon", "stop")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.taskspace_scenes import Scene, git, there, tree_of
+from tests.support.task_harness import Scene, git, there, tree_of
 
 from symposium.tasks.deletion.removal import BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent

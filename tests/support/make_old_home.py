@@ -33,7 +33,7 @@ from tests.support.old_commands import (
 from tests.support.old_home import DATA, environment_of, pack, unfilled, unpack
 from tests.support.own_home import GIT_SETTINGS, leave_own_home, take_own_home
 from tests.support.session_wire import Recording, recorded
-from tests.support.task_desk import Desk, end_processes, git, make_clone, until
+from tests.support.task_cli import TaskCli, end_processes, git, make_clone, until
 from tests.support.web import reply, serving
 
 from symposium.config.paths import paths
@@ -99,10 +99,10 @@ def make_all() -> None:
         (user / ".gitconfig").write_text(GIT_SETTINGS)
         environment = environment_of(root, dict(os.environ))
         os.environ.update(environment)
-        desk = Desk(make_clone(root / "clone"), environment)
+        task_cli = TaskCli(make_clone(root / "clone"), environment)
         try:
-            with chdir(desk.clone):
-                told = make(root, user, desk)
+            with chdir(task_cli.clone):
+                told = make(root, user, task_cli)
         finally:
             end_processes(home)
         DATA.mkdir(exist_ok=True)
@@ -116,56 +116,56 @@ def make_all() -> None:
         leave_own_home(own)
 
 
-def make(root: Path, user: Path, desk: Desk) -> Any:
+def make(root: Path, user: Path, task_cli: TaskCli) -> Any:
     """Use everything that leaves something behind; what the session servers said."""
-    (desk.home / "config.jsonc").write_text(CONFIG)
-    (desk.home / "policy.toml").write_text(POLICY)
+    (task_cli.home / "config.jsonc").write_text(CONFIG)
+    (task_cli.home / "policy.toml").write_text(POLICY)
     asking = shlex.join([sys.executable, str(AGENT), "prompt=ask:edit"])
-    make_tasks(desk)
-    install_agents(root, desk)
-    desk.ok("prompt", "--agent", "eliza", "--proxy", "timeline", "Fix the login test")
-    desk.run("prompt", "--approve-all", "--agent", asking, "Hello")
-    desk.run("prompt", "--agent", asking, "Hello again")
-    (desk.clone / ".symposium").mkdir()
-    (desk.clone / ".symposium" / "recommendations.toml").write_text(RECOMMENDED)
-    (desk.clone / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
-    desk.ok("trust", "grant", "--yes")
-    memory = AnswerMemory(paths(desk.environment).home)
+    make_tasks(task_cli)
+    install_agents(root, task_cli)
+    task_cli.ok("prompt", "--agent", "eliza", "--proxy", "timeline", "Fix the login test")
+    task_cli.run("prompt", "--approve-all", "--agent", asking, "Hello")
+    task_cli.run("prompt", "--agent", asking, "Hello again")
+    (task_cli.clone / ".symposium").mkdir()
+    (task_cli.clone / ".symposium" / "recommendations.toml").write_text(RECOMMENDED)
+    (task_cli.clone / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    task_cli.ok("trust", "grant", "--yes")
+    memory = AnswerMemory(paths(task_cli.environment).home)
     memory.decline(["npx one"])
-    memory.added(desk.clone, ["cargo two"])
+    memory.added(task_cli.clone, ["cargo two"])
     settings = user / ".config" / "zed" / "settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(ZED)
-    desk.ok("setup", "zed", "--write", "--yes")
-    told = talk_with_agent(desk, asking), talk_with_terminal(desk)
-    desk.ok("task", "stop", "live work")
+    task_cli.ok("setup", "zed", "--write", "--yes")
+    told = talk_with_agent(task_cli, asking), talk_with_terminal(task_cli)
+    task_cli.ok("task", "stop", "live work")
     # A daemon brings the files of tasks up to date when it first reads them.
     for _ in range(2):
-        desk.ok("daemon", "stop")
-        desk.ok("task", "show", "live work")
-    desk.ok("daemon", "stop")
+        task_cli.ok("daemon", "stop")
+        task_cli.ok("task", "show", "live work")
+    task_cli.ok("daemon", "stop")
     return {"agent": told[0], "terminal": told[1]}
 
 
-def make_tasks(desk: Desk) -> None:
+def make_tasks(task_cli: TaskCli) -> None:
     """Tasks in several states, with log lines, snapshots, an archive, and what waits."""
     words = ("--description", "A live task", "--budget", "3usd,20min,30turns")
-    live = desk.new("live work", "Say hello", "--agent", "eliza", *words)
-    until(lambda: desk.tasks()["live work"]["state"] == "idle" and desk.said(live["id"]))
+    live = task_cli.new("live work", "Say hello", "--agent", "eliza", *words)
+    until(lambda: task_cli.tasks()["live work"]["state"] == "idle" and task_cli.said(live["id"]))
     place = Path(live["worktree"])
     (place / "a.txt").write_text("one\nTWO\n")
     (place / "b.txt").write_text("new\n")
     payload = {"project_path": "", "taskspace_uuid": live["id"]}
-    desk.ok("bus", "send", "snapshot_taskspace", json.dumps({**payload, "reason": "before"}))
+    task_cli.ok("bus", "send", "snapshot_taskspace", json.dumps({**payload, "reason": "before"}))
     git(place, "add", "-A")
     git(place, "commit", "-qm", "Change two files")
-    desk.ok("task", "log", "live work", "--add", "Half way", "--category", "milestone")
-    desk.ok("task", "log", "live work", "--add", "Which scope?", "--category", "question")
-    call(desk, place, "log_progress", message="From an agent", category="info")
-    call(desk, place, "present_walkthrough", content="# Tour\n\nA word about `a.txt`.\n")
-    call(desk, place, "request_review", commit_range="main..HEAD", title="Two files")
+    task_cli.ok("task", "log", "live work", "--add", "Half way", "--category", "milestone")
+    task_cli.ok("task", "log", "live work", "--add", "Which scope?", "--category", "question")
+    call(task_cli, place, "log_progress", message="From an agent", category="info")
+    call(task_cli, place, "present_walkthrough", content="# Tour\n\nA word about `a.txt`.\n")
+    call(task_cli, place, "request_review", commit_range="main..HEAD", title="Two files")
     call(
-        desk,
+        task_cli,
         place,
         "spawn_taskspace",
         name="child work",
@@ -173,28 +173,28 @@ def make_tasks(desk: Desk) -> None:
         task_description="d",
     )
     stored = {"key": "6f1c0000-0000-4000-8000-000000000001", "value": {"file": "a.txt"}}
-    desk.ok("bus", "send", "store_reference", json.dumps(stored))
+    task_cli.ok("bus", "send", "store_reference", json.dumps(stored))
 
-    landed = commit_in(desk, "landed work", "c.txt")
-    desk.ok("task", "land", "landed work")
-    desk.ok(
+    landed = commit_in(task_cli, "landed work", "c.txt")
+    task_cli.ok("task", "land", "landed work")
+    task_cli.ok(
         "bus",
         "send",
         "signal_user",
         json.dumps({"project_path": "", "taskspace_uuid": landed, "message": "Look at this"}),
     )
-    desk.ok("inbox", "later", "landed work")
-    commit_in(desk, "archived work", "d.txt")
-    worktree = Path(desk.tasks()["archived work"]["worktree"])
+    task_cli.ok("inbox", "later", "landed work")
+    commit_in(task_cli, "archived work", "d.txt")
+    worktree = Path(task_cli.tasks()["archived work"]["worktree"])
     (worktree / "e.txt").write_text("uncommitted\n")
-    desk.ok("task", "rm", "archived work", "--discard-work")
-    desk.new("deleted work", "--agent", "none")
-    desk.ok("task", "rm", "deleted work", "--no-archive")
-    desk.new("stays named", "--agent", "none", "--lock-name")
+    task_cli.ok("task", "rm", "archived work", "--discard-work")
+    task_cli.new("deleted work", "--agent", "none")
+    task_cli.ok("task", "rm", "deleted work", "--no-archive")
+    task_cli.new("stays named", "--agent", "none", "--lock-name")
 
 
-def commit_in(desk: Desk, name: str, file: str) -> str:
-    made = desk.new(name, "--agent", "none")
+def commit_in(task_cli: TaskCli, name: str, file: str) -> str:
+    made = task_cli.new(name, "--agent", "none")
     place = Path(made["worktree"])
     (place / file).write_text(f"{name}\n")
     git(place, "add", "-A")
@@ -202,7 +202,7 @@ def commit_in(desk: Desk, name: str, file: str) -> str:
     return made["id"]
 
 
-def call(desk: Desk, place: Path, tool: str, **arguments: Any) -> None:
+def call(task_cli: TaskCli, place: Path, tool: str, **arguments: Any) -> None:
     """Call an MCP tool as the agent in a worktree does."""
     greeting: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}}
     client = {"clientInfo": {"name": "agent", "version": "0"}}
@@ -215,7 +215,7 @@ def call(desk: Desk, place: Path, tool: str, **arguments: Any) -> None:
     with subprocess.Popen(
         command,
         cwd=place,
-        env=desk.environment,
+        env=task_cli.environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -233,7 +233,7 @@ def call(desk: Desk, place: Path, tool: str, **arguments: Any) -> None:
         server.stdin.close()
 
 
-def install_agents(root: Path, desk: Desk) -> None:
+def install_agents(root: Path, task_cli: TaskCli) -> None:
     """An agent of a registry, with a receipt, and a command."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:
@@ -252,8 +252,8 @@ def install_agents(root: Path, desk: Desk) -> None:
         entry = {"id": "some", "name": "Some", "version": "1.0.0", "description": "d"}
         agents = [{**entry, "distribution": {"binary": ways}}]
         (root / "registry.json").write_text(json.dumps({"version": "1.0.0", "agents": agents}))
-        desk.ok("agents", "add", "some")
-    desk.ok("agents", "add", "--no-test", "--id", "mine", "sh -c cat")
+        task_cli.ok("agents", "add", "some")
+    task_cli.ok("agents", "add", "--no-test", "--id", "mine", "sh -c cat")
 
 
 def record_commands(environment: dict[str, str], told: Any) -> None:
@@ -274,27 +274,27 @@ def record_commands(environment: dict[str, str], told: Any) -> None:
 def run_commands(root: Path, environment: dict[str, str], told: Any) -> list[dict[str, Any]]:
     unpack(root)
     prepare(root)
-    desk = Desk(root / "clone", environment_of(root, environment))
+    task_cli = TaskCli(root / "clone", environment_of(root, environment))
     found: list[dict[str, Any]] = []
     ids = {"@terminal@": told["terminal"]["session"], "@agent@": told["agent"]["session"]}
     (ids["@timeline@"],) = {
         each["session"]
-        for each in desk.json("timeline", "list")
+        for each in task_cli.json("timeline", "list")
         if each["goal"] == "Fix the login test"
     }
     (ids["@live@"],) = (
-        each["id"] for each in desk.json("session", "list") if each["title"] == "live work"
+        each["id"] for each in task_cli.json("session", "list") if each["title"] == "live work"
     )
-    with chdir(desk.clone):
+    with chdir(task_cli.clone):
         for line in (*READS, *CHANGES):
             words = words_of(line, ids if line.startswith(("session", "timeline")) else {})
-            found.append(output_of(desk, words, root))
+            found.append(output_of(task_cli, words, root))
     return found
 
 
-def talk_with_agent(desk: Desk, asking: str) -> Any:
+def talk_with_agent(task_cli: TaskCli, asking: str) -> Any:
     """Each command that speaks with the session server of an ACP agent."""
-    session = desk.ok(
+    session = task_cli.ok(
         *(
             "session",
             "start",
@@ -307,30 +307,32 @@ def talk_with_agent(desk: Desk, asking: str) -> Any:
             asking,
         )
     ).strip()
-    until(lambda: desk.json("session", "questions", session))
+    until(lambda: task_cli.json("session", "questions", session))
     shown: list[Any] = []
 
     def show(*words: str) -> str:
-        text = desk.ok("session", *words, "--json")
+        text = task_cli.ok("session", *words, "--json")
         shown.append({"words": list(words), "stdout": text})
         return text
 
     # Kept as it is while its server runs: the old server runs when the new version comes.
-    folder = desk.home / "sessions" / session
+    folder = task_cli.home / "sessions" / session
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)
-    with recorded(socket_of(desk, session)) as recording:
+    with recorded(socket_of(task_cli, session)) as recording:
         command = [sys.executable, "-m", "symposium", "session", "attach", session, "--json"]
-        with subprocess.Popen(command, env=desk.environment, stdout=subprocess.PIPE) as watching:
+        with subprocess.Popen(
+            command, env=task_cli.environment, stdout=subprocess.PIPE
+        ) as watching:
             until(lambda: recording.talks and len(recording.talks[0]) > 1)
             show("show", session)
             (question,) = json.loads(show("questions", session))["questions"]
             show("answer", session, str(question["question"]), "y")
             until(lambda: len(recording.talks[0]) > 2)
             show("say", session, "Second")
-            until(lambda: json.loads(desk.ok("session", "show", session, "--json"))["open"])
+            until(lambda: json.loads(task_cli.ok("session", "show", session, "--json"))["open"])
             show("cancel", session)
-            desk.ok("session", "kill", session)
+            task_cli.ok("session", "kill", session)
             assert watching.stdout is not None
             seen = watching.stdout.read().decode()
     shutil.rmtree(folder)
@@ -338,15 +340,17 @@ def talk_with_agent(desk: Desk, asking: str) -> Any:
     return {"session": session, "talks": lines_of(recording), "shown": shown, "watched": seen}
 
 
-def talk_with_terminal(desk: Desk) -> Any:
+def talk_with_terminal(task_cli: TaskCli) -> Any:
     """Attach to a program on a terminal."""
     program = 'stty -echo; echo ready; read x; echo "got $x"'
-    session = desk.ok("session", "start", "--title", "terminal", "--", "sh", "-c", program).strip()
-    until(lambda: "ready" in desk.ok("session", "attach", session, "--no-follow"))
-    with recorded(socket_of(desk, session)) as recording:
+    session = task_cli.ok(
+        "session", "start", "--title", "terminal", "--", "sh", "-c", program
+    ).strip()
+    until(lambda: "ready" in task_cli.ok("session", "attach", session, "--no-follow"))
+    with recorded(socket_of(task_cli, session)) as recording:
         command = [sys.executable, "-m", "symposium", "session", "attach", session]
         done = subprocess.run(
-            command, env=desk.environment, input=b"word\n", capture_output=True, check=True
+            command, env=task_cli.environment, input=b"word\n", capture_output=True, check=True
         )
     return {"session": session, "talks": lines_of(recording), "watched": done.stdout.decode()}
 
@@ -359,8 +363,8 @@ def lines_of(recording: Recording) -> list[list[tuple[str, str]]]:
     ]
 
 
-def socket_of(desk: Desk, session: str) -> Path:
-    return desk.home / "run" / f"s-{session.replace('-', '')[:12]}.sock"
+def socket_of(task_cli: TaskCli, session: str) -> Path:
+    return task_cli.home / "run" / f"s-{session.replace('-', '')[:12]}.sock"
 
 
 if __name__ == "__main__":

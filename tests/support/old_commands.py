@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from tests.support.old_home import DATA, filled, unfilled
 from tests.support.session_wire import any_kind, any_value, kind_of, shape
-from tests.support.task_desk import Desk
+from tests.support.task_cli import TaskCli
 
 COMMANDS: Final = DATA / "commands.jsonl"
 
@@ -103,9 +103,9 @@ def words_of(line: str, ids: dict[str, str]) -> list[str]:
     return [known.get(word, word) for word in line.split()]
 
 
-def output_of(desk: Desk, words: Sequence[str], root: Path) -> dict[str, Any]:
+def output_of(task_cli: TaskCli, words: Sequence[str], root: Path) -> dict[str, Any]:
     """Run a command with `--json`; its exit code and what it printed."""
-    done = desk.run(*[filled(word, root) for word in words], "--json")
+    done = task_cli.run(*[filled(word, root) for word in words], "--json")
     text = unfilled(done.stdout, root)
     try:
         printed: Any = {"json": json.loads(text)}

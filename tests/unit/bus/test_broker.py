@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.bus_scenes import NOW, SENDER, Scene
+from tests.support.bus_harness import NOW, SENDER, Scene
 
 from peerwire.jsonrpc.transport import OversizedLine
 from symposium.bus.peers import FRESH

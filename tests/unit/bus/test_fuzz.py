@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.support.bus_scenes import SENDER, Scene
+from tests.support.bus_harness import SENDER, Scene
 from tests.support.random_inputs import random_source
 
 from symposium.bus.protocol import message_types

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.bus_scenes import SENDER, Scene
+from tests.support.bus_harness import SENDER, Scene
 
 from symposium.bus.broker_requests import BusHistory
 

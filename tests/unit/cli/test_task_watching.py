@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.support.inside_daemon import daemon_of
+from tests.support.in_process_daemon import daemon_of
 from tests.unit.cli.test_task_board import item, task
 
 from symposium.bus.client import BusClient, Identity

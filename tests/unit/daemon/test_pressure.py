@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.support.inside_daemon import daemon_of
+from tests.support.in_process_daemon import daemon_of
 
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix

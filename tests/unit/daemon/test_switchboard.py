@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.inside_daemon import daemon_of
+from tests.support.in_process_daemon import daemon_of
 
 from symposium.bus.envelope import Sender, envelope_of, write_envelope
 from symposium.bus.handlers import HandlerTable

@@ -9,14 +9,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.support.task_views import asked
-from tests.support.taskspace_scenes import (
+from tests.support.task_harness import (
     copy_template,
     git,
     make_template,
     settings_file,
     there,
 )
+from tests.support.task_views import asked
 
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.agents import (

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import (
+from tests.support.task_harness import (
     GIT,
     copy_template,
     git,

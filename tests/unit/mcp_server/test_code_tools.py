@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
+from tests.support.mcp_harness import FakeBus, call_tool, workplace_in
 
 from symposium.bus.errors import BusReconnectingError
 from symposium.bus.messages.editor import FileLocation as WireLocation

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.mcp_scenes import TASK, FakeBus, workplace_in
+from tests.support.mcp_harness import TASK, FakeBus, workplace_in
 
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.worktrees import Overlaps, OverlapView

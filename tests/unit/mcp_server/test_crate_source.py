@@ -6,7 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from tests.support.mcp_scenes import call_tool, workplace_in
+from tests.support.mcp_harness import call_tool, workplace_in
 from tests.support.packages import tar_gz
 from tests.support.web import Web, reply, serving
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.mcp_scenes import TASK, call_tool, workplace_in
+from tests.support.mcp_harness import TASK, call_tool, workplace_in
 
 from symposium.mcp_server.location import (
     Process,

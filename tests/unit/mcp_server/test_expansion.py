@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
+from tests.support.mcp_harness import FakeBus, call_tool, workplace_in
 
 from symposium.bus.messages.agents import TaskspaceInfo
 

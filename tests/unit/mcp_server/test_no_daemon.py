@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.git_repository import GitRepository
-from tests.support.mcp_scenes import Told, call_tool, workplace_in
+from tests.support.mcp_harness import Told, call_tool, workplace_in
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.mcp_scenes import FakeBus, call_tool, workplace_in
+from tests.support.mcp_harness import FakeBus, call_tool, workplace_in
 
 from symposium.bus.envelope import NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusLostError, BusRefusedError, BusUnreachableError

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from tests.support.mcp_scenes import TASK, FakeBus, call_tool, workplace_in
+from tests.support.mcp_harness import TASK, FakeBus, call_tool, workplace_in
 
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.agents import GuidanceRead

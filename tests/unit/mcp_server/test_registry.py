@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.mcp_scenes import Told, workplace_in
+from tests.support.mcp_harness import Told, workplace_in
 
 from peerwire.errors import LocalError, RpcError
 from symposium.mcp_server import contents

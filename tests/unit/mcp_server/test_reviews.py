@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.git_repository import GitRepository
-from tests.support.mcp_scenes import FakeBus, Told, call_tool, workplace_in
+from tests.support.mcp_harness import FakeBus, Told, call_tool, workplace_in
 
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusLostError, BusRefusedError

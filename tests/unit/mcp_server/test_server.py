@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tests.support.mcp_scenes import FakeBus, RawClient, serving, workplace_in
+from tests.support.mcp_harness import FakeBus, RawClient, serving, workplace_in
 
 from symposium.bus.messages.agents import TaskspaceInfo
 from symposium.documents.guidance import GuidanceChange, GuidanceLibrary

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.mcp_scenes import TASK, FakeBus, Told, call_tool, workplace_in
+from tests.support.mcp_harness import TASK, FakeBus, Told, call_tool, workplace_in
 
 from symposium.bus.endpoint import OnProgress
 from symposium.bus.errors import BusLostError, BusRefusedError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.support.mcp_scenes import Told, workplace_in
+from tests.support.mcp_harness import Told, workplace_in
 
 from symposium.mcp_server.contents import ToolOffering, UnknownToolError, all_tools, chosen_tools
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from msgspec.structs import replace
-from tests.support.run_scenes import AGENTS, MENU, MODS
+from tests.support.run_mode_harness import AGENTS, MENU, MODS
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import (
+from tests.support.task_harness import (
     Prepared,
     Scene,
     copy_template,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.chaos import add_submodule
 from tests.support.synced_files import SyncedFiles
-from tests.support.taskspace_scenes import (
+from tests.support.task_harness import (
     Scene,
     Surroundings,
     attempt,

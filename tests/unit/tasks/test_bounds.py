@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene
+from tests.support.task_harness import Scene
 
 from symposium.tasks import logs, tables
 from symposium.tasks.model import (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene, git, there
+from tests.support.task_harness import Scene, git, there
 
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion.trash import DeletionConsent

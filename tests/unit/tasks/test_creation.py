@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene, Surroundings, every_port, git, open_scene
+from tests.support.task_harness import Scene, Surroundings, every_port, git, open_scene
 
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.events import Passed

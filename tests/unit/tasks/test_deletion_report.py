@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import pytest
-from tests.support.taskspace_scenes import Scene, Surroundings, attempt, git, open_scene, there
+from tests.support.task_harness import Scene, Surroundings, attempt, git, open_scene, there
 
 from symposium.git.program import Git
 from symposium.tasks.deletion.assessment import Running, family_of, parse_lsof

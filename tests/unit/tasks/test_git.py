@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene, git, there
+from tests.support.task_harness import Scene, git, there
 
 from symposium.git.isolation import clean_environment
 from symposium.git.program import Git, GitCommandError, GitRunError, inherited

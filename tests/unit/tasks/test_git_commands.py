@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import GIT, Scene, git, there
+from tests.support.task_harness import GIT, Scene, git, there
 
 from symposium.code.diffs import DiffRange, changes
 from symposium.code.query.functions import workspace

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 import pytest
-from tests.support.taskspace_scenes import (
+from tests.support.task_harness import (
     Scene,
     Surroundings,
     git,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 from tests.support.interruptions import KINDS, act, consistent, look, prepare, stages_of
-from tests.support.taskspace_scenes import Scene, Surroundings, open_scene
+from tests.support.task_harness import Scene, Surroundings, open_scene
 
 from symposium.git.program import GitRunError
 from symposium.tasks.engine import Engine

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.taskspace_scenes import Scene, git, tree_of
+from tests.support.task_harness import Scene, git, tree_of
 
 from symposium.git.program import Git
 from symposium.tasks.land import ChecksFailed, Join, LandConflict, Landed, LandOptions

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import GIT, Scene, Surroundings, git, open_scene, tree_of
+from tests.support.task_harness import GIT, Scene, Surroundings, git, open_scene, tree_of
 
 from symposium.git.program import Git, GitCommandError
 from symposium.tasks import tables

@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.support.taskspace_scenes import Scene
+from tests.support.task_harness import Scene
 
 from symposium.tasks import tables
 from symposium.tasks.model import Category, LogEntry

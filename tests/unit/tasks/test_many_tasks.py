@@ -11,8 +11,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.support.task_harness import GIT, Scene, git
 from tests.support.task_views import asked, serve
-from tests.support.taskspace_scenes import GIT, Scene, git
 
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, ShowTaskspace
 from symposium.tasks.context import file_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import (
+from tests.support.task_harness import (
     Scene,
     copy_template,
     files_of,

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene
+from tests.support.task_harness import Scene
 
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from tests.support.taskspace_scenes import Scene
+from tests.support.task_harness import Scene
 
 from symposium.tasks.context import file_of
 from symposium.tasks.creation import CreateRequest

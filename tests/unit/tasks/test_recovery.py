@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene, there, tree_of
+from tests.support.task_harness import Scene, there, tree_of
 
 from symposium.tasks import tables
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.support.taskspace_scenes import GIT, git
+from tests.support.task_harness import GIT, git
 
 from symposium.git.program import Git, GitCommandError
 from symposium.tasks.rebase import commit_from, copy_of, replay

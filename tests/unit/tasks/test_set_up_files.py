@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.taskspace_scenes import AskedTrust, Scene, Surroundings, git, open_scene, there
+from tests.support.task_harness import AskedTrust, Scene, Surroundings, git, open_scene, there
 
 from symposium.tasks import setup_steps
 from symposium.tasks.context import NoAgents

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.chaos import add_submodule
-from tests.support.taskspace_scenes import Scene, git, store_of, tree_of
+from tests.support.task_harness import Scene, git, store_of, tree_of
 
 from symposium.tasks.model import Taskspace
 from symposium.tasks.snapshots import file_restore, reading

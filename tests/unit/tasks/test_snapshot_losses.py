@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.support.synced_files import SyncedFiles
-from tests.support.taskspace_scenes import Scene, git, store_of, tree_of
+from tests.support.task_harness import Scene, git, store_of, tree_of
 
 from symposium.git.program import GitCommandError
 from symposium.tasks.model import Taskspace, TaskspaceError

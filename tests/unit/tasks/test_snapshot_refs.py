@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene, attempt, git, store_of
+from tests.support.task_harness import Scene, attempt, git, store_of
 
 from symposium.tasks.model import Taskspace
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.taskspace_scenes import Scene, tree_of
+from tests.support.task_harness import Scene, tree_of
 
 from symposium.tasks.context import subject_of
 from symposium.tasks.model import Taskspace

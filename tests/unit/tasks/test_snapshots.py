@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.support.taskspace_scenes import Scene, Surroundings, git, open_scene, store_of, tree_of
+from tests.support.task_harness import Scene, Surroundings, git, open_scene, store_of, tree_of
 
 from symposium.tasks.context import subject_of
 from symposium.tasks.land import Landed, LandOptions

@@ -5,7 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.support.taskspace_scenes import Scene
+from tests.support.task_harness import Scene
 
 from symposium.tasks.model import Layout, Taskspace, TaskState
 from symposium.tasks.queries import Page

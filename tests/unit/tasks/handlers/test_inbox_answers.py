@@ -4,14 +4,14 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.support.task_views import serve
-from tests.support.taskspace_scenes import (
+from tests.support.task_harness import (
     Scene,
     Surroundings,
     make_template,
     open_scene,
     settings_file,
 )
+from tests.support.task_views import serve
 
 from symposium.bus.errors import BusRefusedError
 from symposium.permissions.trust_store import TrustStore

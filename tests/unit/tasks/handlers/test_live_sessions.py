@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.listening import Mailbox
+from tests.support.event_listener import Mailbox
 
 from symposium.config.paths import paths
 from symposium.sessions.session import (

@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.support.listening import Listener
+from tests.support.event_listener import Listener
+from tests.support.task_harness import Scene, make_template, open_scene, settings_file
 from tests.support.task_views import Served, serve
-from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
 
 from symposium.bus.messages.changes import (
     InboxChanged,

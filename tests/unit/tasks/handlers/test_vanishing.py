@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.task_harness import Scene, make_template, open_scene, settings_file
 from tests.support.task_views import asked, serve
-from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
 
 from symposium.bus.messages.tasks import ListTaskspaces, Tasks
 from symposium.tasks.context import EngineContext

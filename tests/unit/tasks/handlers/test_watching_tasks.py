@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
+from tests.support.task_harness import Scene, make_template, open_scene, settings_file
 from tests.support.task_views import serve
-from tests.support.taskspace_scenes import Scene, make_template, open_scene, settings_file
 
 from symposium.tasks.handlers.notices import TaskNotice
 from symposium.tasks.handlers.notifications import Channels, Notifying

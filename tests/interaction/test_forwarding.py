@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.scenes import Peer, bare, inner, mods, scene
+from tests.support.chain_harness import Peer, bare, chain_harness, inner, mods
 
 from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, from_agent, from_client
@@ -161,7 +161,7 @@ async def asks(asker: Peer, asked: Peer, method: str, params: Any, result: Any) 
 async def test_every_request_of_a_client_passes_and_its_answer_comes_back(
     chain: Any, version: int
 ) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open({"protocolVersion": version}, {"protocolVersion": version})
         for method, (params, results) in TO_AGENT.items():
             for result in results:
@@ -182,7 +182,7 @@ async def test_every_request_of_a_client_passes_and_its_answer_comes_back(
 )
 @pytest.mark.parametrize("chain", chains())
 async def test_every_request_of_an_agent_passes_and_its_answer_comes_back(chain: Any) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open()
         for method, (params, results) in TO_CLIENT.items():
             for result in results:
@@ -202,7 +202,7 @@ async def test_every_request_of_an_agent_passes_and_its_answer_comes_back(chain:
 )
 @pytest.mark.parametrize("chain", chains())
 async def test_every_notification_passes_as_the_bytes_that_came(chain: Any) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open()
         told = [("session/update", {"sessionId": "s", "update": update}) for update in UPDATES]
         told += [("elicitation/complete", {"elicitationId": "e"}), ("qwen/notify/x", {"a": [1]})]
@@ -252,7 +252,7 @@ async def test_the_capabilities_of_both_sides_pass_unchanged(chain: Any) -> None
         "authMethods": [{"id": "a", "name": "A"}, {"id": "t", "type": "terminal", "args": ["x"]}],
         "agentInfo": {"name": "y"},
     }
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         it.client.ask(0, "initialize", params)
         agent = await it.agent()
         greeting = await agent.read()
@@ -276,7 +276,7 @@ NUMBERS = (
 )
 @pytest.mark.parametrize("chain", chains())
 async def test_params_results_and_errors_cross_with_equal_bytes(chain: Any) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open()
         for asker, asked in ((it.client, agent), (agent, it.client)):
             asker.write(b'{"jsonrpc":"2.0","id":"q","method":"m","params":%b}' % NUMBERS)
@@ -309,7 +309,7 @@ async def test_a_mod_that_edits_one_member_loses_nothing_of_the_others() -> None
         def edit(self, message: ChainMessage) -> Forward:
             return Forward({**message.params, "edited": True})
 
-    async with scene(*mods(Edits(), Edits())) as it:
+    async with chain_harness(*mods(Edits(), Edits())) as it:
         agent = await it.open()
         agent.write(
             b'{"jsonrpc":"2.0","method":"m","params":{"big":123456789012345678901234567890,'
@@ -338,7 +338,7 @@ IDS = [
 @pytest.mark.requirement("acp.t5-ids", "peers.ids-from-zero", "peers.old-adapters-string-ids")
 @pytest.mark.parametrize("name", IDS, ids=lambda name: name.decode())
 async def test_an_id_of_any_kind_comes_back_and_no_hop_sees_that_of_another(name: bytes) -> None:
-    async with scene(inner()) as it:
+    async with chain_harness(inner()) as it:
         agent = await it.open()
         for asker, asked in ((it.client, agent), (agent, it.client)):
             for _ in range(2):
@@ -351,7 +351,7 @@ async def test_an_id_of_any_kind_comes_back_and_no_hop_sees_that_of_another(name
 
 @pytest.mark.requirement("peers.ids-both-directions", "acp.t5-ids")
 async def test_the_same_id_open_in_both_directions_gives_each_its_own_answer() -> None:
-    async with scene(bare()[0], *mods(Looks())) as it:
+    async with chain_harness(bare()[0], *mods(Looks())) as it:
         agent = await it.open()
         it.client.ask(0, "session/prompt", {"sessionId": "s"})
         prompt = await agent.read()
@@ -367,7 +367,7 @@ async def test_the_same_id_open_in_both_directions_gives_each_its_own_answer() -
 
 @pytest.mark.requirement("conductor.same-id-twice")
 async def test_two_open_requests_of_one_id_are_both_answered() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "a")
         it.client.ask(1, "b")
@@ -388,7 +388,7 @@ async def test_two_open_requests_of_one_id_are_both_answered() -> None:
 )
 @pytest.mark.parametrize("chain", chains())
 async def test_updates_written_before_an_answer_arrive_before_it(chain: Any) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open()
         for method in ("session/load", "session/resume"):
             it.client.ask("q", method, {"sessionId": "s"})
@@ -404,7 +404,7 @@ async def test_updates_written_before_an_answer_arrive_before_it(chain: Any) -> 
 
 @pytest.mark.requirement("peers.auth-status-before-new")
 async def test_what_is_told_before_session_new_is_answered_comes_before_the_answer() -> None:
-    async with scene(inner()) as it:
+    async with chain_harness(inner()) as it:
         agent = await it.open()
         it.client.ask("n", "session/new", {})
         request = await agent.read()
@@ -418,7 +418,7 @@ async def test_what_is_told_before_session_new_is_answered_comes_before_the_answ
 @pytest.mark.requirement("acp.t10-errors", "peers.errors-are-control-flow")
 @pytest.mark.parametrize("chain", chains())
 async def test_errors_are_control_flow_and_pass_whole(chain: Any) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open()
         for method, code in (("session/resume", -32002), ("session/load", -32603)):
             it.client.ask(1, method, {"sessionId": "gone"})
@@ -431,7 +431,7 @@ async def test_errors_are_control_flow_and_pass_whole(chain: Any) -> None:
 
 @pytest.mark.requirement("peers.opencode-uninvited-write")
 async def test_an_uninvited_write_passes_and_the_clients_error_comes_back() -> None:
-    async with scene(*mods(Looks())) as it:
+    async with chain_harness(*mods(Looks())) as it:
         agent = await it.open()
         agent.ask(0, "fs/write_text_file", {"sessionId": "s", "path": "/f", "content": ""})
         it.client.refuse(await it.client.read(), -32601, "fs/write_text_file")
@@ -443,7 +443,7 @@ async def test_an_uninvited_write_passes_and_the_clients_error_comes_back() -> N
 
 @pytest.mark.requirement("peers.notification-answered", "conductor.peer-errors-on-notification")
 async def test_answers_to_notifications_are_swallowed() -> None:
-    async with scene(bare()[0]) as it:
+    async with chain_harness(bare()[0]) as it:
         agent = await it.open()
         error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no"}}
         for peer, other in ((it.client, agent), (agent, it.client)):
@@ -455,7 +455,7 @@ async def test_answers_to_notifications_are_swallowed() -> None:
 
 @pytest.mark.requirement("peers.old-adapters-silent-after-error")
 async def test_an_agent_silent_after_an_error_leaves_one_request_which_a_cancel_settles() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
         prompt = await agent.read()
@@ -470,7 +470,7 @@ async def test_an_agent_silent_after_an_error_leaves_one_request_which_a_cancel_
 
 @pytest.mark.requirement("peers.cancelled-prompt-merged", "acp.v2-prompt-accepted")
 async def test_after_a_cancelled_prompt_the_next_is_a_turn_of_its_own() -> None:
-    async with scene(inner()) as it:
+    async with chain_harness(inner()) as it:
         agent = await it.open()
         for reason in ("cancelled", "end_turn"):
             it.client.ask(reason, "session/prompt", {"sessionId": "s"})
@@ -490,7 +490,7 @@ async def test_after_a_cancelled_prompt_the_next_is_a_turn_of_its_own() -> None:
 async def test_a_line_of_half_a_megabyte_passes_unchanged(chain: Any) -> None:
     line = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","x":"'
     line += b"x" * (564_421 - len(line) - 3) + b'"}}'
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open()
         agent.write(line)
         assert await it.client.line() == line
@@ -499,7 +499,7 @@ async def test_a_line_of_half_a_megabyte_passes_unchanged(chain: Any) -> None:
 @pytest.mark.requirement("acp.t11-batches", "acp.v2-batches")
 @pytest.mark.parametrize("chain", chains())
 async def test_a_batch_comes_back_as_one_array_in_its_order(chain: Any) -> None:
-    async with scene(*chain()) as it:
+    async with chain_harness(*chain()) as it:
         agent = await it.open({"protocolVersion": 2}, {"protocolVersion": 2})
         it.client.write(
             [
@@ -525,7 +525,7 @@ async def test_a_batch_comes_back_as_one_array_in_its_order(chain: Any) -> None:
 
 @pytest.mark.requirement("acp.t11-batches")
 async def test_odd_batches_are_answered_as_json_rpc_says() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.write([])
         assert (await it.client.read())["error"]["code"] == -32600
@@ -546,7 +546,7 @@ async def test_odd_batches_are_answered_as_json_rpc_says() -> None:
 
 @pytest.mark.requirement("conductor.batch-agent-gone")
 async def test_a_batch_is_settled_when_the_agent_is_gone() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         entries = [{"jsonrpc": "2.0", "id": name, "method": "m"} for name in (1, 1, 2)]
         it.client.write(entries)
@@ -558,7 +558,7 @@ async def test_a_batch_is_settled_when_the_agent_is_gone() -> None:
 
 @pytest.mark.requirement("acp.t14-line-length")
 async def test_the_cap_on_a_line_holds_and_whoever_waits_for_it_is_told() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "a")
         request = await agent.read()

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.support.scenes import inner, mods, scene
+from tests.support.chain_harness import chain_harness, inner, mods
 
 from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, from_client
@@ -29,7 +29,7 @@ class Holder(Mod):
 async def test_a_chain_that_ends_asks_no_mod_about_messages_that_waited(*, nested: bool) -> None:
     holder = Holder()
     them = mods(holder)
-    async with scene(*([inner(*them)] if nested else them)) as it:
+    async with chain_harness(*([inner(*them)] if nested else them)) as it:
         await it.open()
         for number in range(3):
             it.client.tell("hold", {"sessionId": "s", "n": number})

@@ -4,7 +4,15 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.support.scenes import VERSION_ONE, Peer, Stand, bare, inner, mods, scene
+from tests.support.chain_harness import (
+    VERSION_ONE,
+    Peer,
+    PlayedComponent,
+    bare,
+    chain_harness,
+    inner,
+    mods,
+)
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain.blueprint import Blueprint, Served
@@ -26,7 +34,7 @@ from symposium.chain.mod import Forward, Mod, from_agent, from_client
 async def test_when_the_agent_ends_each_open_request_is_answered_once_after_its_last_words(
     nested: list[Served],
 ) -> None:
-    async with scene(*nested) as it:
+    async with chain_harness(*nested) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
         it.client.ask(2, "session/prompt", {"sessionId": "t"})
@@ -51,8 +59,8 @@ async def test_when_the_agent_ends_each_open_request_is_answered_once_after_its_
 async def test_when_a_proxy_ends_the_others_are_ended_and_both_sides_have_their_answers(
     at: int,
 ) -> None:
-    stands = [Stand(f"p{number}") for number in range(3)]
-    async with scene(*(stand.component for stand in stands)) as it:
+    stands = [PlayedComponent(f"p{number}") for number in range(3)]
+    async with chain_harness(*(stand.component for stand in stands)) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         peers: list[Peer] = []
         for stand in stands:
@@ -87,8 +95,8 @@ async def test_when_a_proxy_ends_the_others_are_ended_and_both_sides_have_their_
 
 @pytest.mark.requirement("conductor.death-other-requests-survive")
 async def test_an_answer_that_was_on_its_way_is_delivered() -> None:
-    upper, lower = Stand("upper"), Stand("lower")
-    async with scene(upper.component, lower.component) as it:
+    upper, lower = PlayedComponent("upper"), PlayedComponent("lower")
+    async with chain_harness(upper.component, lower.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         first, second = await upper.peer(), await lower.peer()
         await first.read()
@@ -104,8 +112,8 @@ async def test_an_answer_that_was_on_its_way_is_delivered() -> None:
 
 @pytest.mark.requirement("conductor.state-draining-in", "conductor.state-draining-out")
 async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_more() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await proxy.read()
@@ -123,7 +131,7 @@ async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_mor
 
 @pytest.mark.requirement("conductor.death-open-requests")
 async def test_what_a_dead_agent_has_asked_is_cancelled() -> None:
-    async with scene(inner()) as it:
+    async with chain_harness(inner()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
         await agent.read()
@@ -137,8 +145,8 @@ async def test_what_a_dead_agent_has_asked_is_cancelled() -> None:
 
 @pytest.mark.requirement("conductor.death-open-requests")
 async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await proxy.read()
@@ -160,7 +168,7 @@ async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason(
             await asyncio.Event().wait()
             return Forward()
 
-    async with scene(*mods(Keeps())) as it:
+    async with chain_harness(*mods(Keeps())) as it:
         agent = await it.open()
         it.client.ask(7, "kept")
         it.client.ask(7, "kept")
@@ -174,8 +182,8 @@ async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason(
 
 @pytest.mark.requirement("conductor.death-open-requests")
 async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> None:
-    stand = Stand("mute")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("mute")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await proxy.read()
@@ -192,7 +200,7 @@ async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> No
 
 @pytest.mark.requirement("conductor.state-closed")
 async def test_requests_of_the_client_after_a_death_get_the_reason() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
         await agent.read()
@@ -204,10 +212,10 @@ async def test_requests_of_the_client_after_a_death_get_the_reason() -> None:
 
 @pytest.mark.requirement("conductor.death-while-starting")
 async def test_a_death_during_initialize_is_its_answer_and_another_try_starts_anew() -> None:
-    stands = [Stand(), Stand()]
+    stands = [PlayedComponent(), PlayedComponent()]
     left = iter(stands)
     upper = inner(name="upper")
-    async with scene(choose=lambda _: Blueprint([upper], next(left).component)) as it:
+    async with chain_harness(choose=lambda _: Blueprint([upper], next(left).component)) as it:
         it.client.ask(1, "initialize", VERSION_ONE)
         agent = await stands[0].peer()
         await agent.read()
@@ -230,7 +238,7 @@ async def test_a_served_component_that_returns_or_raises_counts_as_dead() -> Non
         await peer.read()
         raise LookupError("oops")
 
-    async with scene(agent=Served("quits", serve)) as it:
+    async with chain_harness(agent=Served("quits", serve)) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         await it.client.read()
         it.client.ask(1, "session/prompt", {})
@@ -242,7 +250,7 @@ async def test_a_served_component_that_returns_or_raises_counts_as_dead() -> Non
 async def test_second_answers_and_answers_to_nothing_reach_nobody(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "a")
         request = await agent.read()
@@ -262,7 +270,7 @@ async def test_second_answers_and_answers_to_nothing_reach_nobody(
 async def test_text_among_the_messages_is_refused_shown_and_survived(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         agent.write(b"Loading model...")
         refusal = await agent.read()
@@ -279,7 +287,7 @@ async def test_text_among_the_messages_is_refused_shown_and_survived(
 
 @pytest.mark.requirement("conductor.bad-response-settles")
 async def test_a_response_that_is_no_response_settles_who_waits_for_it() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "a")
         request = await agent.read()
@@ -304,7 +312,7 @@ async def test_last_words_that_a_mod_holds_still_come_before_the_error() -> None
             await asyncio.sleep(0)
             return Forward({**message.params, "held": True})
 
-    async with scene(*mods(Slow())) as it:
+    async with chain_harness(*mods(Slow())) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
         await agent.read()
@@ -329,7 +337,7 @@ async def test_a_death_while_a_mod_holds_the_answer_to_initialize_ends_the_chain
 
             return Forward(then=wait)
 
-    async with scene(*mods(Slow())) as it:
+    async with chain_harness(*mods(Slow())) as it:
         it.client.ask(1, "initialize", VERSION_ONE)
         agent = await it.agent()
         agent.answer(await agent.read(), VERSION_ONE)
@@ -344,7 +352,7 @@ async def test_a_death_while_a_mod_holds_the_answer_to_initialize_ends_the_chain
 
 @pytest.mark.requirement("conductor.nothing-kept")
 async def test_nothing_is_kept_of_what_is_finished() -> None:
-    async with scene(inner(), *mods(Mod())) as it:
+    async with chain_harness(inner(), *mods(Mod())) as it:
         agent = await it.open()
         for number in range(20):
             it.client.ask(number, "a")
@@ -362,7 +370,7 @@ async def test_nothing_is_kept_of_what_is_finished() -> None:
 
 @pytest.mark.requirement("conductor.cancelled-whole")
 async def test_a_conductor_that_is_cancelled_while_it_ends_leaves_nothing_behind() -> None:
-    async with scene(inner(), settings=Settings(quiet_grace=60)) as it:
+    async with chain_harness(inner(), settings=Settings(quiet_grace=60)) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
         await agent.read()
@@ -379,8 +387,8 @@ async def test_a_conductor_that_is_cancelled_while_it_ends_leaves_nothing_behind
 
 @pytest.mark.requirement("conductor.cancelled-whole")
 async def test_a_conductor_that_is_cancelled_ends_what_it_started() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy, agent = await stand.peer(), await it.agent()
         await proxy.read()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
-from tests.support.task_desk import Desk, until
+from tests.support.task_cli import TaskCli, until
 
 Spec: TypeAlias = Callable[..., str]
 
@@ -14,36 +14,38 @@ ASKING = {"title": "Bash", "kind": "execute", "rawInput": {"command": "exit 3"}}
 
 @pytest.mark.requirement("showing.user-words", "showing.events", "showing.look-and-leave")
 def test_what_was_told_and_said_is_shown_in_the_users_words_and_left(
-    desk: Desk, scripted: Spec
+    task_cli: TaskCli, scripted: Spec
 ) -> None:
-    task = desk.new(
+    task = task_cli.new(
         "french", "Greet in French", "--agent", scripted(f"prompt=ask:{json.dumps(ASKING)}")
     )
-    until(lambda: desk.json("inbox"))
-    shown = desk.ok("task", "attach", "french", "--no-follow")
+    until(lambda: task_cli.json("inbox"))
+    shown = task_cli.ok("task", "attach", "french", "--no-follow")
 
     assert "[prompt] Greet in French\n" in shown
     assert "You work in a taskspace" not in shown
     assert "[question 1] wants to run: exit 3\n  answer: y (Allow once), n (Reject once)" in shown
-    assert "symposium task attach --no-follow" in desk.run("task", "log", "french").stderr
+    assert "symposium task attach --no-follow" in task_cli.run("task", "log", "french").stderr
 
-    desk.ok("inbox", "answer", "french", "y")
-    until(lambda: "optionId" in desk.said(task["id"]))
-    desk.ok("session", "kill", task["id"])
-    after = desk.ok("task", "attach", "french", "--no-follow", "--json")
+    task_cli.ok("inbox", "answer", "french", "y")
+    until(lambda: "optionId" in task_cli.said(task["id"]))
+    task_cli.ok("session", "kill", task["id"])
+    after = task_cli.ok("task", "attach", "french", "--no-follow", "--json")
     kinds = [json.loads(line)["type"] for line in after.splitlines()]
     assert {"prompt", "question", "settled"} <= {*kinds}
 
 
 @pytest.mark.requirement("showing.look-and-leave", "showing.session-ids")
 def test_what_a_terminal_has_shown_can_be_looked_at_while_it_runs_and_afterwards(
-    desk: Desk,
+    task_cli: TaskCli,
 ) -> None:
-    started = desk.ok("session", "start", "--", "sh", "-c", "echo hello there; exec cat").strip()
-    until(lambda: "hello there" in desk.ok("session", "attach", started[:8], "--no-follow"))
-    refused = desk.run("session", "kill", started[:8])
-    desk.ok("session", "kill", started)
+    started = task_cli.ok(
+        "session", "start", "--", "sh", "-c", "echo hello there; exec cat"
+    ).strip()
+    until(lambda: "hello there" in task_cli.ok("session", "attach", started[:8], "--no-follow"))
+    refused = task_cli.run("session", "kill", started[:8])
+    task_cli.ok("session", "kill", started)
 
     assert refused.returncode == 4
     assert started in refused.stderr
-    assert "hello there" in desk.ok("session", "attach", started, "--no-follow")
+    assert "hello there" in task_cli.ok("session", "attach", started, "--no-follow")

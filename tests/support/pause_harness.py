@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.task_desk import Desk, git, is_alive, processes_of, until
+from tests.support.task_cli import TaskCli, git, is_alive, processes_of, until
 
 
 @dataclass
-class House:
+class PauseHarness:
     """A clone with its command line, one daemon at a time, and the clients that were started.
 
     Attributes:
         acknowledged: what was told to be recorded: a taskspace's id and a line of progress.
     """
 
-    desk: Desk
+    task_cli: TaskCli
     folder: Path
     nursery: subprocess.Popen[str]
     acknowledged: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -66,28 +66,28 @@ class House:
 
     def restart(self, stage: str = "") -> None:
         """Kill the daemon, and start another."""
-        self.desk.kill_daemon()
+        self.task_cli.kill_daemon()
         self.daemon(stage)
 
     def log(self, task: str, text: str) -> None:
         """Add a line of progress that is acknowledged."""
-        self.desk.ok("task", "log", task, "--add", text)
+        self.task_cli.ok("task", "log", task, "--add", text)
         self.acknowledged.append((task, text))
 
     def messages(self, task: str) -> list[str]:
         """The lines of progress of a taskspace, oldest first."""
-        return [each["message"] for each in self.desk.json("task", "log", task)]
+        return [each["message"] for each in self.task_cli.json("task", "log", task)]
 
     def trouble(self) -> str:
         """What is orphaned, half made or lost; empty if nothing is."""
-        tasks = self.desk.json("task", "list", "--all")
+        tasks = self.task_cli.json("task", "list", "--all")
         live = {each["worktree"]: each for each in tasks if each["archived_at"] is None}
-        locks = "\n".join(map(str, (self.desk.clone / ".git").glob("*.lock")))
+        locks = "\n".join(map(str, (self.task_cli.clone / ".git").glob("*.lock")))
         for kind, found, wanted in (
             ("worktrees", self._worktrees(), set(live)),
             ("folders", self._folders(), set(live)),
             ("homes", self._homes(), {f"task-{each['id']}" for each in live.values()}),
-            ("changes in the clone", git(self.desk.clone, "status", "--porcelain"), ""),
+            ("changes in the clone", git(self.task_cli.clone, "status", "--porcelain"), ""),
             ("locks in the clone", locks, ""),
         ):
             if found != wanted:
@@ -109,31 +109,33 @@ class House:
             raise AssertionError(self.trouble()) from error
 
     def processes(self) -> set[int]:
-        """Whatever runs for this house but the daemon and the nursery."""
-        found = processes_of(self.desk.home)
-        return found - {self.nursery.pid, self.desk.json("daemon", "status")["pid"]}
+        """Whatever runs for this harness but the daemon and the nursery."""
+        found = processes_of(self.task_cli.home)
+        return found - {self.nursery.pid, self.task_cli.json("daemon", "status")["pid"]}
 
     def agent(self, task: str) -> int:
         """The process of a taskspace's agent: what its keeper has started."""
-        keeper = self.desk.keeper(task)
+        keeper = self.task_cli.keeper(task)
         return int(until(lambda: children(keeper))[0])
 
     def _worktrees(self) -> set[str]:
         try:
-            listed = git(self.desk.clone, "worktree", "list", "--porcelain").strip().split("\n\n")
+            listed = (
+                git(self.task_cli.clone, "worktree", "list", "--porcelain").strip().split("\n\n")
+            )
         except subprocess.CalledProcessError as error:
             # It reads a worktree that is being removed; `whole` asks again.
             return {error.stderr}
         found = {each.splitlines()[0].removeprefix("worktree ") for each in listed}
-        return found - {str(self.desk.clone)}
+        return found - {str(self.task_cli.clone)}
 
     def _folders(self) -> set[str]:
-        tasks = self.desk.clone.with_name("clone.tasks")
+        tasks = self.task_cli.clone.with_name("clone.tasks")
         found = set(tasks.iterdir()) if tasks.exists() else set[Path]()
         return {str(each) for each in found - {tasks / ".symposium"}}
 
     def _homes(self) -> set[str]:
-        homes = self.desk.clone.with_name("clone.tasks") / ".symposium"
+        homes = self.task_cli.clone.with_name("clone.tasks") / ".symposium"
         return {each.name for each in homes.iterdir()} if homes.exists() else set()
 
     def _ask(self, what: Any) -> None:
@@ -173,8 +175,8 @@ def kill(pid: int) -> None:
 
 
 @contextmanager
-def pausing_house(desk: Desk, folder: Path) -> Generator[House]:
-    """A house over a desk; what it has started ends with it."""
+def pause_harness(task_cli: TaskCli, folder: Path) -> Generator[PauseHarness]:
+    """A harness over a task_cli; what it has started ends with it."""
     folder.mkdir()
     os.mkfifo(folder / "go")
     root = Path(__file__).parents[2]
@@ -185,10 +187,10 @@ def pausing_house(desk: Desk, folder: Path) -> Generator[House]:
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**desk.environment, "PYTHONPATH": path},
+        env={**task_cli.environment, "PYTHONPATH": path},
     )
     try:
-        yield House(desk, folder, nursery)
+        yield PauseHarness(task_cli, folder, nursery)
     finally:
         os.killpg(nursery.pid, signal.SIGKILL)
         with nursery:

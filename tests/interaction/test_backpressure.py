@@ -5,7 +5,15 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 import pytest
-from tests.support.scenes import VERSION_ONE, Peer, Scene, Stand, inner, mods, scene
+from tests.support.chain_harness import (
+    VERSION_ONE,
+    ChainHarness,
+    Peer,
+    PlayedComponent,
+    chain_harness,
+    inner,
+    mods,
+)
 
 from peerwire.jsonrpc.transport import HIGH_WATER
 from peerwire.transports.memory import memory_pair
@@ -25,7 +33,7 @@ def flood(session: str, count: int) -> list[dict[str, Any]]:
     return [{"jsonrpc": "2.0", "method": "session/update", "params": one} for one in params]
 
 
-async def settled(it: Scene) -> None:
+async def settled(it: ChainHarness) -> None:
     """Let everything that can move move."""
     before = -1
     while before != (now := it.conductor.client.transport.backlog):
@@ -43,7 +51,7 @@ async def settled(it: Scene) -> None:
 )
 @pytest.mark.parametrize("nested", [0, 1])
 async def test_a_slow_client_slows_the_agent_and_the_host_holds_little(nested: int) -> None:
-    async with scene(*[inner()] * nested) as it:
+    async with chain_harness(*[inner()] * nested) as it:
         agent = await it.open()
         it.client.transport.pause_reading()
         agent.write(*flood("s", 3000))
@@ -59,7 +67,7 @@ async def test_a_slow_client_slows_the_agent_and_the_host_holds_little(nested: i
 
 @pytest.mark.requirement("conductor.pressure-slow-client")
 async def test_a_slow_client_can_still_be_heard() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.transport.pause_reading()
         agent.write(*flood("s", 500))
@@ -70,8 +78,8 @@ async def test_a_slow_client_can_still_be_heard() -> None:
 
 @pytest.mark.requirement("conductor.pressure-slow-component", "jsonrpc.outbox-pauses-only-source")
 async def test_a_slow_proxy_holds_up_only_what_goes_through_it_and_cancels_get_past() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await proxy.read()
@@ -100,7 +108,7 @@ async def test_a_slow_proxy_holds_up_only_what_goes_through_it_and_cancels_get_p
 @pytest.mark.requirement("conductor.pressure-no-deadlock", "jsonrpc.outbox-no-cycle-deadlock")
 @pytest.mark.parametrize("nested", [0, 2])
 async def test_both_ends_may_write_much_before_they_read(nested: int) -> None:
-    async with scene(*[inner()] * nested) as it:
+    async with chain_harness(*[inner()] * nested) as it:
         agent = await it.open()
         for peer in (it.client, agent):
             peer.transport.pause_reading()
@@ -129,7 +137,7 @@ class Holds(Mod):
 @pytest.mark.requirement("conductor.pressure-parked")
 async def test_what_waits_behind_a_mod_counts_and_slows_the_agent() -> None:
     holds = Holds()
-    async with scene(*mods(holds)) as it:
+    async with chain_harness(*mods(holds)) as it:
         agent = await it.open()
         agent.write(*flood("s", 1000))
         await settled(it)
@@ -146,8 +154,8 @@ async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await proxy.read()
@@ -167,7 +175,7 @@ async def test_one_who_is_made_to_wait_is_heard_again_when_it_is_slow_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         agent.transport.pause_reading()
         it.client.write(*flood("s", 400))
@@ -186,7 +194,7 @@ async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
 ) -> None:
     monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
     monkeypatch.setattr(link, "OVERFLOW", 400_000)
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
         await agent.read()
@@ -209,7 +217,7 @@ async def test_a_client_that_never_reads_is_left_within_the_grace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "OVERFLOW", 100_000)
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.transport.pause_reading()
         agent.tell("session/update", {"pad": "x" * 200_000})
@@ -229,7 +237,7 @@ async def test_forwarding_makes_no_task() -> None:
         made.append(work)
         return asyncio.Task(work, loop=loop, **options)
 
-    async with scene(inner(), *mods(Mod())) as it:
+    async with chain_harness(inner(), *mods(Mod())) as it:
         agent = await it.open()
         lines = [{"jsonrpc": "2.0", "method": "m", "params": {"n": n}} for n in range(10_000)]
         loop.set_task_factory(make)
@@ -247,7 +255,7 @@ async def until_answer(peer: Peer) -> dict[str, Any]:
 
 @pytest.mark.requirement("conductor.open-requests-bounded")
 async def test_who_asks_without_end_is_refused_and_may_ask_again_when_answers_have_come() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         for name in range(MAX_OPEN):
             it.client.ask(name, "session/list")
@@ -265,7 +273,7 @@ async def test_who_asks_without_end_is_refused_and_may_ask_again_when_answers_ha
 @pytest.mark.requirement("conductor.open-requests-bounded")
 async def test_what_open_requests_hold_is_bounded_in_bytes() -> None:
     large = {"x": "x" * (30 * 1024 * 1024)}
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         for name in range(6):
             it.client.ask(name, "session/prompt", large)

@@ -1,6 +1,6 @@
 """Daemons that kill themselves at their n-th step: a line taken, about to be written, written.
 
-    python dying_daemon.py SOCKET
+    python crashing_daemon.py SOCKET
 
 For each number on standard input one daemon is forked, which costs no start of an interpreter; of
 0 it never dies. It prints READY when it listens. Tests go through all steps, and so through every

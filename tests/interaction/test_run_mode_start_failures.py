@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, RunScene, run_scene
-from tests.support.scenes import Peer
+from tests.support.chain_harness import Peer
+from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from peerwire.errors import INVALID_PARAMS
 from symposium.config.user_config import Config, ModEntry
@@ -17,7 +17,7 @@ BROKEN = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
 TEXT: dict[str, Any] = {"type": "text"}
 
 
-async def opened(it: RunScene, config: Any = NOBODY) -> tuple[str, str]:
+async def opened(it: RunModeHarness, config: Any = NOBODY) -> tuple[str, str]:
     """A session that has no agent; its id, and what it says."""
     it.write_config(config)
     await it.editor_greets()
@@ -34,7 +34,7 @@ async def made(agent: Peer, name: str = "inner") -> None:
     agent.answer(request, {"sessionId": name})
 
 
-async def turn_of(it: RunScene, agent: Peer, turn: Any) -> tuple[list[str], str]:
+async def turn_of(it: RunModeHarness, agent: Peer, turn: Any) -> tuple[list[str], str]:
     """What is said in a turn that reaches the agent, and what that is asked."""
     prompt = await agent.read()
     agent.answer(prompt, {"stopReason": "end_turn"})
@@ -45,7 +45,7 @@ async def turn_of(it: RunScene, agent: Peer, turn: Any) -> tuple[list[str], str]
 
 @pytest.mark.requirement("run-mode.mending-opens")
 async def test_a_session_opens_and_says_what_is_wrong_where_and_what_to_do(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         _, told = await opened(it)
         assert "there is no such agent" in told
         assert str(it.config) in told
@@ -54,7 +54,7 @@ async def test_a_session_opens_and_says_what_is_wrong_where_and_what_to_do(tmp_p
 
 @pytest.mark.requirement("run-mode.mending-opens")
 async def test_an_agent_that_makes_no_session_is_told_in_one(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open()
         assert agent is not None
         it.editor.ask("new", "session/new", {"cwd": "/w"})
@@ -68,7 +68,7 @@ async def test_an_agent_that_makes_no_session_is_told_in_one(tmp_path: Path) -> 
 
 @pytest.mark.requirement("run-mode.mending-editors-fault")
 async def test_what_is_wrong_with_the_request_is_the_editors_to_hear(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open()
         assert agent is not None
         it.editor.ask("new", "session/new", {"cwd": "nowhere"})
@@ -80,7 +80,7 @@ async def test_what_is_wrong_with_the_request_is_the_editors_to_hear(tmp_path: P
 async def test_a_good_choice_goes_on_in_the_same_session_with_what_was_asked(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, told = await opened(it)
         assert await it.say("what is 2+2?", session) == [told, f"{KEPT}\n\n"]
         assert "## Current Configuration" in (await it.say("/symposium:config", session))[0]
@@ -101,7 +101,7 @@ async def test_a_good_choice_goes_on_in_the_same_session_with_what_was_asked(
 async def test_the_first_answer_repeats_the_problem_and_later_answers_do_not(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, told = await opened(it)
         assert await it.say("retry", session) == [told]
         assert await it.say("retry", session) == [f"{STILL}\n\n", CHOICES]
@@ -109,7 +109,7 @@ async def test_the_first_answer_repeats_the_problem_and_later_answers_do_not(
 
 @pytest.mark.requirement("run-mode.mending-retry")
 async def test_a_message_tries_anew_and_is_answered_if_it_starts_now(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         it.write_config(CONFIG)
         turn = it.prompt("hello", session)
@@ -120,7 +120,7 @@ async def test_a_message_tries_anew_and_is_answered_if_it_starts_now(tmp_path: P
 
 @pytest.mark.requirement("run-mode.mending-retry")
 async def test_another_reason_is_told_as_the_first_was(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         it.write_config(BROKEN)
         told, kept = await it.say("hello", session)
@@ -131,7 +131,7 @@ async def test_another_reason_is_told_as_the_first_was(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("run-mode.mending-kept")
 async def test_all_that_was_asked_meanwhile_is_asked_in_order(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         for text in ("one", "again", "two"):
             await it.say(text, session)
@@ -146,7 +146,7 @@ async def test_all_that_was_asked_meanwhile_is_asked_in_order(tmp_path: Path) ->
 async def test_who_cancels_the_menu_is_told_what_is_possible_and_loses_nothing(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, told = await opened(it)
         await it.say("/symposium:config", session)
         assert await it.say("cancel", session) == ["Configuration cancelled.\n\n", CHOICES]
@@ -157,7 +157,7 @@ async def test_who_cancels_the_menu_is_told_what_is_possible_and_loses_nothing(
 
 @pytest.mark.requirement("run-mode.mending-broken")
 async def test_a_broken_file_is_replaced_only_by_save_and_kept_beside_it(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, told = await opened(it, BROKEN)
         assert f"{it.config}:3:15" in told
         *_, table = await it.say("/symposium:config", session)
@@ -177,7 +177,7 @@ async def test_a_broken_file_is_replaced_only_by_save_and_kept_beside_it(tmp_pat
 
 @pytest.mark.requirement("run-mode.mending-broken")
 async def test_a_broken_file_that_was_mended_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it, BROKEN)
         await it.say("/symposium:config", session)
         await it.say("1", session)
@@ -197,7 +197,7 @@ async def test_a_broken_file_that_was_mended_meanwhile_is_not_overwritten(tmp_pa
     ],
 )
 async def test_our_commands_answer_there_too(tmp_path: Path, command: str, begins: str) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         said = "".join(await it.say(command, session))
         assert said.startswith(begins)
@@ -212,7 +212,7 @@ async def test_our_commands_answer_there_too(tmp_path: Path, command: str, begin
 async def test_an_older_config_is_offered_in_the_set_up_and_taken_over(
     tmp_path: Path, word: str
 ) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         it.directory.older_config = Config("other", (ModEntry("ferris"),))
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
@@ -245,7 +245,7 @@ async def test_an_older_config_is_offered_in_the_set_up_and_taken_over(
     ],
 )
 async def test_an_older_config_is_forced_on_nobody(tmp_path: Path, word: str, begins: str) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         it.directory.older_config = Config("other")
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})

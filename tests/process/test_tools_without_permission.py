@@ -6,34 +6,34 @@ from typing import Final
 
 import pytest
 from tests.support.chaos import AGENT, PATIENCE, WAYS, UnaskedTasks, results, whole
-from tests.support.task_desk import Desk, until
+from tests.support.task_cli import TaskCli, until
 
 SOME: Final = tuple(WAYS)[::7]
 """All of them take a minute: `make chaos` runs them."""
 
 
 @pytest.mark.requirement("tasks.undo-unasked")
-def test_the_first_thing_that_an_agent_does_without_asking_is_undone(desk: Desk) -> None:
-    task = desk.new("chaos", "$ rm -rf ./*", "--agent", AGENT)
-    until(lambda: results(desk, task["id"]), PATIENCE)
+def test_the_first_thing_that_an_agent_does_without_asking_is_undone(task_cli: TaskCli) -> None:
+    task = task_cli.new("chaos", "$ rm -rf ./*", "--agent", AGENT)
+    until(lambda: results(task_cli, task["id"]), PATIENCE)
     file = Path(task["worktree"]) / "a.txt"
     is_destroyed = not file.exists()
 
-    desk.ok("task", "undo", task["id"])
+    task_cli.ok("task", "undo", task["id"])
 
     assert is_destroyed
     assert file.read_text() == "one\ntwo\nthree\n"
 
 
 @pytest.mark.requirement("tasks.undo-unasked")
-def test_what_one_tool_call_made_and_the_next_destroys_is_brought_back(desk: Desk) -> None:
+def test_what_one_tool_call_made_and_the_next_destroys_is_brought_back(task_cli: TaskCli) -> None:
     made = ["mkdir new; echo work > new/file", "echo more >> a.txt"]
     calls = [*made, "rm -rf new; git checkout -q a.txt"]
     prompt = "\n".join(f"$ {command}" for command in calls)
-    task = desk.new("chaos", prompt, "--agent", AGENT)
-    until(lambda: results(desk, task["id"]), PATIENCE)
+    task = task_cli.new("chaos", prompt, "--agent", AGENT)
+    until(lambda: results(task_cli, task["id"]), PATIENCE)
 
-    desk.ok("task", "undo", task["id"])
+    task_cli.ok("task", "undo", task["id"])
 
     tree = Path(task["worktree"])
     assert (tree / "new/file").read_text() == "work\n"
@@ -41,26 +41,30 @@ def test_what_one_tool_call_made_and_the_next_destroys_is_brought_back(desk: Des
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(desk: Desk) -> None:
-    store = desk.home / "taskspaces" / "snapshots"
+def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(task_cli: TaskCli) -> None:
+    store = task_cli.home / "taskspaces" / "snapshots"
     calls = [f"$ rm -rf '{store}'; echo no store > '{store}'", "$ echo on > on"]
-    task = desk.new("chaos", "\n".join(calls), "--agent", AGENT)
-    until(lambda: results(desk, task["id"]), PATIENCE)
+    task = task_cli.new("chaos", "\n".join(calls), "--agent", AGENT)
+    until(lambda: results(task_cli, task["id"]), PATIENCE)
 
-    told = [each["data"]["text"] for each in desk.events(task["id"]) if each["type"] == "notice"]
+    told = [
+        each["data"]["text"] for each in task_cli.events(task["id"]) if each["type"] == "notice"
+    ]
     assert (Path(task["worktree"]) / "on").read_text() == "on\n"
     assert told[0].startswith("the worktree could not be kept (")
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-def test_an_agent_goes_on_at_once_without_a_daemon_and_that_is_told_once(desk: Desk) -> None:
-    task = desk.new("chaos", "$ true", "--agent", AGENT)
-    until(lambda: results(desk, task["id"]), PATIENCE)
-    desk.ok("daemon", "stop")
-    desk.ok("session", "say", task["id"], "$ echo one > on\n$ echo two >> on")
-    until(lambda: results(desk, task["id"]) > 1, PATIENCE)
+def test_an_agent_goes_on_at_once_without_a_daemon_and_that_is_told_once(task_cli: TaskCli) -> None:
+    task = task_cli.new("chaos", "$ true", "--agent", AGENT)
+    until(lambda: results(task_cli, task["id"]), PATIENCE)
+    task_cli.ok("daemon", "stop")
+    task_cli.ok("session", "say", task["id"], "$ echo one > on\n$ echo two >> on")
+    until(lambda: results(task_cli, task["id"]) > 1, PATIENCE)
 
-    told = [each["data"]["text"] for each in desk.events(task["id"]) if each["type"] == "notice"]
+    told = [
+        each["data"]["text"] for each in task_cli.events(task["id"]) if each["type"] == "notice"
+    ]
     assert (Path(task["worktree"]) / "on").read_text() == "one\ntwo\n"
     assert [each.partition(":")[0] for each in told] == [
         "the worktree could not be kept (before a prompt)"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.support.task_desk import until
+from tests.support.task_cli import until
 
 from symposium.sessions import pause
 from symposium.sessions.pause import ProcessPauser

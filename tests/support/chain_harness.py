@@ -101,7 +101,7 @@ class Peer:
         await self.transport.aclose()
 
 
-class Stand:
+class PlayedComponent:
     """A component that a test plays."""
 
     def __init__(self, name: str = "agent", dialect: Dialect | None = None) -> None:
@@ -168,12 +168,12 @@ def mods(*them: Mod) -> list[InProcess]:
 
 
 @dataclass
-class Scene:
+class ChainHarness:
     """A running conductor with its client and its agent in the test's hands."""
 
     client: Peer
     conductor: Conductor
-    agent_stand: Stand
+    agent_stand: PlayedComponent
     running: "asyncio.Task[int]"
 
     async def agent(self) -> Peer:
@@ -198,29 +198,29 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(
+async def chain_harness(
     *components: Component,
     settings: Settings | None = None,
     agent: Served | Program | None = None,
     choose: Callable[[Any], Blueprint | Awaitable[Blueprint]] | None = None,
-) -> AsyncGenerator[Scene, None]:
+) -> AsyncGenerator[ChainHarness, None]:
     """A conductor that runs inside the block, and has ended after it with nothing left."""
     near, far = memory_pair()
-    stand = Stand()
+    stand = PlayedComponent()
     blueprint = Blueprint(components, agent or stand.component)
     conductor = Conductor(far, choose or (lambda _: blueprint), settings or HASTY)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(conductor.run())
         client = Peer(near)
         with ErrorBoundary() as caught:
-            yield Scene(client, conductor, stand, running)
+            yield ChainHarness(client, conductor, stand, running)
         await near.aclose()
     if caught.error is not None:
         raise caught.error
 
 
 @asynccontextmanager
-async def proxy_scene(
+async def proxy_harness(
     *components: Component,
 ) -> AsyncGenerator[tuple[Peer, "asyncio.Task[int]"], None]:
     """A conductor in proxy mode, and its outer conductor in the test's hands."""

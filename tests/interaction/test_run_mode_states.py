@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, MENU, RunScene, run_scene
+from tests.support.run_mode_harness import CONFIG, MENU, RunModeHarness, run_mode_harness
 
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
 from symposium.chain.recovery import RestartPolicy
@@ -15,7 +15,7 @@ CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
 NO_REVIVAL = {"revival": RestartPolicy(most=1)}
 
 
-async def in_setup(it: RunScene) -> str:
+async def in_setup(it: RunModeHarness) -> str:
     """A session that is being set up, past what it says first; its id."""
     await it.open()
     it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
@@ -23,7 +23,7 @@ async def in_setup(it: RunScene) -> str:
     return answer["result"]["sessionId"]
 
 
-async def error_of(it: RunScene, method: str, params: dict[str, Any]) -> dict[str, Any]:
+async def error_of(it: RunModeHarness, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """The error that a request is answered."""
     it.editor.ask("refused", method, params)
     answer = await it.editor.read()
@@ -37,7 +37,7 @@ async def error_of(it: RunScene, method: str, params: dict[str, Any]) -> dict[st
 @pytest.mark.requirement("run-mode.table-unknown-prompt")
 @pytest.mark.parametrize("text", ["/symposium:config", "hello"])
 async def test_a_prompt_in_an_unknown_session_is_refused(tmp_path: Path, text: str) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         prompt = [{"type": "text", "text": text}]
         error = await error_of(it, "session/prompt", {"sessionId": "nobody's", "prompt": prompt})
@@ -48,7 +48,7 @@ async def test_a_prompt_in_an_unknown_session_is_refused(tmp_path: Path, text: s
 @pytest.mark.requirement("run-mode.table-unknown-notification")
 @pytest.mark.parametrize("method", ["session/cancel", "session/other"])
 async def test_a_notification_of_an_unknown_session_is_dropped(tmp_path: Path, method: str) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.tell(method, {"sessionId": "nobody's"})
         it.prompt("next")
@@ -58,7 +58,7 @@ async def test_a_notification_of_an_unknown_session_is_dropped(tmp_path: Path, m
 @pytest.mark.requirement("run-mode.table-unknown-request")
 @pytest.mark.parametrize("method", ["session/set_mode", "session/set_config_option", "_x/y"])
 async def test_a_request_of_an_unknown_session_is_refused(tmp_path: Path, method: str) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         error = await error_of(it, method, {"sessionId": "nobody's"})
         assert (error["code"], error["message"]) == (INVALID_REQUEST, "Unknown session")
@@ -69,7 +69,7 @@ async def test_a_request_of_an_unknown_session_is_refused(tmp_path: Path, method
 async def test_what_can_be_asked_of_strangers_goes_to_the_current_chain(
     tmp_path: Path, method: str
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(5, method, {"sessionId": "of yesterday"})
         request = await agent.read()
@@ -80,7 +80,7 @@ async def test_what_can_be_asked_of_strangers_goes_to_the_current_chain(
 
 @pytest.mark.requirement("run-mode.table-unknown-agent")
 async def test_what_an_agent_says_of_a_session_we_do_not_know_passes(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         agent.tell("session/update", {"sessionId": "its own", "update": PLAN})
         assert (await it.editor.read())["params"]["sessionId"] == "its own"
@@ -100,7 +100,7 @@ async def test_what_an_agent_says_of_a_session_we_do_not_know_passes(tmp_path: P
 async def test_every_prompt_of_a_setup_is_for_the_dialogue(
     tmp_path: Path, text: str, told: str
 ) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         first, table = await it.say(text, session)
         assert first == f"{told}\n\n"
@@ -111,7 +111,7 @@ async def test_every_prompt_of_a_setup_is_for_the_dialogue(
 async def test_a_canceled_setup_writes_nothing_and_the_next_message_opens_it_again(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         it.editor.tell("session/cancel", {"sessionId": session})
         farewell = await it.editor.read()
@@ -136,7 +136,7 @@ async def test_a_canceled_setup_writes_nothing_and_the_next_message_opens_it_aga
 
 @pytest.mark.requirement("run-mode.setup-cancel-again")
 async def test_a_canceled_setup_uses_a_config_that_was_written_meanwhile(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         await it.say("cancel", session)
         it.write_config(CONFIG)
@@ -151,7 +151,7 @@ async def test_a_canceled_setup_uses_a_config_that_was_written_meanwhile(tmp_pat
 
 @pytest.mark.requirement("run-mode.setup-cancel-again")
 async def test_a_session_whose_setup_was_canceled_can_be_closed(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         await it.say("cancel", session)
         it.editor.ask("end", "session/close", {"sessionId": session})
@@ -161,7 +161,7 @@ async def test_a_session_whose_setup_was_canceled_can_be_closed(tmp_path: Path) 
 @pytest.mark.requirement("run-mode.table-setup-request")
 @pytest.mark.parametrize("method", ["session/set_mode", "session/close"])
 async def test_a_setup_takes_no_other_request(tmp_path: Path, method: str) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         error = await error_of(it, method, {"sessionId": await in_setup(it)})
         refusal = f"Method not supported in config mode: {method}"
         assert (error["code"], error["message"]) == (METHOD_NOT_FOUND, refusal)
@@ -169,7 +169,7 @@ async def test_a_setup_takes_no_other_request(tmp_path: Path, method: str) -> No
 
 @pytest.mark.requirement("run-mode.table-setup-notification")
 async def test_a_setup_drops_other_notifications(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         it.editor.tell("session/other", {"sessionId": session})
         assert len(await it.say("1", session)) == 3
@@ -177,7 +177,7 @@ async def test_a_setup_drops_other_notifications(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("run-mode.table-setup-eof")
 async def test_a_setup_that_the_editor_leaves_writes_nothing(tmp_path: Path) -> None:
-    async with run_scene(tmp_path) as it:
+    async with run_mode_harness(tmp_path) as it:
         await it.say("1", await in_setup(it))
         assert await it.over() == 0
         assert not it.config.exists()
@@ -188,7 +188,7 @@ async def test_a_setup_that_the_editor_leaves_writes_nothing(tmp_path: Path) -> 
 
 @pytest.mark.requirement("run-mode.table-delegating-forward")
 async def test_a_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.tell("session/cancel", {"sessionId": "s"})
         it.editor.tell("session/other", {"sessionId": "s", "more": [1.50]})
@@ -210,7 +210,7 @@ async def test_a_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) 
 async def test_a_death_ends_the_turn_with_its_reason_and_the_next_session_works(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
         agent = await it.begin()
         turn = it.prompt("hello")
         await agent.read()
@@ -232,7 +232,7 @@ async def test_a_death_ends_the_turn_with_its_reason_and_the_next_session_works(
 
 @pytest.mark.requirement("run-mode.table-delegating-eof")
 async def test_the_end_of_the_editor_ends_its_agents(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert await it.over() == 0
         await agent.ended()
@@ -244,7 +244,7 @@ async def test_the_end_of_the_editor_ends_its_agents(tmp_path: Path) -> None:
 @pytest.mark.requirement("run-mode.table-config-prompt")
 @pytest.mark.parametrize("text", ["/symposium:config", "hello"])
 async def test_every_prompt_in_config_mode_is_for_the_menu(tmp_path: Path, text: str) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert await it.say("/symposium:config") == [MENU]
         assert (await it.say(text))[0] == f"Unknown command: `{text}`\n\n"
@@ -253,7 +253,7 @@ async def test_every_prompt_in_config_mode_is_for_the_menu(tmp_path: Path, text:
 
 @pytest.mark.requirement("run-mode.table-config-cancel")
 async def test_cancelling_in_config_mode_goes_back_to_the_session(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         before = it.config.read_bytes()
         await it.say("symposium:config")
@@ -268,7 +268,7 @@ async def test_cancelling_in_config_mode_goes_back_to_the_session(tmp_path: Path
 @pytest.mark.requirement("run-mode.table-config-request")
 @pytest.mark.parametrize("method", ["session/set_mode", "session/set_config_option"])
 async def test_config_mode_refuses_to_change_the_session(tmp_path: Path, method: str) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         await it.say("/symposium:config")
         error = await error_of(it, method, {"sessionId": "s"})
@@ -279,7 +279,7 @@ async def test_config_mode_refuses_to_change_the_session(tmp_path: Path, method:
 @pytest.mark.requirement("run-mode.table-config-close")
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
 async def test_closing_leaves_config_mode_first(tmp_path: Path, method: str) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})
@@ -295,7 +295,7 @@ async def test_closing_leaves_config_mode_first(tmp_path: Path, method: str) -> 
 
 @pytest.mark.requirement("run-mode.table-config-notification")
 async def test_config_mode_drops_other_notifications(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
         it.editor.tell("session/other", {"sessionId": "s"})
@@ -306,7 +306,7 @@ async def test_config_mode_drops_other_notifications(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("run-mode.table-config-agent")
 async def test_what_the_agent_says_and_asks_waits_for_the_end_of_the_menu(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})
@@ -326,7 +326,7 @@ async def test_what_the_agent_says_and_asks_waits_for_the_end_of_the_menu(tmp_pa
 async def test_what_the_editor_has_been_asked_before_it_answers_in_config_mode_too(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         agent.ask("p", "session/request_permission", {"sessionId": "s"})
         asked = await it.editor.read()
@@ -337,7 +337,7 @@ async def test_what_the_editor_has_been_asked_before_it_answers_in_config_mode_t
 
 @pytest.mark.requirement("run-mode.table-config-deleted")
 async def test_without_a_file_config_mode_is_the_setup_and_returns(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.config.unlink()
         welcome, _ = await it.say("/symposium:config")
@@ -351,7 +351,7 @@ async def test_without_a_file_config_mode_is_the_setup_and_returns(tmp_path: Pat
 
 @pytest.mark.requirement("run-mode.table-config-invalid")
 async def test_a_broken_file_is_told_in_the_chat_and_the_session_goes_on(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         broken = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
         it.write_config(broken)
@@ -367,7 +367,7 @@ async def test_a_broken_file_is_told_in_the_chat_and_the_session_goes_on(tmp_pat
 async def test_a_death_leaves_the_menu_open_until_it_is_left(
     tmp_path: Path, word: str, done: str
 ) -> None:
-    async with run_scene(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})
@@ -387,7 +387,7 @@ async def test_a_death_leaves_the_menu_open_until_it_is_left(
 async def test_the_end_of_the_editor_in_the_menu_writes_nothing_and_ends_the_agent(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         before = it.config.read_bytes()
         await it.say("/symposium:config")

@@ -4,15 +4,15 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.support.scenes import (
+from tests.support.chain_harness import (
     VERSION_ONE,
     Peer,
-    Stand,
+    PlayedComponent,
     bare,
+    chain_harness,
     inner,
     mods,
-    proxy_scene,
-    scene,
+    proxy_harness,
 )
 
 from peerwire.acp.names import Dialect
@@ -35,7 +35,7 @@ async def greet(proxy: Peer) -> dict[str, Any]:
 
 @pytest.mark.requirement("conductor.init-single", "acp.method-initialize")
 async def test_a_lone_agent_gets_initialize() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         assert (await (await it.agent()).read())["method"] == "initialize"
 
@@ -49,8 +49,8 @@ async def test_a_lone_agent_gets_initialize() -> None:
 )
 @pytest.mark.parametrize("number", [1, 2])
 async def test_all_but_the_last_are_greeted_as_proxies_and_each_in_its_turn(number: int) -> None:
-    stands = [Stand(f"p{at}") for at in range(number)]
-    async with scene(*(stand.component for stand in stands)) as it:
+    stands = [PlayedComponent(f"p{at}") for at in range(number)]
+    async with chain_harness(*(stand.component for stand in stands)) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         agent = await it.agent()
         for at, stand in enumerate(stands):
@@ -83,7 +83,7 @@ async def test_nothing_is_started_before_the_first_initialize() -> None:
         asked.append(params)
         raise RpcError(-32000, "not today")
 
-    async with scene(choose=choose) as it:
+    async with chain_harness(choose=choose) as it:
         it.client.tell("session/cancel", {})
         it.client.ask(0, "session/new", {})
         await it.client.read()
@@ -94,7 +94,7 @@ async def test_nothing_is_started_before_the_first_initialize() -> None:
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_what_chooses_the_components_is_asked_once_and_may_edit(is_async: bool) -> None:  # noqa: FBT001 - both forms of one parameter
     asked: list[Any] = []
-    stand = Stand()
+    stand = PlayedComponent()
     blueprint = Blueprint([], stand.component, params={**VERSION_ONE, "edited": True})
 
     def choose(params: Any) -> Any:
@@ -105,7 +105,7 @@ async def test_what_chooses_the_components_is_asked_once_and_may_edit(is_async: 
 
         return later() if is_async else blueprint
 
-    async with scene(choose=choose) as it:
+    async with chain_harness(choose=choose) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         agent = await stand.peer()
         assert (await agent.read())["params"]["edited"]
@@ -114,17 +114,19 @@ async def test_what_chooses_the_components_is_asked_once_and_may_edit(is_async: 
 
 @pytest.mark.requirement("conductor.init-instantiator-forms")
 async def test_components_are_given_as_a_list_or_by_a_function() -> None:
-    async with scene(*mods(Arrow())) as it:  # proxies and an agent
+    async with chain_harness(*mods(Arrow())) as it:  # proxies and an agent
         await it.open()
-    stand = Stand()
-    async with scene(choose=lambda _: Blueprint(mods(Arrow(), Arrow()), stand.component)) as it:
+    stand = PlayedComponent()
+    async with chain_harness(
+        choose=lambda _: Blueprint(mods(Arrow(), Arrow()), stand.component)
+    ) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         await (await stand.peer()).read()
 
 
 @pytest.mark.requirement("conductor.init-agent-mode-first", "conductor.state-client-early-request")
 async def test_a_first_request_other_than_initialize_spoils_the_connection() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         it.client.ask(0, "session/new", {})
         it.client.ask(1, "initialize", VERSION_ONE)
         for answer in await it.client.reads(2):
@@ -134,7 +136,7 @@ async def test_a_first_request_other_than_initialize_spoils_the_connection() -> 
 
 @pytest.mark.requirement("conductor.state-client-early-request")
 async def test_a_request_before_initialize_was_answered_is_refused() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         it.client.ask(1, "session/new", {})
         it.client.ask(2, "initialize", VERSION_ONE)
@@ -148,7 +150,7 @@ async def test_a_request_before_initialize_was_answered_is_refused() -> None:
 
 @pytest.mark.requirement("conductor.init-proxy-mode-first", "acp.proxy-refuses-plain-initialize")
 async def test_in_proxy_mode_plain_initialize_is_refused() -> None:
-    async with proxy_scene() as (outer, _):
+    async with proxy_harness() as (outer, _):
         outer.ask(0, "initialize", VERSION_ONE)
         error = (await outer.read())["error"]
         assert error["code"] == -32600
@@ -157,7 +159,7 @@ async def test_in_proxy_mode_plain_initialize_is_refused() -> None:
 
 @pytest.mark.requirement("conductor.state-ready-second-initialize", "conductor.state-ready")
 async def test_a_second_initialize_is_refused_and_the_connection_stays_ready() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "initialize", VERSION_ONE)
         assert (await it.client.read())["error"]["code"] == -32600
@@ -171,7 +173,7 @@ async def test_a_second_initialize_is_refused_and_the_connection_stays_ready() -
     "version", [{}, {"protocolVersion": "2"}, {"protocolVersion": 1.5}, {"protocolVersion": True}]
 )
 async def test_an_invalid_version_is_answered_at_once(version: dict[str, Any]) -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         it.client.ask(0, "initialize", version)
         error = (await it.client.read())["error"]
         assert error["code"] == -32602
@@ -180,7 +182,7 @@ async def test_an_invalid_version_is_answered_at_once(version: dict[str, Any]) -
 
 @pytest.mark.requirement("conductor.init-version-zero", "acp.t9-version-pinned")
 async def test_version_zero_is_refused_by_name_and_the_client_may_try_another() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         it.client.ask(0, "initialize", {"protocolVersion": 0})
         assert "unsupported ACP protocol version 0" in (await it.client.read())["error"]["data"]
         await it.open()
@@ -193,7 +195,7 @@ async def test_version_zero_is_refused_by_name_and_the_client_may_try_another() 
 )
 @pytest.mark.parametrize("components", [[], [inner()], [inner(inner())]])
 async def test_a_future_version_reaches_the_components_as_two(components: list[Served]) -> None:
-    async with scene(*components) as it:
+    async with chain_harness(*components) as it:
         it.client.ask(0, "initialize", {"protocolVersion": 99, "new": {"x": 1}})
         agent = await it.agent()
         greeting = await agent.read()
@@ -207,7 +209,7 @@ async def test_a_future_version_reaches_the_components_as_two(components: list[S
 async def test_the_version_asked_for_reaches_the_agent_and_later_requests_follow(
     version: int,
 ) -> None:
-    async with scene(inner()) as it:
+    async with chain_harness(inner()) as it:
         agent = await it.open({"protocolVersion": version}, {"protocolVersion": version})
         it.client.ask(1, "session/new", {})
         assert (await agent.read())["method"] == "session/new"
@@ -231,7 +233,7 @@ class Upgrade(Mod):
     "conductor.init-edited-request",
 )
 async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> None:
-    stand = Stand()
+    stand = PlayedComponent()
     params = {"protocolVersion": 1}
 
     seen: list[int] = []
@@ -240,7 +242,7 @@ async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> Non
         components = [*mods(Upgrade(seen)), inner(*mods(Upgrade(seen)))]
         return Blueprint(components, stand.component, params=params)
 
-    async with scene(choose=choose) as it:
+    async with chain_harness(choose=choose) as it:
         it.client.ask(0, "initialize", {"protocolVersion": 2})
         assert (await (await stand.peer()).read())["params"] == {
             "protocolVersion": 2,
@@ -251,7 +253,7 @@ async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> Non
 
 @pytest.mark.requirement("conductor.init-version-answer-missing")
 async def test_an_answer_without_a_version_fails_initialize() -> None:
-    async with scene() as it:
+    async with chain_harness() as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         agent = await it.agent()
         agent.answer(await agent.read(), {"agentCapabilities": {}})
@@ -278,7 +280,7 @@ async def test_initialize_of_a_known_version_crosses_with_equal_bytes(depth: int
     component = inner()
     for _ in range(depth - 1):
         component = inner(component)
-    async with scene(*([component] if depth else []), *mods(Arrow())) as it:
+    async with chain_harness(*([component] if depth else []), *mods(Arrow())) as it:
         head = b'{"jsonrpc":"2.0","id":0,"method":"initialize",'
         it.client.write(head + b'"params":%b,"trace":"t"}' % RAW)
         agent = await it.agent()
@@ -292,7 +294,7 @@ async def test_initialize_of_a_known_version_crosses_with_equal_bytes(depth: int
 
 @pytest.mark.requirement("conductor.init-nested-rejected")
 async def test_in_proxy_mode_a_rejected_initialize_is_the_answer_to_all_that_follows() -> None:
-    async with proxy_scene() as (outer, _):
+    async with proxy_harness() as (outer, _):
         outer.ask(0, "_proxy/initialize", VERSION_ONE)
         greeting = await outer.read()
         outer.refuse(greeting, -32000, "not you")
@@ -306,7 +308,7 @@ async def test_in_proxy_mode_a_rejected_initialize_is_the_answer_to_all_that_fol
 @pytest.mark.requirement("conductor.init-timeout")
 async def test_a_component_that_does_not_answer_its_greeting_is_named() -> None:
     quick = Settings(initialize_timeout=0.05, quiet_grace=0.02)
-    async with scene(inner(name="outer"), settings=quick) as it:
+    async with chain_harness(inner(name="outer"), settings=quick) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         error = (await it.client.read())["error"]
         assert error["code"] == -32603
@@ -323,13 +325,13 @@ def test_the_time_for_a_greeting_is_far_beyond_the_slowest_agent() -> None:
 @pytest.mark.requirement("conductor.init-cancellable")
 @pytest.mark.parametrize("nested", [[], [inner()]])
 async def test_initialize_can_be_cancelled_and_a_normal_one_follows(nested: list[Served]) -> None:
-    stands = [Stand(), Stand()]
+    stands = [PlayedComponent(), PlayedComponent()]
     chosen = iter(stands)
 
     def choose(_: Any) -> Blueprint:
         return Blueprint(nested, next(chosen).component)
 
-    async with scene(choose=choose) as it:
+    async with chain_harness(choose=choose) as it:
         it.client.ask("first", "initialize", VERSION_ONE)
         agent = await stands[0].peer()
         greeting = await agent.read()
@@ -347,7 +349,7 @@ async def test_initialize_can_be_cancelled_and_a_normal_one_follows(nested: list
 
 @pytest.mark.requirement("conductor.initialize-cancel")
 async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> None:
-    stands = [Stand(), Stand()]
+    stands = [PlayedComponent(), PlayedComponent()]
     left = iter(stands)
     chosen = asyncio.Event()
 
@@ -356,7 +358,7 @@ async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> 
         await chosen.wait()
         return Blueprint([], stand.component)
 
-    async with scene(choose=choose) as it:
+    async with chain_harness(choose=choose) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         it.client.tell("$/cancel_request", {"requestId": 0})
         assert (await it.client.read())["error"]["code"] == -32800
@@ -370,8 +372,8 @@ async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> 
 
 @pytest.mark.requirement("conductor.initialize-cancel")
 async def test_no_further_form_is_tried_for_an_initialize_that_was_cancelled() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         greeting = await proxy.read()
@@ -400,8 +402,8 @@ async def test_no_further_form_is_tried_for_an_initialize_that_was_cancelled() -
 async def test_the_forms_are_tried_in_order_and_the_known_one_fixes_the_envelope(
     known: str, tried: list[str], envelope: str
 ) -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         seen: list[str] = []
@@ -423,8 +425,8 @@ async def test_the_forms_are_tried_in_order_and_the_known_one_fixes_the_envelope
 
 @pytest.mark.requirement("acp.init-form-order")
 async def test_any_other_error_ends_the_trying_and_is_the_answer() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         proxy.refuse(await proxy.read(), -32000, {"why": "login"})
@@ -435,8 +437,8 @@ async def test_any_other_error_ends_the_trying_and_is_the_answer() -> None:
 
 @pytest.mark.requirement("acp.init-form-p0-unconfirmed")
 async def test_an_agent_in_the_place_of_a_proxy_is_found_out() -> None:
-    stand = Stand("claude")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("claude")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         agent = await stand.peer()
         for _ in range(2):
@@ -458,7 +460,7 @@ async def test_an_agent_in_the_place_of_a_proxy_is_found_out() -> None:
 async def test_in_proxy_mode_each_form_is_understood_and_answered_in_its_terms(
     method: str, flag: dict[str, Any], envelope: str
 ) -> None:
-    async with proxy_scene() as (outer, _):
+    async with proxy_harness() as (outer, _):
         outer.ask(0, method, {**VERSION_ONE, **flag})
         greeting = await outer.read()
         assert greeting["method"] == envelope
@@ -482,7 +484,7 @@ async def test_a_chain_of_all_eras_works_and_each_gets_only_its_own_names() -> N
     components = [component for component, _ in made.values()]
     components[3] = Served("p0", components[3].serve, Dialect.PACP_SEND)
     components[0] = Served("sacp", components[0].serve, Dialect.SACP)
-    async with scene(*components, *mods(Arrow())) as it:
+    async with chain_harness(*components, *mods(Arrow())) as it:
         agent = await it.open()
         it.client.ask("q", "session/prompt", {"sessionId": "s", "prompt": []})
         asked = await agent.read()
@@ -502,8 +504,8 @@ async def test_a_chain_of_all_eras_works_and_each_gets_only_its_own_names() -> N
 
 @pytest.mark.requirement("acp.dialect-last-seen")
 async def test_a_peer_that_changes_its_envelopes_is_answered_under_the_last_name() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         proxy.answer(await proxy.read(), VERSION_ONE)
@@ -516,8 +518,8 @@ async def test_a_peer_that_changes_its_envelopes_is_answered_under_the_last_name
 
 @pytest.mark.requirement("conductor.state-initializing-out", "conductor.state-spawning-buffers")
 async def test_what_comes_for_a_component_that_is_greeted_waits_in_order() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await greet(proxy)
@@ -535,7 +537,7 @@ async def test_what_comes_for_a_component_that_is_greeted_waits_in_order() -> No
 
 @pytest.mark.requirement("conductor.state-initializing-in")
 async def test_what_a_component_says_while_it_is_greeted_is_routed() -> None:
-    async with scene(*mods(Arrow())) as it:
+    async with chain_harness(*mods(Arrow())) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         agent = await it.agent()
         greeting = await agent.read()
@@ -551,8 +553,8 @@ async def test_what_a_component_says_while_it_is_greeted_is_routed() -> None:
 
 @pytest.mark.requirement("conductor.state-initializing-in", "acp.t4-order")
 async def test_a_proxy_that_has_greeted_its_successor_hears_it_in_order() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await greet(proxy)
@@ -567,8 +569,8 @@ async def test_a_proxy_that_has_greeted_its_successor_hears_it_in_order() -> Non
 
 @pytest.mark.requirement("conductor.initialize-once")
 async def test_a_component_is_greeted_once() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         await greet(proxy)
@@ -583,9 +585,9 @@ async def test_a_component_is_greeted_once() -> None:
 
 @pytest.mark.requirement("conductor.state-spawning-failed", "conductor.death-while-starting")
 async def test_a_program_that_cannot_be_started_is_one_error_and_what_was_started_ends() -> None:
-    stand = Stand("first")
+    stand = PlayedComponent("first")
     missing = Program("ghost", Command(("/nowhere/ghost",), {}))
-    async with scene(stand.component, missing) as it:
+    async with chain_harness(stand.component, missing) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         data = (await it.client.read())["error"]["data"]
         assert data["reason"] == "component_start_failed"
@@ -605,7 +607,7 @@ class Broken(Mod):
 @pytest.mark.requirement("conductor.initialize-failed")
 @pytest.mark.parametrize("failing", ["choice", "mod"])
 async def test_a_chain_that_cannot_be_made_is_an_error_and_may_be_tried_again(failing: str) -> None:
-    stand = Stand()
+    stand = PlayedComponent()
     tried: list[int] = []
 
     def choose(_: Any) -> Blueprint:
@@ -614,9 +616,9 @@ async def test_a_chain_that_cannot_be_made_is_an_error_and_may_be_tried_again(fa
             return Blueprint([], stand.component)
         if failing == "choice":
             raise LookupError("no settings")
-        return Blueprint([InProcess("broken", Broken())], Stand().component)
+        return Blueprint([InProcess("broken", Broken())], PlayedComponent().component)
 
-    async with scene(choose=choose) as it:
+    async with chain_harness(choose=choose) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         data = (await it.client.read())["error"]["data"]
         assert data == {"reason": "chain_not_made", "fault": "no settings"}
@@ -630,12 +632,12 @@ async def test_a_chain_that_cannot_be_made_is_an_error_and_may_be_tried_again(fa
 
 @pytest.mark.requirement("conductor.death-while-starting")
 async def test_a_component_that_ends_before_its_greeting_fails_the_opening_at_once() -> None:
-    first = Stand("first")
+    first = PlayedComponent("first")
 
     async def vanish(transport: Any) -> None:
         await transport.aclose()
 
-    async with scene(first.component, Served("second", vanish)) as it:
+    async with chain_harness(first.component, Served("second", vanish)) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         error = (await it.client.read())["error"]
         assert error["data"]["component"] == "second"
@@ -656,9 +658,9 @@ class Answers(Mod):
 
 @pytest.mark.requirement("conductor.initialize-mod")
 async def test_a_mod_may_answer_initialize_itself() -> None:
-    async with scene(*mods(Answers(Reply({"protocolVersion": 1, "mine": 1})))) as it:
+    async with chain_harness(*mods(Answers(Reply({"protocolVersion": 1, "mine": 1})))) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         assert (await it.client.read())["result"]["mine"] == 1
-    async with scene(*mods(Answers(Refuse(RpcError(-32000, "log in"))))) as it:
+    async with chain_harness(*mods(Answers(Refuse(RpcError(-32000, "log in"))))) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         assert (await it.client.read())["error"]["code"] == -32000

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from tests.support.scenes import VERSION_ONE, Peer, Stand
+from tests.support.chain_harness import VERSION_ONE, Peer, PlayedComponent
 
 from peerwire.errors import ErrorBoundary
 from peerwire.testing import TEST_TIMEOUT, Recorder
@@ -97,18 +97,18 @@ class FixedDirectory:
         """Nothing is fetched."""
 
 
-class Workshop:
+class PlayedChains:
     """Makes chains whose agents a test plays."""
 
     def __init__(self) -> None:
-        self.started: Recorder[tuple[Config, Stand]] = Recorder()
+        self.started: Recorder[tuple[Config, PlayedComponent]] = Recorder()
         self.mods: dict[str, Callable[[], Mod]] = {}
         self.notes: Sequence[str] = ()
 
     async def compose(self, config: Config) -> Composition:
         if config.agent == "nobody":
             raise SpecError("nobody: there is no such agent", "choose another")
-        stand = Stand(str(config.agent))
+        stand = PlayedComponent(str(config.agent))
         self.started.note((config, stand))
         names = [mod.name for mod in config.mods if mod.enabled and mod.name in self.mods]
         mods = tuple(lambda n=name: InProcess(n, self.mods[n]()) for name in names)
@@ -116,12 +116,12 @@ class Workshop:
 
 
 @dataclass
-class RunScene:
+class RunModeHarness:
     """A config agent with its editor and its agents in the test's hands."""
 
     editor: Peer
     config: Path
-    workshop: Workshop
+    workshop: PlayedChains
     directory: FixedDirectory
     agent: ConfigAgent
     running: "asyncio.Task[int]"
@@ -215,12 +215,12 @@ class RunScene:
 
 
 @asynccontextmanager
-async def run_scene(
+async def run_mode_harness(
     folder: Path, config: Any = None, *, settings: dict[str, Any] | None = None
-) -> AsyncGenerator[RunScene, None]:
+) -> AsyncGenerator[RunModeHarness, None]:
     """Run mode inside the block, over after it with nothing left."""
     near, far = memory_pair()
-    workshop, directory = Workshop(), FixedDirectory()
+    workshop, directory = PlayedChains(), FixedDirectory()
     directory.gate.set()
     path = folder / "config.jsonc"
     defaults = (ModEntry("sparkle"), ModEntry("ferris"))
@@ -228,7 +228,7 @@ async def run_scene(
     agent = ConfigAgent(far, replace(made, **settings) if settings else made)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(agent.run())
-        scene = RunScene(Peer(near), path, workshop, directory, agent, running)
+        scene = RunModeHarness(Peer(near), path, workshop, directory, agent, running)
         if config is not None:
             scene.write_config(config)
         with ErrorBoundary() as caught:

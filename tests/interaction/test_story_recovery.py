@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.run_scenes import CONFIG, RunScene, run_scene
-from tests.support.scenes import Peer
+from tests.support.chain_harness import Peer
+from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.chain.mod import Mod
 from symposium.chain.recovery import RestartPolicy
@@ -35,7 +35,7 @@ class Clock:
 class Story:
     """One session whose agent dies."""
 
-    it: RunScene
+    it: RunModeHarness
     agent: Peer
     chains: int = 1
 
@@ -66,7 +66,7 @@ class Story:
         return answer["error"]
 
 
-async def begun(it: RunScene, result: dict[str, Any] | None = None) -> Story:
+async def begun(it: RunModeHarness, result: dict[str, Any] | None = None) -> Story:
     agent = await it.open(result)
     assert agent is not None
     await it.session(agent)
@@ -95,7 +95,7 @@ def text(content: str, session: str = "s") -> dict[str, Any]:
 async def test_a_session_is_resumed_by_a_new_agent_and_told_of_in_one_notice(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         turn = await story.dies_in_turn()
         agent = await resumed(story)
@@ -121,7 +121,7 @@ async def test_a_history_that_is_replayed_is_not_shown_again_but_news_of_the_sta
         "sessionId": "s",
         "update": {"sessionUpdate": "current_mode_update", "currentModeId": "m"},
     }
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, LOADS)
         turn = await story.dies_in_turn()
         agent = await story.next_agent(LOADS)
@@ -145,7 +145,7 @@ async def test_a_history_that_is_replayed_is_not_shown_again_but_news_of_the_sta
 
 @pytest.mark.requirement("stories.a-04-falls-back")
 async def test_what_is_refused_is_tried_in_the_next_way(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         turn = await story.dies_in_turn()
         agent = await story.next_agent(RESUMES)
@@ -166,7 +166,7 @@ async def test_what_is_refused_is_tried_in_the_next_way(tmp_path: Path) -> None:
 async def test_an_interrupted_prompt_is_sent_again_when_the_user_says_so_and_once(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         turn = await story.dies_in_turn("do it")
         agent = await resumed(story)
@@ -184,7 +184,7 @@ async def test_an_interrupted_prompt_is_sent_again_when_the_user_says_so_and_onc
 
 @pytest.mark.requirement("stories.a-04-offered")
 async def test_another_prompt_takes_the_place_of_the_interrupted_one(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         turn = await story.dies_in_turn("do it")
         agent = await resumed(story)
@@ -198,7 +198,7 @@ async def test_another_prompt_takes_the_place_of_the_interrupted_one(tmp_path: P
 
 @pytest.mark.requirement("stories.a-04-waits")
 async def test_what_is_sent_meanwhile_waits_for_the_agent_in_order(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
         agent = await story.next_agent(RESUMES)
@@ -215,7 +215,7 @@ async def test_what_is_sent_meanwhile_waits_for_the_agent_in_order(tmp_path: Pat
 
 @pytest.mark.requirement("stories.a-04-waits")
 async def test_a_prompt_that_waits_for_the_agent_can_be_cancelled(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
         agent = await story.next_agent(RESUMES)
@@ -234,7 +234,9 @@ async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it
     tmp_path: Path,
 ) -> None:
     clock = Clock()
-    async with run_scene(tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}) as it:
+    async with run_mode_harness(
+        tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}
+    ) as it:
         story = await begun(it, RESUMES)
         for _ in range(2):
             turn = await story.dies_in_turn()
@@ -267,7 +269,9 @@ async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it
 @pytest.mark.requirement("stories.a-04-gives-up")
 async def test_failures_that_are_long_ago_do_not_count(tmp_path: Path) -> None:
     clock = Clock()
-    async with run_scene(tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}) as it:
+    async with run_mode_harness(
+        tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}
+    ) as it:
         story = await begun(it, RESUMES)
         for _ in range(5):
             await story.agent.hang_up()
@@ -280,7 +284,7 @@ async def test_failures_that_are_long_ago_do_not_count(tmp_path: Path) -> None:
 async def test_an_agent_that_does_not_start_again_is_given_up_with_the_reason(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, {"agent": "claude"}) as it:
+    async with run_mode_harness(tmp_path, {"agent": "claude"}) as it:
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
         for number in (2, 3):
@@ -293,7 +297,7 @@ async def test_an_agent_that_does_not_start_again_is_given_up_with_the_reason(
 @pytest.mark.requirement("stories.a-04-slow")
 async def test_who_has_to_wait_is_told_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
     terms = RestartPolicy(tell_after=0.01)
-    async with run_scene(tmp_path, CONFIG, settings={"revival": terms}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"revival": terms}) as it:
         story = await begun(it, RESUMES)
         turn = await story.dies_in_turn()
         told = await story.notice()
@@ -309,7 +313,7 @@ async def test_who_has_to_wait_is_told_at_once_and_of_the_outcome_later(tmp_path
 
 @pytest.mark.requirement("stories.a-04-end")
 async def test_nothing_is_started_for_an_editor_that_leaves_meanwhile(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         await story.dies_in_turn()
         new = await it.chain(2)
@@ -322,7 +326,7 @@ async def test_nothing_is_started_for_an_editor_that_leaves_meanwhile(tmp_path: 
 async def test_an_agent_that_can_reopen_nothing_has_a_fresh_context_and_the_same_session(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it)
         turn = await story.dies_in_turn()
         agent = await story.next_agent()
@@ -353,7 +357,7 @@ async def test_an_agent_that_can_reopen_nothing_has_a_fresh_context_and_the_same
 async def test_a_summary_is_sent_when_the_user_asks_for_it_and_the_prompt_after_it(
     tmp_path: Path,
 ) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it)
         assert "nothing to summarize" in "".join(await it.say("/symposium:recap"))
         turn = it.prompt("What is the word?")
@@ -384,7 +388,7 @@ async def test_a_summary_is_sent_when_the_user_asks_for_it_and_the_prompt_after_
 
 @pytest.mark.requirement("stories.a-04-resumed")
 async def test_a_death_between_turns_is_mended_too_and_offers_nothing(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
         await resumed(story)
@@ -395,7 +399,7 @@ async def test_a_death_between_turns_is_mended_too_and_offers_nothing(tmp_path: 
 
 @pytest.mark.requirement("stories.a-04-one-at-a-time")
 async def test_the_new_agent_is_started_when_nothing_runs_of_the_old_one(tmp_path: Path) -> None:
-    async with run_scene(tmp_path, CONFIG) as it:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
         ended, go_on = asyncio.Event(), asyncio.Event()
         seen: list[int] = []
 

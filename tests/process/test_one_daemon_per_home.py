@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support.task_desk import make_clone, until
+from tests.support.task_cli import make_clone, until
 
 pytestmark = pytest.mark.timeout(240)
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Login:
     """A user's home directory, and a run-time directory of the system's."""
 
     home: Path
@@ -52,10 +52,10 @@ class House:
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
+def login() -> Iterator[Login]:
     # Not tmp_path: a socket's path has but some hundred bytes.
     place = Path(tempfile.mkdtemp(prefix="sym-"))
-    found = House(place / "ada", place / "run")
+    found = Login(place / "ada", place / "run")
     for each in (found.home, found.runtime):
         each.mkdir(mode=0o700)
     yield found
@@ -65,50 +65,50 @@ def house() -> Iterator[House]:
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_client_without_the_variables_of_the_login_session_finds_the_daemon(house: House) -> None:
-    assert house.run("daemon", "start", **house.session).returncode == 0
-    assert (house.runtime / "symposium" / "bus.sock").is_socket()
+def test_a_client_without_the_variables_of_the_login_session_finds_the_daemon(login: Login) -> None:
+    assert login.run("daemon", "start", **login.session).returncode == 0
+    assert (login.runtime / "symposium" / "bus.sock").is_socket()
 
-    tasks = house.run("task", "list", "--json")
+    tasks = login.run("task", "list", "--json")
 
     assert (tasks.returncode, json.loads(tasks.stdout)) == (0, [])
-    assert house.pid() == house.pid(**house.session)
-    assert not (house.home / ".symposium" / "run").exists()
+    assert login.pid() == login.pid(**login.session)
+    assert not (login.home / ".symposium" / "run").exists()
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_login_session_finds_the_daemon_that_was_started_without_one(house: House) -> None:
-    assert house.run("daemon", "start").returncode == 0
+def test_a_login_session_finds_the_daemon_that_was_started_without_one(login: Login) -> None:
+    assert login.run("daemon", "start").returncode == 0
 
-    assert house.pid() == house.pid(**house.session)
-    assert not (house.runtime / "symposium").exists()
+    assert login.pid() == login.pid(**login.session)
+    assert not (login.runtime / "symposium").exists()
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_the_agent_of_a_task_asks_the_daemon_that_has_the_task(house: House) -> None:
-    socket = house.home.parent / "other" / "s"
-    clone = make_clone(house.home / "clone")
-    seen = house.home / "seen"
+def test_the_agent_of_a_task_asks_the_daemon_that_has_the_task(login: Login) -> None:
+    socket = login.home.parent / "other" / "s"
+    clone = make_clone(login.home / "clone")
+    seen = login.home / "seen"
     looks = f"import os; open({str(seen)!r}, 'w').write(os.environ['SYMPOSIUM_SOCKET'] + '\\n')"
     agent = shlex.join([sys.executable, "-c", looks])
-    house.run("daemon", "start", "--socket", str(socket))
+    login.run("daemon", "start", "--socket", str(socket))
     words = ("task", "new", "look", "--agent", agent, "--project", str(clone))
 
-    assert house.run(*words, SYMPOSIUM_SOCKET=str(socket)).returncode == 0
+    assert login.run(*words, SYMPOSIUM_SOCKET=str(socket)).returncode == 0
 
     until(lambda: seen.is_file() and seen.read_text().endswith("\n"))
     assert seen.read_text() == f"{socket}\n"
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_second_daemon_says_whose_the_tasks_are_instead_of_waiting(house: House) -> None:
-    assert house.run("task", "list").returncode == 0
-    place = house.home.parent / "other" / "s"
+def test_a_second_daemon_says_whose_the_tasks_are_instead_of_waiting(login: Login) -> None:
+    assert login.run("task", "list").returncode == 0
+    place = login.home.parent / "other" / "s"
 
-    done = house.run("task", "list", SYMPOSIUM_SOCKET=str(place))
+    done = login.run("task", "list", SYMPOSIUM_SOCKET=str(place))
 
     assert done.returncode == 1
-    assert f"process {house.pid()}" in done.stderr
-    usual = house.home / ".symposium" / "run" / "bus.sock"
+    assert f"process {login.pid()}" in done.stderr
+    usual = login.home / ".symposium" / "run" / "bus.sock"
     assert str(usual) in done.stderr
     assert f"SYMPOSIUM_SOCKET={usual}" in done.stderr

@@ -5,7 +5,16 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.scenes import VERSION_ONE, Scene, Stand, bare, inner, mods, proxy_scene, scene
+from tests.support.chain_harness import (
+    VERSION_ONE,
+    ChainHarness,
+    PlayedComponent,
+    bare,
+    chain_harness,
+    inner,
+    mods,
+    proxy_harness,
+)
 
 from peerwire.errors import PARSE_ERROR, REQUEST_CANCELLED
 from symposium.chain.messages import ChainMessage
@@ -48,7 +57,7 @@ class Consumer(Mod):
         return Drop()
 
 
-async def cancelled_turn(it: Scene) -> None:
+async def cancelled_turn(it: ChainHarness) -> None:
     """Have the client cancel a turn; how the agent hears of it, and how it ends."""
     agent = await it.open()
     it.client.ask("turn", "session/prompt", {"sessionId": "s", "prompt": []})
@@ -65,7 +74,7 @@ async def cancelled_turn(it: Scene) -> None:
 async def test_a_batch_crosses_message_by_message_and_is_answered_in_one_array() -> None:
     ask: dict[str, Any] = {"jsonrpc": "2.0", "method": "session/list"}
     note: dict[str, Any] = {"jsonrpc": "2.0", "method": "_x/note"}
-    async with scene(*mods(Mod()), inner()) as it:
+    async with chain_harness(*mods(Mod()), inner()) as it:
         agent = await it.open()
         it.client.write([{**ask, "id": 1}, note, {**ask, "id": 2}])
         first, told, second = await agent.reads(3)
@@ -81,7 +90,7 @@ async def test_a_batch_crosses_message_by_message_and_is_answered_in_one_array()
 
 @pytest.mark.requirement("jsonrpc.order-replay-before-response")
 async def test_updates_replayed_beside_the_response_come_before_it() -> None:
-    async with scene(*mods(Mod()), bare()[0]) as it:
+    async with chain_harness(*mods(Mod()), bare()[0]) as it:
         agent = await it.open()
         it.client.ask(1, "session/load", {"sessionId": "s", "cwd": "/", "mcpServers": []})
         asked = await agent.read()
@@ -108,7 +117,7 @@ async def test_a_cancel_travels_with_the_id_of_each_hop(kind: str) -> None:
         "program": [bare()[0]],
         "nested": [inner(*mods(Mod())), inner()],
     }
-    async with scene(*chains[kind]) as it:
+    async with chain_harness(*chains[kind]) as it:
         await cancelled_turn(it)
 
 
@@ -116,8 +125,8 @@ async def test_a_cancel_travels_with_the_id_of_each_hop(kind: str) -> None:
     "jsonrpc.cancel-to-successor-is-wrapped", "jsonrpc.cancel-wrapped-reaches-wrapped"
 )
 async def test_a_cancel_to_and_from_a_successor_is_wrapped_with_the_outer_id() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         greeting = await proxy.read()
@@ -148,7 +157,7 @@ async def test_a_cancel_to_and_from_a_successor_is_wrapped_with_the_outer_id() -
 @pytest.mark.requirement("jsonrpc.cancel-wrapped-unhandled")
 @pytest.mark.parametrize("method", [CANCEL, "$/progress", "$/unheard-of"])
 async def test_a_protocol_notification_in_an_envelope_does_no_harm(method: str) -> None:
-    async with proxy_scene(*mods(Mod())) as (outer, _):
+    async with proxy_harness(*mods(Mod())) as (outer, _):
         outer.ask(0, "_proxy/initialize", VERSION_ONE)
         greeting = await outer.read()
         outer.answer(greeting, VERSION_ONE)
@@ -164,7 +173,7 @@ async def test_a_protocol_notification_in_an_envelope_does_no_harm(method: str) 
 
 @pytest.mark.requirement("jsonrpc.cancel-editor-gone")
 async def test_when_the_client_goes_what_it_asked_is_cancelled() -> None:
-    async with scene(*mods(Mod())) as it:
+    async with chain_harness(*mods(Mod())) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
         it.client.ask(2, "session/prompt", {"sessionId": "t", "prompt": []})
@@ -186,7 +195,7 @@ async def test_a_protocol_notification_reaches_whoever_joins_the_chain_later() -
             seen.append(message.method)
             return Forward()
 
-    async with scene(*mods(Letters("a"), Late())) as it:
+    async with chain_harness(*mods(Letters("a"), Late())) as it:
         agent = await it.open()
         it.client.tell("$/progress", {"token": 1})
         assert (await agent.read())["method"] == "$/progress"
@@ -195,7 +204,7 @@ async def test_a_protocol_notification_reaches_whoever_joins_the_chain_later() -
 
 @pytest.mark.requirement("jsonrpc.cancel-session-cancel")
 async def test_a_session_cancel_is_an_ordinary_notification_and_both_forms_may_be_sent() -> None:
-    async with scene(inner(*mods(Mod()))) as it:
+    async with chain_harness(inner(*mods(Mod()))) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
         turn = await agent.read()
@@ -209,7 +218,7 @@ async def test_a_session_cancel_is_an_ordinary_notification_and_both_forms_may_b
 
 @pytest.mark.requirement("jsonrpc.cancel-setup")
 async def test_initialize_and_a_new_session_can_be_cancelled() -> None:
-    async with scene(*mods(Mod())) as it:
+    async with chain_harness(*mods(Mod())) as it:
         it.client.ask("opening", "initialize", VERSION_ONE)
         agent = await it.agent()
         greeting = await agent.read()
@@ -230,7 +239,7 @@ async def test_initialize_and_a_new_session_can_be_cancelled() -> None:
 
 @pytest.mark.requirement("jsonrpc.forward-never-received")
 async def test_a_request_whose_connection_ends_is_told_that_no_answer_was_received() -> None:
-    async with scene(*mods(Mod())) as it:
+    async with chain_harness(*mods(Mod())) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
         await agent.read()
@@ -243,7 +252,7 @@ async def test_a_request_whose_connection_ends_is_told_that_no_answer_was_receiv
 @pytest.mark.requirement("jsonrpc.handler-may-edit", "jsonrpc.handler-deep-chain")
 @pytest.mark.parametrize("depth", [2, 1000])
 async def test_each_handler_sees_the_edits_of_those_before_it(depth: int) -> None:
-    async with scene(*mods(*(Letters(chr(97 + at % 26)) for at in range(depth)))) as it:
+    async with chain_harness(*mods(*(Letters(chr(97 + at % 26)) for at in range(depth)))) as it:
         agent = await it.open()
         it.client.ask(1, "_x/ask", {})
         asked = await agent.read()
@@ -255,7 +264,7 @@ async def test_each_handler_sees_the_edits_of_those_before_it(depth: int) -> Non
 @pytest.mark.requirement("jsonrpc.handler-first-match", "jsonrpc.handler-fallthrough")
 async def test_the_first_to_claim_a_message_decides_and_what_it_leaves_falls_through() -> None:
     first, second = Answering("first"), Answering("second")
-    async with scene(*mods(first, second)) as it:
+    async with chain_harness(*mods(first, second)) as it:
         agent = await it.open()
         it.client.ask(1, "_x/taken", {})
         assert (await it.client.read())["result"] == "first"
@@ -268,7 +277,7 @@ async def test_the_first_to_claim_a_message_decides_and_what_it_leaves_falls_thr
 
 @pytest.mark.requirement("jsonrpc.handler-may-consume")
 async def test_what_a_handler_consumes_nobody_behind_it_sees() -> None:
-    async with scene(*mods(Mod(), Consumer())) as it:
+    async with chain_harness(*mods(Mod(), Consumer())) as it:
         agent = await it.open()
         agent.tell("_x/secret", {})
         agent.tell("_x/open", {})
@@ -298,7 +307,7 @@ async def test_the_config_options_of_a_new_session_reach_the_client() -> None:
 @pytest.mark.requirement("jsonrpc.line-10-mib")
 async def test_ten_megabytes_in_one_line_pass_both_ways_in_their_place() -> None:
     text = "x" * (10 * 1024 * 1024)
-    async with scene(*mods(Mod()), inner()) as it:
+    async with chain_harness(*mods(Mod()), inner()) as it:
         agent = await it.open()
         it.client.tell("_x/before", {})
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": [text]})
@@ -316,8 +325,8 @@ async def test_ten_megabytes_in_one_line_pass_both_ways_in_their_place() -> None
 
 @pytest.mark.requirement("jsonrpc.unit-outgoing-readiness")
 async def test_what_waits_for_a_greeting_is_not_on_the_wire_before_it_is_answered() -> None:
-    stand = Stand("proxy")
-    async with scene(stand.component) as it:
+    stand = PlayedComponent("proxy")
+    async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
         greeting = await proxy.read()
@@ -336,7 +345,7 @@ async def test_what_waits_for_a_greeting_is_not_on_the_wire_before_it_is_answere
 @pytest.mark.requirement("jsonrpc.batch-second-completion")
 @pytest.mark.parametrize("second", ["result", "error"])
 async def test_second_answer_to_a_single_request_is_dropped(second: str) -> None:
-    async with scene(bare()[0], inner()) as it:
+    async with chain_harness(bare()[0], inner()) as it:
         agent = await it.open()
         it.client.ask("one", "_x/ask")
         asked = await agent.read()
@@ -367,7 +376,7 @@ async def test_second_answer_to_a_single_request_is_dropped(second: str) -> None
     ],
 )
 async def test_error_crosses_a_chain_with_equal_bytes_both_ways(error: bytes) -> None:
-    async with scene(*mods(Letters("x")), inner(*mods(Letters("y"))), inner()) as it:
+    async with chain_harness(*mods(Letters("x")), inner(*mods(Letters("y"))), inner()) as it:
         agent = await it.open()
         for asking, answering in ((it.client, agent), (agent, it.client)):
             asking.ask("one", "_x/ask")
@@ -380,7 +389,7 @@ async def test_error_crosses_a_chain_with_equal_bytes_both_ways(error: bytes) ->
 
 @pytest.mark.requirement("acp.role-conductor-alone-initializes-proxies")
 async def test_client_cannot_initialize_a_chain_as_a_proxy() -> None:
-    async with scene(*mods(Letters("x"))) as it:
+    async with chain_harness(*mods(Letters("x"))) as it:
         it.client.ask(0, "_proxy/initialize", VERSION_ONE)
         assert (await it.client.read())["error"]["code"] == -32600
 
@@ -388,8 +397,8 @@ async def test_client_cannot_initialize_a_chain_as_a_proxy() -> None:
 @pytest.mark.requirement("conductor.end-agent-first")
 async def test_agent_is_ended_before_the_mods_in_front_of_it() -> None:
     ended: list[str] = []
-    stands = [Stand("first"), Stand("second")]
-    async with scene(*(stand.component for stand in stands)) as it:
+    stands = [PlayedComponent("first"), PlayedComponent("second")]
+    async with chain_harness(*(stand.component for stand in stands)) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         for stand in stands:
             proxy = await stand.peer()

@@ -48,7 +48,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Desk:
+class TaskCli:
     """The command line in a clone: the commands in this process, daemon and agents in theirs."""
 
     clone: Path
@@ -154,9 +154,9 @@ def make_clone(clone: Path) -> Path:
 
 
 @contextmanager
-def task_desk(clone: Path, environment: dict[str, str]) -> Generator[Desk]:
-    """A desk in a new clone; every process that it has started is killed after it."""
-    made = Desk(make_clone(clone), environment)
+def open_task_cli(clone: Path, environment: dict[str, str]) -> Generator[TaskCli]:
+    """A task_cli in a new clone; every process that it has started is killed after it."""
+    made = TaskCli(make_clone(clone), environment)
     try:
         yield made
     finally:

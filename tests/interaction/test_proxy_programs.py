@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.scenes import VERSION_ONE, inner, mods, proxy_scene, scene
+from tests.support.chain_harness import VERSION_ONE, chain_harness, inner, mods, proxy_harness
 
 from peerwire.transports.command import Command
 from symposium.chain.blueprint import Program
@@ -17,13 +17,13 @@ SUPPORT = Path(__file__).parents[1] / "support"
 @pytest.mark.requirement("acp.proxy-default-initialize")
 async def test_a_proxy_that_does_nothing_special_relays_initialize_and_its_answer() -> None:
     params = {"protocolVersion": 1, "clientCapabilities": {"x": [1.0]}, "new": None}
-    async with proxy_scene(*mods(Mod())) as (outer, _):
+    async with proxy_harness(*mods(Mod())) as (outer, _):
         outer.ask("g", "_proxy/initialize", params)
         greeting = await outer.read()
         assert greeting["params"] == {"method": "initialize", "params": params}
         outer.answer(greeting, {**VERSION_ONE, "agentCapabilities": {"y": 1}})
         assert (await outer.read())["result"] == {**VERSION_ONE, "agentCapabilities": {"y": 1}}
-    async with proxy_scene(*mods(Mod())) as (outer, _):
+    async with proxy_harness(*mods(Mod())) as (outer, _):
         outer.ask("g", "_proxy/initialize", params)
         outer.refuse(await outer.read(), -32000, {"log": "in"})
         assert (await outer.read())["error"] == {
@@ -35,7 +35,7 @@ async def test_a_proxy_that_does_nothing_special_relays_initialize_and_its_answe
 
 @pytest.mark.requirement("acp.proxy-default-forward")
 async def test_such_a_proxy_passes_everything_else_with_params_unchanged() -> None:
-    async with scene(inner(*mods(Mod()))) as it:
+    async with chain_harness(inner(*mods(Mod()))) as it:
         agent = await it.open()
         for sender, receiver in ((it.client, agent), (agent, it.client)):
             sender.write(b'{"jsonrpc":"2.0","method":"any/thing","params":{ "a":1.0,"b":null }}')
@@ -50,7 +50,7 @@ async def test_such_a_proxy_passes_everything_else_with_params_unchanged() -> No
 async def test_a_proxy_in_any_language_works_as_a_program(era: str) -> None:
     argv = (sys.executable, "-I", str(SUPPORT / "bare_proxy.py"), era, ">")
     programs = [Program(f"bare-{number}", Command(argv, {})) for number in range(2)]
-    async with scene(*programs) as it:
+    async with chain_harness(*programs) as it:
         agent = await it.open()
         chunk: dict[str, Any] = {"content": {"type": "text", "text": "How do you do."}}
         agent.tell("session/update", {"sessionId": "s", "update": chunk})
@@ -61,7 +61,7 @@ async def test_a_proxy_in_any_language_works_as_a_program(era: str) -> None:
 @pytest.mark.requirement("conductor.session-load-after-restart")
 async def test_after_a_restart_session_load_reaches_an_agent_that_kept_the_session() -> None:
     for method, result in (("session/new", {"sessionId": "kept"}), ("session/load", {})):
-        async with scene(inner()) as it:
+        async with chain_harness(inner()) as it:
             agent = await it.open()
             it.client.ask(1, method, {"sessionId": "kept", "cwd": "/"})
             request = await agent.read()
