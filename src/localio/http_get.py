@@ -1,4 +1,4 @@
-"""One GET, blocking; redirects stay on https, and what is too much is cut off."""
+"""One blocking GET with limits; redirects must stay on https."""
 
 import hashlib
 import http.client
@@ -17,11 +17,11 @@ from localio.http_values import AnsweredError, FetchError, HttpRequest, HttpResu
 
 PIECE: Final = 256 * 1024
 SILENCE: Final = 10.0
-"""Seconds in which at least something must come."""
+"""Timeout in seconds between two reads."""
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect that leaves https."""
+    """Refuse a redirect that leaves https."""
 
     def redirect_request(
         self,
@@ -37,10 +37,10 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def check_url(url: str, *, came_from: str | None = None) -> None:
-    """Refuse what is neither https nor http on this very machine.
+    """Accept only https, and http on this machine.
 
     Raises:
-        FetchError: it is neither.
+        FetchError: the URL is neither.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
@@ -48,69 +48,70 @@ def check_url(url: str, *, came_from: str | None = None) -> None:
     is_here = parts.scheme == "http" and _is_loopback(parts.hostname or "")
     if is_here and (came_from is None or came_from.startswith("http://")):
         return
-    on_the_way = f" (a redirect of {came_from})" if came_from else ""
-    raise FetchError(f"{url}{on_the_way} is not https, and nothing is fetched without it", "")
+    redirect = f" (a redirect of {came_from})" if came_from else ""
+    raise FetchError(f"{url}{redirect} is not https; only https is allowed", "")
 
 
-def http_get(wish: HttpRequest, to: Path) -> HttpResult:
-    """Write what the URL gives to a file.
+def http_get(request: HttpRequest, to: Path) -> HttpResult:
+    """Download a URL to a file.
 
     Raises:
-        FetchError: it was refused, did not come in time, is too large, or cannot be written.
+        FetchError: the download failed, timed out, is too large, or cannot be written.
     """
-    check_url(wish.url)
+    check_url(request.url)
     headers = {"User-Agent": "symposium", "Accept-Encoding": "identity"}
-    if wish.etag is not None:
-        headers["If-None-Match"] = wish.etag
-    request = urllib.request.Request(wish.url, headers=headers)  # noqa: S310 - checked above
-    for name, value in wish.headers:
-        request.add_unredirected_header(name, value)
+    if request.etag is not None:
+        headers["If-None-Match"] = request.etag
+    outgoing = urllib.request.Request(request.url, headers=headers)  # noqa: S310 - checked above
+    for name, value in request.headers:
+        outgoing.add_unredirected_header(name, value)
     opener = urllib.request.build_opener(_SafeRedirects())
     try:
-        with opener.open(request, timeout=min(SILENCE, wish.seconds)) as response:
-            return _take(response, wish, to)
+        with opener.open(outgoing, timeout=min(SILENCE, request.seconds)) as response:
+            return _take(response, request, to)
     except urllib.error.HTTPError as error:
         with error:
             if error.code == HTTPStatus.NOT_MODIFIED:
-                return HttpResult(is_unchanged=True, etag=wish.etag, sha256="")
-        refused = f"{wish.url} answered {error.code} {error.reason}"
-        raise AnsweredError(refused, "", error.code) from error
+                return HttpResult(is_unchanged=True, etag=request.etag, sha256="")
+        message = f"{request.url} answered {error.code} {error.reason}"
+        raise AnsweredError(message, "", error.code) from error
     except TimeoutError as error:
-        raise FetchError(f"{wish.url} did not come in time", "is the network up?") from error
+        message = f"{request.url} timed out"
+        raise FetchError(message, "check your network connection") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise FetchError(f"{wish.url}: {reason}", "is the network up?") from error
+        raise FetchError(f"{request.url}: {reason}", "check your network connection") from error
 
 
-def _take(response: http.client.HTTPResponse, wish: HttpRequest, to: Path) -> HttpResult:
-    if int(response.headers.get("Content-Length") or 0) > wish.most:
-        raise _too_large(wish)
+def _take(response: http.client.HTTPResponse, request: HttpRequest, to: Path) -> HttpResult:
+    if int(response.headers.get("Content-Length") or 0) > request.max_bytes:
+        raise _too_large(request)
     digest, size = hashlib.sha256(), 0
     with to.open("wb") as file:
-        for piece in _pieces(response, wish):
+        for piece in _pieces(response, request):
             size += len(piece)
-            if size > wish.most:
-                raise _too_large(wish)
+            if size > request.max_bytes:
+                raise _too_large(request)
             digest.update(piece)
             file.write(piece)
     declared = response.headers.get("Content-Length")
     if declared is not None and size != int(declared):
-        raise FetchError(f"{wish.url} broke off after {size} of {declared} bytes", "try again")
+        raise FetchError(f"{request.url} ended after {size} of {declared} bytes", "try again")
     return HttpResult(
         is_unchanged=False, etag=response.headers.get("ETag"), sha256=digest.hexdigest()
     )
 
 
-def _pieces(response: http.client.HTTPResponse, wish: HttpRequest) -> Iterator[bytes]:
-    deadline = time.monotonic() + wish.seconds
+def _pieces(response: http.client.HTTPResponse, request: HttpRequest) -> Iterator[bytes]:
+    deadline = time.monotonic() + request.seconds
     while piece := response.read1(PIECE):
         yield piece
-        if wish.stop.is_set() or time.monotonic() > deadline:
+        if request.stop.is_set() or time.monotonic() > deadline:
             raise TimeoutError
 
 
-def _too_large(wish: HttpRequest) -> FetchError:
-    return FetchError(f"{wish.url} is larger than {wish.most} bytes, which is too much", "")
+def _too_large(request: HttpRequest) -> FetchError:
+    return FetchError(f"{request.url} is larger than {request.max_bytes} bytes", "")
 
 
 def _is_loopback(host: str) -> bool:

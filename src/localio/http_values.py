@@ -7,14 +7,14 @@ from localio.errors import LocalIOError
 
 
 class FetchError(LocalIOError):
-    """A file could not be had; the message says which and why."""
+    """A download failed; the message says which and why."""
 
 
 class AnsweredError(FetchError):
-    """The server refused it.
+    """The server responded with an error.
 
     Attributes:
-        status: of HTTP.
+        status: HTTP status code.
     """
 
     def __init__(self, message: str, hint: str, status: int) -> None:
@@ -27,17 +27,17 @@ class HttpRequest:
     """A request, and the limits on its response.
 
     Attributes:
-        url: https, or http on this very machine.
-        seconds: how long all of it may take.
-        most: bytes that may come.
-        etag: of the copy that is here; an unchanged file is not sent again.
-        stop: set to give up.
-        headers: additional headers; a redirect gets none of them.
+        url: https, or http on this machine.
+        seconds: limit for the whole download.
+        max_bytes: limit for the size of the file.
+        etag: of the local copy; the server does not send an unchanged file again.
+        stop: set it to abort the download.
+        headers: additional headers; they are not sent to redirects.
     """
 
     url: str
     seconds: float
-    most: int
+    max_bytes: int
     etag: str | None = None
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     headers: tuple[tuple[str, str], ...] = ()
@@ -48,8 +48,8 @@ class HttpResult:
     """A response.
 
     Attributes:
-        is_unchanged: the copy that is here is still right; nothing was written.
-        sha256: of what came, in hexadecimal digits.
+        is_unchanged: the local copy is up to date; nothing was written.
+        sha256: of the file, as hexadecimal digits.
     """
 
     is_unchanged: bool

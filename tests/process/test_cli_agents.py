@@ -480,7 +480,7 @@ def test_a_command_that_does_not_answer_as_an_agent_is_named_once_and_not_added(
 
     assert done.returncode == 1
     assert "nothing was added: " in done.stderr
-    assert "lister --all` is no agent that works" in done.stderr
+    assert "lister --all` is not a working agent" in done.stderr
     assert "--no-test" in done.stderr
     assert done.stderr.count("not JSON-RPC") == 1
     assert "the first line: not json a" in done.stderr

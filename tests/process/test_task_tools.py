@@ -124,7 +124,7 @@ def test_an_agent_spawns_for_an_agent_by_its_id_and_for_no_command_of_its_own(
         json.loads(line.partition(": ")[2]) for line in task_cli.said(parent["id"]).splitlines()
     ]
     assert [each["isError"] for each in said] == [False, True, True]
-    assert "is the id of no agent that is here" in said[1]["content"][0]["text"]
+    assert "is not the id of an agent on this machine" in said[1]["content"][0]["text"]
     assert "`symposium agents list`" in said[2]["content"][0]["text"]
 
 

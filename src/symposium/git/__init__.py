@@ -1,1 +1,1 @@
-"""Git, with the configuration of the user and none of the clone."""
+"""Run git with the user's configuration, without the clone's."""

@@ -1,8 +1,9 @@
-"""The environment in which git works in a clone and reads none of the clone's configuration.
+"""Directories and variables with which git ignores the configuration of a clone.
 
-Links lead to the clone's objects, refs, and worktrees; `config` is written here, of settings that
-are allowed; there are no hooks. `GIT_COMMON_DIR` names it (git(1)), so git never opens the
-clone's own `config`, whatever a later version of git looks up there.
+For each clone, Symposium writes a stand-in: a directory that git uses in place of the shared git
+directory. It links to the clone's objects, refs, and worktrees. Its `config` has only the allowed
+settings, and it has no hooks. `GIT_COMMON_DIR` names it (git(1)), so git never opens the clone's
+own `config`.
 """
 
 import os
@@ -35,16 +36,16 @@ LINKED: Final = (
     *("objects", "refs", "packed-refs", "logs", "info", "shallow", "worktrees"),
     *("rr-cache", "reftable", "lfs"),
 )
-"""What of the shared directory git finds: data. Not `hooks`, `config`, `remotes`, `branches`."""
+"""Data in the shared directory that git can use. Not `hooks`, `config`, `remotes`, `branches`."""
 
 _DIRECTORIES: Final = ("logs", "worktrees", "info")
-"""Directories that git makes when it needs them, which it cannot do through a link."""
+"""Directories that git creates when it needs them; it cannot create them through a link."""
 
 _FILES: Final = frozenset({"packed-refs", "shallow"})
-"""Files that git makes through a link when they are missing."""
+"""Files that git creates through a link when they are missing."""
 
 EMPTY: Final = "empty"
-"""A checkout without files, for what needs none."""
+"""An empty checkout, for commands that need no files."""
 
 _HEAD: Final = "HEAD"
 _MAX_HEAD: Final = 4096
@@ -57,21 +58,21 @@ _OWN: Final[Sequence[Setting]] = (
     *(("core.alternaterefscommand", "true"), ("core.fsmonitor", "false")),
     *(("core.hookspath", "/dev/null"), ("uploadpack.hiderefs", "refs/symposium/")),
 )
-"""For a git at the other end of a path, which gets none of the settings of our command line."""
+"""For a git that serves a local fetch: it does not get our command line's settings."""
 
 
 def stand_in_of(common: Path) -> Path:
-    """Where the directory is that stands for a clone's; it need not exist."""
+    """Path of the stand-in for a clone's shared directory; it may not exist yet."""
     return _folder() / sha256(os.fsencode(common)).hexdigest()[:24]
 
 
 def remote_stand_in_of(common: Path) -> Path:
-    """Where the directory is that a clone fetches from instead of a repository on this machine."""
+    """Path of the stand-in that a fetch from a repository on this machine uses."""
     return _folder() / f"{stand_in_of(common).name}-remote"
 
 
 def common_of(stand_in: Path) -> Path | None:
-    """The clone's directory that a path stands for; None if it is another path."""
+    """Shared directory of the clone that a stand-in belongs to; None for another path."""
     if stand_in.parent != _folder():
         return None
     try:
@@ -81,7 +82,7 @@ def common_of(stand_in: Path) -> Path | None:
 
 
 def in_words(said: str) -> str:
-    """What git says, with the user's own paths in place of those made here."""
+    """Replace the paths of stand-ins in git's output by the paths of their clones."""
     folder = str(_folder())
     if folder not in said:
         return said
@@ -98,8 +99,8 @@ def _private_folder(wanted: Path) -> Path:
             return wanted
     except OSError:
         pass
-    # A home that is full or read-only: what is needed is small and can be made again.
-    # Not from tempfile: its import alone takes milliseconds.
+    # The home is full or read-only: the files are small and can be written again.
+    # Without tempfile: importing it takes milliseconds.
     folder = Path(os.environ.get("TMPDIR") or "/tmp") / f"symposium-git-{os.urandom(8).hex()}"  # noqa: S108 - the name is not to be guessed, and the directory is made here
     folder.mkdir(mode=0o700)
     return folder
@@ -110,7 +111,7 @@ def _folder() -> Path:
 
 
 def is_current(stand_in: Path, config: bytes, common: Path) -> bool:
-    """Whether the directory is there and says what it should."""
+    """Whether the stand-in exists and is up to date."""
     try:
         if (stand_in / "config").read_bytes() != config:
             return False
@@ -123,7 +124,7 @@ def is_current(stand_in: Path, config: bytes, common: Path) -> bool:
 
 
 def make_stand_in(stand_in: Path, config: bytes, common: Path) -> None:
-    """Make the directory, or bring it up to date.
+    """Create or update a stand-in.
 
     Raises:
         OSError: it cannot be written.
@@ -141,7 +142,7 @@ def make_stand_in(stand_in: Path, config: bytes, common: Path) -> None:
 
 
 def _head_of(common: Path) -> bytes:
-    """The text of `HEAD`: of a copy, for a git directory whose `HEAD` is a link is none to git."""
+    """Content of `HEAD`; a symbolic link is resolved, since git rejects one in a stand-in."""
     head = common / _HEAD
     if head.is_symlink() and (named := os.fsencode(head.readlink())).startswith(b"refs/"):
         return b"ref: " + named + b"\n"
@@ -150,7 +151,7 @@ def _head_of(common: Path) -> bytes:
 
 
 def _put(file: Path, text: bytes) -> None:
-    """Write a small file whole; it is made again if it is lost, so nothing waits for the disk."""
+    """Replace a small file atomically, without fsync: it can be written again."""
     aside = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}")
     aside.write_bytes(text)
     aside.replace(file)
@@ -164,7 +165,7 @@ def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(exist_ok=True)
     except OSError:
-        # A clone that cannot be written is read all the same; git says so where it must write.
+        # Git reports an unwritable clone itself, when it has to write.
         return
 
 
@@ -174,12 +175,12 @@ def _link(link: Path, target: Path) -> None:
     try:
         aside.replace(link)
     except IsADirectoryError:
-        # Git has made a directory here before the clone had one.
+        # Git created the directory here before it existed in the clone.
         aside.unlink()
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove what stands for clones that are gone."""
+    """Remove stand-ins whose clones no longer exist."""
     for each in folder.glob("*"):
         try:
             is_old = not (each / _OBJECTS).readlink().parent.is_dir()
@@ -190,11 +191,11 @@ def _remove_old(folder: Path) -> None:
 
 
 def config_of(settings: Sequence[Setting], found: GitDirectories) -> tuple[bytes, list[Path]]:
-    """The text of `config`, and the repositories on this machine that it names as remotes.
+    """Content of `config`, and the repositories on this machine that it names as remotes.
 
-    A path to fetch from becomes the directory that stands for the repository there: git would
-    obey that repository's settings at the other end of the fetch. A path that leads to none
-    becomes one that does not exist.
+    The stand-in of a local repository replaces its path: otherwise git would obey that
+    repository's settings at the other end of the fetch. A path without a repository is replaced
+    by one that does not exist.
     """
     root = found.main_checkout
     named: list[Path] = []
@@ -215,7 +216,7 @@ def config_of(settings: Sequence[Setting], found: GitDirectories) -> tuple[bytes
 
 
 def local_path(url: str, root: Path) -> Path | None:
-    """The path that a URL of a remote means on this machine; None for one on another host."""
+    """Local path that a remote's URL refers to; None for a URL on another host."""
     if url.startswith("file://"):
         rest = unquote(url.removeprefix("file://"))
         return Path(rest if rest.startswith("/") else f"//{rest}")
@@ -223,9 +224,9 @@ def local_path(url: str, root: Path) -> Path | None:
         return None
     before, colon, _ = url.partition(":")
     if colon and "/" not in before:
-        # A host and a path as scp writes them, or a transport (`ext::`), which is not allowed.
+        # scp syntax (host:path), or a transport (`ext::`), which is not allowed.
         return None
-    return root / os.path.expanduser(url)  # noqa: PTH111 - a user who does not exist is no error
+    return root / os.path.expanduser(url)  # noqa: PTH111 - an unknown user is no error
 
 
 _PARSE_SECONDS: Final = 20.0
@@ -241,10 +242,10 @@ _SERVER_HOOKS: Final = (
 """Hooks of a repository that is pushed to (githooks(5))."""
 
 _USUAL_PROTOCOLS: Final = frozenset({"file", "git", "http", "https", "ssh"})
-"""Protocols of git itself; any other starts a program that the URL of a remote names."""
+"""Protocols built into git; any other starts a program that the URL of a remote names."""
 
 _NEVER_ALLOWED: Final = frozenset({"ext", "fd"})
-"""The URL is a command, or an open file (git-remote-ext(1), git-remote-fd(1))."""
+"""Their URL is a command or an open file (git-remote-ext(1), git-remote-fd(1))."""
 
 KEPT_VARIABLES: Final = frozenset(
     {
@@ -253,24 +254,24 @@ KEPT_VARIABLES: Final = frozenset(
         *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
     }
 )
-"""Variables that a user sets for all of git; every other `GIT_` variable names another place."""
+"""Variables that a user sets for git in general; other `GIT_` variables redirect git."""
 
 
 class GitConfigError(SymposiumError):
-    """The configuration of a clone cannot be read, or the clone needs what is not known here."""
+    """The configuration of a clone cannot be read or is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """How to run git in a clone.
+    """Settings and variables to run git in a clone.
 
     Attributes:
-        variables: name the clone's data, and the stand-in for its shared directory.
-        stand_in: the directory that git takes for the clone's shared one.
-        settings: what the clone has set and may reach git.
+        variables: name the clone's data and the stand-in for its shared directory.
+        stand_in: the directory that git uses as the clone's shared one.
+        settings: allowed settings of the clone.
         of_worktree: settings of this worktree alone, for the command line.
-        promisors: `remote.<name>.promisor` and `.partialclonefilter`: a partial clone is
-            completed from these remotes where that is wanted.
+        promisors: `remote.<name>.promisor` and `.partialclonefilter`: the remotes that complete
+            a partial clone, for commands that may fetch.
     """
 
     directories: GitDirectories
@@ -282,12 +283,12 @@ class Isolation:
 
     @property
     def is_bare(self) -> bool:
-        """Whether the clone has no checkout of its own."""
+        """Whether the clone has no main checkout."""
         return is_on(self.settings, "core.bare")
 
 
 def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment, ours by default, without variables that send git to another place."""
+    """Environment (default: this process's) without variables that redirect git."""
     return {
         name: value
         for name, value in (os.environ if environment is None else environment).items()
@@ -299,8 +300,8 @@ def allowed_protocols(rules: Mapping[str, str], environment: Mapping[str, str]) 
     """A value for `GIT_ALLOW_PROTOCOL` (git(1)).
 
     Args:
-        rules: the user's own `protocol.<name>.allow`, by name; none of them a clone's.
-        environment: where the user may allow less by `GIT_ALLOW_PROTOCOL`.
+        rules: the user's own `protocol.<name>.allow`, by name; never the clone's.
+        environment: may restrict the protocols further with `GIT_ALLOW_PROTOCOL`.
     """
     added = {name for name, rule in rules.items() if rule == "always"}
     refused = {name for name, rule in rules.items() if rule == "never"}
@@ -312,10 +313,10 @@ def allowed_protocols(rules: Mapping[str, str], environment: Mapping[str, str]) 
 
 
 def isolate(found: GitDirectories) -> Isolation:
-    """Prepare a clone, or bring what was prepared up to date; blocks for some milliseconds.
+    """Create or update the stand-in of a clone. Blocks for some milliseconds.
 
     Raises:
-        GitConfigError: its configuration cannot be read, or nothing can be written here.
+        GitConfigError: the configuration cannot be read, or the stand-in cannot be written.
     """
     config = _read(found.common / "config")
     settings = _parsed(config, found.common / "config")
@@ -325,7 +326,7 @@ def isolate(found: GitDirectories) -> Isolation:
         of_worktree = _of_worktree(found)
     if unknown := unknown_extensions(settings):
         raise GitConfigError(
-            f"{found.common} uses the git extension {unknown[0]!r}, which Symposium does not know",
+            f"{found.common} uses the unknown git extension {unknown[0]!r}",
             "update Symposium",
         )
     kept = allowed(settings)
@@ -336,7 +337,8 @@ def isolate(found: GitDirectories) -> Isolation:
             make_stand_in(stand_in, text, found.common)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise GitConfigError(f"{stand_in} cannot be written: {reason}", "make room") from error
+        message = f"cannot write {stand_in}: {reason}"
+        raise GitConfigError(message, "free disk space, or check permissions") from error
     for common in remotes:
         if common != found.common:
             _prepare_remote(common)
@@ -348,7 +350,7 @@ def isolate(found: GitDirectories) -> Isolation:
 
 
 def config_variables(settings: Sequence[Setting]) -> dict[str, str]:
-    """Variables that set these for one git, as `git -c` would, with any character in a key."""
+    """Variables that set these for one git command, like `git -c`, with any character in a key."""
     found = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
         found[f"GIT_CONFIG_KEY_{number}"] = key
@@ -361,9 +363,9 @@ def _is_promisor(key: str) -> bool:
 
 
 def _prepare_remote(common: Path) -> None:
-    """Let a repository on this machine be fetched from without its settings.
+    """Create the stand-in for a fetch from a repository on this machine.
 
-    Its own remotes stay as they are: nothing at the other end of a fetch follows them.
+    It has no remotes: git follows none at the other end of a fetch.
     """
     settings = _parsed(_read(common / "config"), common / "config")
     kept = [each for each in allowed(settings) if not each[0].startswith("remote.")]
@@ -373,11 +375,12 @@ def _prepare_remote(common: Path) -> None:
         if not is_current(stand_in, text, common):
             make_stand_in(stand_in, text, common)
     except OSError as error:
-        raise GitConfigError(f"{stand_in} cannot be written: {error}", "make room") from error
+        message = f"cannot write {stand_in}: {error}"
+        raise GitConfigError(message, "free disk space, or check permissions") from error
 
 
 def url_to_fetch(url: str, folder: Path) -> str:
-    """A URL to clone from: for a repository on this machine, the directory that stands for it.
+    """URL to clone from; for a repository on this machine, the path of its stand-in.
 
     Raises:
         GitConfigError: the repository's configuration cannot be read.
@@ -391,7 +394,7 @@ def url_to_fetch(url: str, folder: Path) -> str:
 
 
 def push_hook(url: str) -> Path | None:
-    """A program that a push to a repository on this machine runs there; None if there is none.
+    """Path of a hook that a push to a repository on this machine would run, or None.
 
     Raises:
         GitConfigError: the repository's configuration cannot be read.
@@ -423,9 +426,9 @@ def _read(file: Path) -> bytes:
         with file.open("rb") as opened:
             text = opened.read(_MAX_CONFIG + 1)
     except OSError as error:
-        raise GitConfigError(f"{file} cannot be read: {error.strerror}", "") from error
+        raise GitConfigError(f"cannot read {file}: {error.strerror}", "") from error
     if len(text) > _MAX_CONFIG:
-        raise GitConfigError(f"{file} is larger than {_MAX_CONFIG} bytes", "remove what is in it")
+        raise GitConfigError(f"{file} is larger than {_MAX_CONFIG} bytes", "make it smaller")
     return text
 
 
@@ -438,7 +441,7 @@ def _parsed(text: bytes, file: Path) -> tuple[Setting, ...]:
 
 @lru_cache(maxsize=512)
 def _settings(text: bytes) -> tuple[Setting, ...]:
-    """What git makes of a configuration file; it is data, and names no file to include."""
+    """Settings in a configuration file; includes are ignored."""
     if not text.strip():
         return ()
     command = ("git", "config", "--file", "-", "--no-includes", "--list", "-z")

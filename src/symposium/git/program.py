@@ -1,7 +1,7 @@
-"""Run git: arguments only, a clean environment, bounded output, no program of the repository.
+"""Run git with bounded output, in a clean environment, without programs of the repository.
 
-Git reads a configuration that Symposium writes in place of the clone's (`git_isolation`), without
-hooks. Settings of the user that would start a program for a person are overridden here.
+Git reads a configuration that Symposium writes (`symposium.git.isolation`), without hooks.
+User settings that would start an interactive program are overridden.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from symposium.git.isolation import (
 from symposium.git.questions import end_process, start_process
 
 COMMAND_TIMEOUT: Final = 120.0
-"""Seconds that a command may take."""
+"""Default limit in seconds for one command."""
 
 MAX_OUTPUT: Final = 256 * 1024 * 1024
-"""Bytes of stdout that are taken."""
+"""Largest accepted stdout, in bytes."""
 
-_SAID: Final = 4000
-"""Bytes at the end of stderr that are kept."""
+_STDERR_TAIL: Final = 4000
+"""Bytes of stderr to keep, from its end."""
 
 _REFUSED: Final = 128
-"""The exit code of a git that cannot begin."""
+"""Exit code of git for a fatal error."""
 
 _SETTINGS: Final = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.askPass="),
@@ -45,7 +45,7 @@ _SETTINGS: Final = (
     *("core.alternateRefsCommand=true", "worktree.useRelativePaths=false"),
 )
 
-_OURS: Final = {
+_VARIABLES: Final = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_MERGE_AUTOEDIT": "no",
@@ -54,10 +54,10 @@ _OURS: Final = {
 
 
 inherited: Final[set[int]] = set()
-"""Open files that every git of this process gets: one place, so that no git is without them."""
+"""File descriptors that every git of this process inherits."""
 
 running_pids: Final[set[int]] = set()
-"""The gits of this process that run now; each is the leader of a session of its own."""
+"""Process ids of the running git commands; each leads its own session."""
 
 
 class GitRunError(LocalIOError):
@@ -65,20 +65,20 @@ class GitRunError(LocalIOError):
 
 
 class GitCommandError(GitRunError):
-    """Git refused.
+    """Git exited with an error.
 
     Attributes:
-        words: what it was asked.
-        code: its exit code.
-        said: the end of what it wrote to stderr.
+        words: arguments of the command.
+        code: exit code.
+        said: the end of stderr.
     """
 
     def __init__(self, words: Sequence[str], code: int, said: str) -> None:
         self.words = tuple(words)
         self.code = code
         self.said = said
-        told = said or f"exit code {code}"
-        super().__init__(f"git {' '.join(words[:2])}: {told}", "")
+        reason = said or f"exit code {code}"
+        super().__init__(f"git {' '.join(words[:2])}: {reason}", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class GitResult:
 
     @property
     def text(self) -> str:
-        """Its output without the last newline; names that are no UTF-8 survive."""
+        """Output without the last newline; names that are not UTF-8 survive."""
         return os.fsdecode(self.out).rstrip("\n")
 
     @property
     def names(self) -> list[str]:
-        """Its output, cut at each NUL."""
+        """Output, split at each NUL."""
         return [os.fsdecode(name) for name in self.out.split(b"\0") if name]
 
 
@@ -105,13 +105,13 @@ class Git:
     """Git in one directory.
 
     Attributes:
-        variables: set for git on top of the clean environment, as in `GIT_INDEX_FILE`. `GIT_DIR`
-            names the repository; without it the repository of the directory is found.
+        variables: additional environment variables, such as `GIT_INDEX_FILE`. `GIT_DIR`
+            names the repository; default: the repository that contains the directory.
         settings: `key=value` each, in addition to Symposium's.
-        is_own: `GIT_DIR` is a directory that Symposium made: its configuration is trusted.
-        is_outside: no repository is used: for a command that makes one.
-        protocols: `GIT_ALLOW_PROTOCOL` (git(1)); no remote is reached without one.
-        is_completing: what a partial clone lacks is fetched.
+        is_own: `GIT_DIR` is a directory that Symposium created: its configuration is trusted.
+        is_outside: use no repository: for a command that creates one.
+        protocols: `GIT_ALLOW_PROTOCOL` (git(1)); empty forbids every remote.
+        is_completing: fetch objects that a partial clone lacks.
     """
 
     directory: Path
@@ -125,7 +125,7 @@ class Git:
     async def run(
         self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
     ) -> GitResult:
-        """Run to the end, whatever its exit code.
+        """Run a command and return its result, whatever its exit code.
 
         Raises:
             GitRunError: git is missing, takes too long, or writes too much.
@@ -170,7 +170,7 @@ class Git:
     async def ask(
         self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
     ) -> GitResult:
-        """Run to the end.
+        """Run a command and return its result.
 
         Raises:
             GitCommandError: its exit code is not 0.
@@ -182,30 +182,30 @@ class Git:
         return done
 
     async def text(self, *words: str) -> str:
-        """Output of a command; see `ask`."""
+        """Return the output of a command; see `ask`."""
         return (await self.ask(*words)).text
 
     async def text_or_none(self, *words: str) -> str | None:
-        """Output of a command; None if it fails or is empty."""
+        """Return the output of a command; None if it fails or is empty."""
         done = await self.run(*words)
         return (done.text or None) if not done.code else None
 
     async def config(self, *words: str) -> GitResult:
-        """Run `git config` on the clone's own file: git reads it as data and does not obey it."""
+        """Run `git config` on the clone's own file; git reads it as data only."""
         found = await asyncio.to_thread(self.directories)
         file = self.directory / "config" if found is None else found.common / "config"
         return await self.run("config", "--file", str(file), "--no-includes", *words)
 
     def at(self, directory: Path) -> "Git":
-        """The same in another directory."""
+        """Return a copy for another directory."""
         return replace(self, directory=directory)
 
     def with_variables(self, variables: Mapping[str, str]) -> "Git":
-        """The same with more variables."""
+        """Return a copy with additional variables."""
         return replace(self, variables={**self.variables, **variables})
 
     async def online(self) -> "Git":
-        """The same with remotes to reach, by the protocols that the user allows.
+        """Return a copy that may reach remotes, by the protocols that the user allows.
 
         Raises:
             GitRunError: git cannot be run there.
@@ -216,7 +216,7 @@ class Git:
         return replace(self, protocols=allowed_protocols(rules, os.environ))
 
     async def completing(self) -> "Git":
-        """The same, which fetches what a partial clone lacks (git-clone(1), `--filter`).
+        """Return a copy that fetches objects a partial clone lacks (git-clone(1), `--filter`).
 
         Raises:
             GitRunError: git cannot be run there.
@@ -224,7 +224,7 @@ class Git:
         return replace(await self.online(), is_completing=True)
 
     async def of_worktree(self) -> tuple[Setting, ...]:
-        """The settings that a worktree of the clone has for itself, as for a sparse checkout."""
+        """Settings of this worktree alone, such as for a sparse checkout."""
         isolation = await asyncio.to_thread(self._isolation)
         return () if isolation is None else isolation.of_worktree
 
@@ -234,7 +234,7 @@ class Git:
         return isolation is not None and isolation.is_bare
 
     def directories(self) -> GitDirectories | None:
-        """Directories of the repository; None outside of one."""
+        """Directories of the repository; None outside of a repository."""
         named = self.variables.get("GIT_DIR")
         if named is not None:
             return git_directories_at(Path(named))
@@ -245,14 +245,14 @@ class Git:
         return None if found is None else isolate(found)
 
     def _environment(self) -> dict[str, str]:
-        environment = clean_environment() | _OURS | {"GIT_ALLOW_PROTOCOL": self.protocols}
+        environment = clean_environment() | _VARIABLES | {"GIT_ALLOW_PROTOCOL": self.protocols}
         if self.is_own:
             return environment | dict(self.variables)
         isolation = self._isolation()
         if isolation is None:
             if not self.is_outside and self.directory.is_dir():
                 raise GitConfigError("not a git repository", "")
-            # Git looks for none above: it would read that one's configuration.
+            # A repository in a parent directory would bring its configuration.
             return environment | {"GIT_CEILING_DIRECTORIES": str(self.directory.parent)}
         settings = isolation.of_worktree + (isolation.promisors if self.is_completing else ())
         environment |= isolation.variables
@@ -290,12 +290,12 @@ async def _take(stdout: asyncio.StreamReader, words: tuple[str, ...]) -> bytes:
     while chunk := await stdout.read(1 << 16):
         taken += chunk
         if len(taken) > MAX_OUTPUT:
-            raise GitRunError(f"git {words[0]} says more than {MAX_OUTPUT} bytes", "")
+            raise GitRunError(f"git {words[0]} wrote more than {MAX_OUTPUT} bytes", "")
     return bytes(taken)
 
 
 async def _tail(stderr: asyncio.StreamReader) -> bytes:
     tail = b""
     while chunk := await stderr.read(1 << 16):
-        tail = (tail + chunk)[-_SAID:]
+        tail = (tail + chunk)[-_STDERR_TAIL:]
     return tail

@@ -1,7 +1,7 @@
-"""Ask git about a repository without running a program that the repository names.
+"""Query a repository with git, without running a program that the repository names.
 
-Git reads a configuration that Symposium writes in place of the repository's (`git_isolation`).
-Settings of the user that would start a program for a person are overridden here.
+Git reads a configuration that Symposium writes (`symposium.git.isolation`). User settings that
+would start an interactive program are overridden.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from symposium.git.isolation import (
 )
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of an answer that are read; git is stopped after that."""
+"""Largest output to read, in bytes; git is stopped after that."""
 
 QUESTION_TIMEOUT: Final = 20.0
-"""Seconds that one question may take."""
+"""Limit in seconds for one query."""
 
 _CHUNK: Final = 64 * 1024
-_FAREWELL: Final = 5.0
+_EXIT_TIMEOUT: Final = 5.0
 _TAIL: Final = 2000
 _QUIET_SETTINGS: Final = {
     "core.fsmonitor": "false",
@@ -44,7 +44,7 @@ _QUIET_SETTINGS: Final = {
 
 
 class GitError(SymposiumError):
-    """Git cannot answer: there is no repository, or no such revision."""
+    """Git cannot answer: no repository, or no such revision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class GitAnswer:
     Attributes:
         output: at most `MAX_BYTES`.
         is_cut: whether there was more.
-        code: its exit code; 0 if it was stopped because there was more.
+        code: exit code; 0 if git was stopped because there was more.
         said: the end of stderr.
     """
 
@@ -65,35 +65,35 @@ class GitAnswer:
 
     @property
     def text(self) -> str:
-        """The output; what is no UTF-8 is replaced."""
+        """The output, with bytes that are not UTF-8 replaced."""
         return self.output.decode(errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """A repository whose settings can start nothing.
+    """A repository whose settings cannot start a program.
 
     Attributes:
-        top: the folder that holds the whole work tree.
-        variables: lead git to its data, and past its configuration.
+        top: root folder of the work tree.
+        variables: environment that points git to the data and away from the configuration.
     """
 
     top: Path
     variables: Mapping[str, str]
 
     async def ask(self, *arguments: str) -> GitAnswer:
-        """Run git at the top.
+        """Run git at the top of the work tree.
 
         Raises:
-            GitError: it cannot be run, or has not ended in time.
+            GitError: git cannot be run or timed out.
         """
         return await _run(self.top, arguments, self.variables)
 
     async def output(self, *arguments: str) -> str:
-        """Run git for its output.
+        """Run git and return its output.
 
         Raises:
-            GitError: git refuses.
+            GitError: git exits with an error.
         """
         answer = await self.ask(*arguments)
         if answer.code:
@@ -102,20 +102,20 @@ class GitRepository:
 
 
 async def open_repository(folder: Path) -> GitRepository:
-    """The repository that a folder is in, found upwards.
+    """Find the repository that contains a folder.
 
     Raises:
-        GitError: it is not in a repository, or git is not installed.
+        GitError: no repository contains it, or git is not installed.
     """
     isolation = await asyncio.to_thread(_isolation, folder)
     top = None if isolation is None else isolation.directories.worktree
     if isolation is None or top is None:
-        raise GitError(f"{folder} is in no git repository", "run it inside one")
+        raise GitError(f"{folder} is not in a git repository", "run the command inside one")
     settings = (*isolation.of_worktree, *_QUIET_SETTINGS.items())
     variables = {**isolation.variables, **config_variables(settings)}
     found = await _run(top, ["rev-parse", "--git-dir"], variables)
     if found.code:
-        raise GitError(f"{folder} is in no git repository", found.said)
+        raise GitError(f"{folder} is not in a git repository", found.said)
     return GitRepository(top, variables)
 
 
@@ -124,7 +124,7 @@ def _isolation(folder: Path) -> Isolation | None:
     try:
         return None if found is None else isolate(found)
     except GitConfigError as error:
-        raise GitError(f"{folder} is in no git repository that can be read", str(error)) from error
+        raise GitError(f"cannot read the git repository of {folder}", str(error)) from error
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -155,13 +155,13 @@ async def _run(folder: Path, arguments: Sequence[str], variables: Mapping[str, s
         )
     except OSError as error:
         reason = error.strerror or str(error)
-        raise GitError(f"git cannot be run in {folder}: {reason}", "install git") from error
+        raise GitError(f"cannot run git in {folder}: {reason}", "install git") from error
     try:
         async with asyncio.timeout(QUESTION_TIMEOUT):
             return await _read(process)
     except TimeoutError as error:
-        message = f"git {arguments[0]} has not answered within {QUESTION_TIMEOUT:g} s"
-        raise GitError(message, "ask for less") from error
+        message = f"git {arguments[0]} timed out after {QUESTION_TIMEOUT:g} s"
+        raise GitError(message, "use a smaller range") from error
     finally:
         await end_process(process)
 
@@ -194,13 +194,13 @@ async def start_process(
 ) -> asyncio.subprocess.Process:
     """Complete the start of a program even if the caller is cancelled, then stop it.
 
-    A start that is cancelled half way hangs: it waits for pipes that were never connected.
+    A start that is cancelled halfway hangs: it waits for pipes that were never connected.
 
     Args:
-        starting: what `asyncio.create_subprocess_exec` gives.
+        starting: the coroutine of `asyncio.create_subprocess_exec`.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the program cannot be started.
     """
 
     async def start() -> asyncio.subprocess.Process | OSError:
@@ -224,13 +224,13 @@ async def start_process(
 
 
 async def end_process(process: asyncio.subprocess.Process) -> None:
-    """Kill a program and what it has started, if it still runs, and wait until it is gone."""
+    """Kill a program and its process group if it still runs, and wait for its exit."""
     if process.returncode is not None:
         return
     _kill(process)
     with suppress(TimeoutError):
-        # With a limit: a process that left the group may hold a pipe open.
-        async with asyncio.timeout(_FAREWELL), asyncio.TaskGroup() as tasks:
+        # Limited: a process that left the group may keep a pipe open.
+        async with asyncio.timeout(_EXIT_TIMEOUT), asyncio.TaskGroup() as tasks:
             # A process blocks on a full pipe: drain it before waiting.
             for stream in (process.stdout, process.stderr):
                 if stream is not None:

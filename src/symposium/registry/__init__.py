@@ -1,1 +1,1 @@
-"""The agents one can have: which there are, how each is got, and what is installed."""
+"""Agents of the registry: list, install, and start them."""

@@ -1,4 +1,4 @@
-"""The registry's format, its platforms, and the choice of a distribution."""
+"""Format of the registry, its platforms, and the choice of a distribution."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from peerwire.transports.command import Command
 from symposium.errors import NotFoundError, SymposiumError
 
 MAX_INDEX: Final = 8 * 1024 * 1024
-"""Bytes of the largest index that is read; the official one has some hundred thousand."""
+"""Largest accepted index in bytes; the official one has some hundred thousand."""
 
 _ID: Final = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 _VERSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}", re.ASCII)
@@ -28,11 +28,11 @@ _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
 
 class RegistryFormatError(SymposiumError):
-    """An index, or an entry of one, has an unexpected form."""
+    """An index, or one of its entries, is malformed."""
 
 
 class Package(Struct, frozen=True, kw_only=True):
-    """An npm or Python package, with a version after `@` or `==` where it is pinned."""
+    """An npm or Python package, with a version after `@` or `==` if it is pinned."""
 
     package: str
     args: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Package(Struct, frozen=True, kw_only=True):
 
 
 class Archive(Struct, frozen=True, kw_only=True):
-    """A file to download for one platform, and the program in it."""
+    """A file to download for one platform, and the program inside."""
 
     archive: str
     cmd: str
@@ -50,7 +50,7 @@ class Archive(Struct, frozen=True, kw_only=True):
 
 
 class Local(Struct, frozen=True, kw_only=True):
-    """A program that is on this machine already."""
+    """A program that is already on this machine."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Local(Struct, frozen=True, kw_only=True):
 
 
 class RegistryCrate(Struct, frozen=True, kw_only=True):
-    """A Rust crate; `binary` says which of its programs, `version` the entry's unless given."""
+    """A Rust crate. `version` defaults to the entry's, `binary` to the only program."""
 
     crate: str
     version: str | None = None
@@ -67,7 +67,7 @@ class RegistryCrate(Struct, frozen=True, kw_only=True):
 
 
 class Distribution(Struct, frozen=True, kw_only=True):
-    """The ways to get an agent; ways that no member names are ignored."""
+    """Ways to get an agent; unknown ways are ignored."""
 
     local: Local | None = None
     binary: dict[str, Archive] | None = None
@@ -89,12 +89,12 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Everything a registry offers.
+    """Contents of a registry.
 
     Attributes:
-        agents: in the registry's order; of two with one id, the first.
-        mods: the same, of `mods` or `extensions`.
-        stamp: the registry's own version or date; empty where it says neither.
+        agents: in the registry's order; the first of two with the same id.
+        mods: the same, from `mods` or `extensions`.
+        stamp: version or date of the registry; empty if it has neither.
         problems: a sentence for each entry that could not be read.
     """
 
@@ -105,15 +105,15 @@ class Index:
 
 
 def parse_index(data: bytes) -> Index:
-    """Read an index.
+    """Parse an index.
 
     Raises:
-        RegistryFormatError: it is no JSON object with a list of agents.
+        RegistryFormatError: it is not a JSON object with a list of agents.
     """
     try:
         value: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RegistryFormatError(f"the registry's index is no JSON: {error}", "") from error
+        raise RegistryFormatError(f"the registry's index is not JSON: {error}", "") from error
     members = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     if not isinstance(members.get("agents"), list):
         raise RegistryFormatError('the registry\'s index has no list "agents"', "")
@@ -129,23 +129,23 @@ def parse_index(data: bytes) -> Index:
 
 
 def parse_entry(value: Any) -> RegistryEntry:
-    """Read one decoded entry.
+    """Parse one decoded entry.
 
     Raises:
-        RegistryFormatError: a member is missing or not what it must be; says which.
+        RegistryFormatError: a member is missing or invalid; the message names it.
     """
     try:
         entry = msgspec.convert(value, RegistryEntry)
     except (msgspec.ValidationError, RecursionError) as error:
         raise RegistryFormatError(f"an entry of the registry is malformed: {error}", "") from error
-    if trouble := _problem(entry):
-        raise RegistryFormatError(f"the registry's entry {entry.id!r}: {trouble}", "")
+    if problem := _problem(entry):
+        raise RegistryFormatError(f"the registry's entry {entry.id!r}: {problem}", "")
     return entry
 
 
 def _entries(value: Any, where: str, problems: list[str]) -> tuple[RegistryEntry, ...]:
     if not isinstance(value, list):
-        problems.append(f'"{where}" is no list')
+        problems.append(f'"{where}" is not a list')
         return ()
     found: dict[str, RegistryEntry] = {}
     for at, each in enumerate(cast("list[Any]", value)):
@@ -155,35 +155,35 @@ def _entries(value: Any, where: str, problems: list[str]) -> tuple[RegistryEntry
             problems.append(f"{where}[{at}]: {error.message}")
             continue
         if entry.id in found:
-            problems.append(f"{where}[{at}]: a second {entry.id!r}; the first one counts")
+            problems.append(f"{where}[{at}]: duplicate id {entry.id!r}; using the first")
         found.setdefault(entry.id, entry)
     return tuple(found.values())
 
 
 def _problem(entry: RegistryEntry) -> str:
-    """Why it cannot be used; empty if it can. Ids and versions become names of directories."""
+    """Reason to reject an entry, or empty. Ids and versions become names of directories."""
     if not _ID.fullmatch(entry.id):
-        return "an id is lower-case letters, digits and hyphens"
+        return "an id consists of lower-case letters, digits, and hyphens"
     if not _VERSION.fullmatch(entry.version):
-        return f"{entry.version[:80]!r} is no version"
+        return f"{entry.version[:80]!r} is not a version"
     ways = entry.distribution
     names = [(_NPM, ways.npx.package)] if ways.npx else []
     names += [(_PYTHON, way.package) for way in (ways.uvx, ways.pipx) if way]
     if (crate := ways.cargo) is not None:
         names += [(_CRATE, crate.crate), (_CRATE, crate.binary or "any")]
         names.append((_VERSION, crate.version or "1"))
-    # An option, a path or a URL would be one for the tool, too: not what a registry is trusted for.
+    # The tool would accept an option, a path, or a URL as well; a registry may not choose those.
     wrong = next((name for pattern, name in names if not pattern.fullmatch(name)), None)
     if wrong is not None:
-        return f"{wrong[:80]!r} is no name of a package"
-    troubles = ((key, _archive_problem(target)) for key, target in (ways.binary or {}).items())
-    return next((f"{key}: {trouble}" for key, trouble in troubles if trouble), "")
+        return f"{wrong[:80]!r} is not the name of a package"
+    problems = ((key, _archive_problem(target)) for key, target in (ways.binary or {}).items())
+    return next((f"{key}: {problem}" for key, problem in problems if problem), "")
 
 
 def _archive_problem(target: Archive) -> str:
     program = PurePosixPath(target.cmd)
     if program.is_absolute() or ".." in program.parts or not program.name or "\\" in target.cmd:
-        return f"{target.cmd[:80]!r} is no program inside an archive"
+        return f"{target.cmd[:80]!r} is not a path of a program inside an archive"
     if target.sha256 is not None and not _SHA256.fullmatch(target.sha256):
         return "sha256 is not 64 hexadecimal digits"
     return ""
@@ -205,16 +205,16 @@ PLATFORMS: Final = tuple(
 
 
 def platform_key(system: str, machine: str) -> str:
-    """The key of a machine, from what `sys.platform` and `os.uname().machine` say of it.
+    """Registry key for the values of `sys.platform` and `os.uname().machine`.
 
-    A machine that the registry does not know has a key as well, which no entry offers.
+    An unknown machine gets a key as well, which matches no entry.
     """
     system, machine = system.lower(), machine.lower()
     return f"{_SYSTEMS.get(system, system)}-{_MACHINES.get(machine, machine)}"
 
 
 HasTool: TypeAlias = Callable[[str], bool]
-"""Whether a program of that name can be found."""
+"""Whether a program with that name exists."""
 
 _TOOLS: Final[dict[Literal["uvx", "npx", "pipx"], tuple[str, ...]]] = {
     "uvx": ("uvx",),
@@ -225,14 +225,14 @@ _TOOLS: Final[dict[Literal["uvx", "npx", "pipx"], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class FromLocal:
-    """It is here already."""
+    """The program is on this machine already."""
 
     target: Local
 
 
 @dataclass(frozen=True, slots=True)
 class FromArchive:
-    """It is downloaded and unpacked."""
+    """A program in an archive to download."""
 
     target: Archive
 
@@ -256,7 +256,7 @@ Way: TypeAlias = FromLocal | FromArchive | FromPackage | FromCrate
 
 
 def find_entry(index: Index, agent_id: str) -> RegistryEntry:
-    """The agent of that id.
+    """Return the agent with that id.
 
     Raises:
         NotFoundError: it does not exist.
@@ -266,12 +266,12 @@ def find_entry(index: Index, agent_id: str) -> RegistryEntry:
             return entry
     raise NotFoundError(
         f"Agent '{agent_id}' not found in registry",
-        "see `symposium agents list` for those there are",
+        "run `symposium agents list` to see the known agents",
     )
 
 
 def find_mod_entry(index: Index, mod_id: str) -> RegistryEntry:
-    """The mod of that id.
+    """Return the mod with that id.
 
     Raises:
         NotFoundError: it does not exist.
@@ -281,15 +281,15 @@ def find_mod_entry(index: Index, mod_id: str) -> RegistryEntry:
             return entry
     raise NotFoundError(
         f"Mod '{mod_id}' not found in registry",
-        "see `symposium registry list-mods` for those there are",
+        "run `symposium registry list-mods` to see the known mods",
     )
 
 
 def choose_way(entry: RegistryEntry, platform: str, has_tool: HasTool) -> Way:
-    """The first way whose tool is here: local, binary, uvx, npx, pipx, cargo (acp-host §4.10).
+    """First way whose tool is here: local, binary, uvx, npx, pipx, cargo (acp-host §4.10).
 
     Raises:
-        NotFoundError: no way leads to it on this machine; the hint names the tools that would.
+        NotFoundError: no way works on this machine; the hint names the missing tools.
     """
     ways = entry.distribution
     if ways.local and has_tool(ways.local.command):
@@ -313,7 +313,7 @@ def choose_way(entry: RegistryEntry, platform: str, has_tool: HasTool) -> Way:
 
 
 def passing_command(way: FromLocal | FromPackage, name: str) -> Command:
-    """The command that needs nothing installed, in the forms of acp-host §4.10."""
+    """Command of a program that needs no installation (acp-host §4.10)."""
     match way:
         case FromLocal(target):
             return Command((target.command, *target.args), dict(target.env), name)
@@ -338,4 +338,4 @@ def _remedy(entry: RegistryEntry) -> str:
     platforms = ", ".join(sorted(ways.binary or {}))
     remedies = [f"install {' or '.join(tools)}"] if tools else []
     remedies += [f"its programs are for {platforms}"] if platforms else []
-    return "; ".join(remedies) or "the registry names no way to get it that we know"
+    return "; ".join(remedies) or "the registry names no supported way to get it"

@@ -1,8 +1,8 @@
-"""The index and its cache, what is installed, and which agents the user has added.
+"""The registry's index and its cache, installed agents, and agents that the user added.
 
-What is there is given at once and says how old it is; the network is asked at most once a day.
+Local data is returned at once, with its age; the network is used at most once a day.
 
-A directory without a receipt is half-made and counts as none: the receipt is written last.
+A directory without a receipt is an incomplete installation: the receipt is written last.
 """
 
 import logging
@@ -37,10 +37,10 @@ from symposium.registry.entries import (
 
 OFFICIAL: Final = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
 VARIABLE: Final = "SYMPOSIUM_REGISTRY"
-"""The environment's say on where the index is: a URL or a file."""
+"""Environment variable with the address of the index: a URL or a file."""
 
 FRESH: Final = 24 * 3600.0
-"""Seconds for which a copy is used without asking whether it is still right."""
+"""Seconds for which a copy is used without asking the server for a newer one."""
 
 SNAPSHOT: Final = Path(__file__).with_name("snapshot.json")
 
@@ -49,29 +49,29 @@ _CACHE_NAME: Final = "registry.json"
 
 @dataclass(frozen=True, slots=True)
 class LoadedIndex:
-    """An index, and how far to trust it.
+    """An index, its source, and its age.
 
     Attributes:
-        origin: where it comes from.
-        as_of: when it was right, in seconds since 1970.
-        is_fresh: whether the network need not be asked.
-        trouble: why it is not newer; empty if nothing is wrong.
+        origin: source of the index.
+        as_of: when it was up to date, in seconds since 1970.
+        is_fresh: whether it is new enough to skip the network.
+        problem: why it is not newer; empty if nothing is wrong.
     """
 
     index: Index
     origin: Literal["network", "cache", "snapshot", "file"]
     as_of: float
     is_fresh: bool
-    trouble: str = ""
+    problem: str = ""
 
     def describe(self) -> str:
-        """One line for people: which copy, how old, and why no other."""
-        return self._which() + (f"; {self.trouble}" if self.trouble else "")
+        """One line for the user: which copy, how old, and why not a newer one."""
+        return self._which() + (f"; {self.problem}" if self.problem else "")
 
     def in_short(self) -> str:
-        """The same without the reason, for where it matters less; empty where it is up to date."""
-        if self.trouble:
-            return f"{self._which()}; not renewed: `symposium agents update` says why"
+        """Same as `describe`, without the reason; empty if the index is up to date."""
+        if self.problem:
+            return f"{self._which()}; not updated: run `symposium agents update` to see why"
         is_new = self.origin == "network" or (self.origin == "cache" and self.is_fresh)
         return "" if is_new else self._which()
 
@@ -80,13 +80,13 @@ class LoadedIndex:
         day = datetime.fromtimestamp(self.as_of, UTC).date().isoformat()
         age = max(0, int((now - self.as_of) // 86400))
         old = "today" if age == 0 else "1 day old" if age == 1 else f"{age} days old"
-        names = {"network": "just fetched", "cache": "copy", "file": "file"}
+        names = {"network": "downloaded now", "cache": "copy", "file": "file"}
         what = names.get(self.origin, "bundled snapshot")
         return f"registry: {what} of {day} ({old})"
 
 
 class _Copy(msgspec.Struct, frozen=True):
-    """What is kept of an answer, in one file so that its parts cannot disagree."""
+    """A saved response. One file, so that its parts always match."""
 
     address: str
     fetched: float
@@ -95,7 +95,7 @@ class _Copy(msgspec.Struct, frozen=True):
 
 
 def registry_address(env: Mapping[str, str], option: str | None = None) -> str:
-    """Where the index is: an option, else the environment, else the official address."""
+    """Address of the index: the option, else the environment, else the official one."""
     return option or env.get(VARIABLE) or OFFICIAL
 
 
@@ -110,7 +110,7 @@ class RegistryIndex:
         self._clock = clock
 
     def here(self) -> LoadedIndex:
-        """What can be had without the network: a file, the copy, else the snapshot.
+        """Return the local index: a file, the copy, or the bundled snapshot.
 
         Raises:
             RegistryFormatError: the address is a file, and not an index.
@@ -127,7 +127,7 @@ class RegistryIndex:
         return snapshot()
 
     async def current(self) -> LoadedIndex:
-        """A fresh index if it can be had; else the newest there is, with the reason.
+        """Return a fresh index if possible, else the newest local one, with the reason.
 
         Raises:
             RegistryFormatError: the address is a file, and not an index.
@@ -137,7 +137,7 @@ class RegistryIndex:
         return found if found.is_fresh else await self.refresh()
 
     async def refresh(self) -> LoadedIndex:
-        """Ask the network, whatever is here; what is here if it does not answer."""
+        """Download the index; return the local one if that fails."""
         if not _is_url(self._address):
             return self.here()
         copy = self._copy()
@@ -145,11 +145,11 @@ class RegistryIndex:
             return await self._ask(copy)
         except (FetchError, RegistryFormatError, OSError) as error:
             reason = error.message if isinstance(error, FetchError | RegistryFormatError) else error
-            return replace(self.here(), trouble=f"it could not be renewed: {reason}")
+            return replace(self.here(), problem=f"update failed: {reason}")
 
     async def _ask(self, copy: _Copy | None) -> LoadedIndex:
         self._cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Beside the copy, so that it can be renamed over it.
+        # In the same directory as the copy, so that it can be renamed to it.
         with tempfile.TemporaryDirectory(dir=self._cache.parent) as place:
             file = Path(place) / "index"
             etag = copy.etag if copy else None
@@ -165,7 +165,7 @@ class RegistryIndex:
         return LoadedIndex(index, "network", now, is_fresh=True)
 
     def _copy(self) -> _Copy | None:
-        """The copy, if it is one of this address; a damaged one counts as none."""
+        """The copy, if it is valid and of this address."""
         try:
             copy = msgspec.json.decode(self._cache.read_bytes(), type=_Copy)
             parse_index(copy.body.encode())
@@ -175,7 +175,7 @@ class RegistryIndex:
 
 
 def snapshot() -> LoadedIndex:
-    """The index that we bring along, with its date."""
+    """Return the bundled index, with its date."""
     index = parse_index(SNAPSHOT.read_bytes())
     as_of = datetime.fromisoformat(index.stamp).replace(tzinfo=UTC).timestamp()
     return LoadedIndex(index, "snapshot", as_of, is_fresh=False)
@@ -191,7 +191,7 @@ _UNFIT: Final = re.compile(r"[^a-z0-9]+", re.ASCII)
 
 
 class AddedAgent(Struct, frozen=True):
-    """A command, under an id of its own."""
+    """A command with an id, added by the user."""
 
     id: str
     argv: tuple[str, ...]
@@ -199,21 +199,21 @@ class AddedAgent(Struct, frozen=True):
 
     @property
     def command(self) -> Command:
-        """What starts it."""
+        """Command that starts the agent."""
         return Command(self.argv, dict(self.env), self.id)
 
 
 class AddedAgents:
-    """The added agents of one home; the file is read each time and replaced in one step."""
+    """The added agents of one home; the file is read each time and replaced atomically."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / FILE
 
     def all(self) -> list[AddedAgent]:
-        """By id.
+        """Return all added agents, sorted by id.
 
         Raises:
-            ExplainedError: the file is there and cannot be read.
+            ExplainedError: the file exists but cannot be read.
         """
         try:
             found = msgspec.json.decode(self._file.read_bytes(), type=list[AddedAgent])
@@ -222,27 +222,27 @@ class AddedAgents:
         except (OSError, msgspec.DecodeError, UnicodeError) as error:
             raise SymposiumError(
                 f"{self._file} cannot be read: {error}",
-                "mend it, or move it away and add the agents again",
+                "fix it, or move it and add the agents again",
             ) from error
         return sorted(found, key=lambda each: each.id)
 
     def find(self, agent_id: str) -> AddedAgent | None:
-        """The one of that id."""
+        """Return the agent with that id."""
         return next((each for each in self.all() if each.id == agent_id), None)
 
     def add(self, agent: AddedAgent) -> None:
-        """Add it, in place of one of its id.
+        """Add an agent, or replace the one with its id.
 
         Raises:
-            ExplainedError: the file is there and cannot be read.
+            ExplainedError: the file exists but cannot be read.
         """
         self._write([*(each for each in self.all() if each.id != agent.id), agent])
 
     def remove(self, agent_id: str) -> bool:
-        """Remove it; False if it was not there.
+        """Remove an agent; False if it did not exist.
 
         Raises:
-            ExplainedError: the file is there and cannot be read.
+            ExplainedError: the file exists but cannot be read.
         """
         before = self.all()
         after = [each for each in before if each.id != agent_id]
@@ -252,20 +252,20 @@ class AddedAgents:
         return True
 
     def _write(self, agents: list[AddedAgent]) -> None:
-        # Readable by the user only: an environment may hold a key.
+        # Readable by the user only: an environment may contain a key.
         write_whole(self._file, msgspec.json.format(msgspec.json.encode(agents)) + b"\n")
 
 
 def id_of(command: Command) -> str:
-    """An id from a command's name, or its program's.
+    """Derive an id from the name of a command or program.
 
     Raises:
-        SpecError: neither holds a letter.
+        SpecError: the name contains no letter.
     """
     name = command.name or command.argv[0].rpartition("/")[2]
     found = _UNFIT.sub("-", name.lower()).strip("-0123456789")
     if not found:
-        raise SpecError(f"no id can be made of {name!r}", "give one with --id")
+        raise SpecError(f"cannot derive an id from {name!r}", "specify one with --id")
     return found
 
 
@@ -273,17 +273,17 @@ RECEIPT: Final = ".symposium-receipt.json"
 
 
 class InstallReceipt(Struct, frozen=True, kw_only=True):
-    """How an installed agent came here, and how it is started.
+    """Record of an installation.
 
     Attributes:
-        source: the way it came by: `binary`, `npx`, `uvx`, `pipx` or `cargo`.
-        origin: the archive's URL, or the package as it was asked for.
-        version: as the registry says it.
-        argv: how it is started; a word that begins with `./` is a path in its directory.
-        sha256: of the archive, where there was one.
-        is_verified: whether the registry published that sum, and it was the same.
-        integrity: the package's own sum, as its registry gives it.
-        when: of the installation, in seconds since 1970.
+        source: the tool used: `binary`, `npx`, `uvx`, `pipx` or `cargo`.
+        origin: the archive's URL, or the requested package.
+        version: the registry's version.
+        argv: start command; a word that begins with `./` is a path in its directory.
+        sha256: of the archive, if there was one.
+        is_verified: whether the registry published the same sum.
+        integrity: the package's checksum, as its registry reports it.
+        when: time of the installation, in seconds since 1970.
     """
 
     id: str
@@ -300,7 +300,7 @@ class InstallReceipt(Struct, frozen=True, kw_only=True):
 
 
 def read_receipt(directory: Path) -> InstallReceipt | None:
-    """What is installed in a version's directory; None for nothing that can be used."""
+    """Read the receipt in a version's directory; None if it is missing or invalid."""
     try:
         return msgspec.json.decode((directory / RECEIPT).read_bytes(), type=InstallReceipt)
     except (OSError, msgspec.DecodeError, UnicodeError):
@@ -308,12 +308,12 @@ def read_receipt(directory: Path) -> InstallReceipt | None:
 
 
 def write_receipt(receipt: InstallReceipt, directory: Path) -> None:
-    """Say that it is installed; lasts when this returns."""
+    """Mark a directory as installed, durably."""
     write_whole(directory / RECEIPT, msgspec.json.format(msgspec.json.encode(receipt)))
 
 
 def installed(bin_directory: Path) -> Mapping[str, InstallReceipt]:
-    """The newest receipt of each installed agent, by id, in order of ids."""
+    """Return the newest receipt of each installed agent, by id, sorted by id."""
     found: dict[str, InstallReceipt] = {}
     for directory in sorted(bin_directory.glob("[a-z]*")):
         if versions := installed_versions(directory):
@@ -322,13 +322,13 @@ def installed(bin_directory: Path) -> Mapping[str, InstallReceipt]:
 
 
 def installed_versions(agent_directory: Path) -> list[InstallReceipt]:
-    """The receipts of one agent, the newest installation last."""
+    """Return the receipts of one agent, the newest installation last."""
     found = [read_receipt(each) for each in agent_directory.glob("[!.]*")]
     return sorted((each for each in found if each is not None), key=lambda each: each.when)
 
 
 def installed_command(bin_directory: Path, receipt: InstallReceipt) -> Command:
-    """The program itself, without npx or any other go-between."""
+    """Command of an installed program, without npx or another launcher."""
     directory = bin_directory / receipt.id / receipt.version
     argv = tuple(
         str(directory / word[2:]) if word.startswith("./") and at < _PATHS else word
@@ -338,7 +338,7 @@ def installed_command(bin_directory: Path, receipt: InstallReceipt) -> Command:
 
 
 _PATHS: Final = 2
-"""Words at the front that may be paths of ours: an interpreter and its script."""
+"""Leading words that may be paths in the directory: an interpreter and its script."""
 
 
 _log = logging.getLogger(__name__)
@@ -346,15 +346,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RegistryContext:
-    """A user's directories, and the machine under them.
+    """Directories of the user, and the machine.
 
     Attributes:
-        env: the environment that programs are looked for in.
-        home: where agents are installed and noted.
-        cache: where the copy of the index is.
+        env: environment for looking up programs.
+        home: directory for installed and added agents.
+        cache: directory for the copy of the index.
         platform: the machine, as the registry names it.
         address: of the index: a URL or a file.
-        notify: is given a line before anything that takes time.
+        notify: receives a line before a slow operation.
     """
 
     env: Mapping[str, str]
@@ -366,26 +366,26 @@ class RegistryContext:
 
     @property
     def bin_directory(self) -> Path:
-        """Where agents are installed, a directory each."""
+        """Directory of installed agents, with one subdirectory each."""
         return self.home / "bin"
 
     @property
     def index(self) -> RegistryIndex:
-        """The registry."""
+        """The index of the registry."""
         return RegistryIndex(self.address, self.cache)
 
     @property
     def added(self) -> AddedAgents:
-        """The commands that were added by hand."""
+        """The agents that the user added."""
         return AddedAgents(self.home)
 
     def has_agent(self, agent_id: str) -> bool:
-        """Whether an agent of that id was installed or added, so that no registry is needed."""
+        """Whether an agent with that id is installed or added, so that no registry is needed."""
         directory = self.bin_directory / agent_id
         return self.added.find(agent_id) is not None or bool(installed_versions(directory))
 
     def has_tool(self, name: str) -> bool:
-        """Whether a program is on PATH or in a usual place."""
+        """Whether a program is on PATH or in a usual directory."""
         return look_up(name, usual_path(self.env).split(os.pathsep)) is not None
 
 
@@ -394,7 +394,7 @@ def registry_context(
     address: str | None = None,
     notify: Callable[[str], None] = _log.info,
 ) -> RegistryContext:
-    """Those of this process; `address` is what a person asked for, if anything."""
+    """Context of this process; `address` overrides the configured one."""
     found = paths(env)
     platform = platform_key(sys.platform, os.uname().machine)
     index = registry_address(env, address)

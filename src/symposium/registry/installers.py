@@ -1,4 +1,4 @@
-"""Install an agent: from an archive, with cargo, npm, or Python's tools."""
+"""Install an agent from an archive, or with cargo, npm, or Python's tools."""
 
 import asyncio
 import fcntl
@@ -41,14 +41,14 @@ class InstallError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What one way has put into a directory.
+    """Result of an installation in a directory.
 
     Attributes:
-        argv: how it is started; a word that begins with `./` is a path in that directory.
-        origin: the archive's URL, or the package as it was asked for.
-        sha256: of the archive, where there was one.
-        is_verified: whether a published sum was the same.
-        integrity: the package's own sum, as its registry gives it.
+        argv: start command; a word that begins with `./` is a path in that directory.
+        origin: the archive's URL, or the requested package.
+        sha256: of the archive, if there was one.
+        is_verified: whether the published sum is the same.
+        integrity: the package's checksum, as its registry reports it.
     """
 
     argv: tuple[str, ...]
@@ -59,40 +59,40 @@ class Built:
 
 
 def one_program(names: list[str], wanted: str, source: str) -> str:
-    """Which of a package's programs is meant: the only one, or the one of the wanted name.
+    """Choose a package's program: the only one, or the one with the wanted name.
 
     Raises:
-        InstallError: neither; names them.
+        InstallError: neither exists; the message lists the programs.
     """
     if len(names) == 1:
         return names[0]
     if wanted in names:
         return wanted
     if not names:
-        raise InstallError(f"{source} holds no program", "it may be a library")
-    raise InstallError(f"{source} holds several programs: {', '.join(sorted(names))}", "")
+        raise InstallError(f"{source} contains no executable", "it may be a library")
+    raise InstallError(f"{source} contains several programs: {', '.join(sorted(names))}", "")
 
 
 def path_in(directory: Path, place: Path) -> str:
-    """A path below a directory, as a receipt writes it."""
+    """Relative path in a directory, in the form of a receipt."""
     return f"./{place.relative_to(directory).as_posix()}"
 
 
 async def build_from_archive(target: Archive, directory: Path) -> Built:
-    """Download, check and unpack into an empty directory.
+    """Download, verify, and unpack an archive into an empty directory.
 
     Raises:
-        FetchError: it did not come.
-        InstallError: its sum is not the published one, or the program is not in it.
-        UnpackError: it is damaged or not to be trusted.
+        FetchError: the download failed.
+        InstallError: the checksum does not match, or the program is missing.
+        UnpackError: the archive is damaged or unsafe.
     """
     download = directory / ".download"
     got = await fetch(HttpRequest(target.archive, ARCHIVE_TIME, MAX_ARCHIVE), download)
     if target.sha256 is not None and got.sha256 != target.sha256.lower():
         raise InstallError(
-            f"{target.archive} has the sum {got.sha256}, and the registry publishes "
-            f"{target.sha256.lower()}: it is refused",
-            "try again later; if it stays so, tell whoever publishes it",
+            f"{target.archive} has the SHA-256 {got.sha256}, but the registry publishes "
+            f"{target.sha256.lower()}",
+            "try again later, or report it to the publisher",
         )
     name = PurePosixPath(unquote(urlsplit(target.archive).path)).name
     program = directory / PurePosixPath(target.cmd)
@@ -102,7 +102,7 @@ async def build_from_archive(target: Archive, directory: Path) -> Built:
         program.parent.mkdir(parents=True, exist_ok=True)
         download.rename(program)
     if not program.is_file():
-        raise InstallError(f"{target.archive} holds no {target.cmd}", "")
+        raise InstallError(f"{target.archive} does not contain {target.cmd}", "")
     program.chmod(0o755)
     return Built(
         (f"./{PurePosixPath(target.cmd)}", *target.args),
@@ -137,22 +137,22 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 async def crate_programs(crate: str, version: str, *, address: str = CRATES) -> list[str]:
-    """The programs of a crate's version, as crates.io lists them.
+    """List the programs of a crate's version, from crates.io.
 
     Raises:
-        FetchError: it did not answer.
-        InstallError: its answer is none.
+        FetchError: the request failed.
+        InstallError: the response is malformed.
     """
     answer = await _ask(f"{address}/{quote(crate, safe='')}/{quote(version, safe='')}", _Answer)
     return [name for name in answer.version.bin_names if name]
 
 
 async def newest_version(crate: str, *, address: str = CRATES) -> str:
-    """The newest version of a crate, a stable one if there is any.
+    """Return the newest version of a crate, preferably a stable one.
 
     Raises:
-        FetchError: crates.io did not answer.
-        InstallError: its answer is none.
+        FetchError: the request failed.
+        InstallError: the response is malformed.
     """
     found = (await _ask(f"{address}/{quote(crate, safe='')}", _Newest)).crate
     return found.max_stable_version or found.max_version
@@ -165,7 +165,7 @@ async def _ask(url: str, kind: type[_Kind]) -> _Kind:
         try:
             return msgspec.json.decode(file.read_bytes(), type=kind)
         except (msgspec.DecodeError, UnicodeError) as error:
-            raise InstallError(f"{url} gave no answer that we know: {error}", "") from error
+            raise InstallError(f"malformed response from {url}: {error}", "") from error
 
 
 async def build_from_cargo(
@@ -175,7 +175,7 @@ async def build_from_cargo(
 
     Raises:
         ToolError: cargo failed.
-        InstallError: the crate holds no program, or several.
+        InstallError: the crate contains no program, or several.
     """
     version = target.version or version
     origin = f"{target.crate}@{version}"
@@ -198,7 +198,7 @@ async def build_from_cargo(
 
 
 async def _fetched(origin: str, directory: Path) -> bool:
-    """Whether cargo-binstall is here and had a program ready to be fetched."""
+    """Try cargo-binstall; whether it exists and downloaded a prebuilt program."""
     if look_up("cargo-binstall", usual_path(os.environ).split(os.pathsep)) is None:
         return False
     argv = ["cargo", "binstall", "--no-confirm", "--root", str(directory), "--", origin]
@@ -216,11 +216,11 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 async def build_from_npm(target: Package, directory: Path) -> Built:
-    """Install into an empty directory; scripts of the packages run, as npx would run them.
+    """Install into an empty directory; install scripts run, as with npx.
 
     Raises:
         ToolError: npm failed.
-        InstallError: the package holds no program, or several.
+        InstallError: the package contains no program, or several.
     """
     await run_tool(
         [
@@ -231,7 +231,7 @@ async def build_from_npm(target: Package, directory: Path) -> Built:
     )
     asked = list(_manifest(directory / "package.json").dependencies)
     if len(asked) != 1:
-        raise InstallError(f"npm did not say what it installed for {target.package}", "")
+        raise InstallError(f"npm did not report what it installed for {target.package}", "")
     name, last = asked[0], asked[0].rpartition("/")[2]
     programs = _manifest(directory / "node_modules" / name / "package.json").bin
     names = [last] if isinstance(programs, str) else list(programs)
@@ -250,7 +250,7 @@ def _manifest(file: Path) -> _Manifest:
     try:
         return msgspec.json.decode(file.read_bytes(), type=_Manifest)
     except (OSError, msgspec.DecodeError, UnicodeError) as error:
-        raise InstallError(f"{file.name} of an npm package cannot be read: {error}", "") from error
+        raise InstallError(f"cannot read {file.name} of an npm package: {error}", "") from error
 
 
 def _integrity(lock: Path, name: str) -> str | None:
@@ -262,7 +262,7 @@ def _integrity(lock: Path, name: str) -> str | None:
 
 
 _AT: Final = re.compile(r"([A-Za-z0-9._-]+(?:\[[^\]]*\])?)@([0-9][^/]*)", re.ASCII)
-"""uvx's own way to pin, as in `some-agent@1.2`."""
+"""uvx's syntax for a pinned version, as in `some-agent@1.2`."""
 
 
 async def build_from_python(target: Package, directory: Path) -> Built:
@@ -270,7 +270,7 @@ async def build_from_python(target: Package, directory: Path) -> Built:
 
     Raises:
         ToolError: uv or pip failed.
-        InstallError: the package holds no program, or several.
+        InstallError: the package contains no program, or several.
     """
     found = _AT.fullmatch(target.package)
     wanted = f"{found[1]}=={found[2]}" if found else target.package
@@ -282,11 +282,11 @@ async def build_from_python(target: Package, directory: Path) -> Built:
     else:
         await run_tool([sys.executable, "-P", "-m", "venv", str(place)], cwd=directory)
         install = [str(python), "-m", "pip", "install", "--quiet", "--", wanted]
-    before = set(_marks(place))  # those of pip itself
+    before = set(_marks(place))  # pip itself
     await run_tool(install, cwd=directory)
     name, programs = _requested(set(_marks(place)) - before)
     program = one_program(programs, name, f"the Python package {name}")
-    # Through its interpreter: the script's own first line names the place it was built in.
+    # With its interpreter: the script's first line has the path of the staging directory.
     argv = (path_in(directory, python), path_in(directory, place / "bin" / program), *target.args)
     return Built(argv, target.package)
 
@@ -297,27 +297,27 @@ def _uv() -> str | None:
 
 
 def _marks(place: Path) -> list[Path]:
-    """What installers put beside a distribution that was asked for by name."""
+    """Files that mark a distribution as requested by name."""
     return list(place.glob("lib/python*/site-packages/*.dist-info/REQUESTED"))
 
 
 def _requested(marks: set[Path]) -> tuple[str, list[str]]:
-    """The distribution that was asked for, and its programs."""
+    """Name of the requested distribution, and its programs."""
     if len(marks) != 1:
-        raise InstallError("the installer did not say what it installed", "")
+        raise InstallError("the installer did not report what it installed", "")
     (mark,) = marks
     name = mark.parent.name.partition("-")[0].replace("_", "-")
     return name, _console_scripts(mark.with_name("entry_points.txt"))
 
 
 def _console_scripts(file: Path) -> list[str]:
-    """The programs that a distribution's entry points name."""
+    """Programs in a distribution's entry points."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeError) as error:
-        raise InstallError(f"{file} cannot be read: {error}", "") from error
+        raise InstallError(f"cannot read {file}: {error}", "") from error
     names: list[str] = []
     section = ""
     for line in map(str.strip, lines):
@@ -329,23 +329,23 @@ def _console_scripts(file: Path) -> list[str]:
 
 
 KEPT: Final = 2
-"""Versions of an agent that stay: the newest, and the one before it."""
+"""Versions of an agent to keep: the newest, and the one before it."""
 
 Installable = FromArchive | FromPackage | FromCrate
 
 _STAGING: Final = ".staging-"
-_LOOK_AGAIN: Final = 0.1
+_POLL_INTERVAL: Final = 0.1
 
 
 async def install(entry: RegistryEntry, way: Installable, bin_directory: Path) -> InstallReceipt:
-    """Make sure that this version is there; another one being installed by anyone is waited for.
+    """Install this version unless it is installed; wait for a concurrent installation.
 
     Raises:
-        ExplainedError: it could not be got; what was there before is untouched.
+        ExplainedError: the installation failed; existing versions are unchanged.
     """
     home = bin_directory / entry.id
     place = home / entry.version
-    async with _alone(home):
+    async with _locked(home):
         if (receipt := read_receipt(place)) is not None:
             return receipt
         _sweep(home)
@@ -355,7 +355,7 @@ async def install(entry: RegistryEntry, way: Installable, bin_directory: Path) -
             built = await _build(entry, way, staging)
             receipt = _receipt(entry, way, built)
             write_receipt(receipt, staging)
-            if place.exists():  # without a receipt: somebody has taken it apart
+            if place.exists():  # without a receipt: incomplete
                 shutil.rmtree(place)
             staging.rename(place)
         finally:
@@ -365,11 +365,11 @@ async def install(entry: RegistryEntry, way: Installable, bin_directory: Path) -
 
 
 async def uninstall(agent_id: str, bin_directory: Path) -> bool:
-    """Remove every version; False if none was there."""
+    """Remove every version; False if none was installed."""
     home = bin_directory / agent_id
     if not home.is_dir():
         return False
-    async with _alone(home):
+    async with _locked(home):
         found = bool(installed_versions(home))
         for each in home.iterdir():
             if each.is_dir():
@@ -413,15 +413,15 @@ def _receipt(entry: RegistryEntry, way: Installable, built: Built) -> InstallRec
 
 
 @asynccontextmanager
-async def _alone(home: Path) -> AsyncGenerator[None]:
-    """Nobody else installs this agent meanwhile; the system lets go for who is killed."""
+async def _locked(home: Path) -> AsyncGenerator[None]:
+    """Hold the agent's installation lock; the system releases it if this process is killed."""
     with _lock_file(home) as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                # A thread that waits for a lock cannot be cancelled; looking again can.
-                await asyncio.sleep(_LOOK_AGAIN)
+                # A thread that waits for a lock cannot be cancelled; polling can.
+                await asyncio.sleep(_POLL_INTERVAL)
             else:
                 break
         yield
@@ -433,7 +433,7 @@ def _lock_file(home: Path) -> IO[bytes]:
 
 
 def _sweep(home: Path) -> None:
-    """Remove what killed installs have left; nobody else is at work here."""
+    """Remove the leftovers of killed installations. Requires the lock."""
     for left in home.glob(f"{_STAGING}*"):
         shutil.rmtree(left, ignore_errors=True)
 

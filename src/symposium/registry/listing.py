@@ -1,4 +1,4 @@
-"""Every agent that a user can choose, and which of them are on this machine."""
+"""List the agents that the user can choose, and which of them are on this machine."""
 
 import asyncio
 import logging
@@ -32,14 +32,14 @@ from symposium.registry.index import (
 )
 
 VERSION_TIME: Final = 2.0
-"""Seconds that a program has to say its version; all are asked at once."""
+"""Timeout in seconds for `--version`; all programs are asked at the same time."""
 
 _PROGRAMS: Final = {
     "github-copilot": "copilot-language-server",
     "qoder": "qodercli",
     "qwen-code": "qwen",
 }
-"""Ids whose program has another name than the id, the package or the archive says."""
+"""Programs whose name differs from the agent's id, package, and archive."""
 
 _VERSION: Final = re.compile(rb"(?<![\w.])v?(\d+(?:\.\d+)+[\w.+-]*)")
 _MAX_FILE_BYTES: Final = 64 * 1024
@@ -47,7 +47,7 @@ _MAX_FILE_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """An agent that is here without our doing; its version is empty if it does not say."""
+    """An agent that the user installed without Symposium; its version may be empty."""
 
     entry: RegistryEntry
     program: Path
@@ -55,7 +55,7 @@ class Detected:
 
 
 async def detect(entries: Sequence[RegistryEntry], env: Mapping[str, str]) -> list[Detected]:
-    """Find installed agents by their programs, in order."""
+    """Find installed agents by their programs, in the order of the entries."""
     directories = usual_path(env).split(os.pathsep)
     here = [
         (entry, program)
@@ -72,7 +72,7 @@ async def detect(entries: Sequence[RegistryEntry], env: Mapping[str, str]) -> li
 
 
 def program_name(entry: RegistryEntry) -> str:
-    """Name of an agent's program when it was installed by hand."""
+    """Name of an agent's program if the user installed it."""
     if entry.id in _PROGRAMS:
         return _PROGRAMS[entry.id]
     for target in (entry.distribution.binary or {}).values():
@@ -81,7 +81,7 @@ def program_name(entry: RegistryEntry) -> str:
 
 
 def way_arguments(entry: RegistryEntry) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The arguments and variables that make the program speak ACP, whichever way it came."""
+    """Arguments and variables with which the program speaks ACP, for every distribution."""
     ways = entry.distribution
     for target in (ways.binary or {}).values():
         return target.args, target.env
@@ -92,14 +92,14 @@ def way_arguments(entry: RegistryEntry) -> tuple[tuple[str, ...], Mapping[str, s
 
 
 async def _version(program: Path, env: Mapping[str, str]) -> str:
-    talker = ProcessSpec((str(program), "--version"), env, NOWHERE)
+    spec = ProcessSpec((str(program), "--version"), env, NOWHERE)
     try:
-        heard = await run_collecting(
-            talker, seconds=VERSION_TIME, is_enough=lambda said: len(said) > _MAX_FILE_BYTES
+        result = await run_collecting(
+            spec, seconds=VERSION_TIME, is_enough=lambda said: len(said) > _MAX_FILE_BYTES
         )
     except (OSError, TimeoutError):
         return ""
-    found = _VERSION.search(heard.said)
+    found = _VERSION.search(result.said)
     return found[1].decode() if found else ""
 
 
@@ -109,22 +109,22 @@ BUILT_IN: Final = {
     "eliza": "Answers without a model, the same every time; calls MCP tools when asked.",
     "testy": "Does what a prompt in JSON says, to try out clients and mods.",
 }
-"""Agents that come with us; what the registry calls the same is hidden by them."""
+"""Built-in agents; they hide agents of the registry with the same id."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownAgent:
-    """One agent on offer.
+    """An agent that the user can choose.
 
     Attributes:
-        agent: what a config says to have it: words of a command, or a source.
-        is_installed: whether it starts without anything being fetched.
+        agent: value for a config: words of a command, or a source.
+        is_installed: whether it starts without a download.
         how: why it is on the list.
-        version: the one here, else the registry's; empty if unknown.
-        place: where it is on this machine; empty if it is not.
-        labels: other writings of the same agent, as older configs have them.
+        version: the installed one, else the registry's; empty if unknown.
+        place: its path on this machine, or empty.
+        labels: other forms of the same agent, as older configs have them.
     """
 
     id: str
@@ -140,7 +140,7 @@ class KnownAgent:
 
 @dataclass(frozen=True, slots=True)
 class AgentListing:
-    """The agents on offer: those that are here first; `warning` says why some may be missing."""
+    """The agents to choose from, those on this machine first; `warning` names problems."""
 
     agents: tuple[KnownAgent, ...]
     warning: str | None = None
@@ -149,47 +149,47 @@ class AgentListing:
 class RegistryDirectory:
     """The agents of one user on one machine."""
 
-    def __init__(self, around: RegistryContext) -> None:
-        self._around = around
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
 
     async def choices(self) -> AgentListing:
-        """The list from local data; does not use the network and does not fail."""
+        """List agents from local data; does not use the network and does not fail."""
         warnings: list[str] = []
         loaded = self._loaded(warnings)
-        if loaded.trouble:
-            warnings.append(loaded.trouble)
+        if loaded.problem:
+            warnings.append(loaded.problem)
         agents = await self._all(loaded, warnings)
         return AgentListing(tuple(agents), "; ".join(warnings) or None)
 
     async def refresh(self) -> None:
-        """Renew the copy of the registry if it is older than a day: for a task beside the work."""
+        """Update the copy of the registry if it is older than a day. For a background task."""
         try:
-            loaded = await self._around.index.current()
+            loaded = await self._context.index.current()
         except (ExplainedError, OSError) as error:
-            _log.warning("the registry could not be read: %s", error)
+            _log.warning("cannot read the registry: %s", error)
         else:
-            if loaded.trouble:
-                _log.info("%s", loaded.trouble)
+            if loaded.problem:
+                _log.info("%s", loaded.problem)
 
     def _loaded(self, warnings: list[str]) -> LoadedIndex:
         try:
-            return self._around.index.here()
+            return self._context.index.here()
         except (ExplainedError, OSError) as error:
             reason = error.message if isinstance(error, ExplainedError) else str(error)
-            warnings.append(f"the registry could not be read: {reason}")
+            warnings.append(f"cannot read the registry: {reason}")
             return snapshot()
 
     async def _all(self, loaded: LoadedIndex, warnings: list[str]) -> Iterable[KnownAgent]:
-        around = self._around
+        context = self._context
         try:
-            added: Sequence[AddedAgent] = around.added.all()
+            added: Sequence[AddedAgent] = context.added.all()
         except ExplainedError as error:
             warnings.append(error.message)
             added = ()
-        receipts = installed(around.bin_directory)
-        detected = await detect(loaded.index.agents, around.env)
+        receipts = installed(context.bin_directory)
+        detected = await detect(loaded.index.agents, context.env)
         by_id: dict[str, KnownAgent] = {name: _built_in(name) for name in BUILT_IN}
-        # What comes first hides what has its id and comes later.
+        # The first agent with an id hides later ones.
         for known in (
             *map(_added, added),
             *(self._installed(receipt, loaded) for receipt in receipts.values()),
@@ -211,14 +211,14 @@ class RegistryDirectory:
             is_installed=True,
             how="installed",
             version=receipt.version,
-            place=str(self._around.bin_directory / receipt.id / receipt.version),
+            place=str(self._context.bin_directory / receipt.id / receipt.version),
         )
 
     def _offered(self, entry: RegistryEntry) -> KnownAgent:
-        around, labels, how, here = self._around, (), "registry", False
+        context, labels, how, here = self._context, (), "registry", False
         why = ""
         try:
-            way = choose_way(entry, around.platform, around.has_tool)
+            way = choose_way(entry, context.platform, context.has_tool)
         except (NotFoundError, ProgramNotFoundError) as error:
             how, why = "unavailable", f" (unavailable here: {error.hint})"
         else:
@@ -238,7 +238,7 @@ class RegistryDirectory:
 
 
 def shell_words(command: Command) -> str:
-    """The command as a person would write it, its variables first."""
+    """The command line, with its variables first."""
     variables = [f"{name}={shlex.quote(value)}" for name, value in command.env.items()]
     return " ".join([*variables, shlex.join(command.argv)])
 

@@ -1,4 +1,4 @@
-"""Starts an agent, asks it what it can do, and ends it: `symposium agents test`."""
+"""Start an agent, initialize it, and stop it: `symposium agents test`."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from peerwire.transports.process import ProcessExitedError, spawn
 from symposium.errors import AgentTimeoutError, SymposiumError
 
 HANDSHAKE_TIME: Final = 30.0
-"""Seconds that an agent has to answer `initialize`."""
+"""Timeout in seconds for `initialize`."""
 
 _SHOWN: Final = 5
 _ALWAYS: Final = ("session/new", "session/prompt", "session/cancel")
@@ -27,8 +27,8 @@ class AgentProbe:
     """An agent's initialize result.
 
     Attributes:
-        answer: the result of `initialize`, as the agent wrote it.
-        seconds: from its start to its answer.
+        answer: the initialize result, unchanged.
+        seconds: from the start to the result.
     """
 
     answer: Mapping[str, Any]
@@ -41,13 +41,13 @@ class AgentProbe:
 
     @property
     def agent(self) -> str:
-        """Name and version; empty if it does not say."""
+        """Name and version; empty if missing."""
         info = _object(self.answer, "agentInfo")
         return " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
 
     @property
     def auth_methods(self) -> list[Mapping[str, Any]]:
-        """The ways to log in that it offers."""
+        """Authentication methods that the agent offers."""
         offered = self.answer.get("authMethods")
         each = cast("list[Any]", offered if isinstance(offered, list) else [])
         return [cast("Mapping[str, Any]", one) for one in each if isinstance(one, Mapping)]
@@ -74,8 +74,8 @@ async def probe_agent(command: Command, *, seconds: float = HANDSHAKE_TIME) -> A
 
     Raises:
         SpawnError: the program could not be started.
-        PatienceError: it did not answer.
-        ExplainedError: it answered with an error, or ended.
+        AgentTimeoutError: it did not answer in time.
+        ExplainedError: it answered with an error, or exited.
     """
     process = spawn(command)
     connection = Connection(process, Handlers())
@@ -96,7 +96,7 @@ async def probe_agent(command: Command, *, seconds: float = HANDSHAKE_TIME) -> A
         case TimeoutError():
             raise AgentTimeoutError(
                 f"`{shown(command.argv)}` did not answer initialize within {seconds:g} s",
-                "is it an ACP program? Some need a flag such as --acp",
+                "check that it is an ACP agent; some need an option such as --acp",
             )
         case PeerwireError():
             raise _refused(command, connection.error or outcome)
@@ -111,8 +111,8 @@ def _refused(command: Command, error: Exception) -> SymposiumError:
     if isinstance(error, ProcessExitedError):
         text = plain_text(error.stderr_tail.decode(errors="replace"))
         tail = [f"| {line}" for line in text.strip().splitlines()[-_SHOWN:]]
-    said = "its last words:\n" + "\n".join(tail) if tail else "it said nothing on stderr"
-    return SymposiumError(f"`{shown(command.argv)}` is no agent that works: {error}", said)
+    stderr = "the end of its stderr:\n" + "\n".join(tail) if tail else "it wrote nothing to stderr"
+    return SymposiumError(f"`{shown(command.argv)}` is not a working agent: {error}", stderr)
 
 
 def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

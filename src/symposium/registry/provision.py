@@ -1,4 +1,4 @@
-"""From where a component comes to the command that starts it, installing it first if need be."""
+"""Resolve a component's source to its start command; install the component if needed."""
 
 import hashlib
 import sys
@@ -46,8 +46,8 @@ class StartCommand:
     """A command that starts the component.
 
     Attributes:
-        receipt: of what is installed; None if it starts without being installed.
-        note: why it is not installed although it should be; empty if all is well.
+        receipt: of the installed component; None if it starts without an installation.
+        note: why an installation failed; empty if nothing did.
     """
 
     command: Command
@@ -55,81 +55,81 @@ class StartCommand:
     note: str = ""
 
 
-async def provision(entry: RegistryEntry, around: RegistryContext) -> StartCommand:
-    """Install an entry in its version, if it is missing, and return its command.
+async def provision(entry: RegistryEntry, context: RegistryContext) -> StartCommand:
+    """Install an entry in its version if it is missing, and return its command.
 
-    A package that cannot be installed is run by its tool instead, and the note says why.
+    If a package cannot be installed, its tool runs it instead, and the note says why.
 
     Raises:
-        ExplainedError: it cannot be had.
+        ExplainedError: there is no way to start it.
     """
-    if (receipt := read_receipt(around.bin_directory / entry.id / entry.version)) is not None:
-        return StartCommand(installed_command(around.bin_directory, receipt), receipt)
-    way = choose_way(entry, around.platform, around.has_tool)
+    if (receipt := read_receipt(context.bin_directory / entry.id / entry.version)) is not None:
+        return StartCommand(installed_command(context.bin_directory, receipt), receipt)
+    way = choose_way(entry, context.platform, context.has_tool)
     if isinstance(way, FromLocal):
         return StartCommand(passing_command(way, entry.name))
-    # Archives and installers are a tenth of a second of imports that a start seldom needs.
+    # Importing archives and installers takes a tenth of a second; most starts need neither.
     from symposium.registry.installers import install  # noqa: PLC0415 - as said above
 
     tool = f" with {way.tool}" if isinstance(way, FromPackage) else ""
-    around.notify(f"installing {entry.id} {entry.version}{tool}; this can take a minute …")
+    context.notify(f"installing {entry.id} {entry.version}{tool}; this can take a minute …")
     try:
-        receipt = await install(entry, way, around.bin_directory)
+        receipt = await install(entry, way, context.bin_directory)
     except ExplainedError as error:
         if not isinstance(way, FromPackage):
             raise
         note = f"{entry.id} could not be installed ({error.message}); {way.tool} runs it each time"
         return StartCommand(passing_command(way, entry.name), note=note)
-    return StartCommand(installed_command(around.bin_directory, receipt), receipt)
+    return StartCommand(installed_command(context.bin_directory, receipt), receipt)
 
 
-async def resolved(entry: RegistryEntry, around: RegistryContext) -> StartCommand:
-    """The same, but packages that are not installed are left to their tool (acp-host §4.10).
+async def resolved(entry: RegistryEntry, context: RegistryContext) -> StartCommand:
+    """Same as `provision`, but leave packages to their tool (acp-host §4.10).
 
     Raises:
-        ExplainedError: it cannot be had.
+        ExplainedError: there is no way to start it.
     """
-    is_here = read_receipt(around.bin_directory / entry.id / entry.version) is not None
-    way = None if is_here else choose_way(entry, around.platform, around.has_tool)
+    is_here = read_receipt(context.bin_directory / entry.id / entry.version) is not None
+    way = None if is_here else choose_way(entry, context.platform, context.has_tool)
     if isinstance(way, FromPackage):
         return StartCommand(passing_command(way, entry.name))
-    return await provision(entry, around)
+    return await provision(entry, context)
 
 
-async def obtain_agent(agent_id: str, around: RegistryContext) -> StartCommand:
-    """An agent by id: added by hand, installed, or else of the registry.
+async def obtain_agent(agent_id: str, context: RegistryContext) -> StartCommand:
+    """Command of an added, installed, or registry agent.
 
-    What is installed starts without asking the network; `symposium agents update` renews it.
+    An installed agent starts without using the network; `symposium agents update` updates it.
 
     Raises:
         ExplainedError: it cannot be installed, or no entry has that id.
     """
     if is_built_in(agent_id):
-        # What the registry calls the same is hidden by it (acp-host §4.10).
-        return await obtain_source(ComponentSource("builtin", agent_id), around)
-    if (added := around.added.find(agent_id)) is not None:
+        # A built-in agent hides an agent of the registry with its id (acp-host §4.10).
+        return await obtain_source(ComponentSource("builtin", agent_id), context)
+    if (added := context.added.find(agent_id)) is not None:
         return StartCommand(added.command)
-    if versions := installed_versions(around.bin_directory / agent_id):
-        return StartCommand(installed_command(around.bin_directory, versions[-1]), versions[-1])
-    loaded = await around.index.current()
-    return await provision(find_entry(loaded.index, agent_id), around)
+    if versions := installed_versions(context.bin_directory / agent_id):
+        return StartCommand(installed_command(context.bin_directory, versions[-1]), versions[-1])
+    loaded = await context.index.current()
+    return await provision(find_entry(loaded.index, agent_id), context)
 
 
-async def obtain_source(source: ComponentSource, around: RegistryContext) -> StartCommand:
-    """A component by its source, as a config names it (acp-host §4.2).
+async def obtain_source(source: ComponentSource, context: RegistryContext) -> StartCommand:
+    """Command of a component from its source in a config (acp-host §4.2).
 
     Raises:
-        ExplainedError: it cannot be had, or is not a program.
+        ExplainedError: it cannot be installed, or is not a program.
     """
     if source.kind == "registry":
-        return await obtain_agent(source.display_name, around)
+        return await obtain_agent(source.display_name, context)
     if (command := _at_once(source)) is not None:
         return StartCommand(command)
-    return await provision(await _entry_of(source), around)
+    return await provision(await _entry_of(source), context)
 
 
 def _at_once(source: ComponentSource) -> Command | None:
-    """The command of what starts without being installed; None for anything else."""
+    """Command of a component that needs no installation; None for other sources."""
     name = source.display_name
     match source.kind:
         case "builtin":
@@ -143,7 +143,7 @@ def _at_once(source: ComponentSource) -> Command | None:
         case "npx" | "uvx" | "pipx" as tool:
             return passing_command(FromPackage(tool, _read(source, Package)), name)
         case "http" | "sse":
-            raise SpecError(f"{name} is an MCP server at an address, and a program is wanted", "")
+            raise SpecError(f"{name} is the address of an MCP server, not a program", "")
         case _:
             return None
 
@@ -169,11 +169,11 @@ async def _entry_of(source: ComponentSource) -> RegistryEntry:
 
 
 async def fetch_entry(url: str) -> RegistryEntry:
-    """The one entry that a URL gives.
+    """Download one entry.
 
     Raises:
-        FetchError: it did not come.
-        RegistryFormatError: it is no entry.
+        FetchError: the download failed.
+        RegistryFormatError: it is not a valid entry.
     """
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "entry"
@@ -182,7 +182,7 @@ async def fetch_entry(url: str) -> RegistryEntry:
 
 
 def read_entry(text: bytes | str) -> RegistryEntry:
-    """An entry from its JSON.
+    """Parse an entry.
 
     Raises:
         RegistryFormatError: the entry is invalid.
@@ -190,7 +190,7 @@ def read_entry(text: bytes | str) -> RegistryEntry:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise RegistryFormatError(f"the entry is no JSON: {error}", "") from error
+        raise RegistryFormatError(f"the entry is not JSON: {error}", "") from error
     return parse_entry(value)
 
 
@@ -208,4 +208,4 @@ def _read(source: ComponentSource, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(source.value, kind)
     except msgspec.ValidationError as error:
-        raise SpecError(f"the source {source.kind} is malformed: {error}", "") from error
+        raise SpecError(f"malformed source {source.kind}: {error}", "") from error

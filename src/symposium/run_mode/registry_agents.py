@@ -54,7 +54,7 @@ def _age_of_list() -> str:
         loaded = registry_context(os.environ).index.here()
     except (ExplainedError, OSError):
         return ""  # the listing says why
-    if loaded.is_fresh or loaded.trouble:
+    if loaded.is_fresh or loaded.problem:
         return ""
     return f"{loaded.in_short()}; an update is running, `list` shows its result"
 

@@ -154,7 +154,7 @@ async def test_a_revision_that_could_be_more_than_a_name_never_reaches_git(
 
 @pytest.mark.requirement("reviews.diff-errors")
 async def test_a_folder_in_no_repository_is_told(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="is in no git repository"):
+    with pytest.raises(GitError, match="is not in a git repository"):
         await changes(tmp_path, DiffRange("HEAD"))
 
 
@@ -205,7 +205,7 @@ async def test_git_is_ended_after_a_time(
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setattr(asking, "QUESTION_TIMEOUT", 0.2)
 
-    with pytest.raises(GitError, match=r"has not answered within 0\.2 s"):
+    with pytest.raises(GitError, match=r"timed out after 0\.2 s"):
         await changes(repository.path, DiffRange("HEAD"))
 
 
@@ -233,7 +233,7 @@ HOLDS_ITS_PIPES = "setsid sh -c 'echo $$ >&$0; exec sleep 60' $0"
 async def test_nobody_waits_for_a_pipe_that_somebody_else_holds(
     stream: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "_FAREWELL", 0.2)
+    monkeypatch.setattr(asking, "_EXIT_TIMEOUT", 0.2)
     process = await asyncio.create_subprocess_exec(
         *("sh", "-c", f"{HOLDS_ITS_PIPES} & exec yes >&{stream}", stream),
         stdout=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Git reads a configuration of Symposium's in place of the clone's."""
+"""Git reads a configuration written by Symposium instead of the clone's."""
 
 import subprocess
 import tomllib
@@ -52,13 +52,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def plant(file: Path, settings: dict[str, str]) -> None:
-    """Write settings by git, which escapes any name."""
+    """Write settings with git, which escapes any name."""
     for key, value in settings.items():
         git("config", "--file", str(file), key, value, cwd=file.parent)
 
 
 async def local_settings(folder: Path) -> set[str]:
-    """The keys that git has from the clone, as git itself says where the runner starts it."""
+    """Return the keys that git reads from the clone, in the directory where it is run."""
     listed = await Git(folder).ask("config", "--list", "--show-scope", "-z")
     scopes, entries = listed.names[::2], listed.names[1::2]
     pairs = zip(scopes, entries, strict=True)
@@ -67,7 +67,7 @@ async def local_settings(folder: Path) -> set[str]:
 
 @pytest.mark.requirement("taskspaces.git-allow-list")
 @pytest.mark.parametrize("where", ["config", "config.worktree", "include.path", "includeIf"])
-async def test_no_setting_that_is_not_allowed_reaches_git(where: str, place: Path) -> None:
+async def test_disallowed_setting_does_not_reach_git(where: str, place: Path) -> None:
     clone = place / "clone"
     own = clone / ".git" / "config"
     target = own if where == "config" else clone / ".git" / "other"
@@ -93,7 +93,7 @@ async def test_no_setting_that_is_not_allowed_reaches_git(where: str, place: Pat
 
 
 @pytest.mark.requirement("taskspaces.git-allow-list")
-async def test_no_value_of_a_setting_that_starts_a_program_reaches_git(place: Path) -> None:
+async def test_setting_that_starts_a_program_does_not_reach_git(place: Path) -> None:
     clone = place / "clone"
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))["commands"]
     lines: list[str] = []
@@ -111,7 +111,7 @@ async def test_no_value_of_a_setting_that_starts_a_program_reaches_git(place: Pa
 
 
 @pytest.mark.requirement("taskspaces.git-allow-list")
-def test_git_never_opens_the_configuration_of_a_clone(place: Path) -> None:
+def test_git_does_not_open_the_configuration_of_a_clone(place: Path) -> None:
     clone = place / "clone"
     found = find_git_directories(clone)
     assert found is not None
@@ -138,7 +138,7 @@ def test_git_never_opens_the_configuration_of_a_clone(place: Path) -> None:
 
 
 @pytest.mark.requirement("taskspaces.git-allow-list")
-async def test_an_extension_of_the_format_that_is_unknown_stops_git(place: Path) -> None:
+async def test_unknown_repository_extension_is_an_error(place: Path) -> None:
     clone = place / "clone"
     git("config", "core.repositoryFormatVersion", "1", cwd=clone)
     git("config", "--file", ".git/config", "extensions.brandNew", "true", cwd=clone)
@@ -151,7 +151,7 @@ async def test_an_extension_of_the_format_that_is_unknown_stops_git(place: Path)
 
 
 @pytest.mark.requirement("taskspaces.git-values")
-async def test_every_value_of_an_allowed_setting_reaches_git_unchanged(place: Path) -> None:
+async def test_allowed_setting_reaches_git_unchanged(place: Path) -> None:
     clone = place / "clone"
     values = {
         f"branch.{name}.merge": value
@@ -173,7 +173,7 @@ async def test_every_value_of_an_allowed_setting_reaches_git_unchanged(place: Pa
 
 
 @pytest.mark.requirement("taskspaces.git-config-bound")
-def test_configuration_that_is_too_large_is_refused_without_reading_it_all(place: Path) -> None:
+def test_too_large_configuration_is_rejected_without_reading_it_all(place: Path) -> None:
     clone = place / "clone"
     with (clone / ".git/config").open("r+b") as config:
         config.truncate(16 * 1024 * 1024 + 1)
@@ -192,6 +192,6 @@ def test_configuration_that_is_too_large_is_refused_without_reading_it_all(place
         *(("false", False), ("no", False), ("0", False), ("00", False), ("", False), ("-", False)),
     ],
 )
-def test_a_yes_or_no_setting_is_read_as_git_reads_it(value: str | None, *, expected: bool) -> None:
+def test_boolean_setting_is_read_like_git(value: str | None, *, expected: bool) -> None:
     assert is_on([("core.bare", None), ("core.bare", value)], "core.bare") is expected
     assert not is_on([], "core.bare")

@@ -1,4 +1,4 @@
-"""Archives that do harm, and those that do not."""
+"""Harmful and harmless archives."""
 
 import bz2
 import gzip
@@ -70,7 +70,7 @@ def zip_of(path: Path, name: str, body: bytes = b"x", *, mode: int = stat.S_IFRE
         pytest.param([member(str(each)) for each in range(200)], id="too many"),
     ],
 )
-def test_a_tar_that_could_do_harm_is_refused(fills: list[Fill], tmp_path: Path) -> None:
+def test_harmful_tar_is_rejected(fills: list[Fill], tmp_path: Path) -> None:
     archive = tar_of(tmp_path / "a.tar.gz", *fills)
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -94,9 +94,7 @@ def test_a_tar_that_could_do_harm_is_refused(fills: list[Fill], tmp_path: Path) 
         ("bomb", stat.S_IFREG, 5_000_000),
     ],
 )
-def test_a_zip_that_could_do_harm_is_refused(
-    name: str, mode: int, size: int, tmp_path: Path
-) -> None:
+def test_harmful_zip_is_rejected(name: str, mode: int, size: int, tmp_path: Path) -> None:
     archive = zip_of(tmp_path / "a.zip", name, bytes(size), mode=mode)
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -110,7 +108,7 @@ def test_a_zip_that_could_do_harm_is_refused(
 @pytest.mark.requirement("registry.unpack-safe")
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz", "a.zip"])
 @given(noise=st.binary(max_size=200), keep=st.integers(0, 300))
-def test_what_is_damaged_is_unpacked_or_refused_and_nothing_else(
+def test_damaged_archive_is_unpacked_or_rejected(
     name: str, noise: bytes, keep: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     place = tmp_path_factory.mktemp("damaged")
@@ -136,14 +134,14 @@ def raw_tar(count: int) -> bytes:
 
 
 def header(kind: bytes, size: int, name: str = "x") -> bytes:
-    """The block of a tar that announces that many bytes."""
+    """Return a tar header that announces that many bytes."""
     info = tarfile.TarInfo(name)
     info.type, info.size = kind, size
     return info.tobuf(tarfile.GNU_FORMAT)
 
 
 def packed_of(path: Path, *parts: bytes, zeros: int = 0) -> Path:
-    """A gzip of these blocks, with zeros behind them that cost the archive nearly nothing."""
+    """Write a gzip of these blocks, followed by zeros that compress to almost nothing."""
     with gzip.open(path, "wb", compresslevel=1) as file:
         for part in parts:
             file.write(part)
@@ -175,9 +173,7 @@ SPARSE = (b"0" * 11 + b"1") * 2 * 21 + b"\1" + bytes(7)
         pytest.param([header(tarfile.DIRTYPE, 39 << 20)], id="a long directory"),
     ],
 )
-def test_headers_of_a_tar_are_bounded_before_they_are_read(
-    blocks: list[bytes], tmp_path: Path
-) -> None:
+def test_size_of_tar_headers_is_checked_before_reading(blocks: list[bytes], tmp_path: Path) -> None:
     archive = packed_of(tmp_path / "a.tar.gz", *blocks, zeros=40 << 20)
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -194,7 +190,7 @@ def test_headers_of_a_tar_are_bounded_before_they_are_read(
 
 
 @pytest.mark.requirement("registry.unpack-headers")
-def test_long_names_and_attributes_within_the_bounds_are_unpacked(tmp_path: Path) -> None:
+def test_long_names_and_attributes_within_the_limits_are_unpacked(tmp_path: Path) -> None:
     name = "/".join(["d" * 200] * 5)
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
         for at in range(50):
@@ -211,7 +207,7 @@ def test_long_names_and_attributes_within_the_bounds_are_unpacked(tmp_path: Path
 
 
 @pytest.mark.requirement("registry.unpack-headers")
-def test_the_list_of_a_zip_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+def test_size_of_a_zip_directory_is_checked_before_reading(tmp_path: Path) -> None:
     archive = tmp_path / "a.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for at in range(140):
@@ -225,7 +221,7 @@ def test_the_list_of_a_zip_is_bounded_before_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.unpack-headers")
-def test_a_zip_that_announces_a_large_list_is_refused_without_reading_it(tmp_path: Path) -> None:
+def test_zip_announcing_a_large_directory_is_rejected_unread(tmp_path: Path) -> None:
     archive, inside = tmp_path / "a.zip", tmp_path / "inside"
     inside.mkdir()
     size = 64 << 20
@@ -247,7 +243,7 @@ def test_a_zip_that_announces_a_large_list_is_refused_without_reading_it(tmp_pat
 
 @pytest.mark.requirement("registry.unpack-whole")
 @pytest.mark.parametrize("pack", PACKERS)
-def test_an_archive_that_was_cut_or_changed_is_refused(
+def test_truncated_or_corrupted_archive_is_rejected(
     pack: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     whole = raw_tar(5)
@@ -257,7 +253,7 @@ def test_an_archive_that_was_cut_or_changed_is_refused(
     damaged += [packed[:-1], packed[: len(packed) // 2]]
     for at in (len(packed) // 2, len(packed) - 9):
         damaged.append(packed[:at] + bytes([packed[at] ^ 1]) + packed[at + 1 :])
-    # A header in the middle that is none.
+    # An invalid header in the middle.
     damaged.append(pack(whole[:2560] + b"?" * 512 + whole[3072:]))
     for number, each in enumerate(damaged):
         archive = tmp_path / f"{number}.tar"
@@ -274,7 +270,7 @@ def test_an_archive_that_was_cut_or_changed_is_refused(
 
 @pytest.mark.requirement("registry.unpack-kinds")
 @pytest.mark.parametrize("name", ["a.tar.gz", "A.TGZ", "a.zip"])
-def test_programs_stay_programs(name: str, tmp_path: Path) -> None:
+def test_executable_bit_is_kept(name: str, tmp_path: Path) -> None:
     if name == "a.zip":
         archive = zip_of(tmp_path / name, "dir/run", b"#!", mode=stat.S_IFREG | 0o755)
     else:
@@ -290,14 +286,14 @@ def test_programs_stay_programs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.unpack-kinds")
-def test_what_has_no_archives_name_is_left_alone(tmp_path: Path) -> None:
+def test_file_without_an_archive_suffix_is_not_unpacked(tmp_path: Path) -> None:
     (tmp_path / "agent-linux").write_bytes(b"ELF")
 
     assert not unpack(tmp_path / "agent-linux", "agent-linux", tmp_path, ExtractionLimit())
 
 
 @pytest.mark.requirement("registry.unpack-safe")
-def test_an_archive_may_hold_exactly_as_much_as_there_is_room_for() -> None:
+def test_archive_of_exactly_the_limit_is_accepted() -> None:
     room = ExtractionLimit(files=1, size=3)
     room.take_file()
     room.take(3)
@@ -310,7 +306,7 @@ def test_an_archive_may_hold_exactly_as_much_as_there_is_room_for() -> None:
 
 @pytest.mark.requirement("registry.unpack-safe")
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
-def test_an_empty_directory_is_unpacked(name: str, tmp_path: Path) -> None:
+def test_empty_directory_is_unpacked(name: str, tmp_path: Path) -> None:
     archive = tmp_path / name
     if name == "a.zip":
         with zipfile.ZipFile(archive, "w") as packed:

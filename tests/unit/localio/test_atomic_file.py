@@ -1,4 +1,4 @@
-"""A file is written whole, or left as it was."""
+"""Atomic writes: a file is replaced completely or not at all."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from localio.files import read_text, write_whole
 
 @pytest.mark.requirement("config.save-read-only")
 @pytest.mark.parametrize("is_directory", [False, True])
-def test_what_is_marked_as_read_only_is_not_written(tmp_path: Path, *, is_directory: bool) -> None:
+def test_read_only_file_is_not_replaced(tmp_path: Path, *, is_directory: bool) -> None:
     path = tmp_path / "directory" / "file"
     write_whole(path, "old")
     marked = path.parent if is_directory else path
@@ -26,7 +26,7 @@ def test_what_is_marked_as_read_only_is_not_written(tmp_path: Path, *, is_direct
 
 
 @pytest.mark.requirement("config.save-atomic")
-def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_whole(path, "old")
 
@@ -38,7 +38,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("config.save-private")
-def test_a_link_to_nowhere_yet_gets_its_file(tmp_path: Path) -> None:
+def test_write_through_a_dangling_link_creates_its_target(tmp_path: Path) -> None:
     link, real = tmp_path / "link", tmp_path / "dotfiles" / "real"
     link.symlink_to(real)
 

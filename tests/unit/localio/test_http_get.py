@@ -1,4 +1,4 @@
-"""One download: what is refused, and what of it is written."""
+"""Downloads: rejected URLs and responses, and the written files."""
 
 import threading
 from collections.abc import Generator
@@ -18,8 +18,10 @@ def web() -> Generator[Web]:
         yield served
 
 
-def wish(web: Web, path: str = "/a", *, seconds: float = 30.0, most: int = 100) -> HttpRequest:
-    return HttpRequest(web.url(path), seconds, most)
+def request_for(
+    web: Web, path: str = "/a", *, seconds: float = 30.0, max_bytes: int = 100
+) -> HttpRequest:
+    return HttpRequest(web.url(path), seconds, max_bytes)
 
 
 @pytest.mark.requirement("registry.http-get")
@@ -39,7 +41,7 @@ def wish(web: Web, path: str = "/a", *, seconds: float = 30.0, most: int = 100) 
         ("ftp://127.0.0.1/a", None, False),
     ],
 )
-def test_only_https_and_this_machine_are_fetched(
+def test_only_https_and_this_machine_are_allowed(
     url: str, came_from: str | None, *, is_fine: bool
 ) -> None:
     if is_fine:
@@ -52,7 +54,7 @@ def test_only_https_and_this_machine_are_fetched(
 
 
 @pytest.mark.requirement("registry.http-get")
-def test_an_url_that_may_not_be_fetched_is_not_asked_for(tmp_path: Path) -> None:
+def test_rejected_url_is_not_requested(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
 
     with pytest.raises(FetchError, match="is not https"):
@@ -61,9 +63,7 @@ def test_an_url_that_may_not_be_fetched_is_not_asked_for(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("registry.http-get")
-def test_a_redirect_is_followed_only_as_safe_as_the_url_and_without_its_headers(
-    web: Web, tmp_path: Path
-) -> None:
+def test_redirect_must_be_as_safe_as_the_url_and_gets_no_headers(web: Web, tmp_path: Path) -> None:
     web.answers["/a"] = reply(b"", status=302, headers={"Location": web.url("/b")})
     web.answers["/b"] = reply(b"body")
     web.answers["/c"] = reply(b"", status=302, headers={"Location": "http://example.org/"})
@@ -77,12 +77,14 @@ def test_a_redirect_is_followed_only_as_safe_as_the_url_and_without_its_headers(
     assert (first["User-Agent"], first["Accept-Encoding"]) == ("symposium", "identity")
     assert "Authorization" not in second
     with pytest.raises(FetchError, match=r"example\.org/ \(a redirect of http://127"):
-        http_get(wish(web, "/c"), tmp_path / "to")
+        http_get(request_for(web, "/c"), tmp_path / "to")
 
 
 @pytest.mark.requirement("registry.http-get")
 @pytest.mark.parametrize("is_declared", [True, False])
-def test_a_file_may_have_exactly_the_limit(web: Web, tmp_path: Path, *, is_declared: bool) -> None:
+def test_file_of_exactly_the_limit_is_accepted(
+    web: Web, tmp_path: Path, *, is_declared: bool
+) -> None:
     def answer(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         if is_declared:
@@ -92,12 +94,12 @@ def test_a_file_may_have_exactly_the_limit(web: Web, tmp_path: Path, *, is_decla
         request.wfile.write(b"x" * 100)
 
     web.answers["/a"] = answer
-    got = http_get(wish(web, most=100), tmp_path / "to")
+    got = http_get(request_for(web, max_bytes=100), tmp_path / "to")
 
     assert (got.etag, got.is_unchanged, len(got.sha256)) == ('"2"', False, 64)
     assert (tmp_path / "to").stat().st_size == 100
     with pytest.raises(FetchError, match="is larger than 99 bytes"):
-        http_get(wish(web, most=99), tmp_path / "less")
+        http_get(request_for(web, max_bytes=99), tmp_path / "less")
     assert not is_declared or not (tmp_path / "less").exists()
 
 
@@ -105,11 +107,11 @@ def test_a_file_may_have_exactly_the_limit(web: Web, tmp_path: Path, *, is_decla
 @pytest.mark.parametrize(
     ("headers", "body", "says"),
     [
-        ({"Content-Length": "5"}, b"abc", "broke off after 3 of 5 bytes"),
+        ({"Content-Length": "5"}, b"abc", "ended after 3 of 5 bytes"),
         ({"Content-Length": "many"}, b"abc", "invalid literal"),
     ],
 )
-def test_a_file_that_broke_off_is_an_error(
+def test_truncated_file_is_an_error(
     web: Web, tmp_path: Path, headers: dict[str, str], body: bytes, says: str
 ) -> None:
     def answer(request: BaseHTTPRequestHandler) -> None:
@@ -121,11 +123,11 @@ def test_a_file_that_broke_off_is_an_error(
 
     web.answers["/a"] = answer
     with pytest.raises(FetchError, match=says):
-        http_get(wish(web), tmp_path / "to")
+        http_get(request_for(web), tmp_path / "to")
 
 
 @pytest.mark.requirement("registry.http-get")
-def test_what_the_server_answers_decides(web: Web, tmp_path: Path) -> None:
+def test_status_of_the_response_decides_the_result(web: Web, tmp_path: Path) -> None:
     web.answers["/same"] = reply(b"", status=304)
     asked = HttpRequest(web.url("/same"), 30.0, 100, etag='"1"')
 
@@ -134,13 +136,13 @@ def test_what_the_server_answers_decides(web: Web, tmp_path: Path) -> None:
     assert (got.is_unchanged, got.etag) == (True, '"1"')
     assert not (tmp_path / "to").exists()
     with pytest.raises(AnsweredError, match="answered 404 Not Found") as error:
-        http_get(wish(web, "/missing"), tmp_path / "to")
+        http_get(request_for(web, "/missing"), tmp_path / "to")
     assert error.value.status == 404
 
 
 @pytest.mark.requirement("registry.http-get")
 @pytest.mark.parametrize("ends_by", ["stop", "time"])
-def test_a_download_that_drips_ends_in_time_or_when_told(
+def test_slow_download_ends_at_the_timeout_or_when_stopped(
     web: Web, tmp_path: Path, ends_by: str
 ) -> None:
     more = threading.Event()
@@ -153,26 +155,24 @@ def test_a_download_that_drips_ends_in_time_or_when_told(
             more.wait(0.02)
 
     web.answers["/a"] = drip
-    asked = wish(web, seconds=0.2 if ends_by == "time" else 30.0)
+    asked = request_for(web, seconds=0.2 if ends_by == "time" else 30.0)
     if ends_by == "stop":
         asked.stop.set()
-    with pytest.raises(FetchError, match="did not come in time"):
+    with pytest.raises(FetchError, match="timed out"):
         http_get(asked, tmp_path / "to")
     more.set()
 
 
 @pytest.mark.requirement("registry.http-get")
-def test_a_server_that_says_nothing_is_waited_for_no_longer_than_the_whole_may_take(
-    web: Web, tmp_path: Path
-) -> None:
+def test_silent_server_times_out_after_the_total_limit(web: Web, tmp_path: Path) -> None:
     more = threading.Event()
 
-    def say_nothing(_: BaseHTTPRequestHandler) -> None:
+    def send_nothing(_: BaseHTTPRequestHandler) -> None:
         more.wait(20)
 
-    web.answers["/a"] = say_nothing
+    web.answers["/a"] = send_nothing
 
-    with pytest.raises(FetchError, match="did not come in time"):
-        http_get(wish(web, seconds=0.05), tmp_path / "to")
+    with pytest.raises(FetchError, match="timed out"):
+        http_get(request_for(web, seconds=0.05), tmp_path / "to")
     more.set()
     assert SILENCE == 10.0

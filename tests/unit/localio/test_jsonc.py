@@ -1,4 +1,4 @@
-"""JSON with comments is read as its value, or refused with a place."""
+"""JSON with comments is parsed, or rejected with a position."""
 
 import json
 from contextlib import suppress
@@ -14,7 +14,7 @@ from localio.jsonc import MAX_DEPTH, JsoncError, json_text, node_at, parse, plac
 
 @pytest.mark.requirement("config.comments-and-commas")
 @given(decorated())
-def test_a_value_with_comments_and_commas_reads_as_itself(pair: tuple[Any, str]) -> None:
+def test_comments_and_trailing_commas_are_ignored(pair: tuple[Any, str]) -> None:
     value, text = pair
 
     assert json_text(parse(text).value) == json_text(value)
@@ -22,7 +22,7 @@ def test_a_value_with_comments_and_commas_reads_as_itself(pair: tuple[Any, str])
 
 
 @pytest.mark.requirement("config.comments-and-commas")
-def test_what_looks_like_a_comment_in_a_string_is_text() -> None:
+def test_comment_syntax_in_a_string_is_text() -> None:
     text = '{"url": "https://host/*path*/", "note": "a // b"}'
 
     assert parse(text).value == {"url": "https://host/*path*/", "note": "a // b"}
@@ -35,7 +35,7 @@ def test_what_looks_like_a_comment_in_a_string_is_text() -> None:
 @example('"\ud800"')
 @example("[" * 5000)
 @example('{"a": 1 /')
-def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
+def test_any_text_is_parsed_or_rejected_with_a_position(text: str) -> None:
     with suppress(JsoncError):
         json.dumps(parse(text).value)
         return
@@ -59,7 +59,7 @@ def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
         '"' + "\\" * 40_001,
     ],
 )
-def test_no_text_takes_more_time_than_its_length(text: str) -> None:
+def test_parsing_time_is_linear(text: str) -> None:
     with suppress(JsoncError):
         parse(text)
 
@@ -88,7 +88,7 @@ def test_no_text_takes_more_time_than_its_length(text: str) -> None:
         ("[" * (MAX_DEPTH + 2), 1, MAX_DEPTH + 2, "nested deeper"),
     ],
 )
-def test_an_error_says_what_was_expected_and_where(
+def test_error_names_expectation_and_position(
     text: str, line: int, column: int, reason: str
 ) -> None:
     with pytest.raises(JsoncError) as caught:
@@ -110,7 +110,7 @@ def test_an_error_says_what_was_expected_and_where(
         ("", (1, 1)),
     ],
 )
-def test_a_path_leads_to_its_place_or_as_near_as_it_goes(
+def test_path_leads_to_its_node_or_the_nearest_parent(
     where: str, expected: tuple[int, int]
 ) -> None:
     text = '{ "agent": "x",\n "mods": [{"a": 1}, {"name": 2}]}'
@@ -119,14 +119,14 @@ def test_a_path_leads_to_its_place_or_as_near_as_it_goes(
 
 
 @pytest.mark.requirement("config.comments-and-commas")
-def test_the_longest_number_is_read_and_a_longer_one_is_refused_at_its_place() -> None:
+def test_number_beyond_the_length_limit_is_rejected_with_a_position() -> None:
     assert parse("1" * 1000).value == int("1" * 1000)
     with pytest.raises(JsoncError, match="this number is too large"):
         parse("1" * 1001)
 
 
 @pytest.mark.requirement("config.never-crashes")
-def test_a_place_that_does_not_fit_the_value_leads_to_the_last_node_on_the_way() -> None:
+def test_mismatching_path_leads_to_the_last_matching_node() -> None:
     root = parse('{"mods": {"a": 1}, "list": [2]}')
 
     assert node_at(root, "mods[0]") is node_at(root, "mods")

@@ -1,4 +1,4 @@
-"""A rewritten text says what it shall and keeps what it may."""
+"""Edited JSONC has the new value and keeps comments and layout."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -20,7 +20,7 @@ def same(one: Any, other: Any) -> bool:
 
 @st.composite
 def changed(draw: st.DrawFn, value: Any) -> Any:
-    """The value with parts taken out, put in, moved and replaced."""
+    """Draw a variant of a value, with parts removed, added, moved, and replaced."""
     if draw(st.integers(0, 5)) == 0:
         return draw(VALUES)
     if isinstance(value, dict):
@@ -36,7 +36,7 @@ def changed(draw: st.DrawFn, value: Any) -> Any:
 
 @pytest.mark.requirement("config.rewrite-says-it")
 @given(st.data(), decorated())
-def test_a_rewritten_text_says_what_it_shall(data: st.DataObject, pair: tuple[Any, str]) -> None:
+def test_edited_text_has_the_new_value(data: st.DataObject, pair: tuple[Any, str]) -> None:
     value, text = pair
     wanted = data.draw(changed(value))
 
@@ -48,7 +48,7 @@ def test_a_rewritten_text_says_what_it_shall(data: st.DataObject, pair: tuple[An
 
 @pytest.mark.requirement("config.rewrite-says-it")
 @given(decorated())
-def test_a_text_that_says_it_already_is_left_as_it_is(pair: tuple[Any, str]) -> None:
+def test_text_with_the_same_value_is_unchanged(pair: tuple[Any, str]) -> None:
     value, text = pair
 
     assert rewrite(text, parse(text).value) == text
@@ -72,7 +72,7 @@ def listing(names: Sequence[str]) -> str:
     st.lists(st.sampled_from([*NAMES, "fay"]), unique=True),
     st.sets(st.sampled_from(NAMES)),
 )
-def test_a_comment_goes_where_its_subject_goes(
+def test_comment_moves_with_its_value(
     members: set[str], elements: list[str], turned_off: set[str]
 ) -> None:
     value: dict[str, Any] = {name: 2 for name in NAMES if name in members}
@@ -116,7 +116,9 @@ def test_a_comment_goes_where_its_subject_goes(
         ('["\u00e4"]', ["\u00e4", "\U0001f600"], '["\u00e4", "\U0001f600"]'),
     ],
 )
-def test_a_change_looks_like_its_surroundings(text: str, value: Any, expected: str | None) -> None:
+def test_new_value_is_formatted_like_its_neighbors(
+    text: str, value: Any, expected: str | None
+) -> None:
     written = rewrite(text, value)
 
     assert same(parse(written).value, value)
@@ -127,13 +129,13 @@ def test_a_change_looks_like_its_surroundings(text: str, value: Any, expected: s
 
 
 @pytest.mark.requirement("config.edit-values")
-def test_what_is_no_value_of_json_is_refused() -> None:
+def test_value_outside_json_is_rejected() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         rewrite("1", float("nan"))
 
 
 @pytest.mark.requirement("config.rewrite-keeps-comments")
-def test_an_element_without_a_name_is_known_by_what_it_has_in_common() -> None:
+def test_element_without_a_name_is_matched_by_similarity() -> None:
     text = """[
   {"source": 1, "on": true}, // one
   {"source": 2, "on": true} // two
@@ -151,14 +153,14 @@ def test_an_element_without_a_name_is_known_by_what_it_has_in_common() -> None:
 
 
 @pytest.mark.requirement("config.rewrite-keeps-comments")
-def test_a_long_list_is_changed_at_once() -> None:
+def test_long_list_is_edited_quickly() -> None:
     value: list[Any] = [{"name": f"mod {number}", "on": number % 2} for number in range(2000)]
 
     assert parse(rewrite(json_text(value, "  "), value[::-1])).value == value[::-1]
 
 
 @pytest.mark.requirement("config.rewrite-keeps-comments")
-def test_an_old_element_is_taken_for_one_new_element_only() -> None:
+def test_old_element_matches_one_new_element_only() -> None:
     old = [{"a": 1, "b": 1}, {"a": 1, "c": 1}]
     new = [{"a": 1, "b": 2, "c": 1}, {"a": 1, "b": 1, "d": 1}, {"a": 1}]
 
@@ -179,5 +181,5 @@ def test_an_old_element_is_taken_for_one_new_element_only() -> None:
         ('{"a": 1, "b": 2}', {"b": 2, "c": 3}, '{"b": 2, "c": 3}'),
     ],
 )
-def test_what_is_new_has_the_indentation_of_the_file(text: str, value: Any, written: str) -> None:
+def test_new_value_has_the_indentation_of_the_file(text: str, value: Any, written: str) -> None:
     assert rewrite(text, value) == written

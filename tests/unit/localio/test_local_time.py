@@ -1,4 +1,4 @@
-"""Moments on the clock of whoever reads them."""
+"""Local display of points in time."""
 
 import re
 import time
@@ -36,7 +36,7 @@ def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "2026-11-22T01:45:05",
     ],
 )
-def test_a_moment_is_shown_on_the_clock_where_one_sits(moment: str | float) -> None:
+def test_time_is_shown_in_the_local_zone(moment: str | float) -> None:
     assert second_of(moment) == "2026-11-21 20:45:05"
     assert minute_of(moment) == "2026-11-21 20:45"
     assert day_of(moment) == "2026-11-21"
@@ -44,20 +44,20 @@ def test_a_moment_is_shown_on_the_clock_where_one_sits(moment: str | float) -> N
 
 
 @pytest.mark.requirement("showing.local-time")
-def test_programs_are_told_the_zone() -> None:
+def test_output_for_programs_includes_the_zone() -> None:
     assert iso_of(SECONDS) == "2026-11-22T01:45:05.500+00:00"
 
 
 @pytest.mark.requirement("showing.local-time")
 @pytest.mark.parametrize("moment", ["", "yesterday\x1b", 1e300, float("nan"), "2026-99-01"])
-def test_what_is_no_moment_is_shown_as_it_stands(moment: str | float) -> None:
+def test_invalid_time_is_shown_unchanged(moment: str | float) -> None:
     assert minute_of(moment) == str(moment).replace("\x1b", "␛")
 
 
 @pytest.mark.requirement("showing.local-time")
 @pytest.mark.parametrize("package", [cli, tasks])
-def test_nobody_who_speaks_to_people_reads_a_clock_face_of_their_own(package: ModuleType) -> None:
-    # What is written for programs is UTC, and says so.
+def test_modules_with_user_output_do_not_format_time_themselves(package: ModuleType) -> None:
+    # Output for programs is UTC and marked as such.
     shown = (
         r"localtime",
         r"strftime\(\"%H",

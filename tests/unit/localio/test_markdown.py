@@ -1,4 +1,4 @@
-"""The head of a guidance text."""
+"""Front matter of a guidance file."""
 
 import pytest
 from hypothesis import given
@@ -23,12 +23,12 @@ from symposium.documents.guidance import GuidanceText
         ("", FrontMatter({}, "")),
     ],
 )
-def test_a_head_is_told_from_a_body(text: str, expected: FrontMatter) -> None:
+def test_front_matter_is_separated_from_the_body(text: str, expected: FrontMatter) -> None:
     assert part(text) == expected
 
 
 @pytest.mark.requirement("guidance.front-matter")
-def test_a_text_without_a_head_is_called_by_its_id() -> None:
+def test_text_without_front_matter_is_named_by_its_id() -> None:
     bare = GuidanceText("rules.md", "# Rules\n", "user")
     headed = GuidanceText("rules.md", "---\nname: Our rules\ndescription: for all\n---\nx", "user")
 
@@ -38,7 +38,7 @@ def test_a_text_without_a_head_is_called_by_its_id() -> None:
 
 @pytest.mark.requirement("guidance.front-matter")
 @given(st.text(st.sampled_from('-\n\r: "aé#\ufeff'), max_size=60))
-def test_any_text_has_a_head_and_a_body(text: str) -> None:
+def test_any_text_can_be_split(text: str) -> None:
     parted = part(text)
 
     assert text.replace("\r\n", "\n").endswith(parted.body)
@@ -46,5 +46,5 @@ def test_any_text_has_a_head_and_a_body(text: str) -> None:
 
 
 @pytest.mark.requirement("guidance.front-matter")
-def test_blanks_around_a_key_and_a_value_are_no_part_of_them() -> None:
+def test_spaces_next_to_keys_and_values_are_dropped() -> None:
     assert part("---\n name :  a b \n---\ntext").fields == {"name": "a b"}

@@ -1,4 +1,4 @@
-"""What we make for sockets and state, nobody else can look into, whoever of us was first."""
+"""Directories for sockets and state are private, in whichever order programs create them."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.requirement("daemon.private-whoever-first")
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    """A home that nobody has made yet, under the umask that most people have."""
+    """A home directory that does not exist yet, under the usual umask."""
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "one" / "home"))
     monkeypatch.delenv("SYMPOSIUM_SOCKET", raising=False)
     before = os.umask(0o022)
@@ -32,14 +32,14 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_daemon_takes_the_directory_that_a_host_has_made(home: Path) -> None:
+def test_daemon_accepts_the_directory_created_by_a_host(home: Path) -> None:
     make_private(hosts_folder())
 
     check_directory(daemon_address())
     assert _mode(home) == 0o700
 
 
-def test_a_daemon_takes_the_directory_that_a_session_has_made(home: Path, tmp_path: Path) -> None:
+def test_daemon_accepts_the_directory_created_by_a_session(home: Path, tmp_path: Path) -> None:
     spec = SessionSpec(ID, SessionKind.TERMINAL, ("true",), str(tmp_path))
     SessionStore(paths()).add(spec)
 
@@ -47,7 +47,7 @@ def test_a_daemon_takes_the_directory_that_a_session_has_made(home: Path, tmp_pa
     assert _mode(home / "sessions") == 0o700
 
 
-def test_all_files_of_the_taskspaces_are_the_users_alone(home: Path) -> None:
+def test_taskspace_files_are_private(home: Path) -> None:
     journal = TaskStore(home / "taskspaces.db")
     files = list(home.iterdir())
     modes = {path.name: _mode(path) for path in files}

@@ -1,4 +1,4 @@
-"""No planted secret survives being written down; the rest of the text does."""
+"""Redaction removes every planted secret and keeps the rest of the text."""
 
 import json
 import re
@@ -62,18 +62,14 @@ UNDER_A_NAME = st.sampled_from(
 
 
 @given(PLAIN_WORDS, WELL_KNOWN, PLAIN_WORDS)
-def test_a_secret_of_a_well_known_shape_does_not_survive(
-    before: str, secret: str, after: str
-) -> None:
+def test_secret_with_a_known_pattern_is_removed(before: str, secret: str, after: str) -> None:
     found = Redactor().text(f"{before} {secret}\n{after}")
 
     assert found == f"{before} {REDACTED}\n{after}"
 
 
 @given(PLAIN_WORDS, UNDER_A_NAME, OPAQUE, PLAIN_WORDS)
-def test_a_secret_that_is_named_in_a_text_does_not_survive(
-    before: str, form: str, secret: str, after: str
-) -> None:
+def test_secret_named_in_a_text_is_removed(before: str, form: str, secret: str, after: str) -> None:
     found = Redactor().text(f"{before}\n{form.format(secret)}\n{after}")
 
     assert secret not in found
@@ -85,7 +81,7 @@ KEY_ENDS = st.sampled_from(["-----END RSA PRIVATE KEY-----", '"'])
 
 
 @given(PLAIN_WORDS, BASE64, KEY_ENDS, PLAIN_WORDS)
-def test_a_private_key_does_not_survive(before: str, key: str, end: str, after: str) -> None:
+def test_private_key_is_removed(before: str, key: str, end: str, after: str) -> None:
     lines = "\n".join(re.findall(".{1,20}", key))
 
     found = Redactor().text(f"{before}-----BEGIN RSA PRIVATE KEY-----\n{lines}\n{end}{after}")
@@ -111,21 +107,19 @@ VALUES = st.recursive(
 
 
 @given(VALUES, SECRET_NAMES, st.text(min_size=9).filter(lambda s: s not in json.dumps(REDACTED)))
-def test_a_secret_under_a_secrets_name_does_not_survive(
-    around: Any, name: str, secret: str
-) -> None:
-    planted = {"around": around, "deep": [{name: secret}, {"name": name, "value": [secret]}]}
+def test_value_with_a_secret_name_is_removed(text: Any, name: str, secret: str) -> None:
+    planted = {"text": text, "deep": [{name: secret}, {"name": name, "value": [secret]}]}
 
     found = json.loads(Redactor().json(json.dumps(planted).encode()))
 
     masked: list[Any] = [{name: REDACTED}, {"name": name, "value": [REDACTED]}]
-    assert found == {"around": around, "deep": masked}
+    assert found == {"text": text, "deep": masked}
 
 
 @given(st.text(min_size=12).filter(str.isprintable), PLAIN_WORDS)
-def test_a_known_value_does_not_survive_wherever_it_stands(secret: str, around: str) -> None:
+def test_known_value_is_removed_everywhere(secret: str, context: str) -> None:
     redactor = Redactor([secret])
-    planted = {"text": f"{around}{secret}{around}", secret: 1}
+    planted = {"text": f"{context}{secret}{context}", secret: 1}
 
     for text in (json.dumps(planted), json.dumps(planted, ensure_ascii=False)):
         found = json.loads(redactor.json(text.encode()))
@@ -134,20 +128,20 @@ def test_a_known_value_does_not_survive_wherever_it_stands(secret: str, around: 
 
 @given(VALUES)
 @example({"a": "jwt"})
-def test_what_holds_no_secret_stays_as_it_is_written(value: Any) -> None:
+def test_text_without_secrets_is_unchanged(value: Any) -> None:
     body = json.dumps(value, indent=None, ensure_ascii=False).encode()
 
     assert Redactor().json(body) == body
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_json_are_no_harm(body: bytes) -> None:
+def test_bytes_that_are_not_json_are_accepted(body: bytes) -> None:
     found = Redactor(["a known value"]).json(body)
 
     assert b"\n" not in found
 
 
-def test_every_value_of_an_environment_is_taken_out_whatever_its_name() -> None:
+def test_every_environment_value_is_removed() -> None:
     params = {
         "mcpServers": [
             {"env": [{"name": "PLAIN", "value": "one"}], "headers": {"X-Org": "two"}},
@@ -162,7 +156,7 @@ def test_every_value_of_an_environment_is_taken_out_whatever_its_name() -> None:
     assert json.loads(found)["mcpServers"][2]["headers"][0]["value"] == "text/html"
 
 
-def test_a_value_behind_an_option_is_taken_out_of_an_argument_list() -> None:
+def test_value_after_a_secret_option_is_removed_from_arguments() -> None:
     found = Redactor().json(b'{"args":["run","--api-key","hunter2","--verbose","x"]}')
 
     assert json.loads(found) == {"args": ["run", "--api-key", REDACTED, "--verbose", "x"]}
@@ -183,23 +177,23 @@ def test_a_value_behind_an_option_is_taken_out_of_an_argument_list() -> None:
         {"args": ["gh", "auth", "token", "status", "password", "the next word"]},
     ],
 )
-def test_what_only_looks_like_a_secret_survives(kept: dict[str, Any]) -> None:
+def test_text_that_only_resembles_a_secret_is_kept(kept: dict[str, Any]) -> None:
     assert json.loads(Redactor().json(json.dumps(kept).encode())) == kept
 
 
-def test_an_escape_hides_no_secret() -> None:
+def test_escaped_secret_is_removed() -> None:
     assert b"hunter2" not in Redactor().json(rb'{"\u0070assword":"hunter2"}')
     assert b"pass1word" not in Redactor().json(rb'"https:\/\/user:pass1word@example.org\/"')
 
 
-def test_what_is_suspicious_and_cannot_be_read_is_not_written() -> None:
+def test_suspicious_unreadable_text_is_removed() -> None:
     deep = b'{"password":' + b"[" * 100_000 + b'"hunter2"' + b"]" * 100_000 + b"}"
 
     assert Redactor().json(b'{"token":"hunter2"') == UNREADABLE
     assert Redactor().json(deep) == UNREADABLE
 
 
-def test_the_environment_s_secrets_are_known() -> None:
+def test_secrets_of_the_environment_are_known() -> None:
     environment = {"OPENAI_API_KEY": "very-secret", "GH_TOKEN": "short", "PATH": "/usr/bin:/bin"}
 
     assert secret_values(environment) == {"very-secret"}
@@ -247,7 +241,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_no_text_takes_more_than_linear_time(unit: str) -> None:
+def test_redaction_time_is_linear(unit: str) -> None:
     markers = " ".join(marker for shape in SHAPES for marker in shape.markers)
     text = markers + unit * (200_000 // len(unit))
 
@@ -257,7 +251,7 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
     assert time.process_time() - started < 2, "what goes back and forth takes minutes"
 
 
-def test_the_directory_that_a_shell_is_in_is_no_password() -> None:
+def test_pwd_is_not_a_password() -> None:
     environment = {
         "PWD": "/home/me/project",
         "OLDPWD": "/home/me/before",

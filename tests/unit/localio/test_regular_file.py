@@ -1,4 +1,4 @@
-"""Files that others have put there are read without being held up."""
+"""Reading untrusted files does not block and is limited."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.mark.requirement("house.odd-files")
-def test_a_file_is_read_up_to_its_bound_and_through_links(tmp_path: Path) -> None:
+def test_file_is_read_up_to_the_limit_and_through_links(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     (tmp_path / "link").symlink_to("file")
 
@@ -21,7 +21,7 @@ def test_a_file_is_read_up_to_its_bound_and_through_links(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("house.odd-files")
-def test_what_waits_or_never_ends_is_refused_at_once(tmp_path: Path) -> None:
+def test_pipe_device_or_directory_is_rejected_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
 

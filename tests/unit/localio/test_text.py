@@ -1,4 +1,4 @@
-"""Texts of others, shown so that nothing in them is hidden."""
+"""Display of untrusted text without hidden characters."""
 
 import pytest
 
@@ -15,10 +15,10 @@ from localio.text import exact, pieces
         ("a\u202eb", "a<U+202E>b"),
     ],
 )
-def test_what_is_decided_on_shows_each_character_that_has_no_sign(text: str, shown: str) -> None:
+def test_invisible_characters_are_shown(text: str, shown: str) -> None:
     assert exact(text) == shown
 
 
 @pytest.mark.requirement("approvals.exact-text")
-def test_a_long_line_is_shown_whole_in_pieces() -> None:
+def test_long_line_is_wrapped_completely() -> None:
     assert pieces("abcdefgh", width=3) == ["abc", "def", "gh"]

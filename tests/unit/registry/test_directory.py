@@ -1,4 +1,4 @@
-"""What menus show: always something, never late, never from the network."""
+"""Agent menus from local data, with warnings instead of errors."""
 
 import json
 import subprocess
@@ -14,16 +14,16 @@ from symposium.registry.index import AddedAgent, RegistryContext, registry_conte
 from symposium.registry.listing import BUILT_IN, RegistryDirectory
 
 
-def around(tmp_path: Path, address: str) -> RegistryContext:
+def context(tmp_path: Path, address: str) -> RegistryContext:
     env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
     return RegistryContext(env, tmp_path / "home", tmp_path / "cache", "linux-x86_64", address)
 
 
 @pytest.mark.requirement("registry.directory-at-once")
-async def test_the_network_is_not_asked_for_a_menu(tmp_path: Path) -> None:
+async def test_menu_does_not_use_the_network(tmp_path: Path) -> None:
     with serving() as web:
         web.answers["/r"] = reply(b"{}")
-        listing = await RegistryDirectory(around(tmp_path, web.url("/r"))).choices()
+        listing = await RegistryDirectory(context(tmp_path, web.url("/r"))).choices()
 
     assert web.asked == []
     assert listing.agents[0].id == "eliza"
@@ -33,13 +33,11 @@ async def test_the_network_is_not_asked_for_a_menu(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("registry.directory-never-fails")
 @pytest.mark.parametrize("trouble", ["no file", "no index", "broken notes"])
-async def test_whatever_is_broken_there_are_agents_and_a_warning(
-    trouble: str, tmp_path: Path
-) -> None:
+async def test_broken_local_data_gives_agents_and_a_warning(trouble: str, tmp_path: Path) -> None:
     file = tmp_path / "registry.json"
     if trouble != "no file":
         file.write_text('{"agents": []}' if trouble == "broken notes" else "[]")
-    place = around(tmp_path, str(file))
+    place = context(tmp_path, str(file))
     place.home.mkdir()
     if trouble == "broken notes":
         (place.home / "agents.json").write_text("{")
@@ -53,12 +51,12 @@ async def test_whatever_is_broken_there_are_agents_and_a_warning(
 
 
 @pytest.mark.requirement("registry.directory-refresh")
-async def test_a_refresh_beside_the_work_shows_in_the_next_menu(tmp_path: Path) -> None:
+async def test_background_refresh_shows_in_the_next_menu(tmp_path: Path) -> None:
     entry = {"id": "new-one", "name": "N", "version": "1.0.0", "description": "d"}
     body = {"agents": [{**entry, "distribution": {"npx": {"package": "n"}}}]}
     with serving() as web:
         web.answers["/r"] = reply(json.dumps(body).encode())
-        directory = RegistryDirectory(around(tmp_path, web.url("/r")))
+        directory = RegistryDirectory(context(tmp_path, web.url("/r")))
         await directory.refresh()
         listing = await directory.choices()
 
@@ -66,10 +64,10 @@ async def test_a_refresh_beside_the_work_shows_in_the_next_menu(tmp_path: Path) 
 
 
 @pytest.mark.requirement("registry.directory-shadowing")
-async def test_what_is_ours_or_added_hides_what_the_registry_calls_the_same(
+async def test_built_in_or_added_agent_hides_the_registry_agent_with_its_id(
     tmp_path: Path,
 ) -> None:
-    place = around(tmp_path, "https://never.asked")
+    place = context(tmp_path, "https://never.asked")
     place.added.add(AddedAgent("gemini", ("my-gemini", "--acp"), {"A": "b c"}))
     place.added.add(AddedAgent("eliza", ("other",)))
 
@@ -82,20 +80,20 @@ async def test_what_is_ours_or_added_hides_what_the_registry_calls_the_same(
 
 
 @pytest.mark.requirement("registry.unavailable-listed")
-async def test_what_cannot_be_had_here_is_listed_last_and_says_what_is_missing(
+async def test_unavailable_agent_is_listed_last_and_names_the_missing_tool(
     tmp_path: Path,
 ) -> None:
-    listing = await RegistryDirectory(around(tmp_path, "https://never.asked")).choices()
+    listing = await RegistryDirectory(context(tmp_path, "https://never.asked")).choices()
 
     states = [each.how for each in listing.agents]
     assert states == sorted(states, key=lambda how: how == "unavailable")
     gemini = next(each for each in listing.agents if each.id == "gemini")
-    # No tool is on this PATH; those of usual places may be.
+    # No tool is on this PATH, but usual directories may contain some.
     assert gemini.how == "registry" or "install npx" in gemini.description
 
 
 @pytest.mark.requirement("registry.light")
-def test_who_starts_a_chain_does_not_wait_for_what_asks_the_network() -> None:
+def test_starting_a_chain_does_not_import_network_modules() -> None:
     script = (
         "import sys, symposium.registry.listing, symposium.registry.provision\n"
         "heavy = {'urllib.request', 'http.client', 'tarfile', 'zipfile'}\n"
@@ -110,7 +108,7 @@ def test_who_starts_a_chain_does_not_wait_for_what_asks_the_network() -> None:
 
 
 @pytest.mark.requirement("registry.address")
-def test_surroundings_are_read_from_the_environment(tmp_path: Path) -> None:
+def test_context_is_read_from_the_environment(tmp_path: Path) -> None:
     env = {"SYMPOSIUM_HOME": str(tmp_path), "SYMPOSIUM_REGISTRY": "https://mine"}
 
     found = registry_context(env)
@@ -123,5 +121,5 @@ def test_surroundings_are_read_from_the_environment(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.built-in")
-def test_the_built_in_agents_are_described_once() -> None:
+def test_built_in_agents_are_described_once() -> None:
     assert {spec.name: spec.summary for spec in builtin_agents()} == BUILT_IN

@@ -1,4 +1,4 @@
-"""The registry's format: what is read, what is refused, what is passed over."""
+"""Parsing of the registry's index: accepted, rejected, and ignored parts."""
 
 import json
 from contextlib import suppress
@@ -38,7 +38,7 @@ JSON = st.recursive(
 
 @pytest.mark.requirement("registry.format-tolerant")
 @given(bad=st.lists(JSON, max_size=4), after=st.integers(0, 4))
-def test_a_good_entry_is_found_among_any_others(bad: list[Any], after: int) -> None:
+def test_valid_entry_is_found_among_invalid_ones(bad: list[Any], after: int) -> None:
     agents = [*bad[:after], entry(), *bad[after:]]
 
     found = parse_index(index(*agents))
@@ -49,7 +49,7 @@ def test_a_good_entry_is_found_among_any_others(bad: list[Any], after: int) -> N
 
 @pytest.mark.requirement("registry.format-tolerant")
 @given(st.binary(max_size=64) | JSON.map(lambda value: json.dumps(value).encode()))
-def test_what_is_no_index_is_an_error_in_words(data: bytes) -> None:
+def test_malformed_index_is_an_error_with_a_message(data: bytes) -> None:
     found = None
     with suppress(RegistryFormatError):
         found = parse_index(data)
@@ -58,7 +58,7 @@ def test_what_is_no_index_is_an_error_in_words(data: bytes) -> None:
 
 
 @pytest.mark.requirement("registry.format-tolerant")
-def test_unknown_members_and_ways_are_passed_over() -> None:
+def test_unknown_members_and_ways_are_ignored() -> None:
     ways = {"npx": {"package": "some", "colour": 1}, "teleport": {"to": "here"}}
 
     found = parse_index(index(entry(distribution=ways, flavour="sweet"), planet="earth"))
@@ -69,7 +69,7 @@ def test_unknown_members_and_ways_are_passed_over() -> None:
 
 @pytest.mark.requirement("registry.format-members")
 @pytest.mark.parametrize("name", ["mods", "extensions"])
-def test_mods_are_read_under_both_names(name: str) -> None:
+def test_mods_are_read_from_both_keys(name: str) -> None:
     found = parse_index(index(entry(), **{name: [entry(id="some-mod")]}))
 
     assert [each.id for each in found.mods] == ["some-mod"]
@@ -77,7 +77,7 @@ def test_mods_are_read_under_both_names(name: str) -> None:
 
 
 @pytest.mark.requirement("registry.format-members")
-def test_a_date_counts_before_a_version_and_all_ways_are_read() -> None:
+def test_date_takes_precedence_over_version_and_all_ways_are_read() -> None:
     ways = {
         "local": {"command": "x"},
         "binary": {"linux-x86_64": {"archive": "https://a/b.zip", "cmd": "./x", "env": {"A": "b"}}},
@@ -142,7 +142,7 @@ def test_a_date_counts_before_a_version_and_all_ways_are_read() -> None:
     ],
     ids=str,
 )
-def test_an_entry_that_could_do_harm_is_refused(members: dict[str, Any]) -> None:
+def test_harmful_entry_is_rejected(members: dict[str, Any]) -> None:
     with pytest.raises(RegistryFormatError):
         parse_entry(entry(**members))
 
@@ -159,54 +159,52 @@ def test_an_entry_that_could_do_harm_is_refused(members: dict[str, Any]) -> None
     ],
     ids=str,
 )
-def test_names_of_packages_with_their_versions_are_taken(way: dict[str, Any]) -> None:
+def test_package_names_with_versions_are_accepted(way: dict[str, Any]) -> None:
     assert parse_entry(entry(distribution=way)).id
 
 
 @pytest.mark.requirement("registry.format-tolerant")
-def test_mods_that_are_no_list_hide_no_agent() -> None:
+def test_malformed_mods_do_not_hide_agents() -> None:
     found = parse_index(index(entry(), mods={"id": "a"}))
 
     assert [each.id for each in found.agents] == ["some-agent"]
     assert found.mods == ()
-    assert found.problems == ('"mods" is no list',)
+    assert found.problems == ('"mods" is not a list',)
 
 
 @pytest.mark.requirement("registry.format-tolerant")
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "expected"),
     [
         ({"name": 3}, "Expected `str`, got `int` - at `$.name`"),
-        ({"version": "-" + "x" * 100}, f"'-{'x' * 79}' is no version"),
+        ({"version": "-" + "x" * 100}, f"'-{'x' * 79}' is not a version"),
         (
             {"distribution": {"npx": {"package": "-" * 100}}},
-            f"'{'-' * 80}' is no name of a package",
+            f"'{'-' * 80}' is not the name of a package",
         ),
         (
             {"distribution": {"binary": {"linux-x86_64": {"archive": "a", "cmd": "/" * 100}}}},
-            f"linux-x86_64: '{'/' * 80}' is no program inside an archive",
+            f"linux-x86_64: '{'/' * 80}' is not a path of a program inside an archive",
         ),
     ],
 )
-def test_error_of_an_entry_says_what_is_wrong_in_few_words(
-    members: dict[str, Any], told: str
-) -> None:
+def test_entry_error_names_the_problem_briefly(members: dict[str, Any], expected: str) -> None:
     with pytest.raises(RegistryFormatError) as caught:
         parse_entry(entry(**members))
 
-    assert caught.value.message.endswith(told)
+    assert caught.value.message.endswith(expected)
 
 
 @pytest.mark.requirement("registry.ids-checked")
-def test_of_two_entries_with_one_id_the_first_counts() -> None:
+def test_first_of_two_entries_with_the_same_id_is_used() -> None:
     found = parse_index(index(entry(name="First"), entry(name="Second")))
 
     assert [each.name for each in found.agents] == ["First"]
-    assert "second" in found.problems[0]
+    assert "duplicate" in found.problems[0]
 
 
 @pytest.mark.requirement("registry.snapshot")
-def test_the_snapshot_is_whole_and_dated() -> None:
+def test_snapshot_is_complete_and_dated() -> None:
     loaded = snapshot()
 
     assert not loaded.index.problems
@@ -227,6 +225,6 @@ def test_the_snapshot_is_whole_and_dated() -> None:
         ("linux", "riscv64", "linux-riscv64"),
     ],
 )
-def test_a_machine_has_the_key_of_the_registry(system: str, machine: str, key: str) -> None:
+def test_platform_key_of_a_machine(system: str, machine: str, key: str) -> None:
     assert platform_key(system, machine) == key
     assert (key in PLATFORMS) == ("riscv" not in key)

@@ -1,4 +1,4 @@
-"""Where the index comes from, against a server on this machine."""
+"""Sources of the index, with a local HTTP server."""
 
 import asyncio
 import json
@@ -53,9 +53,7 @@ def ids(loaded_from: RegistryIndex) -> list[str]:
 
 
 @pytest.mark.requirement("registry.cache")
-async def test_the_network_is_asked_once_a_day_and_for_changes_only(
-    web: Web, tmp_path: Path
-) -> None:
+async def test_index_is_requested_once_a_day_and_only_if_changed(web: Web, tmp_path: Path) -> None:
     clock = Clock()
     index = RegistryIndex(web.url("/registry.json"), tmp_path / "cache", clock=clock)
     web.answers["/registry.json"] = reply(BODY, headers=TAGGED)
@@ -76,7 +74,9 @@ async def test_the_network_is_asked_once_a_day_and_for_changes_only(
 
 
 @pytest.mark.requirement("registry.cache", "registry.offline")
-async def test_an_old_copy_is_better_than_none_and_says_so(web: Web, tmp_path: Path) -> None:
+async def test_old_copy_is_used_and_reported_when_the_server_fails(
+    web: Web, tmp_path: Path
+) -> None:
     clock = Clock()
     index = RegistryIndex(web.url("/registry.json"), tmp_path, clock=clock)
     web.answers["/registry.json"] = reply(BODY)
@@ -88,11 +88,11 @@ async def test_an_old_copy_is_better_than_none_and_says_so(web: Web, tmp_path: P
 
     assert (stale.origin, stale.is_fresh) == ("cache", False)
     assert loaded.origin == "cache"
-    assert "503" in loaded.trouble
+    assert "503" in loaded.problem
 
 
 @pytest.mark.requirement("registry.cache-future")
-async def test_a_copy_dated_in_the_future_is_not_fresh(web: Web, tmp_path: Path) -> None:
+async def test_copy_dated_in_the_future_is_not_fresh(web: Web, tmp_path: Path) -> None:
     clock = Clock()
     index = RegistryIndex(web.url("/registry.json"), tmp_path, clock=clock)
     web.answers["/registry.json"] = reply(BODY)
@@ -104,7 +104,7 @@ async def test_a_copy_dated_in_the_future_is_not_fresh(web: Web, tmp_path: Path)
 
 
 @pytest.mark.requirement("registry.offline", "registry.snapshot")
-async def test_without_network_and_copy_there_is_the_snapshot(tmp_path: Path) -> None:
+async def test_snapshot_is_used_without_network_and_copy(tmp_path: Path) -> None:
     with serving() as gone:
         address = gone.url("/registry.json")
 
@@ -112,16 +112,14 @@ async def test_without_network_and_copy_there_is_the_snapshot(tmp_path: Path) ->
 
     assert loaded.origin == "snapshot"
     assert loaded.index.agents
-    assert "could not be renewed" in loaded.describe()
+    assert "update failed" in loaded.describe()
 
 
 @pytest.mark.requirement("registry.offline")
 @pytest.mark.parametrize(
     "body", [b"<html>welcome to this hotel</html>", b"{}", b"\xff\xfe", b'{"agents": 3}']
 )
-async def test_an_answer_that_is_no_index_changes_nothing(
-    body: bytes, web: Web, tmp_path: Path
-) -> None:
+async def test_malformed_response_changes_nothing(body: bytes, web: Web, tmp_path: Path) -> None:
     index = RegistryIndex(web.url("/registry.json"), tmp_path)
     web.answers["/registry.json"] = reply(BODY)
     await index.current()
@@ -130,12 +128,12 @@ async def test_an_answer_that_is_no_index_changes_nothing(
     loaded = await index.refresh()
 
     assert (loaded.origin, ids(index)) == ("cache", ["remote"])
-    assert "index" in loaded.trouble
+    assert "index" in loaded.problem
 
 
 @pytest.mark.requirement("registry.cache")
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", b'{"address": "x"'])
-async def test_a_damaged_copy_counts_as_none(damage: bytes, web: Web, tmp_path: Path) -> None:
+async def test_damaged_copy_is_ignored(damage: bytes, web: Web, tmp_path: Path) -> None:
     (tmp_path / "registry.json").write_bytes(damage)
     web.answers["/registry.json"] = reply(BODY)
 
@@ -145,7 +143,7 @@ async def test_a_damaged_copy_counts_as_none(damage: bytes, web: Web, tmp_path: 
 
 
 @pytest.mark.requirement("registry.cache")
-async def test_a_copy_is_of_one_address_only(web: Web, tmp_path: Path) -> None:
+async def test_copy_is_used_for_its_own_address_only(web: Web, tmp_path: Path) -> None:
     web.answers["/one"] = reply(BODY)
     await RegistryIndex(web.url("/one"), tmp_path).current()
 
@@ -153,19 +151,19 @@ async def test_a_copy_is_of_one_address_only(web: Web, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.address")
-async def test_the_address_may_be_a_file(tmp_path: Path) -> None:
+async def test_address_may_be_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_bytes(BODY)
 
     for address in (str(file), f"file://{file}"):
         loaded = await RegistryIndex(address, tmp_path / "cache").current()
         assert (loaded.origin, loaded.index.agents[0].id) == ("file", "remote")
-        assert (await RegistryIndex(address, tmp_path / "cache").refresh()).trouble == ""
+        assert (await RegistryIndex(address, tmp_path / "cache").refresh()).problem == ""
     assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.requirement("registry.address")
-def test_an_option_counts_before_the_environment_and_that_before_the_official_one() -> None:
+def test_address_comes_from_option_then_environment_then_default() -> None:
     env = {"SYMPOSIUM_REGISTRY": "https://mine"}
 
     assert registry_address(env, "https://now") == "https://now"
@@ -175,7 +173,7 @@ def test_an_option_counts_before_the_environment_and_that_before_the_official_on
 
 @pytest.mark.requirement("registry.fetch-limits")
 @pytest.mark.parametrize("declared", [True, False])
-async def test_what_is_too_large_is_cut_off(declared: bool, web: Web, tmp_path: Path) -> None:  # noqa: FBT001 - pytest passes it
+async def test_too_large_response_is_an_error(declared: bool, web: Web, tmp_path: Path) -> None:  # noqa: FBT001 - pytest passes it
     def endless(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         if declared:
@@ -194,58 +192,58 @@ async def test_what_is_too_large_is_cut_off(declared: bool, web: Web, tmp_path: 
 
 
 @pytest.mark.requirement("registry.fetch-limits")
-async def test_a_silent_server_is_waited_for_only_so_long(web: Web, tmp_path: Path) -> None:
-    over = threading.Event()
+async def test_silent_server_times_out(web: Web, tmp_path: Path) -> None:
+    done = threading.Event()
 
     def silent(_: BaseHTTPRequestHandler) -> None:
-        over.wait(45)
+        done.wait(45)
 
     web.answers["/silent"] = silent
 
-    with pytest.raises(FetchError, match="did not come"):
+    with pytest.raises(FetchError, match="timed out"):
         await fetch(HttpRequest(web.url("/silent"), 0.2, 1000), tmp_path / "got")
-    over.set()
+    done.set()
 
 
 @pytest.mark.requirement("registry.fetch-limits")
-async def test_a_slow_server_is_waited_for_only_so_long(web: Web, tmp_path: Path) -> None:
-    over = threading.Event()
+async def test_slow_server_times_out(web: Web, tmp_path: Path) -> None:
+    done = threading.Event()
 
     def drip(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.end_headers()
         try:
-            while not over.wait(0.01):
+            while not done.wait(0.01):
                 request.wfile.write(b"x")
         except OSError:
             pass
 
     web.answers["/slow"] = drip
 
-    with pytest.raises(FetchError, match="did not come"):
+    with pytest.raises(FetchError, match="timed out"):
         await fetch(HttpRequest(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
-    over.set()
+    done.set()
 
 
 @pytest.mark.requirement("registry.fetch-limits")
-async def test_headers_that_never_end_are_waited_for_only_so_long(web: Web, tmp_path: Path) -> None:
-    over = threading.Event()
+async def test_endless_headers_time_out(web: Web, tmp_path: Path) -> None:
+    done = threading.Event()
 
     def drip(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
-        while not over.wait(0.01):
+        while not done.wait(0.01):
             request.wfile.write(b"x")
 
     web.answers["/slow"] = drip
 
     async with asyncio.timeout(45):
-        with pytest.raises(FetchError, match="did not come"):
+        with pytest.raises(FetchError, match="timed out"):
             await fetch(HttpRequest(web.url("/slow"), 0.2, 1_000_000), tmp_path / "got")
-        over.set()
+        done.set()
 
 
 @pytest.mark.requirement("registry.fetch-limits")
-async def test_an_answer_that_breaks_off_is_no_answer(web: Web, tmp_path: Path) -> None:
+async def test_truncated_response_is_an_error(web: Web, tmp_path: Path) -> None:
     def broken(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.send_header("Content-Length", "100")
@@ -254,7 +252,7 @@ async def test_an_answer_that_breaks_off_is_no_answer(web: Web, tmp_path: Path) 
 
     web.answers["/broken"] = broken
 
-    with pytest.raises(FetchError, match=r"broke off|bytes read"):
+    with pytest.raises(FetchError, match=r"ended after|bytes read"):
         await fetch(HttpRequest(web.url("/broken"), 5.0, 1000), tmp_path / "got")
 
 
@@ -270,7 +268,7 @@ async def test_an_answer_that_breaks_off_is_no_answer(web: Web, tmp_path: Path) 
         "http://localhost@example.org/",
     ],
 )
-async def test_nothing_but_https_leaves_this_machine(url: str, tmp_path: Path) -> None:
+async def test_only_https_urls_are_fetched_from_other_hosts(url: str, tmp_path: Path) -> None:
     with pytest.raises(FetchError, match="not https"):
         await fetch(HttpRequest(url, 5.0, 1000), tmp_path / "got")
 
@@ -279,7 +277,7 @@ async def test_nothing_but_https_leaves_this_machine(url: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     "to", ["http://example.org/x", "ftp://example.org/x", "file:///etc/passwd"]
 )
-async def test_a_redirect_cannot_leave_https(to: str, web: Web, tmp_path: Path) -> None:
+async def test_redirect_cannot_leave_https(to: str, web: Web, tmp_path: Path) -> None:
     web.answers["/away"] = reply(b"", status=302, headers={"Location": to})
 
     with pytest.raises(FetchError, match=r"not https|not allowed"):
@@ -287,11 +285,11 @@ async def test_a_redirect_cannot_leave_https(to: str, web: Web, tmp_path: Path) 
 
 
 @pytest.mark.requirement("showing.once")
-def test_a_list_says_of_the_registry_only_what_is_not_as_it_should_be() -> None:
+def test_short_description_is_empty_when_the_index_is_up_to_date() -> None:
     index = Index((), (), "", ())
     old = 1_770_000_000.0
-    reason = "it could not be renewed: https://registry.invalid/a/long/address: [Errno -2]"
-    offline = LoadedIndex(index, "snapshot", old, is_fresh=False, trouble=reason).in_short()
+    reason = "update failed: https://registry.invalid/a/long/address: [Errno -2]"
+    offline = LoadedIndex(index, "snapshot", old, is_fresh=False, problem=reason).in_short()
 
     assert "symposium agents update" in offline
     assert "https:" not in offline
@@ -305,9 +303,9 @@ def test_a_list_says_of_the_registry_only_what_is_not_as_it_should_be() -> None:
 
 
 @pytest.mark.requirement("registry.fetch-limits")
-@pytest.mark.parametrize(("most", "is_taken"), [(4, True), (3, False)])
-async def test_an_answer_of_exactly_the_limit_is_taken(
-    most: int, web: Web, tmp_path: Path, *, is_taken: bool
+@pytest.mark.parametrize(("max_bytes", "is_accepted"), [(4, True), (3, False)])
+async def test_response_of_exactly_the_limit_is_accepted(
+    max_bytes: int, web: Web, tmp_path: Path, *, is_accepted: bool
 ) -> None:
     def bare(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
@@ -316,13 +314,13 @@ async def test_an_answer_of_exactly_the_limit_is_taken(
 
     for path, answer in (("/bare", bare), ("/declared", reply(b"1234"))):
         web.answers[path] = answer
-        with nullcontext() if is_taken else pytest.raises(FetchError, match="larger than 3"):
-            await fetch(HttpRequest(web.url(path), 5.0, most), tmp_path / "got")
+        with nullcontext() if is_accepted else pytest.raises(FetchError, match="larger than 3"):
+            await fetch(HttpRequest(web.url(path), 5.0, max_bytes), tmp_path / "got")
 
 
 @pytest.mark.requirement("registry.offline")
 @pytest.mark.parametrize(("days", "said"), [(0, "today"), (1, "1 day old"), (2, "2 days old")])
-def test_a_copy_says_how_old_it_is(days: int, said: str) -> None:
+def test_description_includes_the_age_of_the_copy(days: int, said: str) -> None:
     found = LoadedIndex(
         Index((), (), "", ()), "cache", time.time() - days * 86_400 - 5, is_fresh=False
     )

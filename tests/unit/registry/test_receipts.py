@@ -1,4 +1,4 @@
-"""Receipts of installed agents: on the disk, and private."""
+"""Receipts of installed agents: durable and private."""
 
 from pathlib import Path
 
@@ -28,9 +28,7 @@ GIVEN = InstallReceipt(
 
 
 @pytest.mark.requirement("registry.receipts-synced")
-def test_a_receipt_survives_a_power_failure_once_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_written_receipt_is_synced_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced = SyncedFiles(monkeypatch)
 
     write_receipt(GIVEN, tmp_path)
@@ -41,7 +39,7 @@ def test_a_receipt_survives_a_power_failure_once_it_is_written(
 
 
 @pytest.mark.requirement("registry.receipts", "registry.install-versions")
-def test_the_version_that_was_installed_last_counts(tmp_path: Path) -> None:
+def test_last_installed_version_is_used(tmp_path: Path) -> None:
     agent = tmp_path / "one"
     for version, when in (("3.0", 1.0), ("1.0", 3.0), ("2.0", 2.0)):
         (agent / version).mkdir(parents=True)
@@ -53,7 +51,7 @@ def test_the_version_that_was_installed_last_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.receipts")
-def test_only_the_first_two_words_of_a_command_are_paths_of_an_installation(
+def test_only_the_first_two_words_of_a_command_can_be_relative_paths(
     tmp_path: Path,
 ) -> None:
     receipt = replace(GIVEN, argv=("./bin/node", "./main.js", "./config", "-x"))

@@ -1,4 +1,4 @@
-"""Which way is taken, and what it comes to."""
+"""Choice of a distribution, and its command."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def entry(ways: dict[str, Any]) -> RegistryEntry:
 
 
 @pytest.mark.requirement("registry.resolve-order")
-def test_the_first_way_whose_tool_is_here_is_taken() -> None:
+def test_first_way_with_an_available_tool_is_chosen() -> None:
     ways, order = dict(WAYS), list[str]()
 
     for name in WAYS:
@@ -47,7 +47,7 @@ def test_the_first_way_whose_tool_is_here_is_taken() -> None:
 
 @pytest.mark.requirement("registry.resolve-order")
 @pytest.mark.parametrize(("tool", "package"), [("uvx", "py@1"), ("npx", "@s/js@1"), ("pipx", "py")])
-def test_a_way_without_its_tool_is_passed_over(tool: str, package: str) -> None:
+def test_way_without_its_tool_is_skipped(tool: str, package: str) -> None:
     way = choose_way(entry(WAYS), "linux-riscv64", lambda name: name == tool)
 
     assert isinstance(way, FromPackage)
@@ -55,7 +55,7 @@ def test_a_way_without_its_tool_is_passed_over(tool: str, package: str) -> None:
 
 
 @pytest.mark.requirement("registry.resolve-errors")
-def test_the_beginning_of_a_name_finds_nothing() -> None:
+def test_prefix_of_an_id_finds_nothing() -> None:
     index = Index((entry(WAYS),), (replace(entry(WAYS), id="xy"),), "", ())
 
     with pytest.raises(NotFoundError):
@@ -67,7 +67,7 @@ def test_the_beginning_of_a_name_finds_nothing() -> None:
 
 
 @pytest.mark.requirement("registry.resolve-errors")
-def test_the_errors_are_in_the_words_of_the_reference() -> None:
+def test_errors_match_the_reference_implementation() -> None:
     nothing = Index((), (), "", ())
 
     with pytest.raises(NotFoundError, match=r"^Agent 'x' not found in registry"):
@@ -93,9 +93,7 @@ def test_the_errors_are_in_the_words_of_the_reference() -> None:
         ("pipx", ("pipx", "run", "py")),
     ],
 )
-def test_packages_have_the_forms_that_need_no_installation(
-    tool: str, argv: tuple[str, ...]
-) -> None:
+def test_package_commands_run_without_installation(tool: str, argv: tuple[str, ...]) -> None:
     way = choose_way(entry({tool: WAYS[tool]}), PLATFORM, lambda _: True)
 
     assert isinstance(way, FromPackage)
@@ -105,7 +103,7 @@ def test_packages_have_the_forms_that_need_no_installation(
 
 
 @pytest.mark.requirement("registry.resolved-forms")
-def test_what_is_here_is_started_as_it_is() -> None:
+def test_local_program_is_started_unchanged() -> None:
     way = choose_way(entry(WAYS), PLATFORM, lambda name: name == "here")
 
     assert isinstance(way, FromLocal)
@@ -113,7 +111,7 @@ def test_what_is_here_is_started_as_it_is() -> None:
 
 
 @pytest.mark.requirement("registry.resolve-errors")
-def test_a_tool_serves_only_the_way_that_the_entry_has() -> None:
+def test_tool_is_used_only_for_a_way_of_the_entry() -> None:
     for name in ("local", "uvx", "npx", "pipx", "cargo"):
         other = {key: way for key, way in WAYS.items() if key == "binary"}
         with pytest.raises(NotFoundError):

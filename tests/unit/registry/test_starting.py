@@ -1,4 +1,4 @@
-"""From the sources that a config names to commands."""
+"""Resolve the sources of a config to commands."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ from symposium.registry.provision import obtain_source
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> RegistryContext:
+def context(tmp_path: Path) -> RegistryContext:
     file = tmp_path / "registry.json"
     file.write_text('{"agents": []}')
     env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
@@ -46,9 +46,7 @@ def executable(path: Path) -> Path:
 
 @pytest.mark.requirement("registry.sources")
 @pytest.mark.parametrize("first", ["#!/bin/sh", "#!/usr/bin/env", "#!", "", "\x7fELF"])
-async def test_a_program_that_asks_for_no_interpreter_starts_as_it_is(
-    first: str, tmp_path: Path
-) -> None:
+async def test_program_without_interpreter_starts_unchanged(first: str, tmp_path: Path) -> None:
     program = executable(tmp_path / "tool")
     program.write_text(f"{first}\n")
 
@@ -70,27 +68,27 @@ async def test_a_program_that_asks_for_no_interpreter_starts_as_it_is(
         ("python", {"module": "m", "args": ["--acp"]}, (sys.executable, "-P", "-m", "m", "--acp")),
     ],
 )
-async def test_a_source_that_needs_no_installation_is_a_command_at_once(
-    kind: str, value: Any, argv: tuple[str, ...], around: RegistryContext
+async def test_source_without_installation_gives_a_command(
+    kind: str, value: Any, argv: tuple[str, ...], context: RegistryContext
 ) -> None:
-    obtained = await obtain_source(ComponentSource(kind, value), around)
+    obtained = await obtain_source(ComponentSource(kind, value), context)
 
     assert obtained.command.argv == argv
 
 
 @pytest.mark.requirement("registry.sources")
-async def test_a_registry_source_is_first_what_was_added(around: RegistryContext) -> None:
-    around.added.add(AddedAgent("mine", ("my-agent",), {"A": "b"}))
+async def test_added_agent_takes_precedence_for_a_registry_source(context: RegistryContext) -> None:
+    context.added.add(AddedAgent("mine", ("my-agent",), {"A": "b"}))
 
-    obtained = await obtain_source(ComponentSource("registry", "mine"), around)
+    obtained = await obtain_source(ComponentSource("registry", "mine"), context)
 
     assert (obtained.command.argv, obtained.command.env) == (("my-agent",), {"A": "b"})
     with pytest.raises(NotFoundError, match="Agent 'none' not found in registry"):
-        await obtain_source(ComponentSource("registry", "none"), around)
+        await obtain_source(ComponentSource("registry", "none"), context)
 
 
 @pytest.mark.requirement("registry.sources")
-async def test_binaries_and_entries_at_a_url_are_fetched(around: RegistryContext) -> None:
+async def test_binaries_and_entries_at_a_url_are_downloaded(context: RegistryContext) -> None:
     with serving() as web:
         digest = hashlib.sha256(b"#!/bin/sh\n").hexdigest().upper()
         target = {"archive": web.url("/agent"), "cmd": "./agent", "args": ["acp"], "sha256": digest}
@@ -99,15 +97,15 @@ async def test_binaries_and_entries_at_a_url_are_fetched(around: RegistryContext
         web.answers["/agent"] = reply(b"#!/bin/sh\n")
         web.answers["/mod.json"] = reply(json.dumps({**entry, "distribution": ways}).encode())
 
-        binary = await obtain_source(ComponentSource("binary", {"linux-x86_64": target}), around)
-        around = replace(around, notify=(lines := list[str]()).append)
-        far = await obtain_source(ComponentSource("url", web.url("/mod.json")), around)
+        binary = await obtain_source(ComponentSource("binary", {"linux-x86_64": target}), context)
+        context = replace(context, notify=(lines := list[str]()).append)
+        far = await obtain_source(ComponentSource("url", web.url("/mod.json")), context)
 
-    assert Path(binary.command.argv[0]).parent.parent == around.bin_directory / "agent"
+    assert Path(binary.command.argv[0]).parent.parent == context.bin_directory / "agent"
     assert lines == ["installing far 1.0.0; this can take a minute …"]
     assert binary.receipt is not None
     assert binary.receipt.is_verified
-    assert far.command.argv == (str(around.bin_directory / "far" / "1.0.0" / "agent"), "acp")
+    assert far.command.argv == (str(context.bin_directory / "far" / "1.0.0" / "agent"), "acp")
 
 
 @pytest.mark.requirement("registry.sources")
@@ -122,41 +120,41 @@ async def test_binaries_and_entries_at_a_url_are_fetched(around: RegistryContext
         ("url", "http://example.org/mod.json"),
     ],
 )
-async def test_a_source_that_is_no_program_is_an_error_in_words(
-    kind: str, value: Any, around: RegistryContext
+async def test_source_that_is_not_a_program_is_an_error(
+    kind: str, value: Any, context: RegistryContext
 ) -> None:
     with pytest.raises(ExplainedError):
-        await obtain_source(ComponentSource(kind, value), around)
+        await obtain_source(ComponentSource(kind, value), context)
 
 
 @pytest.mark.requirement("registry.sources")
-async def test_error_names_the_mcp_server_that_is_no_program(around: RegistryContext) -> None:
+async def test_error_names_the_mcp_server_used_as_a_program(context: RegistryContext) -> None:
     source = ComponentSource("http", {"name": "weather", "url": "https://x"})
 
-    with pytest.raises(SpecError, match=r"^weather is an MCP server"):
-        await obtain_source(source, around)
+    with pytest.raises(SpecError, match=r"^weather is the address of an MCP server"):
+        await obtain_source(source, context)
 
 
 @pytest.mark.requirement("registry.cli-add")
-def test_added_agents_are_private_sorted_and_synced_to_the_disk(
-    around: RegistryContext, monkeypatch: pytest.MonkeyPatch
+def test_added_agents_are_private_sorted_and_synced_to_disk(
+    context: RegistryContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = SyncedFiles(monkeypatch)
-    around = replace(around, home=around.home / "home")
+    context = replace(context, home=context.home / "home")
 
     for name, program in (("b", "/bin/old"), ("a", "/bin/x"), ("b", "/bin/x")):
-        around.added.add(AddedAgent(name, (program,), {"KEY": "k"}))
+        context.added.add(AddedAgent(name, (program,), {"KEY": "k"}))
 
-    assert [(each.id, *each.argv) for each in around.added.all()] == [
+    assert [(each.id, *each.argv) for each in context.added.all()] == [
         ("a", "/bin/x"),
         ("b", "/bin/x"),
     ]
-    assert not around.added.remove("c")
-    assert around.added.remove("b")
-    assert [each.id for each in around.added.all()] == ["a"]
-    assert synced.lost(around.home) == []
-    assert [each.name for each in around.home.iterdir()] == ["agents.json"]
-    assert (around.home / "agents.json").stat().st_mode & 0o077 == 0
+    assert not context.added.remove("c")
+    assert context.added.remove("b")
+    assert [each.id for each in context.added.all()] == ["a"]
+    assert synced.lost(context.home) == []
+    assert [each.name for each in context.home.iterdir()] == ["agents.json"]
+    assert (context.home / "agents.json").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.requirement("registry.cli-add")
@@ -168,15 +166,15 @@ def test_added_agents_are_private_sorted_and_synced_to_the_disk(
         (("3d",), None, "d"),
     ],
 )
-def test_an_id_is_made_of_a_name(argv: tuple[str, ...], name: str | None, expected: str) -> None:
+def test_id_is_derived_from_a_name(argv: tuple[str, ...], name: str | None, expected: str) -> None:
     assert id_of(Command(argv, {}, name)) == expected
-    with pytest.raises(SpecError, match="of '42'; give one with --id"):
+    with pytest.raises(SpecError, match="from '42'; specify one with --id"):
         id_of(Command(("42",)))
 
 
 @pytest.mark.requirement("registry.directory-shadowing")
-def test_an_agent_is_here_once_it_was_added_or_installed(around: RegistryContext) -> None:
-    place = around.bin_directory / "two" / "1.0"
+def test_agent_is_known_once_added_or_installed(context: RegistryContext) -> None:
+    place = context.bin_directory / "two" / "1.0"
     place.mkdir(parents=True)
     given = InstallReceipt(
         id="two",
@@ -188,13 +186,13 @@ def test_an_agent_is_here_once_it_was_added_or_installed(around: RegistryContext
         when=1.0,
     )
     write_receipt(given, place)
-    around.added.add(AddedAgent("one", ("/bin/one",)))
+    context.added.add(AddedAgent("one", ("/bin/one",)))
 
-    assert [around.has_agent(name) for name in ("one", "two", "three")] == [True, True, False]
+    assert [context.has_agent(name) for name in ("one", "two", "three")] == [True, True, False]
 
 
 @pytest.mark.requirement("registry.cli-test")
-def test_the_methods_of_a_session_are_those_that_the_agent_offers() -> None:
+def test_session_methods_are_those_that_the_agent_supports() -> None:
     offered: dict[str, Any] = {"loadSession": True, "sessionCapabilities": {"list": {}}}
     bare = AgentProbe({}, 0.0).session_methods
     found = AgentProbe({"agentCapabilities": offered}, 0.0).session_methods
@@ -204,7 +202,7 @@ def test_the_methods_of_a_session_are_those_that_the_agent_offers() -> None:
 
 
 @pytest.mark.requirement("registry.path-known-places")
-def test_a_directory_and_a_file_that_cannot_run_are_no_programs(tmp_path: Path) -> None:
+def test_directory_and_non_executable_file_are_not_programs(tmp_path: Path) -> None:
     (tmp_path / "one" / "agent").mkdir(parents=True)
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "agent").write_text("")
@@ -217,7 +215,7 @@ def test_a_directory_and_a_file_that_cannot_run_are_no_programs(tmp_path: Path) 
 
 
 @pytest.mark.requirement("registry.path-not-found")
-async def test_an_error_names_the_first_of_many_places(tmp_path: Path) -> None:
+async def test_error_names_the_first_of_many_directories(tmp_path: Path) -> None:
     places = [str(tmp_path / str(number)) for number in range(40)]
     env = {"PATH": os.pathsep.join(places), "HOME": str(tmp_path), "SHELL": "/bin/false"}
 
@@ -229,11 +227,11 @@ async def test_an_error_names_the_first_of_many_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.sources")
-async def test_a_name_is_an_agent_or_a_program_or_an_error_with_a_guess(
-    around: RegistryContext, tmp_path: Path
+async def test_name_is_an_agent_a_program_or_an_error_with_a_guess(
+    context: RegistryContext, tmp_path: Path
 ) -> None:
     executable(tmp_path / "bin" / "my-agent")
-    here = replace(around, env={**around.env, "PATH": str(tmp_path / "bin")})
+    here = replace(context, env={**context.env, "PATH": str(tmp_path / "bin")})
     here.added.add(AddedAgent("one", ("/bin/one",)))
 
     assert await choose("my-agent", here) == ChosenAgent("my-agent")
@@ -245,7 +243,7 @@ async def test_a_name_is_an_agent_or_a_program_or_an_error_with_a_guess(
 
 
 @pytest.mark.requirement("registry.sources")
-async def test_a_program_on_the_path_is_found_without_the_login_shell(tmp_path: Path) -> None:
+async def test_program_on_path_is_found_without_the_login_shell(tmp_path: Path) -> None:
     program = executable(tmp_path / "a-tool-of-this-test")
     asked = tmp_path / "asked"
     shell = executable(tmp_path / "shell")

@@ -120,7 +120,7 @@ async def test_a_command_that_says_too_much_is_ended(
     monkeypatch.setattr("symposium.git.program.MAX_OUTPUT", 1000)
     loud = Git(scene.clone, settings=("alias.loud=!yes",))
 
-    with pytest.raises(GitRunError, match="says more than 1000"):
+    with pytest.raises(GitRunError, match="wrote more than 1000"):
         await loud.run("loud")
 
 
