@@ -138,6 +138,24 @@ def test_the_ways_to_have_the_program_at_hand_work(tmp_path: Path) -> None:
     assert said == again
 
 
+@pytest.mark.requirement("house.docs-reference-current", "house.limits")
+@pytest.mark.timeout(240)
+def test_the_generated_pages_are_current() -> None:
+    assert status_of_generate(ROOT, "--check") == 0
+
+
+@pytest.mark.requirement("house.limits")
+@pytest.mark.timeout(240)
+def test_a_page_is_out_of_date_when_a_number_changes(copy: Path) -> None:
+    module = copy / "src" / "symposium" / "chain" / "handshake.py"
+    text = module.read_text(encoding="utf-8")
+    before, after = "INITIALIZE_TIMEOUT: Final = 60.0", "INITIALIZE_TIMEOUT: Final = 600.0"
+    assert text.count(before) == 1
+    module.write_text(text.replace(before, after), encoding="utf-8")
+
+    assert status_of_generate(copy, "--check") == 1
+
+
 @pytest.mark.requirement("house.docs-reference-current")
 @pytest.mark.timeout(240)
 def test_a_generated_page_that_was_changed_by_hand_is_seen(copy: Path) -> None:
