@@ -27,21 +27,21 @@ seconds, counts, and codes. You cannot change them, except where [the config fil
 
 def is_number(value: ast.expr, names: set[str]) -> bool:
     """Whether an expression consists of numbers and of names of numbers."""
+    parts: list[ast.expr] = []
     match value:
-        case ast.Constant(value=bool()):
-            return False
-        case ast.Constant(value=int() | float()):
-            return True
-        case ast.UnaryOp(operand=operand):
-            return is_number(operand, names)
-        case ast.BinOp(left=left, right=right):
-            return is_number(left, names) and is_number(right, names)
-        case ast.Tuple(elts=elements):
-            return bool(elements) and all(is_number(each, names) for each in elements)
+        case ast.Constant(value=number):
+            return type(number) in {int, float}
         case ast.Name(id=name):
             return name in names
+        case ast.UnaryOp(operand=operand):
+            parts = [operand]
+        case ast.BinOp(left=left, right=right):
+            parts = [left, right]
+        case ast.Tuple(elts=elements):
+            parts = elements
         case _:
-            return False
+            pass
+    return bool(parts) and all(is_number(each, names) for each in parts)
 
 
 def numbers(body: list[ast.stmt], names: set[str], within: str = "") -> Iterator[tuple[str, str]]:
