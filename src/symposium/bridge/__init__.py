@@ -1,1 +1,1 @@
-"""MCP over ACP for agents without it, above the chain."""
+"""MCP servers of mods for agents without MCP over ACP: HTTP and stdio endpoints, tunnels."""

@@ -1,4 +1,4 @@
-"""MCP over ACP for agents without it: the open endpoints and who uses them."""
+"""The mod that gives an agent without MCP over ACP the servers of the mods."""
 
 import asyncio
 from collections import Counter
@@ -37,30 +37,30 @@ from symposium.chain.runner import log_failures
 
 
 class EndpointUsers:
-    """Servers in use, by session, and by requests that have yet to make one."""
+    """Servers in use: by open sessions, and by pending requests for sessions."""
 
     def __init__(self) -> None:
         self._pending: Counter[str] = Counter()
         self._sessions: dict[str, frozenset[str]] = {}
 
     def begin(self, servers: Iterable[str]) -> None:
-        """A session with these servers has been asked for."""
+        """Note a request for a session with these servers."""
         self._pending.update(servers)
 
     def opened(self, session: str, servers: Iterable[str]) -> list[str]:
-        """Confirm a session; returns its former servers that are unused now."""
+        """Confirm a session; returns its previous servers that are now unused."""
         before = self._sessions.get(session, frozenset())
         self._sessions[session] = frozenset(servers)
         self._pending.subtract(servers)
         return self._unused(before)
 
     def failed(self, servers: Iterable[str]) -> list[str]:
-        """Give up a session; returns its servers that are unused now."""
+        """Drop a failed session request; returns its servers that are now unused."""
         self._pending.subtract(servers)
         return self._unused(servers)
 
     def ended(self, session: str) -> list[str]:
-        """End a session; returns its servers that are unused now."""
+        """End a session; returns its servers that are now unused."""
         return self._unused(self._sessions.pop(session, frozenset()))
 
     def _unused(self, servers: Iterable[str]) -> list[str]:
@@ -74,18 +74,18 @@ _LOAD: Final = "session/load"
 
 
 class Endpoint(Protocol):
-    """Endpoint of one server for the agent."""
+    """Endpoint of one MCP server for the agent."""
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
-        """The declaration that leads the agent there."""
+        """Server declaration with the address of this endpoint."""
         ...
 
     def close(self) -> None:
-        """Close the port, and every connection to it."""
+        """Close the port and every connection to it."""
         ...
 
     async def aclose(self) -> None:
-        """Close, and tell the owner that its clients have gone."""
+        """Close, and notify the owner that its clients disconnected."""
         ...
 
 
@@ -93,11 +93,11 @@ _MakeEndpoint: TypeAlias = Callable[[str, Tunnels, asyncio.TaskGroup], Endpoint]
 
 
 class Bridge(Mod):
-    """Stands between the chain and one agent process; native agents see nothing of it.
+    """Last mod before the agent process; changes nothing if the agent supports MCP over ACP.
 
     Args:
-        mode: `auto` goes by what the agent declares.
-        rewrites_unknown: look for declarations in methods that are not known, too.
+        mode: `auto` depends on the agent's capabilities.
+        rewrites_unknown: also rewrite declarations in unknown methods.
     """
 
     def __init__(self, mode: Mode = "auto", *, rewrites_unknown: bool = False) -> None:
@@ -112,25 +112,25 @@ class Bridge(Mod):
         self._running = asyncio.Event()
 
     def interceptions(self) -> list[Interception]:
-        """Interceptions of the bridge; every method only if it must translate everywhere."""
+        """Intercepted methods; all of them only if declarations are rewritten everywhere."""
         wanted = super().interceptions()
         if self._rewrites_unknown:
             wanted.append(Interception(Direction.TO_AGENT, EVERY_METHOD, self._set_up))
         return wanted
 
     async def run(self) -> None:
-        """Own the connections of the agent's MCP clients."""
+        """Own the tasks of the agent's MCP clients."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             self._running.set()
             try:
                 await asyncio.Event().wait()
             finally:
-                # Before the group is: it could own no connection that is made meanwhile.
+                # Before the task group ends: it could not own a connection that arrives later.
                 await self.aclose()
 
     async def aclose(self) -> None:
-        """Close every port; the owners are ending too, and are not notified."""
+        """Close every port without notifying the owners: they are stopping too."""
         self._tasks = None
         for endpoint in self._endpoints.values():
             endpoint.close()
@@ -163,7 +163,7 @@ class Bridge(Mod):
         return self._rewrite_when_running(message, params)
 
     async def _rewrite_when_running(self, message: ChainMessage, params: dict[str, Any]) -> Outcome:
-        # Mods begin to run once `initialize` has been answered; a quick client is there before.
+        # Mods start running after the `initialize` response; a fast client may be earlier.
         await self._running.wait()
         return self._rewrite(message, params)
 
@@ -217,7 +217,7 @@ class Bridge(Mod):
             if endpoint is not None and self._tasks is not None:
                 self._tasks.create_task(log_failures("an endpoint", endpoint.aclose))
 
-    # -- what owners of servers say
+    # -- messages of the servers' owners
 
     @from_client(MESSAGE)
     def _message(self, message: ChainMessage) -> Outcome:
@@ -231,8 +231,8 @@ class Bridge(Mod):
                 return Refuse(error) if message.is_request else Drop()
         if message.is_request:
             return Deferred(self._ask(connection_id, method, params))
-        # In the turn that a request's task begins in, and the task that waits for the tunnel goes
-        # on before it: nothing overtakes.
+        # A request starts its task in this loop turn and waits for the tunnel before this callback
+        # runs, so the order is kept.
         loop = asyncio.get_running_loop()
         loop.call_soon(self._tunnels.tell, connection_id, method, params)
         return Drop()
@@ -279,7 +279,7 @@ def _session_id(result: object) -> str | None:
 
 
 def bridge_components(mode: Mode = "auto") -> list[InProcess]:
-    """The hidden components to append to the mods of one chain; none where the bridge is off."""
+    """Hidden components to append to the mods of a chain; empty if the bridge is off."""
     if mode == "off":
         return []
     return [

@@ -1,7 +1,8 @@
-"""Translates between the eras of MCP over ACP.
+"""Translate between the versions of MCP over ACP.
 
-Right above the bridge. Each owner is spoken to in the era that its declaration shows, remembered by
-server id and by connection id; the agent in ours, unless it declares the first era and no other.
+Placed right before the bridge. It speaks to each owner in the version of its declaration, tracked
+by server id and connection id, and to the agent in the current version, unless the agent declares
+only the first one.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ from symposium.chain.mod import (
 
 
 def server_id(declaration: object) -> str | None:
-    """The server that a declaration names, if it is one of MCP over ACP."""
+    """Server id in an MCP over ACP declaration; None for other declarations."""
     if not isinstance(declaration, Mapping):
         return None
     members = cast("Mapping[str, Any]", declaration)
@@ -53,7 +54,7 @@ def server_id(declaration: object) -> str | None:
 def rewritten(
     declarations: object, rewrite: Callable[[str, Mapping[str, Any]], dict[str, Any]]
 ) -> list[Any] | None:
-    """The array with every ACP declaration rewritten, in order; None if it has none."""
+    """The array with every ACP declaration rewritten, in order; None if it contains none."""
     if not isinstance(declarations, list):
         return None
     entries = cast("list[Any]", declarations)
@@ -69,10 +70,10 @@ _OURS: Final = MCP_ERAS[McpDialect.RUST_SDK]
 
 
 class Dialects(Mod):
-    """Translates between the eras; messages that need no translation pass unchanged.
+    """Translate between the versions; other messages pass unchanged.
 
     Args:
-        mode: of the bridge below; where it is forced, the agent's own era does not matter.
+        mode: mode of the bridge; when forced, the agent's own version is ignored.
     """
 
     def __init__(self, mode: Mode = "auto") -> None:
@@ -84,7 +85,7 @@ class Dialects(Mod):
 
     @from_client(INITIALIZE)
     def greet(self, message: ChainMessage) -> Forward:
-        """Learn from the answer which era the agent speaks."""
+        """Read the agent's version from the response to `initialize`."""
         del message
         return Forward(then=self._greeted)
 
@@ -96,7 +97,7 @@ class Dialects(Mod):
 
     @from_client(*SETUP_METHODS)
     def declare(self, message: ChainMessage) -> Outcome:
-        """Write every declaration in the form that is understood below."""
+        """Rewrite every declaration to the version of the agent's side."""
         params = _object(message.params)
         declared = params.get("mcpServers")
         if not isinstance(declared, list):
@@ -114,7 +115,7 @@ class Dialects(Mod):
         match entry:
             case {"type": "http", "url": str(url), **rest} if url.startswith(_ACP_URL):
                 if rest.pop("headers", None):
-                    reason = f"{url} is reached over ACP: it can have no headers"
+                    reason = f"{url} is reached over ACP; it cannot have headers"
                     raise RpcError(INVALID_PARAMS, {"reason": reason, "url": url})
                 self._servers.setdefault(url, McpDialect.SACP)
                 return {"type": "acp", **rest, "serverId": url}
@@ -137,7 +138,7 @@ class Dialects(Mod):
 
     @from_agent(*CONNECTS)
     def connect(self, message: ChainMessage) -> Outcome:
-        """Connect in the era of the server's owner."""
+        """Open a connection in the version of the server's owner."""
         params = _members(message)
         if not message.is_request or params is None:
             return Forward()
@@ -174,7 +175,7 @@ class Dialects(Mod):
         if answer.error is None or answer.error.code != METHOD_NOT_FOUND:
             return None
         if dialect is McpDialect.SACP:
-            # The oldest era has no connections: a server is spoken to by its URL.
+            # The oldest version has no connections; its messages name the server's URL.
             self._connections[server] = McpDialect.PACP_SEND
             return Reply(self._opened_for_agent({"connectionId": server}))
         return Refuse(
@@ -183,7 +184,7 @@ class Dialects(Mod):
 
     @from_agent(*MESSAGES)
     def ask(self, message: ChainMessage) -> Outcome:
-        """Carry a message to a server's owner."""
+        """Forward a message to the server's owner."""
         params = _members(message)
         if params is None:
             return Forward()
@@ -197,7 +198,7 @@ class Dialects(Mod):
         return Forward(_written(params, era), method, catch=catch)
 
     def _first(self, connection: str, params: Mapping[str, Any]) -> Then | None:
-        """Handle a "method not found" of the owner; None if it is the server's answer."""
+        """Handle a "method not found" from the owner; None if the server itself sent it."""
 
         def unknown(answer: Answer) -> Revision:
             is_unknown = answer.error is not None and answer.error.code == METHOD_NOT_FOUND
@@ -210,7 +211,7 @@ class Dialects(Mod):
             return None
 
         async def again(answer: Answer) -> Revision:
-            # Every server knows `initialize`: what is not known is the envelope.
+            # Every server implements `initialize`, so the owner does not know the envelope.
             if answer.error is None or answer.error.code != METHOD_NOT_FOUND:
                 return None
             self._connections[connection] = McpDialect.PACP_SPLIT
@@ -221,7 +222,7 @@ class Dialects(Mod):
 
     @from_agent(*DISCONNECTS)
     def disconnect(self, message: ChainMessage) -> Outcome:
-        """End a connection in the era of the server's owner."""
+        """Close a connection in the version of the server's owner."""
         params = _members(message)
         if params is None:
             return Forward()
@@ -240,8 +241,8 @@ class Dialects(Mod):
     # -- from the owner to the agent's side
 
     @from_client(*MESSAGES)
-    def told(self, message: ChainMessage) -> Outcome:
-        """Carry a message of a server's owner, as the agent understands it."""
+    def forward_to_agent(self, message: ChainMessage) -> Outcome:
+        """Forward a message of a server's owner in the agent's version."""
         params = _members(message)
         if params is None or message.method == self._agent.request:
             return Forward()
@@ -249,7 +250,7 @@ class Dialects(Mod):
 
     @from_client(*DISCONNECTS)
     def ended(self, message: ChainMessage) -> Outcome:
-        """End a connection as its owner wants it."""
+        """Close a connection at the owner's request."""
         params = _members(message)
         if params is None:
             return Forward()

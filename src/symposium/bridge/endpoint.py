@@ -1,4 +1,4 @@
-"""The declarations given to an agent, and the requests in flight."""
+"""Server declarations for an agent, and its requests in flight."""
 
 import asyncio
 import sys
@@ -13,13 +13,13 @@ from peerwire.jsonrpc.values import encode_value
 SHIM: Final = Path(__file__).with_name("shim.py")
 
 TOKEN_VARIABLE: Final = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable, not its value
-"""The environment variable by which the shim learns the token of its endpoint."""
+"""Environment variable with the endpoint's token, for the shim."""
 
 _OURS: Final = frozenset({"type", "serverId"})
 
 
 def http_declaration(declaration: Mapping[str, Any], url: str, token: str) -> dict[str, Any]:
-    """Rewrite an ACP server declaration to one with a URL; keep its other members."""
+    """Convert an ACP server declaration to one with a URL; other members stay."""
     header = {"name": "Authorization", "value": f"Bearer {token}"}
     return {"type": "http", **_rest(declaration), "url": url, "headers": [header]}
 
@@ -27,19 +27,19 @@ def http_declaration(declaration: Mapping[str, Any], url: str, token: str) -> di
 def stdio_declaration(
     declaration: Mapping[str, Any], port: int, token: str, *, is_typed: bool
 ) -> dict[str, Any]:
-    """Rewrite an ACP server declaration to one of the shim; its last argument is the port.
+    """Convert an ACP server declaration to one that starts the shim with the port as argument.
 
     Args:
-        declaration: as the mod wrote it; what else is in it is kept.
-        port: where the bridge listens.
-        token: what the shim has to say first; in `env`, which other users do not see.
-        is_typed: whether the form says that it is stdio, as version 2 demands.
+        declaration: declaration by the mod; other members stay.
+        port: port of the bridge.
+        token: first line sent by the shim; passed in `env`, which other users cannot read.
+        is_typed: add `type: stdio`, which version 2 requires.
     """
     return {
         **({"type": "stdio"} if is_typed else {}),
         **_rest(declaration),
         "command": sys.executable,
-        # Isolated, and without site-packages: the shim needs the standard library only.
+        # Isolated and without site-packages: the shim needs only the standard library.
         "args": ["-I", "-S", str(SHIM), str(port)],
         "env": [{"name": TOKEN_VARIABLE, "value": token}],
     }
@@ -50,25 +50,25 @@ def _rest(declaration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 CANCELLED: Final = "notifications/cancelled"
-"""MCP's way to take a request back; it names an id that does not travel through the chain."""
+"""MCP's cancellation; its request id is valid on one connection only."""
 
 
 class CancelledByPeerError(RpcError):
-    """The client has taken its request back; it waits for no answer."""
+    """The client canceled its request and waits for no response."""
 
 
 class InFlight:
-    """Requests by the ids that their client gave them; an id may be there more than once."""
+    """Requests by the client's ids, which may repeat."""
 
     def __init__(self) -> None:
         self._scopes: dict[bytes, list[asyncio.Timeout]] = {}
 
     async def run(self, request_id: bytes, work: Awaitable[Any]) -> Any:
-        """Wait for what a request brings.
+        """Wait for the result of a request.
 
         Raises:
-            RpcError: it was refused.
-            TakenBackError: the client has taken it back.
+            RpcError: the request failed.
+            CancelledByPeerError: the client canceled it.
         """
         key = id_key(request_id)
         scope = asyncio.timeout(None)
@@ -84,7 +84,7 @@ class InFlight:
                 del self._scopes[key]
 
     def cancel(self, params: object) -> None:
-        """Stop the request that `notifications/cancelled` names; of two with one id, neither."""
+        """Cancel the request named by `notifications/cancelled`; none if the id is ambiguous."""
         if not isinstance(params, Mapping):
             return
         named = cast("Mapping[str, Any]", params).get("requestId")

@@ -1,4 +1,4 @@
-"""A small HTTP server on a loopback port: listener, wire, and the session of one client."""
+"""A small HTTP server on a loopback port: listener, connection, and client session."""
 
 import asyncio
 import hmac
@@ -23,25 +23,25 @@ from symposium.bridge.endpoint import CANCELLED, CancelledByPeerError, InFlight
 from symposium.bridge.tunnel import Tunnel, Tunnels, unknown_connection
 
 MAX_HEAD: Final = 16 * 1024
-"""Bytes of a request's head; agents send far less."""
+"""Maximum size of a request's head, in bytes; agents send far less."""
 
 HTTP_REQUEST_TIMEOUT: Final = 30.0
-"""Seconds that a client has for the rest of a request that it has begun."""
+"""Seconds to send the rest of a started request."""
 
 IDLE: Final = 300.0
-"""Seconds that a connection is kept open for the next request."""
+"""Seconds that a connection stays open for the next request."""
 
 IDLE_UNPROVEN: Final = 10.0
-"""Seconds that a new connection has until its first request."""
+"""Seconds that a new connection stays open for its first request."""
 
 UNREAD: Final = 8 * 1024 * 1024
-"""Bytes of events that a client may leave unread before it counts as gone."""
+"""Maximum size of unread events, in bytes; beyond it, the client counts as disconnected."""
 
 LINGER: Final = 1.0
-"""Seconds that a client whose request was not read completely has to read the answer."""
+"""Seconds to read the response to a request that was not read completely."""
 
 LINGERING: Final = 1024 * 1024
-"""Bytes that it may still send meanwhile."""
+"""Maximum number of bytes received in that time."""
 
 _READ: Final = 64 * 1024
 
@@ -49,11 +49,11 @@ Headers = Sequence[tuple[str, str]]
 
 
 class BodyTooLongError(Exception):
-    """A request's body is longer than allowed; it was not read completely."""
+    """The body of a request is too long and was not read completely."""
 
 
 class HttpConversation:
-    """Requests and answers on one connection, one after the other."""
+    """Consecutive requests and responses on one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -61,14 +61,14 @@ class HttpConversation:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
 
     async def next_request(self, idle: float = IDLE) -> h11.Request | None:
-        """The head of the next request; None at the end.
+        """Head of the next request; None at the end.
 
         Args:
-            idle: seconds in which it must begin.
+            idle: seconds until it must begin.
 
         Raises:
             h11.RemoteProtocolError: the request is malformed.
-            TimeoutError: it does not come, or stops coming.
+            TimeoutError: no request, or only a part of one, arrives in time.
         """
         has_begun = False
         async with asyncio.timeout(idle) as scope:
@@ -81,12 +81,12 @@ class HttpConversation:
         return found if isinstance(found, h11.Request) else None
 
     async def body(self, limit: int) -> bytes:
-        """The body of the request.
+        """Body of the request.
 
         Raises:
             BodyTooLongError: it is longer than `limit` bytes.
-            h11.RemoteProtocolError: it is not what its head says.
-            TimeoutError: it stops coming.
+            h11.RemoteProtocolError: it contradicts the head.
+            TimeoutError: only a part of it arrives in time.
         """
         chunks: list[bytes] = []
         size = 0
@@ -107,7 +107,7 @@ class HttpConversation:
                         return b"".join(chunks)
 
     async def answer(self, status: int, headers: Headers = (), body: bytes = b"") -> None:
-        """Answer the request at once, whether or not it was read completely."""
+        """Send a complete response, even before the request is read completely."""
         self._head(status, [*headers, ("Content-Length", str(len(body)))])
         if body:
             self._send(h11.Data(data=body))
@@ -115,12 +115,12 @@ class HttpConversation:
         await self._writer.drain()
 
     def begin_events(self, headers: Headers = ()) -> None:
-        """Answer the request with events, which follow."""
+        """Start a response of events."""
         kind = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
         self._head(200, [*kind, *headers])
 
     def send_event(self, data: bytes) -> bool:
-        """Write an event; whether the client is still there to read it."""
+        """Send an event; False if the client disconnected."""
         if self._writer.is_closing() or self._http.our_state is not h11.SEND_BODY:
             return False
         if self._writer.transport.get_write_buffer_size() > UNREAD:
@@ -130,18 +130,18 @@ class HttpConversation:
         return True
 
     async def end_events(self) -> None:
-        """The answer is complete."""
+        """End the response."""
         if self._http.our_state is h11.SEND_BODY:
             self._send(h11.EndOfMessage())
         await self._writer.drain()
 
     async def gone(self) -> None:
-        """Wait until the client has closed the connection, or we have."""
+        """Wait until either side closes the connection."""
         while await self._reader.read(_READ):
             pass
 
     def next_cycle(self) -> bool:
-        """Be ready for another request; whether there may be one."""
+        """Prepare for the next request; False if the connection must close."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
@@ -149,11 +149,11 @@ class HttpConversation:
 
     @property
     def can_answer(self) -> bool:
-        """Whether an answer can still be begun."""
+        """Whether a response can still be started."""
         return self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}
 
     async def linger(self) -> None:
-        """Let the client read its answer before the connection breaks over what it still sends."""
+        """Let the client read its response before closing on unread input, which resets it."""
         if not self._writer.is_closing() and self._writer.can_write_eof():
             self._writer.write_eof()
         left = LINGERING
@@ -163,11 +163,11 @@ class HttpConversation:
                     left -= len(data)
 
     def close(self) -> None:
-        """Close the connection; what was written is still sent."""
+        """Close the connection; written data is still sent."""
         self._writer.close()
 
     def _head(self, status: int, headers: list[tuple[str, str]]) -> None:
-        # What is left of a request that was refused is not read: the connection ends with it.
+        # The rest of a rejected request is not read, so the connection must close.
         if self._http.their_state not in {h11.DONE, h11.MUST_CLOSE}:
             headers.append(("Connection", "close"))
         self._send(h11.Response(status_code=status, headers=headers))
@@ -177,15 +177,15 @@ class HttpConversation:
 
 
 MAX_QUEUED: Final = 1024 * 1024
-"""Bytes of server messages that wait for the client to open a stream."""
+"""Maximum size of server messages that wait for a stream, in bytes."""
 
 
 class McpHttpSession:
-    """The agent's MCP client, as the owner of its server sees it.
+    """Session of one MCP client of the agent.
 
     Attributes:
         session_id: the value of `Mcp-Session-Id` in responses.
-        is_open: until one side ends it.
+        is_open: False once either side ended it.
     """
 
     def __init__(self, tunnels: Tunnels, server_id: str) -> None:
@@ -205,21 +205,21 @@ class McpHttpSession:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it has a tunnel that no side has ended."""
+        """Whether it has a tunnel that is still open."""
         return self._tunnel is not None and self.is_open
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has a stream open, or a connection to its server in the making."""
+        """Whether it has an open stream, or is connecting to its server."""
         return self._get is not None or bool(self._posts) or self._opening.locked()
 
     # -- from the agent
 
     async def ready(self) -> Tunnel:
-        """Its tunnel, opened when first needed.
+        """Return the tunnel; open it first if necessary.
 
         Raises:
-            RpcError: the server has no owner, or this has ended.
+            RpcError: the server has no owner, or the session ended.
         """
         async with self._opening:
             if self._tunnel is None and self.is_open:
@@ -232,7 +232,7 @@ class McpHttpSession:
         return self._tunnel
 
     async def answer_to(self, request: Message, request_id: bytes) -> bytes | None:
-        """The response to one MCP request, as a line; None once the client has taken it back."""
+        """Response to an MCP request, as a line; None if the client canceled it."""
         try:
             tunnel = await self.ready()
             asked = tunnel.request(str(request.method), request.params)
@@ -244,13 +244,13 @@ class McpHttpSession:
             return wire.error_response(request_id, encode_value(error.body()))
 
     async def take(self, message: Message) -> None:
-        """Take a notification, or the response to a request of the server."""
+        """Forward a notification, or the response to a request of the server."""
         if message.method is UNSET:
             waiting = self._asked.pop(wire.id_key(bytes(message.id or b"null")), None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
             return
-        # JSON-RPC's own way to take a request back names an id of this hop: it goes no further.
+        # JSON-RPC's own cancellation names an id of this connection, so it is not forwarded.
         if message.method.startswith("$/"):
             return
         tunnel = await self.ready()
@@ -259,10 +259,10 @@ class McpHttpSession:
             self._in_flight.cancel(decode_value(message.params))
 
     async def listen(self, conversation: HttpConversation) -> None:
-        """Write server messages here, from those that wait on, until the client leaves."""
+        """Write server messages to this stream, queued ones first, until the client leaves."""
         before, self._get = self._get, conversation
         if before is not None:
-            # Its reader has gone without a word, or it would not ask again.
+            # A second GET means that the client lost the first stream.
             await before.end_events()
             before.close()
         queue, self._queue, self._queued = self._queue, deque(), 0
@@ -275,16 +275,16 @@ class McpHttpSession:
                 self._get = None
 
     def post_begins(self, conversation: HttpConversation) -> None:
-        """A POST has a stream open, on which server messages can be written too."""
+        """Use the stream of a POST for server messages, too."""
         self._posts.append(conversation)
 
     def post_ends(self, conversation: HttpConversation) -> None:
-        """It will be complete next."""
+        """Stop using the stream of a POST: its response follows."""
         if conversation in self._posts:
             self._posts.remove(conversation)
 
     async def aclose(self) -> None:
-        """The client has gone, or its endpoint closes: notify the owner."""
+        """Notify the owner after the client disconnected, or when the endpoint closes."""
         self.close()
         if self._tunnel is not None:
             await self._tunnel.aclose()
@@ -292,10 +292,10 @@ class McpHttpSession:
     # -- from the server's owner
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask the client, and wait for the result.
+        """Send a request to the client and wait for the result.
 
         Raises:
-            RpcError: it refused, or has gone.
+            RpcError: the client returned an error or disconnected.
         """
         self._last_id += 1
         number = self._last_id
@@ -305,7 +305,7 @@ class McpHttpSession:
         try:
             body = UNSET if params is None else encode_value(params)
             if not self._write(wire.request(request_id, method, body)):
-                reason = "the agent reads no messages of this server"
+                reason = "the agent does not read messages of this server"
                 raise RpcError(INTERNAL_ERROR, {"reason": reason, "method": method})
             message = await waiting
         except asyncio.CancelledError:
@@ -318,12 +318,12 @@ class McpHttpSession:
         return None if message.result is UNSET else decode_value(message.result)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell the client; what finds no room is lost."""
+        """Send a notification to the client; drop it if the buffer is full."""
         body = UNSET if params is None else encode_value(params)
         self._write(wire.notification(method, body))
 
     def close(self) -> None:
-        """The owner has ended the connection: the streams end, and what was asked fails."""
+        """Close the streams and fail the pending requests: the owner closed the connection."""
         self.is_open = False
         asked, self._asked = self._asked, {}
         for waiting in asked.values():
@@ -334,7 +334,7 @@ class McpHttpSession:
         self._queue.clear()
 
     def _write(self, line: bytes) -> bool:
-        """Write a server message on the stream for it, on a POST's, or keep it for the next."""
+        """Write a server message to the GET stream or a POST's, or queue it."""
         for stream in (self._get, *reversed(self._posts)):
             if stream is not None and stream.send_event(line):
                 return True
@@ -347,13 +347,13 @@ class McpHttpSession:
 
 ADDRESS: Final = "127.0.0.1"
 RETRY: Final = 0.5
-"""Seconds before connections are taken again when no descriptor was left for one."""
+"""Seconds without accepting connections after running out of file descriptors."""
 
 _log = logging.getLogger(__name__)
 
 
 class HttpListenerPort:
-    """Takes connections on a free port until it is closed."""
+    """Accepts connections on a free port until closed."""
 
     def __init__(self, on_connection: Callable[[socket.socket], None]) -> None:
         self._on_connection = on_connection
@@ -365,7 +365,7 @@ class HttpListenerPort:
         self._watch()
 
     def close(self) -> None:
-        """Take no more connections; those that were taken stay."""
+        """Stop accepting connections; open ones stay."""
         if self._sock.fileno() >= 0:
             if self._retry is not None:
                 self._retry.cancel()
@@ -381,34 +381,34 @@ class HttpListenerPort:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
         except OSError as error:
-            _log.warning("no connection to the bridge can be taken for now: %s", error)
+            _log.warning("the bridge cannot accept connections for now: %s", error)
             self._loop.remove_reader(self._sock)
             self._retry = self._loop.call_later(RETRY, self._watch)
             return
         sock.settimeout(0)
-        # Small answers, each awaited: held together for a full segment, they take 40 ms each.
+        # Without TCP_NODELAY, small responses are delayed by 40 ms each.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._on_connection(sock)
 
 
 class Connections:
-    """The connections to one endpoint; those without the token cannot keep others out.
+    """Connections to one endpoint; those without the token cannot block others.
 
     Args:
-        most: connections at a time.
-        most_unproven: those of them that have not shown the token.
+        max_connections: maximum number of connections.
+        max_unproven: maximum number of those without the token.
     """
 
-    def __init__(self, most: int, most_unproven: int) -> None:
-        self._most = most
-        self._most_unproven = most_unproven
+    def __init__(self, max_connections: int, max_unproven: int) -> None:
+        self._max_connections = max_connections
+        self._max_unproven = max_unproven
         self._serving: set[asyncio.Task[None]] = set()
         self._unproven: dict[asyncio.Task[None], None] = {}
 
     def has_room(self) -> bool:
-        """Whether one more fits; the oldest that has not shown the token leaves for it."""
-        is_full = len(self._serving) >= self._most
-        if len(self._unproven) >= self._most_unproven or (is_full and self._unproven):
+        """Whether a connection can be added; closes the oldest one without the token if full."""
+        is_full = len(self._serving) >= self._max_connections
+        if len(self._unproven) >= self._max_unproven or (is_full and self._unproven):
             oldest = next(iter(self._unproven))
             self.prove(oldest)
             self._serving.discard(oldest)
@@ -424,13 +424,13 @@ class Connections:
         task.add_done_callback(self.prove)
 
     def prove(self, task: asyncio.Task[None] | None = None) -> None:
-        """Note that a connection, that of the current task by default, has shown the token."""
+        """Mark a connection, by default that of the current task, as having sent the token."""
         task = task or asyncio.current_task()
         if task is not None:
             self._unproven.pop(task, None)
 
     def cancel(self) -> None:
-        """End them all."""
+        """Cancel every connection."""
         for task in self._serving:
             task.cancel()
 
@@ -441,5 +441,5 @@ def new_token() -> str:
 
 
 def is_same(token: str, given: bytes) -> bool:
-    """Whether what was given is the token, in a time that tells nothing of where they differ."""
+    """Compare a token in constant time."""
     return hmac.compare_digest(token.encode(), given)

@@ -1,7 +1,7 @@
-"""The MCP server that an agent starts: copies lines between its standard streams and the bridge.
+"""MCP server program for agents: copy lines between stdin, stdout, and the bridge.
 
-Runs as a program, `shim.py PORT`, with the token in the environment. It is started once for each
-server of each session, so it imports the standard library only, and of that little.
+Runs as `shim.py PORT` with the token in the environment. An agent starts it once per server and
+session, so it imports only a few modules of the standard library.
 """
 
 import json
@@ -13,18 +13,18 @@ import time
 
 TOKEN_VARIABLE = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable, not its value
 PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0, 1.0)
-"""Seconds between the attempts to reach the bridge, of which there is one more than of these."""
+"""Seconds between attempts to connect to the bridge; one attempt more than pauses."""
 LAST_WORDS = 5.0
-"""Seconds that the bridge has to end its side once the agent has ended."""
+"""Seconds that the bridge has to close its side after the agent's."""
 
 READ = 64 * 1024
 
 
 def connect(port: int) -> socket.socket:
-    """Reach the bridge, which may be a moment late.
+    """Connect to the bridge, with retries: its port may open late.
 
     Raises:
-        OSError: it does not listen there.
+        OSError: nothing listens on the port.
     """
     for pause in PAUSES:
         try:
@@ -35,15 +35,15 @@ def connect(port: int) -> socket.socket:
 
 
 def reach(port: int) -> socket.socket:
-    """Reach the bridge now."""
+    """Connect to the bridge once."""
     bridge = socket.create_connection(("127.0.0.1", port))
-    # Each line is awaited at the other end; held back for the next, it would take 40 ms.
+    # Without TCP_NODELAY, each line would be delayed by 40 ms.
     bridge.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return bridge
 
 
 def is_json(line: bytes) -> bool:
-    """Whether a line can be a message: an agent's stray output must not reach the bridge."""
+    """Whether a line can be a message; stray output of an agent must not reach the bridge."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -52,7 +52,7 @@ def is_json(line: bytes) -> bool:
 
 
 def copy_in(bridge: socket.socket) -> int:
-    """Copy what the agent writes, line by line, until it writes no more; the exit code."""
+    """Copy the agent's lines until its end; returns the exit code."""
     for line in sys.stdin.buffer:
         if line.isspace():
             continue
@@ -67,26 +67,26 @@ def copy_in(bridge: socket.socket) -> int:
 
 
 def copy_out(bridge: socket.socket) -> None:
-    """Copy what the bridge writes, and leave when it writes no more."""
+    """Copy the bridge's lines until its end, then exit."""
     try:
         while data := bridge.recv(READ):
             while data:
                 data = data[os.write(1, data) :]
     except OSError:
         pass
-    # The other thread waits for the agent, who may not say anything for hours.
+    # The other thread blocks on the agent's input, possibly for hours.
     os._exit(0)
 
 
 def say(text: str) -> None:
-    """Tell a person; standard output is the protocol's."""
+    """Write a message to stderr; stdout carries the protocol."""
     sys.stderr.write(f"symposium mcp shim: {text}\n")
 
 
 def main(words: list[str]) -> int:
-    """Copy until one side ends; the exit code."""
+    """Copy until either side ends; returns the exit code."""
     if len(words) != 1 or not words[0].isdecimal() or not 0 < int(words[0]) < 1 << 16:
-        say("expected one argument, the bridge's port; it is started by agents, not by people")
+        say("expected one argument, the port of the bridge; only agents start this program")
         return 2
     token = os.environ.get(TOKEN_VARIABLE, "")
     if not token:
@@ -95,7 +95,7 @@ def main(words: list[str]) -> int:
     try:
         bridge = connect(int(words[0]))
     except OSError as error:
-        say(f"the bridge does not listen on port {words[0]} ({error}); has its host ended?")
+        say(f"nothing listens on port {words[0]} ({error}); Symposium may have exited")
         return 1
     bridge.sendall(token.encode() + b"\n")
     threading.Thread(target=copy_out, args=(bridge,), daemon=True).start()
@@ -104,12 +104,12 @@ def main(words: list[str]) -> int:
 
 
 def finish(bridge: socket.socket) -> int:
-    """Say that the agent has ended, and let the last answers through."""
+    """Close the agent's side and wait for the last responses."""
     try:
         bridge.shutdown(socket.SHUT_WR)
     except OSError:
         return 0
-    # The other thread leaves when the bridge has written its last.
+    # The other thread exits after the bridge's last line.
     time.sleep(LAST_WORDS)
     return 0
 

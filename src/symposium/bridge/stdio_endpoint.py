@@ -1,4 +1,4 @@
-"""Lines over TCP in front of one server of a mod: what our shim connects to (acp-host §2.5)."""
+"""TCP endpoint of one MCP server of a mod, for the shim (acp-host §2.5)."""
 
 import asyncio
 import logging
@@ -21,27 +21,27 @@ from symposium.bridge.tunnel import Tunnel, Tunnels
 from symposium.chain.runner import log_failures
 
 INITIALIZE_TIMEOUT: Final = 10.0
-"""Seconds within which a new connection must send the token."""
+"""Seconds in which a new connection must send the token."""
 
 MAX_CONNECTIONS: Final = 64
-"""Connections to one endpoint at a time: one for each client of the agent."""
+"""Maximum number of connections to one endpoint: one per client of the agent."""
 
 MAX_UNPROVEN: Final = 16
-"""Connections that have not said the token; of more, the oldest is closed."""
+"""Maximum number of connections without the token; beyond it, the oldest is closed."""
 
 MAX_BACKLOG: Final = 16 * 1024 * 1024
-"""Bytes that an agent may leave unread before its client counts as gone."""
+"""Maximum size of unread output, in bytes; beyond it, the client counts as disconnected."""
 
 _log = logging.getLogger(__name__)
 
 
 class ShimEndpoint:
-    """TCP endpoint through which the shim reaches one server; open until `aclose`.
+    """TCP endpoint of one server for the shim; open until `aclose`.
 
     Args:
-        server_id: of the server.
-        tunnels: lead to its owner.
-        tasks: own its connections.
+        server_id: the MCP server.
+        tunnels: opens connections to the server's owner.
+        tasks: task group for the connections.
     """
 
     def __init__(self, server_id: str, tunnels: Tunnels, tasks: asyncio.TaskGroup) -> None:
@@ -54,28 +54,28 @@ class ShimEndpoint:
         self._listener = HttpListenerPort(self._connected)
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
-        """The declaration that leads the agent here."""
+        """Server declaration that starts the shim with the port of this endpoint."""
         return stdio_declaration(declaration, self._listener.port, self._token, is_typed=is_typed)
 
     def close(self) -> None:
-        """Close the port, and every connection to it."""
+        """Close the port and every connection to it."""
         self._listener.close()
         self._connections.cancel()
 
     async def aclose(self) -> None:
-        """Close, and tell the owner that its clients have gone."""
+        """Close, and notify the owner that its clients disconnected."""
         self.close()
         for tunnel in list(self._open):
             await tunnel.aclose()
 
     def _connected(self, sock: socket.socket) -> None:
         if not self._connections.has_room():
-            _log.warning("the agent has %d connections to one MCP server; no more", MAX_CONNECTIONS)
+            _log.warning("refused a connection to an MCP server: %d are open", MAX_CONNECTIONS)
             sock.close()
             return
         task = self._tasks.create_task(log_failures("the bridge", partial(self._serve, sock)))
         self._connections.add(task)
-        # Also without the token, and when canceled before its first step.
+        # Also without the token, and if canceled before its first step.
         task.add_done_callback(lambda _: sock.close())
 
     async def _serve(self, sock: socket.socket) -> None:
@@ -88,11 +88,11 @@ class ShimEndpoint:
         try:
             tunnel = await self._tunnels.open(self._server_id, connection)
         except RpcError as error:
-            _log.warning("no tool server for the agent: %s", error)
+            _log.warning("could not connect the agent to an MCP server: %s", error)
             calls.failure = error
             await connection.run()
             return
-        except BaseException:  # not handled: only closed, and raised again
+        except BaseException:  # not handled: only closed, then raised again
             transport.close()
             raise
         calls.tunnel = tunnel
@@ -101,11 +101,11 @@ class ShimEndpoint:
             await connection.run()
         finally:
             self._open.discard(tunnel)
-        # The client has left; where it is we who close, `aclose` tells the owner.
+        # The client disconnected; if this endpoint closes instead, `aclose` notifies the owner.
         await tunnel.aclose()
 
     async def _is_greeted(self, sock: socket.socket) -> bool:
-        """Whether the first line is the token; read byte by byte, for what follows is not ours."""
+        """Whether the first line is the token; read bytewise to leave later lines unread."""
         loop = asyncio.get_running_loop()
         line = b""
         try:

@@ -1,4 +1,4 @@
-"""MCP connections through the chain, from the agent's MCP clients to the owners of the servers."""
+"""MCP connections through the chain, from the agent's MCP clients to the servers' owners."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,13 +12,13 @@ from symposium.chain.mod import Neighbour
 
 
 class McpClient(Protocol):
-    """The agent's MCP client at this end of a tunnel."""
+    """MCP client of the agent, at the lower end of a tunnel."""
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask it, and wait for the result.
+        """Send a request and wait for the result.
 
         Raises:
-            RpcError: it refused.
+            RpcError: the client returned an error.
         """
         ...
 
@@ -27,25 +27,25 @@ class McpClient(Protocol):
         ...
 
     def close(self) -> None:
-        """The owner has ended the connection."""
+        """Handle the owner's close of the connection."""
         ...
 
 
 class Tunnels:
-    """The tunnels of one chain, by the ids that their owners gave them."""
+    """Open tunnels of one chain, by the owners' connection ids."""
 
     def __init__(self, upstream: Callable[[], Neighbour]) -> None:
         self._upstream = upstream
         self._open: dict[str, Tunnel] = {}
 
     async def open(self, server_id: str, client: McpClient) -> "Tunnel":
-        """Connect to a server; what its owner says from now on reaches `client`.
+        """Connect to a server; later messages of its owner reach `client`.
 
         Raises:
             RpcError: the server has no owner, or its owner refused.
         """
         answer = await self._upstream().request(CONNECT, {"serverId": server_id})
-        # Nothing is awaited from here on: what the owner says next comes in a later turn.
+        # No await from here on: the owner's next message arrives in a later loop turn.
         connection_id = _connection_id(answer)
         if connection_id is None:
             raise RpcError(INTERNAL_ERROR, {"reason": "no connectionId", "serverId": server_id})
@@ -54,7 +54,7 @@ class Tunnels:
         return tunnel
 
     def client(self, connection_id: str) -> McpClient | None:
-        """The MCP client at the end of an open tunnel."""
+        """MCP client of an open tunnel; None for unknown ids."""
         tunnel = self._open.get(connection_id)
         return None if tunnel is None else tunnel.client
 
@@ -65,7 +65,7 @@ class Tunnels:
             client.notify(method, params)
 
     def ended_by_owner(self, connection_id: str) -> bool:
-        """The owner has ended a tunnel; whether it was open."""
+        """Remove a tunnel closed by its owner; returns whether it was open."""
         tunnel = self._open.pop(connection_id, None)
         if tunnel is None:
             return False
@@ -74,16 +74,16 @@ class Tunnels:
         return True
 
     def forget(self, connection_id: str) -> None:
-        """The tunnel has been closed at our end."""
+        """Remove a tunnel closed by the client's side."""
         self._open.pop(connection_id, None)
 
 
 class Tunnel:
-    """One open connection; made by `Tunnels.open`.
+    """One open connection, made by `Tunnels.open`.
 
     Attributes:
-        client: the agent's MCP client, at our end.
-        is_open: until one side ends it.
+        client: the agent's MCP client.
+        is_open: False once either side closed it.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class Tunnel:
         self.is_open = True
 
     async def request(self, method: str, params: Raw | UnsetType = UNSET) -> Any:
-        """Ask the server, and wait for the result; who stops waiting takes the request back.
+        """Send a request to the server and wait for the result; cancel it if cancelled.
 
         Raises:
-            RpcError: the server refused, or its owner has gone.
+            RpcError: the server returned an error, or its owner exited.
         """
         if not self.is_open:
             raise unknown_connection(self.connection_id)
@@ -107,22 +107,22 @@ class Tunnel:
             return await self._upstream.request(MESSAGE, self._wrapped(method, params))
         except RpcError as error:
             if is_unknown_connection(error):
-                # Its owner has forgotten it: the client must begin again.
+                # The owner forgot the connection, so the client must initialize again.
                 self._tunnels.ended_by_owner(self.connection_id)
             raise
 
     def notify(self, method: str, params: Raw | UnsetType = UNSET) -> None:
-        """Tell the server."""
+        """Send a notification to the server."""
         if self.is_open:
             self._upstream.notify(MESSAGE, self._wrapped(method, params))
 
     async def aclose(self) -> None:
-        """Close it and notify the owner, unless the owner closed it."""
+        """Close the tunnel; notify the owner unless it closed the tunnel itself."""
         if not self.is_open:
             return
         self.is_open = False
         self._tunnels.forget(self.connection_id)
-        # An owner that has exited or forgotten it has closed it, too.
+        # The owner exited or forgot the tunnel, so there is nothing left to close.
         with suppress(RpcError):
             await self._upstream.request(DISCONNECT, {"connectionId": self.connection_id})
 
@@ -136,12 +136,12 @@ class Tunnel:
 
 
 def unknown_connection(connection_id: str) -> RpcError:
-    """The error for a message on a connection that is not open (acp-host §2.4)."""
+    """Error for a message on a connection that is not open (acp-host §2.4)."""
     return RpcError(INVALID_PARAMS, {"reason": UNKNOWN_CONNECTION, "connectionId": connection_id})
 
 
 def is_unknown_connection(error: RpcError) -> bool:
-    """Whether an error says that a connection is not open."""
+    """Whether an error reports a connection that is not open."""
     data = error.data
     return isinstance(data, dict) and (
         cast("dict[str, Any]", data).get("reason") == UNKNOWN_CONNECTION

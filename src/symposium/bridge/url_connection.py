@@ -1,4 +1,4 @@
-"""One connection to an MCP server at a URL; imported by the first that is opened."""
+"""Connection to an MCP server at a URL; imported when the first one opens."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from symposium.bridge.url_sides import AgentConnection
 
 
 class UrlConnection:
-    """A server at a URL, reached."""
+    """Open connection to a server at a URL."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -21,10 +21,10 @@ class UrlConnection:
         self.close = connection.close
 
     async def ask(self, method: str, params: Any) -> Any:
-        """Ask it.
+        """Send a request and wait for the result.
 
         Raises:
-            RpcError: it refused, or cannot be reached any more.
+            RpcError: the server returned an error or is unreachable.
         """
         try:
             return await self._connection.request(method, params)
@@ -38,7 +38,7 @@ class UrlConnection:
 def connected(
     server: Mapping[str, Any], agent: AgentConnection, tasks: asyncio.TaskGroup
 ) -> UrlConnection:
-    """Reach the server of a declaration.
+    """Connect to the server of a declaration.
 
     Raises:
         RpcError: the URL is invalid.

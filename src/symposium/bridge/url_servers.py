@@ -1,7 +1,7 @@
-"""Reaches servers at a URL for an agent that takes none: their owner, as far as the bridge knows.
+"""Owner of MCP servers at a URL, for agents that accept no such servers.
 
-A declaration of a URL becomes one of MCP over ACP, which the bridge below gives the agent in a form
-that it takes. What the URL needs to be reached, tokens among it, stays in this process.
+It converts a declaration of a URL to one of MCP over ACP; the bridge converts that to a form the
+agent accepts. The URL's secrets, such as tokens, stay in this process.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ _ID: Final = "symposium-url-"
 
 
 class UrlServers(Mod):
-    """Stands above the bridge; an agent that takes servers at a URL sees nothing of it.
+    """Mod before the bridge; changes nothing if the agent accepts servers at a URL.
 
     Args:
-        mode: of the bridge; where that is off, nothing is rewritten.
+        mode: mode of the bridge; with `off`, nothing is rewritten.
     """
 
     def __init__(self, mode: Mode = "auto") -> None:
@@ -47,7 +47,7 @@ class UrlServers(Mod):
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
-        """Own the connections to the servers."""
+        """Own the tasks of the connections."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
@@ -78,7 +78,7 @@ class UrlServers(Mod):
         return Forward({**params, "mcpServers": ours})
 
     def _declared(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        # The same server in another session is the same one here.
+        # One server keeps its id across sessions.
         key = encode_value(entry)
         server_id = self._ids.setdefault(key, f"{_ID}{len(self._ids) + 1}")
         self._servers[server_id] = entry
@@ -127,5 +127,5 @@ async def _asked(server: ServerSide, method: str, params: Any) -> Reply:
 
 def _is_url(entry: object) -> bool:
     members = as_object(entry)
-    # Owners of the first era declare theirs as `http` too, with a URL that begins with `acp:`.
+    # In the first version, owners also declare `http`, with a URL that starts with `acp:`.
     return members.get("type") == "http" and str(members.get("url")).startswith(_REACHED)

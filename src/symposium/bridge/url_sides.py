@@ -1,4 +1,4 @@
-"""The two ends of a connection to an MCP server at a URL, as each sees the other."""
+"""Interfaces of the two ends of a connection to an MCP server at a URL."""
 
 from typing import Any, Protocol
 
@@ -9,13 +9,13 @@ from symposium.chain.mod import Neighbour
 
 
 class ServerSide(Protocol):
-    """A server that has been reached."""
+    """A connected server."""
 
     async def ask(self, method: str, params: Any) -> Any:
-        """Ask it.
+        """Send a request and wait for the result.
 
         Raises:
-            RpcError: it refused, or cannot be reached any more.
+            RpcError: the server returned an error or is unreachable.
         """
         ...
 
@@ -29,21 +29,21 @@ class ServerSide(Protocol):
 
 
 class AgentConnection(Struct, frozen=True):
-    """The agent's MCP client, as the server at the other end reaches it.
+    """MCP client of the agent, for a server at a URL.
 
     Attributes:
-        agent: everything between us and the agent.
-        connection_id: which of its connections.
+        agent: next component toward the agent.
+        connection_id: id of the MCP connection.
     """
 
     agent: Neighbour
     connection_id: str
 
     async def ask(self, method: str, params: Any) -> Any:
-        """Ask it.
+        """Send a request and wait for the result.
 
         Raises:
-            RpcError: it refused.
+            RpcError: the client returned an error.
         """
         return await self.agent.request(MESSAGE, self._inner(method, params))
 

@@ -244,7 +244,7 @@ async def waiting() -> None:
 
 @pytest.mark.requirement("bridge.connections-bounded")
 async def test_connections_without_the_token_have_a_bound_of_their_own() -> None:
-    connections = Connections(most=10, most_unproven=2)
+    connections = Connections(max_connections=10, max_unproven=2)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(waiting()) for _ in range(3)]
         for task in tasks[:2]:
@@ -258,7 +258,7 @@ async def test_connections_without_the_token_have_a_bound_of_their_own() -> None
 
 @pytest.mark.requirement("bridge.connections-bounded")
 async def test_connections_with_the_token_are_never_ended_for_others() -> None:
-    connections = Connections(most=2, most_unproven=2)
+    connections = Connections(max_connections=2, max_unproven=2)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(waiting()) for _ in range(2)]
         for task in tasks:
@@ -271,7 +271,7 @@ async def test_connections_with_the_token_are_never_ended_for_others() -> None:
 
 @pytest.mark.requirement("bridge.connections-bounded")
 async def test_a_full_endpoint_ends_a_connection_without_the_token_for_a_new_one() -> None:
-    connections = Connections(most=2, most_unproven=2)
+    connections = Connections(max_connections=2, max_unproven=2)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(waiting()) for _ in range(2)]
         for task in tasks:
