@@ -1,4 +1,4 @@
-"""The list of ACP's methods, from the table the program itself uses."""
+"""Generate the page of ACP methods, from the table that the program uses."""
 
 from peerwire.acp.methods import METHODS, Method, MethodRole
 
@@ -34,7 +34,7 @@ def table(title: str, stable: list[Method]) -> str:
 
 
 def render() -> str:
-    """The page: each group's stable methods before its unstable ones."""
+    """The page; in each group, stable methods precede unstable ones."""
     ends = frozenset({MethodRole.AGENT, MethodRole.CLIENT})
     parts = [HEAD.strip()]
     for title, receivers in GROUPS:

@@ -1,4 +1,4 @@
-"""The messages of the bus, from their classes."""
+"""Generate the page of bus messages, from their classes."""
 
 import inspect
 import re
@@ -22,24 +22,24 @@ PAGE = "reference/bus-messages.md"
 
 HEAD = """# Messages of the bus
 
-What the daemon carries between the parts of the host. Every message is a line of JSON with `type`,
-`id`, `sender` and `payload`; version 2 adds `to`, `ack` and `from`. How it is routed, and what
-version 1 is: [The bus](../design/bus.md). The answer to each request is a [`response`](#response)
-of the same id.
+The daemon forwards these messages between the parts of Symposium. Every message is a line of JSON
+with `type`, `id`, `sender`, and `payload`; version 2 adds `to`, `ack`, and `from`. Every request
+is answered by a [`response`](#response) with the same id. [The bus](../design/bus.md) explains
+routing and version 1.
 """
 
 AIMS = {
     MessageTarget.BROKER: "the broker",
-    MessageTarget.ENGINE: "the daemon, or whoever has said that it answers it",
-    MessageTarget.WINDOW: "the one window that fits its sender",
+    MessageTarget.ENGINE: "the daemon, or another peer that handles it",
+    MessageTarget.WINDOW: "the window that fits its sender best",
     MessageTarget.MCP_SERVER: "the MCP server of the same taskspace",
-    MessageTarget.ASKER: "whoever has asked",
-    MessageTarget.EVERYBODY: "everyone who has subscribed",
+    MessageTarget.ASKER: "the sender of the request",
+    MessageTarget.EVERYBODY: "all subscribers",
 }
 
 
 def sections() -> Iterator[str]:
-    """A section for each message, and the shapes that they share."""
+    """A section for each message, then the shared types."""
     yield HEAD.strip()
     shapes: dict[str, type[Struct | Enum]] = {}
     for name, kind in message_types().items():
@@ -64,27 +64,27 @@ def sections() -> Iterator[str]:
 
 
 def facts(kind: type[BusMessage]) -> Iterator[str]:
-    """What the bus knows of a message, as rows of a table."""
+    """Properties of a message, as rows of a table."""
     about = kind.about
     yield f"| Sent by | {senders(about.sent_by)} |"
     yield f"| For | {AIMS[about.target]} |"
     if about.budget:
-        again = "; may be sent again after a reconnect" if about.is_idempotent else ""
+        again = "; a client may send it again after a reconnect" if about.is_idempotent else ""
         yield f"| Reply | {written(reply_type(kind))} within {about.budget:g} s{again} |"
-    if about.stands_for:
-        yield f"| Stands for | [`{about.stands_for}`](#{about.stands_for}) |"
+    if about.alias_of:
+        yield f"| Alias of | [`{about.alias_of}`](#{about.alias_of}) |"
     yield f"| Since | version {about.version} ({about.source}) |"
 
 
 def senders(roles: frozenset[Role]) -> str:
-    """Roles, by name; nearly all as all but a few."""
+    """Names of roles; the exceptions if there are few."""
     if len(roles) == len(Role):
         return "anyone"
     return ", ".join(f"`{role.value}`" for role in Role if role in roles)
 
 
 def text_of(kind: type[Any]) -> str:
-    """A class's docstring, its members as a list."""
+    """Docstring of a class, with its members as a list."""
     text = inspect.cleandoc(kind.__doc__ or "")
     before, _, members = text.partition("Attributes:\n")
     if not members:
@@ -95,17 +95,17 @@ def text_of(kind: type[Any]) -> str:
 
 
 def is_shape(hint: Any) -> TypeGuard[type[Struct] | type[Enum]]:
-    """Whether a type has a section of its own."""
+    """Whether a type has its own section."""
     return isinstance(hint, type) and issubclass(hint, Struct | Enum)
 
 
 def row(name: str, hint: Any) -> str:
-    """One member."""
+    """Row of one member."""
     return f"| `{name}` | {written(hint)} |"
 
 
 def written(hint: Any) -> str:
-    """A type as a reader of JSON knows it."""
+    """Name of a type in JSON terms."""
     origin, inner = get_origin(hint), get_args(hint)
     if is_shape(hint):
         text = f"[`{hint.__name__}`](#{hint.__name__.lower()})"
@@ -134,7 +134,7 @@ PLAIN: dict[object, str] = {
 
 
 def collect(hint: Any, found: dict[str, type[Struct] | type[Enum]]) -> None:
-    """Every struct and enum that a type mentions."""
+    """Every struct and enum in a type."""
     if is_shape(hint):
         if hint.__name__ in found:
             return

@@ -1,4 +1,4 @@
-"""What each command says when asked for help."""
+"""Generate the page of commands, from their help."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ WIDTH = 88
 
 HEAD = """# Commands
 
-What `--help`, or `-h`, says, for each command. Standard output is data or protocol; words for
-people go to standard error.
+The help of every command, as printed by `--help` or `-h`. Commands write data and protocol messages
+to stdout, and messages for you to stderr.
 """
 
 
 def sections(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
-    """The help of a command and of those below it, each under its heading."""
+    """Help of a command and its subcommands, each below its heading."""
     said = command.get_help(context).strip()
     yield f"{'#' * level} `{context.command_path}`\n\n```text\n{said}\n```"
     if isinstance(command, click.Group):
@@ -29,7 +29,7 @@ def sections(command: click.Command, context: click.Context, level: int) -> Iter
 
 
 def render() -> str:
-    """The page, in the order in which the program lists its commands."""
+    """The page, in the order of `symposium --help`."""
     names = main.context_settings["help_option_names"]
     context = click.Context(
         main, info_name="symposium", terminal_width=WIDTH, help_option_names=names

@@ -36,7 +36,7 @@ in characters; `SymbolDef` is `{{name, kind?, definedAt: FileRange}}`, `SymbolRe
 
 
 def section(function: type[Function]) -> str:
-    """One function: its signature, its result, its description."""
+    """Signature, result, and description of a function."""
     said = getdoc(function) or ""
     also = ", ".join(f"`{name}`" for name in function.ALIASES)
     parts = [f"## `{signature(function)}`", f"Returns `{function.RESULT}`.", said]
@@ -44,7 +44,7 @@ def section(function: type[Function]) -> str:
 
 
 def render() -> str:
-    """The page, in the order in which the program lists its functions."""
+    """The page, in the order of the program's own list."""
     return "\n\n".join(sections())
 
 

@@ -12,17 +12,17 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 HEAD = """# Layout
 
-The sizes of `src`, and its packages with the first line of each docstring. `ARCHITECTURE.md` says
-what each part is for, and [Layers](layers.md) which part may import which.
+The sizes of `src`, and its packages with the first line of each docstring. `ARCHITECTURE.md` lists
+the parts; [Layers](layers.md) lists the allowed imports.
 [Decision 0065](../decisions/0065-size-of-the-tree.md) explains the bounds.
 
-`make fix` updates this page. Sizes of files are rounded up to tens, sums of lines to hundreds, so
-that not every change of a source changes the page.
+`make fix` updates this page. File sizes are rounded up to tens and sums to hundreds, so that small
+changes do not change the page.
 """
 
 
 def modules() -> dict[str, str]:
-    """The text of each module by its dotted name; of a package, its `__init__`."""
+    """Text of each module by its dotted name; of a package, its `__init__`."""
     found: dict[str, str] = {}
     for path in sorted(SOURCES.rglob("*.py")):
         name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
@@ -37,7 +37,7 @@ def packages() -> list[str]:
 
 
 def imported(tree: ast.Module, known: Mapping[str, str]) -> Iterator[str]:
-    """The modules of `src` that a module imports, inside functions too."""
+    """Modules of `src` that a module imports, including inside functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -50,7 +50,7 @@ def imported(tree: ast.Module, known: Mapping[str, str]) -> Iterator[str]:
 
 
 def part_of(module: str) -> str:
-    """The first-level folder or module of a package of `src`; `localio` is one part."""
+    """First-level folder or module of a package of `src`; `localio` is one part."""
     names = module.split(".")
     return names[0] if names[0] == "localio" else ".".join(names[:2])
 
@@ -81,7 +81,7 @@ def figures() -> Iterator[tuple[str, str]]:
 
 
 def is_on_a_cycle(module: str, edges: Mapping[str, set[str]]) -> bool:
-    """Whether a module imports itself, through any number of others."""
+    """Whether a module imports itself, directly or through others."""
     seen: set[str] = set()
     waiting = [module]
     while waiting:
@@ -92,7 +92,7 @@ def is_on_a_cycle(module: str, edges: Mapping[str, set[str]]) -> bool:
 
 
 def tree() -> Iterator[str]:
-    """A line for each package: its files, its lines, and the first line of its docstring."""
+    """A row for each package: files, lines, and the first line of its docstring."""
     texts = modules()
     for package in packages():
         inside = re.compile(re.escape(package) + r"(\.\w+)?$")

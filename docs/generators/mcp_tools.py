@@ -21,7 +21,7 @@ A failed tool call returns an error with its fix. Unknown arguments are rejected
 
 
 def kind_of(schema: dict[str, Any]) -> str:
-    """The type of an argument, in a word."""
+    """JSON type of an argument, as one word."""
     if "enum" in schema:
         return " or ".join(f"`{each}`" for each in schema["enum"])
     if "anyOf" in schema:
@@ -31,7 +31,7 @@ def kind_of(schema: dict[str, Any]) -> str:
 
 
 def hints_of(hints: Hints) -> str:
-    """The hints for clients, in words."""
+    """Description of the hints for clients."""
     words = {
         "read-only": hints.reads_only,
         "may delete something": hints.destroys,
@@ -42,7 +42,7 @@ def hints_of(hints: Hints) -> str:
 
 
 def section(tool: ServedTool) -> Iterator[str]:
-    """One tool."""
+    """Section of one tool."""
     yield f"### `{tool.name}`"
     yield tool.description
     schema = tool.input_schema
@@ -60,7 +60,7 @@ def section(tool: ServedTool) -> Iterator[str]:
 
 
 def sections() -> Iterator[str]:
-    """The tools by topic, then resources and prompts."""
+    """Tools by topic, then resources and prompts."""
     yield HEAD.strip()
     for topic in get_args(Topic):
         yield f"## {topic.capitalize()}"

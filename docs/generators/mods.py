@@ -23,9 +23,9 @@ point group `{ENTRY_POINTS}`, unless a built-in mod has the same name.
 
 
 def looks_at(mod: ComponentSpec, direction: Direction) -> str:
-    """The methods that a mod handles in one direction."""
+    """Methods that a mod handles in one direction."""
     made = mod.make()
-    # All that it marks, too: the mod `policy` looks at updates only where there are rules.
+    # All marked methods: the mod `policy` handles updates only if there are rules.
     wanted = [*made.interceptions(), *Mod.interceptions(made)]
     methods = sorted({each.method for each in wanted if each.direction is direction})
     return ", ".join(f"`{method}`" for method in methods) or "nothing"
@@ -58,7 +58,7 @@ def sections() -> Iterator[str]:
 
 
 def command_name(command: type[Struct]) -> str:
-    """A command of the test agent as a prompt writes it, with the names of its fields."""
+    """Command of the test agent with its fields, as in a prompt."""
     fields = "".join(f", {field}" for field in command.__struct_fields__)
     return f"{command.__struct_config__.tag}{fields}"
 

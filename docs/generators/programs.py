@@ -1,4 +1,4 @@
-"""The list of programs that rules know, from the tables that judge them."""
+"""Generate the page of programs that policy rules know, from their tables."""
 
 from collections.abc import Mapping
 
@@ -9,9 +9,9 @@ PAGE = "reference/programs.md"
 
 HEAD = """# Programs that rules know
 
-A rule that allows one of these programs holds for the options in its table. Every other option is
-asked. [How rules judge programs](../how-to/policy.md#how-rules-judge-a-program) explains what
-follows from that.
+A rule that allows one of these programs covers the options in its table. Symposium asks about every
+other option. [How rules judge programs](../how-to/policy.md#how-rules-judge-a-program) explains the
+consequences.
 
 The tables are in `src/symposium/permissions/programs/`, one file for each group. In the columns:
 
@@ -25,12 +25,12 @@ EFFECTS = ("=read", "=write", "=output", "=enter", "=run", "=module", "=data")
 
 
 def cell(text: str) -> str:
-    """Text that cannot end a cell of a table."""
+    """Text escaped for a cell of a table."""
     return text.replace("|", "\\|")
 
 
 def row(name: str, program: KnownProgram) -> str:
-    """One line of a table."""
+    """Row of one program."""
     given = program.operands
     operands = given if isinstance(given, str) else given.get("", "")
     options = [each for each in program.options.split() if each.endswith(EFFECTS)]
@@ -44,7 +44,7 @@ def row(name: str, program: KnownProgram) -> str:
 
 
 def rows(name: str, program: KnownProgram) -> list[str]:
-    """The lines of a program and of its subcommands."""
+    """Rows of a program and its subcommands."""
     own = [row(name, program)] if program.options or not program.commands else []
     return own + [
         line
@@ -62,5 +62,5 @@ def table(title: str, programs: Mapping[str, KnownProgram]) -> str:
 
 
 def render() -> str:
-    """The page: one table a group."""
+    """The page: one table per group."""
     return "\n\n".join([HEAD.strip(), *(table(title, each) for title, each in GROUPS.items())])

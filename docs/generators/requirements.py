@@ -1,4 +1,4 @@
-"""The list of requirements, from tests/requirements/*.toml."""
+"""Generate the page of requirements, from tests/requirements/*.toml."""
 
 import tomllib
 from pathlib import Path
@@ -9,19 +9,19 @@ ROWS = Path(__file__).parents[2] / "tests" / "requirements"
 
 HEAD = """# Requirements
 
-What holds, one row for each behaviour. A test proves each row, or the row says why it does not
-apply; [both directions are checked](../how-to/add-a-requirement.md).
+One row per required behavior. Each row has a test, or a reason why it does not apply;
+[both directions are checked](../how-to/add-a-requirement.md).
 """
 
 
 def cell(text: str) -> str:
-    """Text as it may stand between two bars of a table."""
+    """Text escaped for a cell of a table."""
     escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
     return " ".join(escaped.replace("[", "\\[").split())
 
 
 def section(path: Path) -> str:
-    """The rows of one file as a table."""
+    """Rows of one file, as a table."""
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     rows = cast("list[dict[str, Any]]", document.get("requirement", []))
     lines = [f"## {path.stem}", "", "| Id | What holds | Source |", "|---|---|---|"]
@@ -32,5 +32,5 @@ def section(path: Path) -> str:
 
 
 def render() -> str:
-    """The page, one section for each file of rows."""
+    """The page, one section per file."""
     return "\n\n".join([HEAD.strip(), *(section(path) for path in sorted(ROWS.glob("*.toml")))])

@@ -1,1 +1,1 @@
-"""Local I/O: files, processes, git, archives, downloads, and the formats and text of them."""
+"""Local I/O: files, processes, git, archives, downloads, and text formats."""

@@ -1,4 +1,4 @@
-"""The protocols that peers speak: JSON-RPC, ACP's vocabulary, MCP's client, and the transports.
+"""Protocol libraries: JSON-RPC, ACP names, MCP client, and transports.
 
-Knows no host and no agent.
+They are independent of Symposium and of any agent.
 """

@@ -1,7 +1,6 @@
-"""A host for chains of ACP components between an editor and its agent; here, what a mod imports.
+"""Host for chains of ACP components between an editor and an agent, and the API for mods.
 
-Each name is loaded when it is first read: the command line starts before it needs any. The types
-are in `__init__.pyi`.
+Each name is imported on first use, to keep the command line fast. The types are in `__init__.pyi`.
 """
 
 # The stub beside this file declares the names.

@@ -1,7 +1,7 @@
-"""Mods and agents by name, built in or installed, and the labels of agents.
+"""Mods and agents by name, built-in or installed, and labels of agents.
 
-A look-up imports the one module that it names. What other distributions offer is read only for a
-name that is no built-in's.
+A look-up imports only the named module. Mods of other distributions are read only for names that
+no built-in mod has.
 """
 
 import logging
@@ -15,7 +15,7 @@ from peerwire.transports.command import CommandError, parse_command, shown
 from symposium.chain.mod import AgentSpec, ComponentSpec
 
 ENTRY_POINTS: Final = "symposium.components"
-"""The group of entry points by which a distribution offers its mods: name = `module:spec`."""
+"""Entry point group for mods of distributions: name = `module:spec`."""
 
 _MODS: Final = "symposium.mods"
 _AGENTS: Final = "symposium.agents"
@@ -24,7 +24,7 @@ _AGENTS: Final = "symposium.agents"
 _log = logging.getLogger(__name__)
 
 OTHER_NAMES: Final = {"sparkle": "guidance"}
-"""Names by which configs of the reference call a mod of ours (acp-host §4.1)."""
+"""Names of built-in mods in configs of the reference (acp-host §4.1)."""
 
 
 class _EntryPoint(Protocol):
@@ -36,10 +36,10 @@ class _EntryPoint(Protocol):
 
 
 def find_mod(name: str) -> ComponentSpec | None:
-    """The mod of that name; None where there is none.
+    """The mod with this name; None for an unknown name.
 
     Raises:
-        LocalError: an installed distribution offers it, and it cannot be had.
+        LocalError: the mod of an installed distribution cannot be loaded.
     """
     name = OTHER_NAMES.get(name, name)
     if has_module(_MODS, name):
@@ -49,7 +49,7 @@ def find_mod(name: str) -> ComponentSpec | None:
 
 
 def find_agent(name: str) -> AgentSpec | None:
-    """The built-in agent of that name; None where there is none."""
+    """The built-in agent with this name; None for an unknown name."""
     if not has_module(_AGENTS, name):
         return None
     spec = only_object(f"{_AGENTS}.{module_name(name)}.agent", AgentSpec)
@@ -57,34 +57,34 @@ def find_agent(name: str) -> AgentSpec | None:
 
 
 def builtin_mods() -> list[ComponentSpec]:
-    """Every built-in mod, by name; imports them all."""
+    """All built-in mods by name; imports all of them."""
     return [only_object(f"{_MODS}.{module_name(name)}", ComponentSpec) for name in mod_names()]
 
 
 def builtin_agents() -> list[AgentSpec]:
-    """Every built-in agent, by name; imports them all."""
+    """All built-in agents by name; imports all of them."""
     return [
         only_object(f"{_AGENTS}.{module_name(name)}.agent", AgentSpec) for name in agent_names()
     ]
 
 
 def mod_names() -> list[str]:
-    """The names of the built-in mods, sorted; imports none."""
+    """Names of built-in mods, sorted; imports none."""
     return names_in(_MODS)
 
 
 def agent_names() -> list[str]:
-    """The names of the built-in agents, sorted; imports none."""
+    """Names of built-in agents, sorted; imports none."""
     return names_in(_AGENTS)
 
 
 def installed_mod_names() -> list[str]:
-    """The names of the mods that installed distributions offer, sorted; loads none."""
+    """Names of mods in installed distributions, sorted; loads none."""
     return sorted({entry.name for entry in _installed()})
 
 
 def installed_mods() -> list[ComponentSpec]:
-    """Every mod that installed distributions offer, by name; one that cannot be had is logged."""
+    """All mods in installed distributions, by name; logs those that cannot be loaded."""
     found: list[ComponentSpec] = []
     for name in installed_mod_names():
         if has_module(_MODS, name):
@@ -100,7 +100,7 @@ def installed_mods() -> list[ComponentSpec]:
 
 
 def _installed() -> Iterable[_EntryPoint]:
-    from importlib.metadata import entry_points  # noqa: PLC0415 - slower than all else at start
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow import
 
     return entry_points(group=ENTRY_POINTS)
 
@@ -111,39 +111,39 @@ def _installed_mod(name: str) -> ComponentSpec | None:
         return None
     if len(entries) > 1:
         places = " and ".join(entry.value for entry in entries)
-        raise LocalError(f"several distributions offer a mod called {name}: {places}")
-    place = f"the mod {name} ({entries[0].value})"
+        raise LocalError(f"several distributions offer a mod named {name}: {places}")
+    place = f"mod {name} ({entries[0].value})"
     try:
         spec = entries[0].load()
     except (ImportError, AttributeError) as error:
-        raise LocalError(f"{place} cannot be loaded: {error}") from error
+        raise LocalError(f"could not load {place}: {error}") from error
     if not isinstance(spec, ComponentSpec):
-        raise LocalError(f"{place} is no ComponentSpec")
+        raise LocalError(f"{place} is not a ComponentSpec")
     return spec
 
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
-"""What an id may look like; command lines, paths and JSON do not."""
+"""Syntax of an id; command lines, paths, and JSON do not match."""
 
 
 def may_be_id(written: str) -> bool:
-    """Whether it is no SPEC as it stands: no command line, path, JSON, or name of a built-in."""
+    """Whether it can only be an id: not a command line, path, JSON, or name of a built-in."""
     name = written.strip()
     return looks_like_id(name) and not (is_built_in(name) or has_module(_MODS, name))
 
 
 def looks_like_id(name: str) -> bool:
-    """Whether an id could be written so."""
+    """Whether a name has the syntax of an id."""
     return _ID.fullmatch(name) is not None
 
 
 def is_built_in(name: str) -> bool:
-    """Whether an agent of ours is called so; imports none."""
+    """Whether a built-in agent has this name; imports none."""
     return has_module(_AGENTS, name)
 
 
 def built_in_agents() -> list[str]:
-    """The names of the agents that come with us, sorted; imports none."""
+    """Names of built-in agents, sorted; imports none."""
     return names_in(_AGENTS)
 
 
@@ -151,14 +151,14 @@ _HIDDEN: Final = "…"
 
 
 def agent_label(agent: str) -> str:
-    """The id where it was chosen by one, else its command line.
+    """The id if the agent was chosen by one, otherwise its command line.
 
-    What its variables are set to is hidden: keys are given to agents that way.
+    Values of environment variables are hidden: they may be API keys.
     """
     try:
         command = parse_command(agent)
     except CommandError:
-        # It was taken down before it was checked; whoever starts it says what is wrong.
+        # Invalid command lines are reported when the agent starts.
         return shown((agent,))
     if command.name:
         return command.name

@@ -299,7 +299,7 @@ async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
                 await mcp.request(GetSelection())
         who = Identity(Role.MCP_SERVER, "x", Sender(str(home.folder), None, 7))
         async with BusClient(who, settings=ClientSettings(home.options)) as mcp:
-            with pytest.raises(BusRefusedError, match="is answered with Selection"):
+            with pytest.raises(BusRefusedError, match="must be Selection"):
                 await mcp.request(GetSelection())
 
     assert failure.value.code == "failed"

@@ -110,7 +110,7 @@ async def test_nobody_but_who_was_asked_answers(home: Yard, role: str | None) ->
     assert codes.get(role, "forbidden") in {each.get("code") for each in heard}
     log = (home.folder / "log" / "daemon.log").read_text(encoding="utf-8")
     # Who may answer nothing at all is no forger, and is refused before it is looked at.
-    assert ("of somebody else's" in log) == (role in {"cli", "editor"})
+    assert ("of another peer" in log) == (role in {"cli", "editor"})
 
 
 @pytest.mark.requirement("bus.malformed", "bus.security")

@@ -53,7 +53,7 @@ async def test_a_request_is_sent_and_its_reply_printed(home: Yard) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "reason"),
     [
-        (["get_selection"], 4, "nobody who is connected answers"),
+        (["get_selection"], 4, "no connected peer handles"),
         (["reload_window"], 5, "may not send"),
         (["signal_usr"], 4, "did you mean signal_user?"),
         (["log", "{"], 1, "not valid JSON"),

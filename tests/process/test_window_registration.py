@@ -60,7 +60,7 @@ async def test_a_window_answers_for_its_task_until_it_disconnects(
                 found = await agent.request(GetSelection())
                 recorded = await agent.request(progress)
                 shown = await user.request(report)
-            with pytest.raises(BusRefusedError, match="nobody who is connected"):
+            with pytest.raises(BusRefusedError, match="no connected peer"):
                 await agent.request(GetSelection())
             left = await user.request(report)
 

@@ -1,1 +1,1 @@
-"""ACP's vocabulary: methods, roles, and the names that each era uses for proxies."""
+"""ACP methods, roles, and the method names that each version uses for proxies."""

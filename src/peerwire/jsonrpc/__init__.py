@@ -1,1 +1,1 @@
-"""JSON-RPC 2.0 as lines: messages, framing, batches, and one peer's connection."""
+"""JSON-RPC 2.0 over lines: messages, framing, batches, and the connection of one peer."""

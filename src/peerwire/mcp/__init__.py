@@ -1,1 +1,1 @@
-"""MCP as a client needs it: one server, however it is reached. No SDK, nothing heavy."""
+"""MCP client for one server: a program, a URL, or a mod."""

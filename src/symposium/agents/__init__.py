@@ -1,1 +1,1 @@
-"""The agents that come with the host: for tests, demos and first steps."""
+"""Built-in agents for tests, demos, and first steps."""

@@ -1,1 +1,1 @@
-"""The bus between the parts of the host: typed messages, pure routing, a client."""
+"""The message bus: typed messages, routing, broker, and client."""

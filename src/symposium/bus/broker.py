@@ -1,8 +1,8 @@
-"""Routes lines to peers: lines in, deliveries out; no socket.
+"""Routes messages between peers: lines in, deliveries out. No I/O.
 
-Peers that have said hello speak version 2: each hears what is for it, and nothing else. Peers of
-the compat socket that have not are taken for version 1, and get what the reference's daemon would
-have sent them: every line of each other's, their own included (bus §1.2 to §1.5).
+After `hello`, a peer speaks version 2 and receives only messages addressed to it or subscribed.
+Peers of the compat socket without `hello` speak version 1: each receives every line of the others
+and its own, as from the reference's daemon (bus §1.2 to §1.5).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,11 +61,11 @@ from symposium.bus.routing import (
 def assign(
     about: MessageSpec, envelope: Envelope, asker: BusPeer, peers: Peers, now: float
 ) -> BusPeer | None:
-    """The peer of version 2 that is to answer; None if nobody can.
+    """The peer of version 2 that handles a request; None if no peer handles it.
 
-    Whoever the envelope names, if it answers the type. Else, for a window, the one that the rules
-    of `routing` find, and the daemon where there is none; for an MCP server, the one that stands in
-    the asker's taskspace; for anything else the daemon, or whoever came first.
+    It is the addressed peer if it handles the type. Otherwise a window request goes to the window
+    chosen by `routing`, else to the daemon; a request for an MCP server goes to the one in the
+    sender's taskspace; any other goes to the daemon, else to the first connected handler.
     """
     able = [each for each in peers.handlers(about.type) if each is not asker]
     if envelope.to is not UNSET:
@@ -92,23 +92,23 @@ def _window(envelope: Envelope, able: list[BusPeer], peers: Peers, now: float) -
 
 
 _UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
-"""Types that nobody would look for in the history."""
+"""Message types left out of the history."""
 
 
-_Way: TypeAlias = Callable[[BusPeer, bytes, Envelope, MessageSpec, float], Sequence[Action]]
-"""What is done with a message of one type: who sent it, its line, what that says, when."""
+_Route: TypeAlias = Callable[[BusPeer, bytes, Envelope, MessageSpec, float], Sequence[Action]]
+"""Handler of a message type: sender, line, envelope, spec, time."""
 
 
 class Broker:
-    """All connections of one bus, and what is in flight between them.
+    """The connections of one bus and their open requests.
 
-    `receive` takes a line of a peer; every method answers with what is to be done about it.
+    Every method returns the actions that the caller must carry out.
 
     Args:
-        clock: times requests; no one can set it, unlike the clock on the wall.
-        canonical: resolves the paths by which peers are found.
-        history: keeps what has passed.
-        boot: identifies this run of the daemon.
+        clock: monotonic clock for timeouts; unlike the system clock, it is never set.
+        canonical: resolves paths for routing.
+        history: stores past messages.
+        boot: id of this run of the daemon.
     """
 
     def __init__(
@@ -124,20 +124,20 @@ class Broker:
         self.open = OpenBusRequests()
         self.history = history if history is not None else BusHistory()
         self.messages = 0
-        """How many have passed."""
-        self.desk = BrokerRequests(self.peers, self.history, self.open, boot)
+        """Number of messages received."""
+        self.requests = BrokerRequests(self.peers, self.history, self.open, boot)
         self._legacy = LegacyPeers(self.peers, self.history)
         self._types = message_types()
-        self._ways = {
-            name: (self._way_of(kind.about), kind.about) for name, kind in self._types.items()
+        self._routes = {
+            name: (self._route_of(kind.about), kind.about) for name, kind in self._types.items()
         }
 
     def connected(self, connection: str, door: SocketKind, now: float) -> None:
-        """Somebody has come; `now` is always in seconds since the epoch."""
+        """Add a peer; `now` is always in seconds since the epoch."""
         self.peers.add(BusPeer(connection, door, now, connection))
 
     def disconnected(self, connection: str) -> list[Action]:
-        """Somebody has gone: what it was to answer is answered for it."""
+        """Remove a peer and answer its requests."""
         peer = self.peers.remove(connection)
         if peer is None:
             return []
@@ -153,10 +153,10 @@ class Broker:
                 text = f"{peer.name} disconnected before it answered {request.type}"
                 line = refusals.refusal(request.id, refusals.GONE, text)
                 actions += self._to_asker(request, line)
-        return actions + (self.desk.left(peer) if peer.hello is not None else [])
+        return actions + (self.requests.left(peer) if peer.hello is not None else [])
 
     def expire(self) -> list[Action]:
-        """Answer for those who have not, once their time is over."""
+        """Answer requests that timed out."""
         actions: list[Action] = []
         for request in self.open.overdue(self._clock()):
             text = f"{request.type} timed out"
@@ -168,7 +168,7 @@ class Broker:
     def receive(
         self, connection: str, message: bytes | OversizedLine | Envelope, now: float
     ) -> Sequence[Action]:
-        """Take one line of a peer, or a message of a peer in this process."""
+        """Handle a line of a peer, or a message of a peer in this process."""
         peer = self.peers.get(connection)
         if peer is None or isinstance(message, OversizedLine):
             return _overlong(peer, message)
@@ -187,7 +187,7 @@ class Broker:
         type_ = envelope.type
         seen = None if type_ in _UNSEEN else self._remember(peer, text, now)
         if type_ in peer.may:
-            take, about = self._ways[type_]
+            take, about = self._routes[type_]
             actions = take(peer, text, envelope, about, now)
         else:
             actions = _forbidden(peer, envelope, self._types)
@@ -197,16 +197,16 @@ class Broker:
         self, peer: BusPeer, text: bytes, envelope: Envelope, now: float
     ) -> Sequence[Action]:
         if envelope.type == "hello":
-            return self.desk.hello(peer, envelope)
+            return self.requests.hello(peer, envelope)
         if not peer.is_legacy:
-            reason = "say hello first: nothing is taken from a peer without a role"
+            reason = "send hello first; a peer without a role cannot send anything else"
             return [_refusal(peer, envelope.id, refusals.HELLO_REQUIRED, reason)]
         peer.sender = envelope.sender
         seen = self._remember(peer, text, now)
         actions = self._from_legacy(peer, text, envelope, now)
         return actions if seen is None else [seen, *actions]
 
-    # -- what is no message
+    # -- malformed messages
 
     def _unreadable(self, peer: BusPeer, text: bytes, now: float, reason: str) -> Sequence[Action]:
         if not text:
@@ -220,7 +220,7 @@ class Broker:
         return actions if seen is None else [seen, *actions]
 
     def _remember(self, peer: BusPeer, text: bytes, now: float) -> Action | None:
-        """Keep it; what those who watch are shown, if anybody does."""
+        """Add to the history; returns the copy for subscribers of the traffic, if any."""
         self.history.add(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         watchers = self.peers.subscribers(EVERYTHING)
         if not watchers:
@@ -229,14 +229,14 @@ class Broker:
         news = Traffic(passed=self.history.logged(passed))
         return Deliver(watchers, write_envelope(envelope_of(news, refusals.DAEMON_SENDER)))
 
-    # -- what is
+    # -- well-formed messages
 
-    def _way_of(self, about: MessageSpec) -> _Way:
+    def _route_of(self, about: MessageSpec) -> _Route:
         match about.target:
             case MessageTarget.BROKER:
                 return self._is_for_broker
             case MessageTarget.ASKER:
-                return self._to_who_asked
+                return self._to_requester
             case _:
                 return self._ask if about.budget else self._announce
 
@@ -245,7 +245,7 @@ class Broker:
     ) -> Sequence[Action]:
         del text, about
         try:
-            return self.desk.take(peer, envelope, now)
+            return self.requests.take(peer, envelope, now)
         except PayloadError as error:
             return [_refusal(peer, envelope.id, refusals.BAD_PAYLOAD, f"{envelope.type}: {error}")]
 
@@ -253,10 +253,10 @@ class Broker:
         self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> list[Action]:
         if self.open.get(envelope.id) is not None:
-            reason = "a request of this id is open already; an id is used once"
+            reason = "a request with this id is already open; use a new id"
             return [_refusal(peer, envelope.id, refusals.DUPLICATE, reason)]
         if self.open.count_of(peer.id) >= MAX_OPEN:
-            reason = f"{MAX_OPEN} requests of this peer are open already; wait for their answers"
+            reason = f"this peer already has {MAX_OPEN} open requests; wait for their responses"
             return [_refusal(peer, envelope.id, refusals.TOO_MANY, reason)]
         chosen = assign(about, envelope, peer, self.peers, now)
         if chosen is not None:
@@ -267,7 +267,7 @@ class Broker:
         else:
             answerers, line = (), b""
         if not answerers:
-            reason = f"nobody who is connected answers {envelope.type}"
+            reason = f"no connected peer handles {envelope.type}"
             return [_refusal(peer, envelope.id, refusals.NO_HANDLER, reason)]
         since = self._clock()
         self.open.add(
@@ -300,7 +300,7 @@ class Broker:
             if about.version == 1 and not peer.is_legacy:
                 legacy = self.peers.legacy()
         else:
-            # Who is named hears it whether it has subscribed or not.
+            # An addressed peer receives the announcement without a subscription.
             hearers = self.peers.meant(envelope.to)
         actions: list[Action] = []
         if hearers:
@@ -308,11 +308,11 @@ class Broker:
         if legacy:
             actions.append(Deliver(legacy, version_one(envelope)))
         if envelope.ack is True:
-            told = Raw(b'{"delivered":%d}' % (len(hearers) + len(legacy)))
-            actions.append(Deliver((peer.id,), refusals.answer(envelope, told)))
+            answer = Raw(b'{"delivered":%d}' % (len(hearers) + len(legacy)))
+            actions.append(Deliver((peer.id,), refusals.answer(envelope, answer)))
         return actions
 
-    def _to_who_asked(
+    def _to_requester(
         self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> Sequence[Action]:
         del about, now
@@ -341,14 +341,14 @@ class Broker:
             return ()
         actions = self._legacy.relay(text)
         if envelope.type == "marco":
-            # The broker answers for the servers of version 2, which would answer a second time.
-            return actions + self.desk.polos(self.peers.legacy())
+            # The broker answers for servers of version 2, which would answer a second time.
+            return actions + self.requests.polos(self.peers.legacy())
         kind = self._types.get(envelope.type)
         if kind is None or Role.LEGACY not in kind.about.sent_by:
             return actions + _refuse_legacy(peer, envelope, kind, self.peers)
-        take, about = self._ways[envelope.type]
+        take, about = self._routes[envelope.type]
         plain = msgspec.structs.replace(envelope, to=UNSET)
-        # Where nobody of version 2 can answer, one of its own kind may: no refusal goes before it.
+        # If no peer of version 2 handles it, one of version 1 may, so do not reject it first.
         if not about.budget or assign(about, plain, peer, self.peers, now) is not None:
             actions += take(peer, text, plain, about, now)
         return actions
@@ -357,16 +357,16 @@ class Broker:
 def _refuse_legacy(
     peer: BusPeer, envelope: Envelope, kind: type[BusMessage] | None, peers: Peers
 ) -> list[Action]:
-    """Refuse what version 1 may not ask, unless another peer of version 1 may answer it."""
+    """Reject requests that version 1 cannot send, unless another such peer may answer."""
     if kind is None or not kind.about.budget or len(peers.legacy()) > 1:
         return []
-    reason = f"{envelope.type} needs version 2 of the protocol: use an MCP server that has it"
+    reason = f"{envelope.type} requires protocol version 2; use a newer MCP server"
     line = refusals.refusal(envelope.id, refusals.FORBIDDEN, reason)
     return [Deliver((peer.id,), _plain(line))]
 
 
 def _plain(line: bytes) -> bytes:
-    """A response as a peer of version 1 knows it."""
+    """A response without members unknown to version 1."""
     envelope = read_envelope(line)
     try:
         outcome = msgspec.structs.replace(read_outcome(envelope), code=None)
@@ -384,27 +384,27 @@ def _about_request(envelope: Envelope) -> str:
 
 
 def _not_asked(peer: BusPeer, envelope: Envelope, request: OpenRequest | None) -> Sequence[Action]:
-    """It answers what was asked of somebody else, or of nobody any more."""
+    """Reject a response to a request of another peer, or to one that is not open."""
     if peer.role in ASSIGNED_ROLES or (request is None and envelope.type != "response"):
-        # Version 1 knows no such errors; and news of what is over by now harm nobody.
+        # Version 1 has no such error, and late progress is harmless.
         return []
     if request is None:
-        reason = f"nobody waits for an answer to {envelope.id}: it is too late, or was never asked"
+        reason = f"request {envelope.id} is not open; it timed out, was canceled, or never existed"
         return [_refusal(peer, refusals.NO_ID, refusals.NOT_ASKED, reason)]
-    reason = f"{request.id} was not asked of this peer: a {envelope.type} to it counts for nothing"
-    told = _refusal(peer, refusals.NO_ID, refusals.FORBIDDEN, reason)
+    reason = f"request {request.id} was sent to another peer; ignored the {envelope.type}"
+    answer = _refusal(peer, refusals.NO_ID, refusals.FORBIDDEN, reason)
     if peer.has_forged:
-        # Once is enough to be found, and does not fill the log.
-        return [told]
+        # Warn once, so that a broken peer cannot fill the log.
+        return [answer]
     peer.has_forged = True
     who = f"{peer.name} ({peer.id}, {peer.role.value})"
-    return [told, Warn(f"{who} has sent a {envelope.type} to a {request.type} of somebody else's")]
+    return [answer, Warn(f"{who} sent a {envelope.type} to a {request.type} of another peer")]
 
 
 def _overlong(peer: BusPeer | None, line: bytes | OversizedLine | Envelope) -> Sequence[Action]:
     if peer is None or peer.is_legacy or not isinstance(line, OversizedLine):
         return ()
-    text = f"a line has {line.limit} bytes at most; this one had more and was dropped"
+    text = f"a line may have at most {line.limit} bytes; dropped a longer one"
     return [_refusal(peer, early_id(line.head), refusals.TOO_LONG, text)]
 
 
@@ -414,12 +414,12 @@ def _forbidden(
     type_, role = envelope.type, peer.role.value
     if type_ in known:
         reason = f"a peer of role {role} may not send {type_}"
-        # What refuses a response must not look like an answer to a request of that id.
+        # A rejected response must not look like an answer to the request of that id.
         request_id = refusals.NO_ID if type_ == "response" else envelope.id
         return [_refusal(peer, request_id, refusals.FORBIDDEN, reason)]
     near = near_names(type_, known)
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
-    reason = f"there is no message {type_!r}{meant}"
+    reason = f"unknown message type {type_!r}{meant}"
     return [_refusal(peer, envelope.id, refusals.UNKNOWN_TYPE, reason)]
 
 

@@ -1,4 +1,4 @@
-"""Requests to the broker itself, the history, and peers of version 1."""
+"""Requests to the broker itself, the message history, and peers of version 1."""
 
 import json
 from collections import deque
@@ -32,22 +32,22 @@ from symposium.bus.protocol import ASSIGNED_ROLES, BusMessage, PayloadError, Rol
 from symposium.bus.routing import Action, Close, Deliver, OpenBusRequests, is_same_taskspace
 
 MAX_MESSAGES: Final = 1024
-"""Messages that are remembered (bus §1.1)."""
+"""Maximum number of messages in the history (bus §1.1)."""
 
 KEPT: Final = 16 * 1024
-"""Bytes kept of one line, and so 16 MiB of all: a few walkthroughs of megabytes would be more."""
+"""Maximum stored size of a line, in bytes; 16 MiB for the whole history."""
 
 
 class HistoryEntry(NamedTuple):
-    """One message as it passed.
+    """One message in the history.
 
     Attributes:
         at: seconds since the epoch.
-        connection: who sent it.
-        name: what that called itself.
-        is_legacy: whether it went to every peer of version 1.
-        size: bytes of the whole line.
-        line: what is kept of it.
+        connection: its sender.
+        name: display name of the sender.
+        is_legacy: whether it was relayed to every peer of version 1.
+        size: length of the complete line, in bytes.
+        line: the stored part of the line.
     """
 
     at: float
@@ -59,7 +59,7 @@ class HistoryEntry(NamedTuple):
 
     @property
     def type(self) -> str:
-        """Its message type; empty if it had none, or its line was cut."""
+        """Message type; empty if it has none, or if the line is truncated."""
         try:
             return _read_type(self.line).type
         except (msgspec.DecodeError, RecursionError):
@@ -77,7 +77,7 @@ _read_type: Final = msgspec.json.Decoder(_Typed).decode
 
 
 class BusHistory:
-    """The last messages, at most `messages`; 0 turns it off."""
+    """The last messages, at most `messages`; 0 disables it."""
 
     def __init__(self, redactor: Redactor | None = None, *, messages: int = MAX_MESSAGES) -> None:
         self._redactor = redactor or Redactor()
@@ -90,15 +90,15 @@ class BusHistory:
         return len(self._entries)
 
     def add(self, at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> None:
-        """Remember one, of a long one the beginning, and forget what there is no room for."""
+        """Add a message, truncated if long; drop the oldest if full."""
         size = len(line)
         if size > KEPT:
             line = line[:KEPT]
-        # A plain tuple: this runs for every message, and anything else takes five times longer.
+        # A plain tuple: this runs for every message, and a class takes five times longer.
         self._entries.append((at, by, name, is_legacy, size, line))
 
     def logged(self, passed: HistoryEntry) -> Logged:
-        """One of them as it may be shown."""
+        """A history entry with secrets removed."""
         line = passed.line
         if len(line) == passed.size:
             text = self._redactor.json(line).decode(errors="replace")
@@ -110,25 +110,25 @@ class BusHistory:
 
 
 def passed_by(at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> HistoryEntry:
-    """A message in the history: of a long one the beginning."""
+    """History entry of a message, truncated if long."""
     return HistoryEntry(at, by, name, is_legacy, len(line), line[:KEPT])
 
 
 WATCHERS: Final = frozenset({Role.APP, Role.CLI, Role.OBSERVER, Role.DAEMON})
-"""Roles that may see everybody's messages: a person's, not an agent's (bus §7, rows 2 and 5)."""
+"""Roles that may see all messages: those of users, not of agents (bus §7, rows 2 and 5)."""
 
 MAX_NAME: Final = 200
-"""Characters of a peer's name."""
+"""Maximum length of a peer's name, in characters."""
 
 _REMEMBERED: Final = 64
-"""Closed connections that are reported to a peer that reconnects."""
+"""Number of closed connections whose reason is kept for their reconnect."""
 
 _Answer: TypeAlias = Callable[[BusPeer, Envelope, float], list[Action]]
 _encode = msgspec.json.Encoder().encode
 
 
 class BrokerRequests:
-    """Answers for the broker; changes the tables that the broker routes by."""
+    """Handles requests to the broker; changes its routing tables."""
 
     def __init__(
         self, peers: Peers, history: BusHistory, open_: OpenBusRequests, boot: str
@@ -142,22 +142,22 @@ class BrokerRequests:
             "subscribe": self._subscribe,
             "presence": self._presence,
             "who": self._who,
-            "history": self._tell_history,
+            "history": self._get_history,
             "cancel_request": self._cancel,
-            "log": _kept_already,
-            "hello": _said_before,
+            "log": _check_log,
+            "hello": _repeated_hello,
         }
 
     def take(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
-        """Do what a message for the broker asks.
+        """Handle a message for the broker.
 
         Raises:
-            PayloadError: its payload is not what its class says.
+            PayloadError: the payload is malformed.
         """
         return self._answers[envelope.type](peer, envelope, now)
 
     def hello(self, peer: BusPeer, envelope: Envelope) -> list[Action]:
-        """Let a peer of version 2 in, or say why not and end its connection."""
+        """Accept a peer of version 2, or send an error and close its connection."""
         try:
             said = Hello.read(envelope.payload)
             _check(said)
@@ -170,13 +170,13 @@ class BrokerRequests:
         previous = self._ends.pop((said.name, said.pid), None)
         welcome = Welcome(connection=peer.id, boot=self._boot, previous_end=previous)
         answer = _answer(peer, envelope, payload_of(welcome))
-        # A restarted daemon knows no windows: those that listen register again.
+        # A restarted daemon has no windows, so listeners must register them again.
         wanted = TaskspaceRollCall.about.type in said.subscribes
         calls = [Deliver(peer.only, _line(TaskspaceRollCall()))] if wanted else []
         return [answer, *self.changed(peer, "came"), *self._for_server(peer, Polo()), *calls]
 
     def changed(self, peer: BusPeer, change: str) -> list[Action]:
-        """Announce to subscribers that a peer came, moved, or left."""
+        """Announce to subscribers that a peer connected, moved, or disconnected."""
         subscribers = self._peers.subscribers("presence_changed")
         hearers = tuple(each for each in subscribers if each != peer.id)
         if not hearers or peer.role in ASSIGNED_ROLES:
@@ -185,7 +185,7 @@ class BrokerRequests:
         return [Deliver(hearers, _line(news))]
 
     def register_window(self, connection: str, taskspace: str, title: str) -> list[Action]:
-        """Note that a peer's window shows a taskspace; requests from there go to it first."""
+        """Store the taskspace of a peer's window; requests from there go to it first."""
         peer = self._peers.get(connection)
         if peer is None:
             return []
@@ -193,18 +193,18 @@ class BrokerRequests:
         return self.changed(peer, "moved")
 
     def left(self, peer: BusPeer) -> list[Action]:
-        """A peer is gone from the table."""
+        """Announce a removed peer."""
         return [*self.changed(peer, "gone"), *self._for_server(peer, Goodbye())]
 
     def remember_end(self, peer: BusPeer, reason: str) -> None:
-        """Keep why a connection was ended, for the peer to hear when it comes back."""
+        """Store why a connection was closed, for the peer's reconnect."""
         pid = None if peer.hello is None else peer.hello.pid
         self._ends[peer.name, pid] = reason
         if len(self._ends) > _REMEMBERED:
             del self._ends[next(iter(self._ends))]
 
     def polos(self, to: tuple[str, ...]) -> list[Action]:
-        """Answers of MCP servers of version 2 to the `marco` of a peer of version 1."""
+        """Answers to `marco` from version 1, on behalf of MCP servers of version 2."""
         lines = [
             version_one(envelope_of(Polo(), each.sender))
             for each in self._peers
@@ -213,7 +213,7 @@ class BrokerRequests:
         return [Deliver(to, line) for line in lines]
 
     def _for_server(self, peer: BusPeer, message: BusMessage) -> list[Action]:
-        """Announce for an MCP server that it came or left, once to each peer that listens."""
+        """Announce an MCP server's start or end, once to each subscriber."""
         if peer.role is not Role.MCP_SERVER or peer.sender is None:
             return []
         envelope = envelope_of(message, peer.sender)
@@ -231,7 +231,7 @@ class BrokerRequests:
         del now
         wanted = Subscribe.read(envelope.payload).types
         if EVERYTHING in wanted and peer.role not in WATCHERS:
-            text = f"a peer of role {peer.role.value} may not watch everybody's messages"
+            text = f"a peer of role {peer.role.value} may not watch all messages"
             return [_refusal(peer, envelope, refusals.FORBIDDEN, text)]
         peer.subscribes = wanted
         self._peers.changed()
@@ -261,13 +261,13 @@ class BrokerRequests:
         ]
         return [_answer(peer, envelope, Raw(_encode(shown)))]
 
-    def _tell_history(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
+    def _get_history(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         del now
         asked = history_message.History.read(envelope.payload)
         return [_answer(peer, envelope, Raw(_encode(self.remembered(asked))))]
 
     def remembered(self, asked: history_message.History) -> list[Logged]:
-        """The messages of the history that are asked for, without secrets."""
+        """History entries that match a request, with secrets removed."""
         found = [
             each
             for each in self._history
@@ -286,17 +286,17 @@ class BrokerRequests:
         if request is None:
             return []
         if request.asker != peer.id:
-            text = "only who has asked can take a request back"
+            text = "only the sender of a request can cancel it"
             line = refusals.refusal(refusals.NO_ID, refusals.FORBIDDEN, text)
             return [Deliver(peer.only, line)]
         self._open.close(request)
-        text = "the asker has taken the request back"
+        text = "canceled by the sender"
         line = refusals.refusal(request.id, refusals.CANCELLED, text)
         return [Deliver((peer.id,), line), *cancelled(request.id, request.answerers, self._peers)]
 
 
 def cancelled(request_id: str, answerers: Iterable[str], peers: Peers) -> list[Action]:
-    """Notify the handlers that the asker stopped waiting."""
+    """Notify the handlers that the sender stopped waiting."""
     found = [peers.get(each) for each in answerers]
     able = tuple(each.id for each in found if each is not None and not each.is_legacy)
     return [Deliver(able, _line(CancelRequest(request_id=request_id)))] if able else []
@@ -304,31 +304,31 @@ def cancelled(request_id: str, answerers: Iterable[str], peers: Peers) -> list[A
 
 def _check(said: Hello) -> None:
     if said.protocol != PROTOCOL:
-        text = f"this bus speaks protocol {PROTOCOL}, not {said.protocol}; update the older side"
+        text = f"this bus uses protocol {PROTOCOL}, not {said.protocol}; update the older side"
         raise PayloadError(text)
     if len(said.name) > MAX_NAME:
-        text = f"the name has {len(said.name)} characters; at most {MAX_NAME} are possible"
+        text = f"the name has {len(said.name)} characters; at most {MAX_NAME} are allowed"
         raise PayloadError(text)
     if said.role in ASSIGNED_ROLES:
         raise PayloadError(f"no peer may connect as {said.role.value}")
     if EVERYTHING in said.subscribes and said.role not in WATCHERS:
-        raise PayloadError(f"a peer of role {said.role.value} may not watch everybody's messages")
+        raise PayloadError(f"a peer of role {said.role.value} may not watch all messages")
 
 
-def _kept_already(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
-    """A log is stored and not relayed: relayed and logged again, it would loop.
+def _check_log(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
+    """Check a `log` message; it stays in the history and is never relayed, which could loop.
 
     Raises:
-        PayloadError: its level is unknown, or it has no message.
+        PayloadError: its level is unknown, or its message is missing.
     """
     del now
     Log.read(envelope.payload)
     return [_answer(peer, envelope, Raw(b'{"delivered":0}'))] if envelope.ack is True else []
 
 
-def _said_before(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
+def _repeated_hello(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
     del now
-    text = "this connection has said hello before"
+    text = "this connection already sent hello"
     line = refusals.refusal(envelope.id, refusals.BAD_HELLO, text)
     return [Deliver(peer.only, line), Close(peer.id, text)]
 
@@ -350,18 +350,18 @@ DUMP: Final = b"#debug_dump_messages"
 
 
 class LegacyPeers:
-    """Relays what one of them writes to all of them, and obeys their control lines."""
+    """Peers of version 1: relay each line to all of them, and handle control lines."""
 
     def __init__(self, peers: Peers, history: BusHistory) -> None:
         self._peers = peers
         self._history = history
 
     def relay(self, text: bytes) -> list[Action]:
-        """Relay the unchanged line to every peer of version 1, its sender too."""
+        """Relay an unchanged line to every peer of version 1, including its sender."""
         return [Deliver(self._peers.legacy(), text)]
 
     def control(self, peer: BusPeer, text: bytes) -> list[Action]:
-        """Obey a control line; what we do not know is ignored (bus §1.3)."""
+        """Handle a control line; unknown ones are ignored (bus §1.3)."""
         if text.startswith(IDENTIFY):
             peer.name = text.removeprefix(IDENTIFY).decode(errors="replace")
         elif text == DUMP:
@@ -369,7 +369,7 @@ class LegacyPeers:
         return []
 
     def _dump(self) -> bytes:
-        # Only what these peers were sent anyway: what is addressed on version 2 is not theirs.
+        # Only relayed lines: peers of version 1 may not read addressed messages of version 2.
         ours = [each for each in self._history if each.is_legacy]
         shown = [(each, self._history.logged(each)) for each in ours]
         entries = [

@@ -1,4 +1,4 @@
-"""A program's end of the bus: finds the daemon, or starts it, and comes back when it was lost.
+"""Bus client of a program: find or start the daemon, and reconnect when the connection is lost.
 
 identity = Identity(Role.MCP_SERVER, "mcp-server", Sender("/where/it/works"))
 async with BusClient(identity, answers) as bus:
@@ -27,37 +27,37 @@ from symposium.bus.messages.broker import PROTOCOL, Hello, Presence, Welcome
 from symposium.bus.protocol import Announcement, BusRequest, Role
 
 FIRST_PAUSE: Final = 0.05
-"""Seconds before the second attempt to connect; doubled with each."""
+"""Seconds before the second attempt to connect; doubled after each."""
 
 LONGEST_PAUSE: Final = 5.0
-"""Seconds that the pause grows to."""
+"""Maximum seconds between attempts."""
 
 MAX_ENDED: Final = 5
-"""Connections in a row that a daemon may end before it answers, until whoever waits is told."""
+"""Connections in a row that may end before `hello` is answered; then the client gives up."""
 
 HEARTBEAT: Final = 30.0
-"""Seconds after which a peer that has a presence says again where it is."""
+"""Seconds between two presence messages."""
 
 MAX_WAITING: Final = 4 * MAX_LINE
-"""Bytes that may wait for a daemon that does not read; then the connection is ended."""
+"""Maximum size of unsent output, in bytes; beyond it, the connection is closed."""
 
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 _random = SystemRandom()
 
 Dial = Callable[[DaemonOptions], Awaitable[Transport]]
-"""Reaches the daemon, and starts it if there is none."""
+"""Connects to the daemon, and starts it if necessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a client is.
+    """Identity of a client.
 
     Attributes:
-        role: what it may do.
-        name: what to call it, for people.
-        sender: where it stands.
-        presence: what it shows, if anything; told at once and as a heartbeat.
+        role: its permissions on the bus.
+        name: display name.
+        sender: its directory and taskspace.
+        presence: location shown to others, if any; sent at once and as a heartbeat.
     """
 
     role: Role
@@ -68,12 +68,12 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """How a client connects.
+    """Connection settings of a client.
 
     Attributes:
-        daemon: what a daemon that it starts is told, and where one is looked for.
-        dial: reaches it.
-        heartbeat: seconds between two words of presence.
+        daemon: options for a daemon that it starts; they include the socket.
+        dial: connects to the daemon.
+        heartbeat: seconds between two presence messages.
         pause: waits before the next attempt.
         connect_timeout: seconds that a request waits for a connection before it fails.
     """
@@ -86,7 +86,7 @@ class ClientSettings:
 
 
 class BusClient:
-    """One peer of version 2; an async context manager, which owns the connection."""
+    """One peer of version 2; an async context manager that owns the connection."""
 
     def __init__(
         self,
@@ -125,14 +125,14 @@ class BusClient:
     ) -> None:
         for task in self._running:
             task.cancel()
-        # The block's own error is not the group's: it goes on as it is.
+        # Raise the error of the block itself, not the group's.
         await self._tasks.__aexit__(None, None, None)
 
     async def ready(self) -> Welcome:
-        """Wait until the daemon has let us in.
+        """Wait for the daemon's response to `hello`.
 
         Raises:
-            BusError: it cannot be reached, or does not let us in; says why.
+            BusError: the daemon is unreachable or refused the client.
         """
         assert self._ready is not None, "enter the client first"
         return await asyncio.shield(self._ready)
@@ -145,31 +145,31 @@ class BusClient:
         on_progress: OnProgress | None = None,
         patience: float | None = None,
     ) -> _Answer:
-        """Ask, and wait for the reply; see `BusEndpoint.request`.
+        """Send a request and wait for the reply; see `BusEndpoint.request`.
 
         Raises:
-            BusError: no reply came; its class says what is known of it.
+            BusError: there is no reply; the class gives the cause.
         """
         ask = self._exchange.request
         return await ask(message, to=to, on_progress=on_progress, patience=patience)
 
     async def post(self, message: Announcement, *, to: Address | None = None) -> int:
-        """Tell whoever listens, and wait until it is delivered; to how many.
+        """Send an announcement and wait for delivery; returns the number of receivers.
 
         Raises:
-            BusError: it is not known that it was.
+            BusError: delivery is not confirmed.
         """
         return await self._exchange.post(message, to=to)
 
     def announce(self, message: Announcement, *, to: Address | None = None) -> None:
-        """Tell whoever listens; while there is no connection, nobody does."""
+        """Send an announcement; dropped while there is no connection."""
         self._exchange.announce(message, to=to)
 
     async def show(self, presence: Presence) -> None:
-        """Say where we are now; said again by itself as a heartbeat, and after a reconnect.
+        """Send a new location; it is repeated as a heartbeat and after a reconnect.
 
         Raises:
-            BusError: nobody has taken note.
+            BusError: the broker did not confirm it.
         """
         self._presence = presence
         await self._exchange.request(presence)
@@ -177,7 +177,7 @@ class BusClient:
     def _send(self, envelope: Envelope) -> bool:
         line = write_envelope(envelope)
         if len(line) > MAX_LINE:
-            text = f"a message has {MAX_LINE} bytes at most, not {len(line)}"
+            text = f"a message may have at most {MAX_LINE} bytes, not {len(line)}"
             raise BusRefusedError(text, refusals.TOO_LONG, "send less, or a path to a file")
         if self._transport is None or not self._is_in:
             return False
@@ -193,10 +193,10 @@ class BusClient:
                 await self._connect(wire)
                 pause, ended = FIRST_PAUSE, 0
                 await wire.over.wait()
-                self._lose("the daemon has ended the connection")
+                self._lose("the daemon closed the connection")
             except (OSError, BusError) as error:
                 self._lose(str(error))
-                # One that was just going away is no reason to give up: nothing was asked yet.
+                # A stopping daemon is no reason to give up: nothing was sent yet.
                 ended = ended + 1 if isinstance(error, BusEndedError) else 0
                 if not 0 < ended < MAX_ENDED:
                     self._refuse(error)
@@ -227,7 +227,7 @@ class BusClient:
         if self._presence is not None:
             await self._exchange.first(self._presence)
         if welcome.previous_end is not None:
-            _log.warning("the connection before this one was ended: %s", welcome.previous_end)
+            _log.warning("the previous connection was closed: %s", welcome.previous_end)
         self._exchange.resend()
         assert self._ready is not None
         self._ready.set_result(welcome)
@@ -238,18 +238,18 @@ class BusClient:
         self._expect()
 
     def _expect(self) -> None:
-        """Let whoever asks from now on wait for the next connection."""
+        """Let later requests wait for the next connection."""
         if self._ready is None or self._ready.done():
             self._ready = asyncio.get_running_loop().create_future()
 
     def _refuse(self, error: Exception) -> None:
-        """Tell whoever waits for the connection why there is none."""
+        """Fail `ready` with the reason for the missing connection."""
         assert self._ready is not None
         if isinstance(error, BusError):
             self._ready.set_exception(error)
         else:
             self._ready.set_exception(BusUnreachableError(str(error), "symposium daemon status"))
-        # Nobody may be waiting; that is no reason to complain.
+        # `ready` may have no caller; retrieve the error to avoid asyncio's warning.
         self._ready.exception()
 
     async def _beat(self) -> None:
@@ -263,13 +263,13 @@ class BusClient:
 
 
 def _is_final(error: Exception) -> bool:
-    """Whether asking again would not help."""
+    """Whether a retry cannot help."""
     is_no_guest = isinstance(error, BusRefusedError) and error.code == refusals.BAD_HELLO
     return is_no_guest or isinstance(error, PlaceError)
 
 
 class _Wire:
-    """What comes over one connection, and when it is over."""
+    """One connection: decode its lines and report its end."""
 
     def __init__(self, exchange: BusEndpoint) -> None:
         self._exchange = exchange
@@ -283,20 +283,20 @@ class _Wire:
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         for line in lines:
             if isinstance(line, OversizedLine):
-                _log.warning("a line beyond %d bytes was dropped", line.limit)
+                _log.warning("dropped a line longer than %d bytes", line.limit)
             else:
                 self._exchange.take(line)
 
     def writing_paused(self) -> None:
         if self._transport is not None and self._transport.backlog > MAX_WAITING:
-            _log.warning("the daemon does not read; the connection is ended")
+            _log.warning("closed the connection: the daemon does not read")
             self.over.set()
 
     def writing_resumed(self) -> None:
-        """Nothing waits for this: what is sent is bounded by the requests that are open."""
+        """Do nothing: open requests limit the output, so no writer waits."""
 
     def ended(self, error: Exception | None) -> None:
         if error is not None:
-            _log.debug("the connection broke: %s", error)
+            _log.debug("connection lost: %s", error)
         self.over.set()
         self._exchange.broken()

@@ -1,7 +1,7 @@
-"""Reach the daemon of this user: its address, a connection, and its start.
+"""Connect to the user's daemon: address, start, and safety checks.
 
-A directory that another user could write to, or a link that could lead anywhere, is refused: who
-can put a socket there can play the daemon (users §7.4, E-3; architecture D9).
+It rejects a socket directory that is a link or writable for other users: they could put their own
+socket there and act as the daemon (users §7.4, E-3; architecture D9).
 """
 
 import asyncio
@@ -27,16 +27,16 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 class PlaceError(BusError):
-    """The directory of the socket is not safe."""
+    """The directory of the socket is unsafe."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonAddress:
-    """The files by which a daemon and its clients find each other.
+    """Files shared by a daemon and its clients.
 
     Attributes:
-        socket: where the daemon listens.
-        log: what it writes down.
+        socket: listening socket of the daemon.
+        log: log file of the daemon.
     """
 
     socket: Path
@@ -44,34 +44,34 @@ class DaemonAddress:
 
     @property
     def directory(self) -> Path:
-        """Where the socket stands."""
+        """Directory of the socket."""
         return self.socket.parent
 
     @property
     def start_lock(self) -> Path:
-        """Held while a daemon starts, or stops: one at a time."""
+        """Lock file held while a daemon starts or stops."""
         return self.socket.with_name(self.socket.name + ".start")
 
     @property
     def life_lock(self) -> Path:
-        """Held by the daemon as long as it lives; says which process that is."""
+        """Lock file held while the daemon runs; contains its process id."""
         return self.socket.with_name(self.socket.name + ".lock")
 
     @property
     def stopped(self) -> Path:
-        """Here from when a person stops the daemon until somebody wants one again."""
+        """File that exists from an explicit stop until the next explicit start."""
         return self.socket.with_name(self.socket.name + ".stopped")
 
     @property
     def options(self) -> Path:
-        """How the last daemon was started, for whoever starts the next unasked."""
+        """Options of the last daemon, for an automatic restart."""
         return self.socket.with_name(self.socket.name + ".options")
 
 
 def daemon_address(
     socket: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> DaemonAddress:
-    """Where this environment's daemon is: `--socket`, `$SYMPOSIUM_SOCKET`, or the usual place."""
+    """Address of the daemon: `--socket`, `$SYMPOSIUM_SOCKET`, or the default path."""
     env = os.environ if environment is None else environment
     found = paths(env)
     named = socket or (Path(env["SYMPOSIUM_SOCKET"]) if env.get("SYMPOSIUM_SOCKET") else None)
@@ -83,34 +83,34 @@ def daemon_address(
 
 
 def make_directory(place: DaemonAddress) -> None:
-    """Make the socket's directory, for this user alone, or check the one that is there.
+    """Create the socket's directory for this user only, or check the existing one.
 
     Raises:
-        PlaceError: it is a link, another user's, or open to others.
+        PlaceError: it is a link, belongs to another user, or is open to others.
     """
     directory = place.directory
     try:
         make_private_directory(directory)
     except OSError as error:
-        text = f"the directory of the socket cannot be made: {directory}: {error.strerror}"
-        raise PlaceError(text, "name another place in $SYMPOSIUM_SOCKET") from error
+        text = f"could not create the directory of the socket: {directory}: {error.strerror}"
+        raise PlaceError(text, "set $SYMPOSIUM_SOCKET to another path") from error
     check_directory(place)
 
 
 def check_directory(place: DaemonAddress) -> None:
-    """Refuse a directory in which somebody else could put a socket.
+    """Reject a directory in which another user could put a socket.
 
     Raises:
-        PlaceError: it is a link, another user's, or open to others.
-        FileNotFoundError: there is none.
+        PlaceError: it is a link, belongs to another user, or is open to others.
+        FileNotFoundError: it does not exist.
     """
     directory = place.directory
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "no directory"
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "not a directory"
         raise PlaceError(f"{directory} is {what}", "remove it, or set $SYMPOSIUM_SOCKET")
     if found.st_uid != os.getuid():
-        hint = "somebody may want to listen in; set $SYMPOSIUM_SOCKET to a place of your own"
+        hint = "another user may be intercepting the socket; set $SYMPOSIUM_SOCKET to your own path"
         raise PlaceError(f"{directory} belongs to user {found.st_uid}, not to you", hint)
     if found.st_mode & _OTHERS:
         hint = f"chmod 700 {directory}"
@@ -118,10 +118,10 @@ def check_directory(place: DaemonAddress) -> None:
 
 
 IDLE_TIMEOUT: Final = 30.0
-"""Seconds without anybody connected after which the daemon ends (bus §1.1)."""
+"""Seconds without clients after which the daemon exits (bus §1.1)."""
 
 START_TIME: Final = 20.0
-"""Seconds a daemon may take to listen; a busy machine needs several for the interpreter alone."""
+"""Seconds to wait for a started daemon; on a busy machine, the interpreter alone needs several."""
 
 _FAREWELL: Final = 2.0
 _PLACES: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG", "SYMPOSIUM_SOCKET")
@@ -129,14 +129,14 @@ _PLACES: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG", "SYMPOSIUM_SOCKET")
 
 @dataclass(frozen=True, slots=True)
 class DaemonOptions:
-    """What a daemon can be told; whoever starts one passes all of it (bus §7, row 9).
+    """Options of a daemon; a program that starts one passes all of them (bus §7, row 9).
 
     Attributes:
-        socket: where it listens; None for the usual place.
-        compat_socket: where peers of version 1 may come; None for nowhere.
-        idle_timeout: seconds without a client after which it ends; 0 for never.
-        history: messages that are remembered; 0 for none.
-        log_level: how much it writes down.
+        socket: listening socket; None: the default path.
+        compat_socket: socket for peers of version 1; None: no such socket.
+        idle_timeout: seconds without clients after which it exits; 0: never.
+        history: maximum number of messages in the history; 0: none.
+        log_level: log level of its log file.
     """
 
     socket: Path | None = None
@@ -146,7 +146,7 @@ class DaemonOptions:
     log_level: str = "info"
 
     def words(self) -> Sequence[str]:
-        """The same as options of `symposium daemon start`."""
+        """The same as command-line options of `symposium daemon start`."""
         words = ["--idle-timeout", str(self.idle_timeout), "--history", str(self.history)]
         words += ["--log", self.log_level]
         if self.socket is not None:
@@ -157,12 +157,12 @@ class DaemonOptions:
 
 
 async def start_daemon(options: DaemonOptions) -> None:
-    """Start a daemon, and return when one listens: that one, or another that was quicker.
+    """Start a daemon and wait until one listens: this one, or one started at the same time.
 
     Raises:
-        BusUnreachableError: it says that it cannot, or says nothing in time.
+        BusUnreachableError: it failed, or did not listen in time.
     """
-    # Not from where we are, nor there: what lies in a workspace is not to be imported.
+    # Not in the current directory: modules of a workspace must not be imported.
     command = [sys.executable, "-P", "-m", "symposium", "daemon", "start", *_words(options)]
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -178,29 +178,31 @@ async def start_daemon(options: DaemonOptions) -> None:
             _, said = await process.communicate()
     except TimeoutError as error:
         process.kill()
-        # What it has started may hold its stderr for as long as it likes.
+        # Its child processes may keep stderr open.
         with suppress(TimeoutError):
             async with asyncio.timeout(_FAREWELL):
                 await process.communicate()
         text = f"the daemon did not listen within {START_TIME:g} s"
-        raise BusUnreachableError(text, "symposium daemon start --foreground says more") from error
+        raise BusUnreachableError(
+            text, "symposium daemon start --foreground shows the reason"
+        ) from error
     if process.returncode:
         words = said.decode(errors="replace").strip().removeprefix("symposium: ")
         text = f"the daemon did not start: {words}"
-        raise BusUnreachableError(text, "symposium daemon start --foreground says more")
+        raise BusUnreachableError(text, "symposium daemon start --foreground shows the reason")
 
 
 def remember(place: DaemonAddress, options: DaemonOptions) -> None:
-    """Keep how a daemon was started: after a crash the next one is to be like it.
+    """Save a daemon's options, for the restart after a crash.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     write_whole(place.options, json.dumps(options.words()))
 
 
 def _words(options: DaemonOptions) -> Sequence[str]:
-    """What it is asked for; else what the last one was, that nobody has stopped."""
+    """Explicit options; otherwise those of the last daemon, unless it was stopped."""
     if options != DaemonOptions(socket=options.socket):
         return options.words()
     try:
@@ -212,7 +214,7 @@ def _words(options: DaemonOptions) -> Sequence[str]:
 
 
 def _from_anywhere(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The same, with our places as they are named from where we are."""
+    """Environment with absolute paths, independent of the current directory."""
     named = {name: environment[name] for name in _PLACES if environment.get(name)}
     settled = {name: str(Path(place).expanduser().absolute()) for name, place in named.items()}
     return {**environment, **settled}
@@ -221,15 +223,15 @@ def _from_anywhere(environment: Mapping[str, str]) -> Mapping[str, str]:
 Dial: TypeAlias = Callable[[DaemonOptions], Awaitable[FdTransport]]
 
 ATTEMPTS: Final = 3
-"""Starts of a daemon before we give up: one may end, being idle, just as we come."""
+"""Starts of a daemon before an error; an idle one may exit right before the connection."""
 
 
 async def dial(options: DaemonOptions) -> FdTransport:
-    """Connect to the daemon, and start it first where nobody listens.
+    """Connect to the daemon; start it first if none listens.
 
     Raises:
-        BusUnreachableError: it does not start, or too many wait for it.
-        PlaceError: the directory is not safe, or somebody else listens there.
+        BusUnreachableError: it does not start, or its backlog is full.
+        PlaceError: the directory is unsafe, or another user listens there.
     """
     place = daemon_address(options.socket)
     for _ in range(ATTEMPTS):
@@ -238,18 +240,18 @@ async def dial(options: DaemonOptions) -> FdTransport:
         except (FileNotFoundError, ConnectionRefusedError):
             await start_daemon(options)
         except BlockingIOError:
-            # Too many wait to be taken; it takes them in turn.
+            # The backlog is full; the daemon accepts in turn.
             await asyncio.sleep(0.05)
-    text = f"the daemon at {place.socket} ends as soon as it is started"
-    raise BusUnreachableError(text, f"look into {place.log}")
+    text = f"the daemon at {place.socket} exits right after its start"
+    raise BusUnreachableError(text, f"see {place.log}")
 
 
 async def dial_running(options: DaemonOptions) -> FdTransport:
-    """Connect to the daemon if there is one.
+    """Connect to a running daemon.
 
     Raises:
-        BusUnreachableError: there is none.
-        PlaceError: the directory is not safe, or somebody else listens there.
+        BusUnreachableError: there is no daemon.
+        PlaceError: the directory is unsafe, or another user listens there.
     """
     place = daemon_address(options.socket)
     try:
@@ -260,9 +262,9 @@ async def dial_running(options: DaemonOptions) -> FdTransport:
 
 
 def returning() -> Dial:
-    """A new `dial` for who comes back: later on, a daemon that a person has stopped stays stopped.
+    """A `dial` for a client that reconnects.
 
-    One that has died is started again.
+    It restarts a crashed daemon, but not one that the user stopped.
     """
     was_there = False
 
@@ -277,11 +279,11 @@ def returning() -> Dial:
 
 
 def reach(place: DaemonAddress) -> FdTransport:
-    """Connect to whoever listens, if that is a process of this user.
+    """Connect if a process of this user listens.
 
     Raises:
-        OSError: nobody listens, or too many wait there.
-        PlaceError: the directory is not safe, or somebody else listens there.
+        OSError: nothing listens, or the backlog is full.
+        PlaceError: the directory is unsafe, or another user listens there.
     """
     check_directory(place)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
@@ -292,12 +294,12 @@ def reach(place: DaemonAddress) -> FdTransport:
 
 
 def check_peer(sock: socket.socket, place: DaemonAddress) -> None:
-    """Refuse a daemon that runs as another user (users §7.4, E-3).
+    """Reject a daemon of another user (users §7.4, E-3).
 
     Raises:
-        PlaceError: it does.
+        PlaceError: the process belongs to another user.
     """
     uid = peer_uid(sock)
     if uid != os.getuid():
-        text = f"whoever listens at {place.socket} is user {uid}, not you"
-        raise PlaceError(text, "nothing was said to it; set $SYMPOSIUM_SOCKET to another place")
+        text = f"the process listening at {place.socket} belongs to user {uid}, not to you"
+        raise PlaceError(text, "nothing was sent to it; set $SYMPOSIUM_SOCKET to another path")

@@ -1,7 +1,7 @@
-"""One line of the bus: read, write, and the codes of refusals.
+"""The envelope of bus messages: reading, writing, and error responses.
 
-Version 2 adds `to` (whom the sender means) and `ack` (say that it was delivered); the broker writes
-`from` (who really sent it). Payloads stay the bytes they came as: the broker reads none (bus §1.2).
+Version 2 adds `to` (receiver) and `ack` (confirm delivery); the broker adds `from` (real sender).
+Payload bytes are never changed: the broker does not decode them (bus §1.2).
 """
 
 import uuid
@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from symposium.bus.protocol import BusMessage, PayloadError, payload_of, read_as
 
 MAX_LINE: Final = 16 * 1024 * 1024
-"""Bytes of the longest line (bus §7, row 14)."""
+"""Maximum length of a line, in bytes (bus §7, row 14)."""
 
 RESPONSE: Final = "response"
 
@@ -35,11 +35,11 @@ class Sender(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Address(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """Intended receiver; if several match, one is chosen.
+    """Receiver of a message; if several peers match, one is chosen.
 
     Attributes:
-        connection: exactly this connection.
-        role: one that has said hello as this.
+        connection: this connection only.
+        role: a peer with this role.
         taskspace: a peer in this taskspace.
     """
 
@@ -52,13 +52,13 @@ class Envelope(Struct, frozen=True, gc=False):
     """One message.
 
     Attributes:
-        type: which message class its payload is of.
-        id: a fresh UUID; a response has its request's.
-        sender: who says it sends.
-        payload: the bytes of its body.
-        to: whom it is for; by the message class if unset.
-        ack: whether the sender wants to know that an announcement was delivered.
-        from_: the connection that really sent it, written by the broker.
+        type: message type.
+        id: a new UUID; in a response, the id of the request.
+        sender: sender as claimed by the message.
+        payload: JSON of the message's class.
+        to: receiver; if unset, the message's class determines it.
+        ack: whether the sender of an announcement wants a confirmation of delivery.
+        from_: sending connection, set by the broker.
     """
 
     type: _Name
@@ -71,13 +71,13 @@ class Envelope(Struct, frozen=True, gc=False):
 
 
 class BusOutcome(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The payload of every response (bus §1.2).
+    """Payload of a response (bus §1.2).
 
     Attributes:
-        success: whether what was asked has happened.
-        error: why not.
-        data: the reply, as the request's class says.
-        code: which kind of error, for programs; version 2 only.
+        success: whether the request succeeded.
+        error: error message.
+        data: reply, of the type named by the request's class.
+        code: error code; version 2 only.
     """
 
     success: bool
@@ -87,7 +87,7 @@ class BusOutcome(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class EnvelopeError(ValueError):
-    """A line is no envelope; the text says what is missing, and where."""
+    """A line is not an envelope; the text names the problem and its place."""
 
 
 _decode = msgspec.json.Decoder(Envelope).decode
@@ -95,62 +95,62 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_envelope(line: bytes) -> Envelope:
-    """The envelope that a line holds; members we do not know are left aside.
+    """Decode a line; unknown members are ignored.
 
     Raises:
-        EnvelopeError: it holds none.
+        EnvelopeError: it is malformed.
     """
     try:
         if not line.isascii():
             line.decode()
         return _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EnvelopeError(f"this line is no bus message: {error}") from error
+        raise EnvelopeError(f"malformed bus message: {error}") from error
 
 
 def write_envelope(envelope: Envelope) -> bytes:
-    """The line of an envelope, with every member of version 1 present."""
+    """Encode an envelope, with every member of version 1."""
     return _encode(envelope)
 
 
 def stamp(connection: str) -> bytes:
-    """Prefix of a line that this connection has sent."""
+    """Prefix that marks a line as sent by this connection."""
     return b'{"from":"%b",' % connection.encode()
 
 
 def stamped(line: bytes, envelope: Envelope, beginning: bytes) -> bytes:
-    """The line with who really sent it, which `stamp` has made; nothing else of it changes.
+    """Add the real sender to a line, and change nothing else.
 
     Args:
-        line: without white space before it.
-        envelope: what it says.
-        beginning: the sender's stamp.
+        line: line without leading white space.
+        envelope: the decoded line.
+        beginning: result of `stamp` for the sender.
     """
     if envelope.from_ is UNSET:
         return beginning + line[1:]
-    # Two members of one name would leave it to each reader which one counts.
+    # With two members of one name, readers may disagree on the sender.
     plain = write_envelope(msgspec.structs.replace(envelope, from_=UNSET))
     return beginning + plain[1:]
 
 
 def version_one(envelope: Envelope) -> bytes:
-    """The line that a peer of version 1 is sent: nothing that the reference does not know."""
+    """Line for a peer of version 1, without members of version 2."""
     return _encode(Envelope(envelope.type, envelope.id, envelope.sender, envelope.payload))
 
 
 def envelope_of(message: BusMessage, sender: Sender, *, to: Address | None = None) -> Envelope:
-    """Make an envelope for a message, with a fresh id."""
+    """Envelope with a new id for a message."""
     where = UNSET if to is None else to
     return Envelope(message.about.type, str(uuid.uuid4()), sender, payload_of(message), where)
 
 
 def success(data: Raw) -> BusOutcome:
-    """The outcome of what was done."""
+    """Outcome of a successful request."""
     return BusOutcome(success=True, data=data)
 
 
 def response(request_id: str, sender: Sender, outcome: BusOutcome) -> Envelope:
-    """The response to the request of this id."""
+    """Response to the request with this id."""
     return Envelope(RESPONSE, request_id, sender, Raw(_encode(outcome)))
 
 
@@ -158,17 +158,17 @@ def read_outcome(envelope: Envelope) -> BusOutcome:
     """Decode the outcome of a response.
 
     Raises:
-        EnvelopeError: its payload is no outcome.
+        EnvelopeError: the payload is not an outcome.
     """
     try:
         return read_as(BusOutcome, envelope.payload)
     except PayloadError as error:
-        text = f"the response {envelope.id} has no readable payload: {error}"
+        text = f"malformed payload in response {envelope.id}: {error}"
         raise EnvelopeError(text) from error
 
 
 class _Identified(Struct, frozen=True):
-    """A line of which only the id must be right."""
+    """A line of which only the id is decoded."""
 
     id: _Name
 
@@ -177,7 +177,7 @@ _decode_id = msgspec.json.Decoder(_Identified).decode
 
 
 def id_of(line: bytes) -> str:
-    """The id of a line that is no envelope, so that its sender can be answered; else empty."""
+    """Id of a malformed line, to answer its sender; empty if missing."""
     try:
         return _decode_id(line).id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -185,7 +185,7 @@ def id_of(line: bytes) -> str:
 
 
 def early_id(head: bytes) -> str:
-    """The id in the beginning of a line that cannot be read whole; empty where none is found."""
+    """Id at the beginning of a line that is too long; empty if not found."""
     _, found, rest = head.partition(b'"id":"')
     name, ended, _ = rest.partition(b'"')
     return name.decode(errors="replace") if found and ended else ""
@@ -210,16 +210,16 @@ NOT_FOUND: Final = "not_found"
 BAD_VALUE: Final = "bad_value"
 
 MAX_TEXT: Final = 1000
-"""Characters of a refusal's text."""
+"""Maximum length of an error message, in characters."""
 
 NO_ID: Final = "-"
-"""Placeholder for the id of a line that has none."""
+"""Placeholder id in responses to a line without one."""
 
-DAEMON_SENDER: Final = Sender("/tmp")  # noqa: S108 - what the reference's daemon says of itself
+DAEMON_SENDER: Final = Sender("/tmp")  # noqa: S108 - same value as the reference's daemon
 
 
 def refusal(request_id: str, code: str, text: str) -> bytes:
-    """The line that says so; a text that quotes a long value is shortened."""
+    """Error response as a line; long texts are truncated."""
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}…"
     outcome = BusOutcome(success=False, error=text, code=code)
@@ -227,6 +227,6 @@ def refusal(request_id: str, code: str, text: str) -> bytes:
 
 
 def answer(request: Envelope, data: Raw) -> bytes:
-    """The line of an answer that the broker gives itself."""
+    """Response of the broker itself, as a line."""
     outcome = BusOutcome(success=True, data=data)
     return write_envelope(response(request.id, DAEMON_SENDER, outcome))

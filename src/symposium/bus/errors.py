@@ -1,41 +1,41 @@
 """Errors that a caller of the bus receives.
 
 BusError
-├── BusUnreachableError    there is no daemon, and none could be started
-│   └── BusEndedError      it ended the connection before it answered: it was just going away
-├── BusReconnectingError   the connection is lost, and being made again
-├── BusLostError           it was lost while an answer was awaited; whether it was done is unknown
-└── BusRefusedError        the answer is an error; `code` says which kind
+├── BusUnreachableError    no daemon is running, and none could be started
+│   └── BusEndedError      the daemon closed the connection before an answer: it was stopping
+├── BusReconnectingError   the connection is lost; the client reconnects
+├── BusLostError           the connection was lost before the reply; the outcome is unknown
+└── BusRefusedError        the reply is an error; `code` gives its kind
 """
 
 from symposium.errors import SymposiumError
 
 
 class BusError(SymposiumError):
-    """Something on the bus did not work."""
+    """A request or a connection on the bus failed."""
 
 
 class BusUnreachableError(BusError):
-    """There is no daemon, and none could be started."""
+    """No daemon is running, and none could be started."""
 
 
 class BusEndedError(BusUnreachableError):
-    """The daemon has ended the connection before it answered; nothing was asked of it yet."""
+    """The daemon closed the connection before its first answer; nothing was sent yet."""
 
 
 class BusReconnectingError(BusError):
-    """The connection to the daemon is lost and being made again; nothing was sent."""
+    """The connection to the daemon is lost; the client reconnects. Nothing was sent."""
 
 
 class BusLostError(BusError):
-    """The connection was lost while an answer was awaited; whether it was done is not known."""
+    """The connection was lost while waiting for a reply; the outcome is unknown."""
 
 
 class BusRefusedError(BusError):
     """The handler of a request answered with an error.
 
     Attributes:
-        code: which kind (`symposium.bus.envelope`); empty from a peer of version 1.
+        code: kind of the error (`symposium.bus.envelope`); empty from a peer of version 1.
     """
 
     def __init__(self, message: str, code: str = "", hint: str = "") -> None:

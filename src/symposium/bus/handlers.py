@@ -1,24 +1,24 @@
-"""Typed handlers of messages, and the tasks that run them.
+"""Typed message handlers, and the tasks that run them.
 
-This is how a part of the daemon, an editor's end or an MCP server takes part in the bus:
+Parts of the daemon, editor connections, and MCP servers register their handlers like this:
 
-    answers = Answers()
+    handlers = HandlerTable()
 
-    async def state(message: TaskspaceState, asked: Asked) -> TaskspaceInfo:
+    async def state(message: TaskspaceState, context: RequestContext) -> TaskspaceInfo:
         if unknown:
-            raise BusRefusedError("there is no such taskspace", "not_found")
-        asked.progress("reading", done=1, total=2)        # news for the asker, if one likes
+            raise BusRefusedError("unknown taskspace", "not_found")
+        context.progress("reading", done=1, total=2)        # optional
         return TaskspaceInfo(name=...)
 
-    async def hatched(message: Polo, asked: Asked) -> None: ...
+    async def started(message: Polo, context: RequestContext) -> None: ...
 
-    answers.to(TaskspaceState, state)      # a request: what it returns is the reply's data
-    answers.hear(Polo, hatched)            # an announcement
+    handlers.on_request(TaskspaceState, state)    # the return value is the data of the reply
+    handlers.on_announcement(Polo, started)
 
-Each call runs in a task of its own, started in the order of arrival. A call whose asker goes, or
-takes the request back, is cancelled. What a function raises becomes the error of the response:
-`BusRefusedError` with its code, any other `SymposiumError` with code `failed`; anything else is a
-bug, logged with its trace.
+Each call runs in its own task; tasks start in the order of arrival. A call is cancelled when its
+requester cancels or disconnects. An exception becomes the error of the response: `BusRefusedError`
+with its code, any other `SymposiumError` with the code `failed`; anything else is a bug and is
+logged with its traceback.
 """
 
 import asyncio
@@ -52,13 +52,13 @@ ProgressCallback: TypeAlias = Callable[[str, float | None, float | None], None]
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The sender of a message, for the function that answers it.
+    """Context of a message, for its handler.
 
     Attributes:
-        id: the request's.
-        sender: where its sender says it stands.
-        by: the connection that sent it, as the broker knows it.
-        tell: takes news for the asker.
+        id: id of the request.
+        sender: sender as claimed by the message.
+        by: connection that sent it, set by the broker.
+        tell: sends progress.
     """
 
     id: str
@@ -69,7 +69,7 @@ class RequestContext:
     def progress(
         self, message: str, *, done: float | None = None, total: float | None = None
     ) -> None:
-        """Send progress to the asker, without a response."""
+        """Send progress to the requester."""
         self.tell(message, done, total)
 
 
@@ -80,24 +80,24 @@ Respond: TypeAlias = Callable[[Any, RequestContext], Awaitable[Any]]
 
 
 class HandlerTable:
-    """The functions of one peer, by message type."""
+    """Handlers of one peer, by message type."""
 
     def __init__(self) -> None:
         self.requests: dict[str, Respond] = {}
-        """What answers each request."""
+        """Handlers of requests."""
         self.announcements: dict[str, Respond] = {}
-        """What hears each announcement."""
+        """Handlers of announcements."""
 
     def on_request(
         self, kind: type[_Request], respond: Callable[[_Request, RequestContext], Awaitable[Any]]
     ) -> None:
-        """Answer requests of this class with this function.
+        """Call this function for each request of this class.
 
         Raises:
-            ValueError: another one answers them already.
+            ValueError: it already has a handler.
         """
         if kind.about.type in self.requests:
-            raise ValueError(f"{kind.about.type} is answered already")
+            raise ValueError(f"{kind.about.type} already has a handler")
         self.requests[kind.about.type] = respond
 
     def on_announcement(
@@ -105,34 +105,34 @@ class HandlerTable:
     ) -> None:
         """Call this function for each announcement of this class.
 
-        Also for each copy of a public request, which another peer answers.
+        Public requests handled by another peer are allowed, too: it receives copies.
 
         Raises:
-            ValueError: it already has a listener, or no peer gets copies of this request.
+            ValueError: it already has a handler, or this request is not public.
         """
         if not issubclass(kind, Announcement) and not kind.about.is_public:
             raise ValueError(f"{kind.about.type} is a request that is not public")
         if kind.about.type in self.announcements:
-            raise ValueError(f"{kind.about.type} is heard already")
+            raise ValueError(f"{kind.about.type} already has a handler")
         self.announcements[kind.about.type] = heard
 
     def extend(self, others: "HandlerTable") -> None:
-        """Take over the functions of others.
+        """Add the handlers of another table.
 
         Raises:
-            ValueError: both answer the same.
+            ValueError: both handle the same request.
         """
         mine, theirs = (each.requests | each.announcements for each in (self, others))
         if both := mine.keys() & theirs.keys():
-            raise ValueError(f"answered twice: {', '.join(sorted(both))}")
+            raise ValueError(f"two handlers for {', '.join(sorted(both))}")
         self.requests.update(others.requests)
         self.announcements.update(others.announcements)
 
     @property
     def handles(self) -> frozenset[str]:
-        """The request types answered here, older names of them too."""
+        """Request types handled here, including older names."""
         older = {
-            name for name, kind in message_types().items() if kind.about.stands_for in self.requests
+            name for name, kind in message_types().items() if kind.about.alias_of in self.requests
         }
         return frozenset(self.requests.keys() | older)
 
@@ -142,17 +142,17 @@ class HandlerTable:
         return frozenset("*" if name == "traffic" else name for name in self.announcements)
 
     def find(self, message: BusMessage) -> Respond | None:
-        """The function for this message."""
+        """Handler of a message."""
         type_ = message.about.type
         return self.requests.get(type_) or self.announcements.get(type_)
 
 
 def read_message(envelope: Envelope) -> BusMessage:
-    """The message of an envelope, under the name that is emitted (bus §1.11).
+    """Decode the message of an envelope, converted from an older name (bus §1.11).
 
     Raises:
-        PayloadError: its payload is not what its type says.
-        KeyError: there is no such type.
+        PayloadError: the payload is malformed.
+        KeyError: the type is unknown.
     """
     return message_types()[envelope.type].read(envelope.payload).canonical()
 
@@ -161,7 +161,7 @@ _log = logging.getLogger(__name__)
 
 
 class HandlerTasks:
-    """Calls the functions of `answers`, and sends what they return; `run` owns its tasks."""
+    """Runs the handlers and sends their results; `run` owns the tasks."""
 
     def __init__(
         self, answers: HandlerTable, sender: Sender, send: Callable[[Envelope], bool]
@@ -175,7 +175,7 @@ class HandlerTasks:
         self._is_open = False
 
     async def run(self) -> None:
-        """Own the answers at work until cancelled; then they are, too."""
+        """Own the tasks of the handlers until cancelled; then cancel them."""
         async with self._tasks:
             self._is_open = True
             early, self._early = self._early, []
@@ -187,7 +187,7 @@ class HandlerTasks:
                 self._is_open = False
 
     def start(self, envelope: Envelope) -> None:
-        """Answer this message, or hear it."""
+        """Run the handler of a message."""
         if not self._is_open:
             self._early.append(envelope)
             return
@@ -196,7 +196,7 @@ class HandlerTasks:
         task.add_done_callback(lambda _: self._working.pop(envelope.id, None))
 
     def cancel(self, envelope: Envelope) -> None:
-        """The asker gave up: cancel the work for its request."""
+        """Cancel the handler of a request that its requester canceled."""
         try:
             request_id = CancelRequest.read(envelope.payload).request_id
         except PayloadError as error:
@@ -207,19 +207,19 @@ class HandlerTasks:
             task.cancel()
 
     def cancel_all(self) -> None:
-        """The connection is closed, so no asker waits."""
+        """Cancel every handler: the connection is closed, so no requester waits."""
         for task in self._working.values():
             task.cancel()
 
     async def _answer(self, envelope: Envelope) -> None:
         outcome: BusOutcome | None = None
-        # The one boundary: whatever an answer raises is its own, and must end nothing else.
+        # Error boundary: an exception in a handler must not end anything else.
         with ErrorBoundary() as boundary:
             outcome = await self._outcome(envelope)
         if boundary.error is not None:
             _log.error("%s failed", envelope.type, exc_info=boundary.error)
         if isinstance(boundary.error, OSError):
-            # A full disk or a read-only home is no bug.
+            # A full disk or a read-only home directory is not a bug.
             text = f"{envelope.type} failed: {storage_error_text(boundary.error)}"
             outcome = BusOutcome(success=False, error=text, code=refusals.FAILED)
         elif boundary.error is not None:
@@ -230,24 +230,24 @@ class HandlerTasks:
             self._send(response(envelope.id, self._sender, outcome))
 
     async def _outcome(self, envelope: Envelope) -> BusOutcome | None:
-        """The outcome to answer; None for an announcement."""
+        """Outcome of a request; None for an announcement."""
         try:
             message = read_message(envelope)
         except (PayloadError, KeyError) as error:
-            return _refused(f"{envelope.type}: {error}", refusals.BAD_PAYLOAD)
+            return _error_outcome(f"{envelope.type}: {error}", refusals.BAD_PAYLOAD)
         respond = self._answers.find(message)
         if respond is None:
-            return _refused(f"no handler for {envelope.type}", refusals.NO_HANDLER)
+            return _error_outcome(f"no handler for {envelope.type}", refusals.NO_HANDLER)
         try:
-            reply = await respond(message, self._asked(envelope))
+            reply = await respond(message, self._context(envelope))
         except BusRefusedError as error:
-            return _refused(error.message, error.code or refusals.FAILED)
+            return _error_outcome(error.message, error.code or refusals.FAILED)
         except ExplainedError as error:
-            return _refused(str(error), _code_of(error))
+            return _error_outcome(str(error), _code_of(error))
         is_asked = message.about.type in self._answers.requests
         return success(_data(message, reply)) if is_asked else None
 
-    def _asked(self, envelope: Envelope) -> RequestContext:
+    def _context(self, envelope: Envelope) -> RequestContext:
         def tell(text: str, done: float | None, total: float | None) -> None:
             news = Progress(request_id=envelope.id, message=text, done=done, total=total)
             self._send(envelope_of(news, self._sender))
@@ -266,12 +266,12 @@ def _code_of(error: ExplainedError) -> str:
             return refusals.FAILED
 
 
-def _refused(text: str, code: str) -> BusOutcome:
+def _error_outcome(text: str, code: str) -> BusOutcome:
     return BusOutcome(success=False, error=text, code=code)
 
 
 def _data(message: BusMessage, reply: object) -> Raw:
     expected = reply_type(type(message))
     if isinstance(expected, type) and not isinstance(reply, expected):
-        raise TypeError(f"{message.about.type} is answered with {expected.__name__}: {reply!r}")
+        raise TypeError(f"the reply to {message.about.type} must be {expected.__name__}: {reply!r}")
     return payload_of(reply)

@@ -1,4 +1,4 @@
-"""Everyone who is connected to the bus, and the answers to "who?" that a busy broker asks often."""
+"""Table of connected peers, with cached queries."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from symposium.bus.protocol import Role, sendable_by
 from symposium.bus.routing import Parts, Window, is_same_taskspace
 
 EVERYTHING: Final = "*"
-"""What to subscribe to, to see the traffic."""
+"""Subscription to all messages."""
 
 FRESH: Final = 90.0
-"""Seconds after its last heartbeat in which a window is believed to be alive: three of them."""
+"""Seconds after its last heartbeat until a window counts as silent: three heartbeats."""
 
 Canonical = Callable[[str], Parts | None]
-"""Makes a path canonical; None for what is no absolute path."""
+"""Makes a path canonical; None for a path that is not absolute."""
 
 
 class SocketKind(Enum):
@@ -29,27 +29,27 @@ class SocketKind(Enum):
 
 @dataclass(slots=True)
 class BusPeer:
-    """One connection.
+    """One connected peer.
 
     Attributes:
-        id: the broker's name for it, stamped on what it sends.
-        door: where it came in.
-        since: when, in seconds since the epoch.
-        name: what it calls itself, for people.
-        hello: what it has said of itself; None for a peer of version 1, and for who has not yet.
-        subscribes: the announcements it hears.
-        presence: where it is, if it has said so.
-        shows: the taskspace that its window was registered for.
-        window_title: that window's title.
-        seen: when it last said so.
-        focused: when it last said that its user looks at something else.
-        sender: the last sender it wrote.
-        role: what it may do.
+        id: its connection id, added to its messages.
+        door: its socket.
+        since: time of connection, in seconds since the epoch.
+        name: display name.
+        hello: its `hello`; None before it, and for version 1.
+        subscribes: announcements that it receives.
+        presence: its last presence, if any.
+        shows: taskspace of its registered window.
+        window_title: title of that window.
+        seen: time of the last presence.
+        focused: time of the last change of focus.
+        sender: last sender in its messages.
+        role: its role.
         is_legacy: whether it speaks version 1.
-        may: the message types that it may send.
-        has_forged: whether it has answered a request to another peer.
-        only: its name alone, as the hearers of a message.
-        stamp: how a line begins that it has sent.
+        may: message types that it may send.
+        has_forged: whether it answered a request of another peer.
+        only: its id as a list of receivers.
+        stamp: prefix that marks its lines.
     """
 
     id: str
@@ -77,7 +77,7 @@ class BusPeer:
         self.is_legacy = self.door is SocketKind.COMPAT
 
     def accept_hello(self, hello: Hello) -> None:
-        """It has said hello, and may do what its role may."""
+        """Apply a `hello`: name, role, and permissions."""
         self.hello, self.name, self.role = hello, hello.name, hello.role
         self.is_legacy = False
         self.may = sendable_by(hello.role)
@@ -85,7 +85,7 @@ class BusPeer:
 
     @property
     def taskspace(self) -> str | None:
-        """The taskspace of the peer."""
+        """Taskspace of the peer."""
         if self.presence is not None and self.presence.taskspace_uuid:
             return self.presence.taskspace_uuid
         if self.shows is not None:
@@ -93,15 +93,15 @@ class BusPeer:
         return None if self.sender is None else self.sender.taskspace_uuid
 
     def is_silent(self, now: float) -> bool:
-        """Whether its heartbeats have stopped; a peer that sends none is never silent."""
+        """Whether its heartbeats have stopped; always False for a peer that sends none."""
         return self.presence is not None and now - self.seen > FRESH
 
     def handles(self, type_: str) -> bool:
-        """Whether it has said that it answers this type."""
+        """Whether it handles this request type."""
         return self.hello is not None and type_ in self.hello.handles
 
     def is_meant(self, to: Address) -> bool:
-        """Whether an address fits it."""
+        """Whether an address matches it."""
         return (
             (to.connection is None or self.id == to.connection)
             and (to.role is None or self.role.value == to.role)
@@ -129,7 +129,7 @@ class BusPeer:
 
 
 class Peers:
-    """The table of peers; its answers are cached until a peer comes, goes, or changes."""
+    """Table of peers; queries are cached until a peer connects, disconnects, or changes."""
 
     def __init__(self, canonical: Canonical) -> None:
         self._canonical = canonical
@@ -145,27 +145,27 @@ class Peers:
         return len(self._peers)
 
     def get(self, connection: str) -> BusPeer | None:
-        """The peer of that name."""
+        """The peer with this connection id."""
         return self._peers.get(connection)
 
     def add(self, peer: BusPeer) -> None:
-        """A peer has come."""
+        """Add a connected peer."""
         self._peers[peer.id] = peer
         self.changed()
 
     def remove(self, connection: str) -> BusPeer | None:
-        """A peer has gone."""
+        """Remove a disconnected peer."""
         self.changed()
         return self._peers.pop(connection, None)
 
     def changed(self) -> None:
-        """Record a peer that has said hello or changed its subscriptions."""
+        """Clear the caches after `hello` or a changed subscription."""
         self._subscribers.clear()
         self._handlers.clear()
         self._legacy = None
 
     def subscribers(self, type_: str) -> tuple[str, ...]:
-        """Connections that receive announcements of this type."""
+        """Connections subscribed to announcements of this type."""
         found = self._subscribers.get(type_)
         if found is None:
             found = tuple(each.id for each in self if type_ in each.subscribes)
@@ -183,7 +183,7 @@ class Peers:
         return tuple(each.id for each in self if each.hello is not None and each.is_meant(to))
 
     def handlers(self, type_: str) -> tuple[BusPeer, ...]:
-        """Peers that answer requests of this type, in the order of connection."""
+        """Peers that handle requests of this type, in the order of connection."""
         found = self._handlers.get(type_)
         if found is None:
             found = tuple(each for each in self if each.handles(type_))
@@ -197,11 +197,11 @@ class Peers:
         return self._legacy
 
     def directory(self, path: str) -> Parts | None:
-        """A path as the rules of routing compare it."""
+        """Canonical components of a path, for routing."""
         return self._canonical(path)
 
     def windows(self, peers: Iterable[BusPeer], now: float) -> list[Window]:
-        """The windows of these peers; one that is silent loses against any that is not."""
+        """Windows of these peers; those that are silent only if all are."""
         found: list[Window] = []
         for each in peers:
             where = each.presence
@@ -219,7 +219,7 @@ class Peers:
 
 
 def plain_parts(path: str) -> Parts | None:
-    """A path's components by its text alone, for tests and for what is no path of this machine."""
+    """Components of a path without file access, for tests and paths of other machines."""
     if not path.startswith("/"):
         return None
     parts: list[str] = []

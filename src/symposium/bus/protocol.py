@@ -1,6 +1,6 @@
-'''Messages of the bus: base classes, roles, and the catalog of all types.
+'''Base classes of bus messages, roles, and the catalog of message types.
 
-A message is one class in a module under `bus/messages/`, one module for each topic:
+A message is one class in a module of `bus/messages/`; each module covers one topic:
 
     class SignalUser(BusRequest[Recorded], frozen=True, kw_only=True):
         """Ask for the user's attention."""
@@ -10,7 +10,7 @@ A message is one class in a module under `bus/messages/`, one module for each to
         )
         taskspace_uuid: str
 
-`BusRequest[...]` names the reply's data; a message that wants no reply is an `Announcement`.
+`BusRequest[...]` names the type of the reply; a message without a reply is an `Announcement`.
 '''
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ from peerwire.errors import LocalError
 class Role(Enum):
     """The declared role of a peer.
 
-    The bus is one user's: roles keep parts of the host from each other's mistakes, and a stray
-    program from the levers. No peer connects as `daemon` or as `legacy`.
+    The bus belongs to one user: roles contain mistakes of other parts and keep stray programs away
+    from control messages. No peer can connect as `daemon` or as `legacy`.
     """
 
     DAEMON = "daemon"
@@ -46,23 +46,23 @@ class Role(Enum):
 
 
 ASSIGNED_ROLES: Final = frozenset({Role.DAEMON, Role.LEGACY})
-"""Roles that no `hello` may claim."""
+"""Roles that `hello` cannot claim."""
 
 USER_ROLES: Final = frozenset({Role.APP, Role.CLI, Role.EDITOR})
-"""Peers that act for a person."""
+"""Peers that act for the user."""
 
 AGENTS: Final = frozenset({Role.MCP_SERVER, Role.HOST})
 """Peers that act for an agent."""
 
 ANYONE: Final = frozenset(Role) - {Role.OBSERVER, Role.LEGACY}
-"""Everyone who has said hello, but for those who only watch."""
+"""Every peer after `hello`, except those that only watch."""
 
 
 Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - a name, not its variance
 
 
 class MessageTarget(Enum):
-    """Receiver of a message whose envelope has no address."""
+    """Receiver of a message without an address."""
 
     BROKER = "broker"
     ENGINE = "engine"
@@ -74,18 +74,18 @@ class MessageTarget(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MessageSpec:
-    """Properties of a message type that the bus uses.
+    """Properties of a message type for routing.
 
     Attributes:
-        type: its name on the wire.
-        sent_by: who may send it.
-        target: who it is for, when the envelope does not say.
-        budget: seconds in which it must be answered; 0 for what wants no reply.
-        is_idempotent: whether a client may send it again when it does not know what became of it.
-        version: 1 for what the reference knows, and its peers may therefore be sent.
-        source: where it is described.
-        stands_for: the message type that this is an older name of.
-        is_public: of a request, whether subscribers get a copy of it.
+        type: name on the wire.
+        sent_by: roles that may send it.
+        target: receiver if the envelope has no address.
+        budget: seconds to answer it; 0 for announcements.
+        is_idempotent: whether a client may send it again if the outcome is unknown.
+        version: 1 if the reference defines it and its peers may receive it.
+        source: specification.
+        alias_of: current message type, for an older name.
+        is_public: whether subscribers receive a copy of the request.
     """
 
     type: str
@@ -95,25 +95,25 @@ class MessageSpec:
     is_idempotent: bool = False
     version: int = 1
     source: str = ""
-    stands_for: str = ""
+    alias_of: str = ""
     is_public: bool = False
 
 
 class PayloadError(ValueError):
-    """A payload is not what its message type says; the text names the place in it."""
+    """A payload does not match its message type; the text names the place."""
 
 
 class BusMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The payload of one message type; members we do not know are left aside."""
+    """Payload of one message type; unknown members are ignored."""
 
     about: ClassVar[MessageSpec]
 
     @classmethod
     def read(cls, payload: Raw) -> Self:
-        """The message that a payload holds; classes with older spellings override it.
+        """Decode a payload; classes with older spellings override this.
 
         Raises:
-            PayloadError: it holds none.
+            PayloadError: it is malformed.
         """
         return read_as(cls, payload)
 
@@ -123,32 +123,32 @@ class BusMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Announcement(BusMessage, frozen=True):
-    """A message that wants no reply."""
+    """A message without a reply."""
 
 
 class BusRequest(BusMessage, Generic[Answer], frozen=True):
-    """A message that is answered with `Answer`, or with an error."""
+    """A message with a reply of type `Answer`, or an error."""
 
 
 class BusReply(Struct, frozen=True, kw_only=True):
-    """The data of a successful response; every member is written."""
+    """Data of a successful response; every member is written."""
 
     @classmethod
     def read(cls, data: Raw) -> Self:
-        """Parse the data of a response; classes that accept other forms override it.
+        """Decode the data of a response; classes with other accepted forms override this.
 
         Raises:
-            PayloadError: the data has the wrong shape.
+            PayloadError: it is malformed.
         """
         return read_as(cls, data)
 
 
 class Ack(BusReply, frozen=True):
-    """Data of a response that says no more than that it is done; may be absent."""
+    """Data of a response that only confirms success; may be absent."""
 
     @classmethod
     def read(cls, data: Raw) -> Self:
-        """Parse the data; null counts as an empty object."""
+        """Decode the data; null counts as an empty object."""
         return cls() if bytes(data) == b"null" else read_as(cls, data)
 
 
@@ -156,10 +156,10 @@ _Value = TypeVar("_Value")
 
 
 def read_as(kind: type[_Value], payload: Raw | bytes) -> _Value:
-    """A JSON value as this type.
+    """Decode a JSON value as this type.
 
     Raises:
-        PayloadError: the payload is malformed.
+        PayloadError: it is malformed.
     """
     try:
         return msgspec.json.decode(payload, type=kind)
@@ -168,10 +168,10 @@ def read_as(kind: type[_Value], payload: Raw | bytes) -> _Value:
 
 
 def read_reply(kind: type[BusRequest[Answer]], data: Raw | UnsetType) -> Answer:
-    """The data of a response to a request of this kind.
+    """Decode the data of a response to a request of this class.
 
     Raises:
-        PayloadError: it is not what the request's class says.
+        PayloadError: it is malformed.
     """
     expected: Any = reply_type(kind)
     written = Raw(b"null") if data is UNSET else data
@@ -181,7 +181,7 @@ def read_reply(kind: type[BusRequest[Answer]], data: Raw | UnsetType) -> Answer:
 
 
 def reply_type(kind: type[BusMessage]) -> Any:
-    """The type of a request's reply, as its class says; None for an announcement."""
+    """Type of a request's reply; None for an announcement."""
     for base in getattr(kind, "__orig_bases__", ()):
         if found := get_args(base):
             return found[0]
@@ -189,7 +189,7 @@ def reply_type(kind: type[BusMessage]) -> Any:
 
 
 def fields_of(kind: type[Any]) -> dict[str, Any]:
-    """The wire names of a struct's members, each with its annotated type."""
+    """Wire names of a struct's members, with their annotated types."""
     hints = get_type_hints(kind)
     return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
 
@@ -198,7 +198,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def payload_of(message: object) -> Raw:
-    """The JSON text of a message, a reply or another value that has one."""
+    """JSON of a message, a reply, or another encodable value."""
     return Raw(_encode(message))
 
 
@@ -207,23 +207,23 @@ MESSAGES: Final = "symposium.bus.messages"
 
 @cache
 def message_types() -> Mapping[str, type[BusMessage]]:
-    """Every message class by its type's name; imports them all.
+    """Every message class by its type's name; imports all of them.
 
     Raises:
-        LocalError: a module holds no message class, or two classes have one name.
+        LocalError: a module has no message class, or two classes have one name.
     """
     types: dict[str, type[BusMessage]] = {}
     for name in names_in(MESSAGES):
         for kind in _classes_of(name.replace("-", "_")):
             if kind.about.type in types:
-                raise LocalError(f"two messages are called {kind.about.type}")
+                raise LocalError(f"two message classes have the type {kind.about.type}")
             types[kind.about.type] = kind
     return MappingProxyType(dict(sorted(types.items())))
 
 
 @cache
 def sendable_by(role: Role) -> frozenset[str]:
-    """The message types that a peer of this role may send."""
+    """Message types that a peer of this role may send."""
     return frozenset(n for n, kind in message_types().items() if role in kind.about.sent_by)
 
 
@@ -231,7 +231,7 @@ def _classes_of(name: str) -> list[type[BusMessage]]:
     module = import_module(f"{MESSAGES}.{name}")
     found = [value for value in vars(module).values() if _is_message_of(value, module.__name__)]
     if not found:
-        raise LocalError(f"{module.__name__} holds no message")
+        raise LocalError(f"{module.__name__} has no message class")
     return [cast("type[BusMessage]", each) for each in found]
 
 

@@ -1,7 +1,7 @@
-"""Which window a message is for, which requests are pending, and what the broker wants done.
+"""Choice of the window for a message, open requests, and the actions of the broker.
 
-The reference leaves the choice to each window, which compares strings; here one is chosen, once, by
-whole components of canonical paths.
+In the reference, each window compares path strings for itself. Here the broker chooses one window,
+by components of canonical paths.
 """
 
 from collections.abc import Iterable
@@ -14,17 +14,17 @@ from msgspec import Struct
 from symposium.bus.envelope import Envelope
 
 Parts: TypeAlias = tuple[str, ...]
-"""A canonical absolute path as its components; empty for the root and for what is no path."""
+"""Components of a canonical absolute path; empty for the root and for other paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageOrigin:
-    """Where a sender stands.
+    """Location of a sender.
 
     Attributes:
-        directory: its working directory; None if it has said none.
-        taskspace: the uuid of its taskspace.
-        shell_pid: the shell of the terminal it runs under; 0 counts as none.
+        directory: working directory, if known.
+        taskspace: UUID of its taskspace.
+        shell_pid: shell of the terminal that it runs in; 0 counts as none.
     """
 
     directory: Parts | None
@@ -34,14 +34,14 @@ class MessageOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is known of a window.
+    """Properties of a window for routing.
 
     Attributes:
-        connection: whose window.
-        folders: its open folders; the root is a folder too.
-        terminals: the process ids of the shells in its terminals.
-        taskspace: the uuid of the taskspace it shows.
-        focused: when its user last looked at it; larger is later.
+        connection: its peer.
+        folders: its open folders; may include the root.
+        terminals: process ids of the shells in its terminals.
+        taskspace: UUID of the shown taskspace.
+        focused: time of the user's last focus.
     """
 
     connection: str
@@ -52,12 +52,11 @@ class Window:
 
 
 def window_for(place: MessageOrigin, windows: Iterable[Window]) -> Window | None:
-    """The one window that a message from this place is for; None if none is.
+    """The window for a message from this location; None if none matches.
 
-    A window that shows the sender's taskspace goes before all others; then the window that owns its
-    terminal; then the one whose folder holds its directory, the innermost folder first. Among
-    equals the window looked at last, then the first. A terminal that nobody owns any more leaves
-    the directory to decide.
+    First a window that shows the sender's taskspace; then the owner of its terminal; then the
+    windows with the innermost folder that contains its directory. A tie goes to the last focused
+    window, then to the first one. If no window owns the terminal, the directory decides.
     """
     known = list(windows)
     of_taskspace = [each for each in known if is_same_taskspace(each.taskspace, place.taskspace)]
@@ -67,18 +66,18 @@ def window_for(place: MessageOrigin, windows: Iterable[Window]) -> Window | None
             or _latest(_innermost(place, of_taskspace))
             or _latest(of_taskspace)
         )
-    # A window that shows another taskspace is that one's: no stranger's walkthrough opens there.
+    # A window that shows another taskspace must not receive this sender's messages.
     free = [each for each in known if place.taskspace is None or each.taskspace is None]
     return _owner(place, free) or _latest(_innermost(place, free))
 
 
 def is_same_taskspace(one: str | None, other: str | None) -> bool:
-    """Whether both name the same taskspace: uuids have no case (bus §1.9)."""
+    """Compare taskspaces; UUIDs are case-insensitive (bus §1.9)."""
     return bool(one and other) and str(one).lower() == str(other).lower()
 
 
 def depth(directory: Parts | None, folders: Iterable[Parts]) -> int:
-    """Components of the longest folder that is, or holds, the directory; -1 if none does."""
+    """Length of the longest folder that contains the directory, in components; -1 for none."""
     if directory is None:
         return -1
     return max((len(each) for each in folders if directory[: len(each)] == each), default=-1)
@@ -110,7 +109,7 @@ class Deliver(Struct, frozen=True, gc=False):
     """Write this line to these connections.
 
     Attributes:
-        envelope: the same as a value, where it is at hand: a receiver in this process takes that.
+        envelope: the decoded line, if available, for receivers in this process.
     """
 
     connections: tuple[str, ...]
@@ -119,14 +118,14 @@ class Deliver(Struct, frozen=True, gc=False):
 
 
 class Close(Struct, frozen=True, gc=False):
-    """End that connection; what was delivered to it before is still written."""
+    """Close a connection after writing pending deliveries."""
 
     connection: str
     reason: str
 
 
 class Warn(Struct, frozen=True, gc=False):
-    """Write this down where the user looks for what has gone wrong."""
+    """Write a warning to the log."""
 
     text: str
 
@@ -135,20 +134,20 @@ Action: TypeAlias = Deliver | Close | Warn
 
 
 MAX_OPEN: Final = 1000
-"""Requests of one asker that may be open at a time; one more is refused."""
+"""Maximum number of open requests per sender; more are rejected."""
 
 
 @dataclass(slots=True)
 class OpenRequest:
-    """One of them.
+    """An open request.
 
     Attributes:
-        id: the request's.
-        type: its message type.
-        asker: the connection that waits.
-        answerers: the connections one of which is to answer; the first that does, counts.
-        since: when it was asked, in seconds of the broker's clock.
-        deadline: when the broker answers for them, in the same seconds.
+        id: its id.
+        type: message type.
+        asker: connection that waits for the response.
+        answerers: connections that may respond; the first response counts.
+        since: start time, in seconds of the broker's clock.
+        deadline: time of its timeout, by the same clock.
     """
 
     id: str
@@ -161,12 +160,12 @@ class OpenRequest:
 
 @dataclass(slots=True)
 class ResponseTime:
-    """How long the answers to one message type have taken.
+    """Response times of one message type.
 
     Attributes:
-        count: answers so far.
-        total: seconds of them all.
-        worst: seconds of the slowest.
+        count: number of responses.
+        total: sum in seconds.
+        worst: maximum in seconds.
     """
 
     count: int = 0
@@ -175,34 +174,34 @@ class ResponseTime:
 
 
 class OpenBusRequests:
-    """All of them, by id and by who is concerned."""
+    """All open requests, by id and by connection."""
 
     def __init__(self) -> None:
         self._open: dict[str, OpenRequest] = {}
         self._of: dict[str, int] = {}
         self._deadlines: list[tuple[float, str]] = []
         self.took: dict[str, ResponseTime] = {}
-        """How long answers have taken, by message type."""
+        """Response times by message type."""
 
     def __len__(self) -> int:
         return len(self._open)
 
     def get(self, request_id: str) -> OpenRequest | None:
-        """The open request of this id."""
+        """The open request with this id."""
         return self._open.get(request_id)
 
     def count_of(self, asker: str) -> int:
-        """How many one asker has."""
+        """Number of open requests of one sender."""
         return self._of.get(asker, 0)
 
     def add(self, request: OpenRequest) -> None:
-        """Wait for this one."""
+        """Add an open request."""
         self._open[request.id] = request
         self._of[request.asker] = self._of.get(request.asker, 0) + 1
         heappush(self._deadlines, (request.deadline, request.id))
 
     def answered(self, request: OpenRequest, now: float) -> None:
-        """Who was asked has answered."""
+        """Remove a request and record its response time."""
         self.close(request)
         took = self.took.setdefault(request.type, ResponseTime())
         took.count += 1
@@ -210,7 +209,7 @@ class OpenBusRequests:
         took.worst = max(took.worst, now - request.since)
 
     def close(self, request: OpenRequest) -> None:
-        """It is answered, or nobody waits any more."""
+        """Remove a request without a response time."""
         del self._open[request.id]
         left = self._of[request.asker] - 1
         if left:
@@ -222,7 +221,7 @@ class OpenBusRequests:
             self._deadlines.sort()
 
     def concerning(self, connection: str) -> list[OpenRequest]:
-        """Those that one connection has asked or is to answer."""
+        """Requests that a connection sent or may answer."""
         return [
             each
             for each in self._open.values()
@@ -231,7 +230,7 @@ class OpenBusRequests:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the next of them is over."""
+        """Earliest deadline of an open request."""
         while self._deadlines:
             deadline, request_id = self._deadlines[0]
             request = self._open.get(request_id)
@@ -241,7 +240,7 @@ class OpenBusRequests:
         return None
 
     def overdue(self, now: float) -> Iterable[OpenRequest]:
-        """Those whose time is over; each is closed."""
+        """Remove and return requests past their deadline."""
         while (deadline := self.next_deadline) is not None and deadline <= now:
             request = self._open[heappop(self._deadlines)[1]]
             self.close(request)

@@ -1,1 +1,1 @@
-"""One chain of components: its mod API, its routing, its life."""
+"""Chain of components: mod API, routing, start, and stop."""

@@ -1,1 +1,1 @@
-"""The command line: parses, builds the objects and runs them."""
+"""Command line: option parsing, output, and error messages."""

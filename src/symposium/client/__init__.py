@@ -1,1 +1,1 @@
-"""An ACP client for our own front ends: one chain, its sessions, and what a person is asked."""
+"""ACP client for the commands: a chain, its sessions, and requests to the user."""

@@ -1,1 +1,1 @@
-"""Code: IDE operations, diffs, package sources, build tools."""
+"""Code tools: IDE operations, diffs, package sources, and build tools."""

@@ -1,1 +1,1 @@
-"""The user's settings: their location, reading them, and changing them safely."""
+"""The user's settings: location, reading, and safe changes."""

@@ -1,1 +1,1 @@
-"""The one long-lived process of a user: the bus, and whatever is plugged into it."""
+"""The daemon: one process per user, with the bus and its parts."""

@@ -161,7 +161,7 @@ class ConnectionTable:
         _log.warning("%s (%s) was cut: %s", name, link.name, reason)
         self.cuts.append(Cut(at=time.time(), name=name, reason=reason))
         if peer is not None:
-            self.broker.desk.remember_end(peer, reason)
+            self.broker.requests.remember_end(peer, reason)
         link.transport.close()
         self._forget(link)
 

@@ -243,7 +243,7 @@ class LocalPeer:
     def register_window(self, connection: str, taskspace: str, title: str) -> None:
         """Note that a connection's window shows a taskspace, for as long as it is connected."""
         broker = self._board.broker
-        self._board.carry_out(broker.desk.register_window(connection, taskspace, title))
+        self._board.carry_out(broker.requests.register_window(connection, taskspace, title))
 
     def is_heard(self, kind: type[Announcement]) -> bool:
         """Whether a connected peer subscribes to announcements of this class."""

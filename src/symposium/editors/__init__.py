@@ -1,1 +1,1 @@
-"""Editors that can start us: where their settings are, and how to change and unchange them."""
+"""Supported editors: find their settings, add Symposium, and undo that."""

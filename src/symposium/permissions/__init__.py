@@ -1,1 +1,1 @@
-"""Permissions of agents: rules, trust, and the log of both."""
+"""Permissions of agents: policy rules, workspace trust, and the audit log."""

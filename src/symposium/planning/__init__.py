@@ -1,1 +1,1 @@
-"""Choose the components of a chain for the editor's capabilities; pure: no I/O."""
+"""Selection of a chain's components by the editor's capabilities. No I/O."""

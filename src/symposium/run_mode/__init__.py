@@ -1,1 +1,1 @@
-"""Implement `symposium run`: one editor connection, chains by config, settings in the chat."""
+"""`symposium run`: an editor connection, chains by config, and settings in the chat."""

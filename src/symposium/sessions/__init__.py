@@ -1,1 +1,1 @@
-"""Agent sessions that outlive the terminal, and the processes that hold them."""
+"""Agent sessions that outlive the terminal, and their server processes."""

@@ -1,1 +1,1 @@
-"""The engine of tasks: worktrees, agents, logs, snapshots, and the way back."""
+"""Tasks: worktrees, agents, logs, snapshots, and undo."""

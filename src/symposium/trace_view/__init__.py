@@ -1,1 +1,1 @@
-"""Reads a trace that a conductor has written, and shows it in a terminal or as a page."""
+"""Reads a recorded trace and shows it in a terminal or as a page."""

@@ -38,14 +38,14 @@ def test_params_that_are_no_object_are_the_owners_to_refuse(params: Any) -> None
         (dialects.connect, "mcp/connect"),
         (dialects.ask, "mcp/message"),
         (dialects.disconnect, "mcp/disconnect"),
-        (dialects.told, "_mcp/message"),
+        (dialects.forward_to_agent, "_mcp/message"),
         (dialects.ended, "mcp/disconnect"),
     ):
         outcome = take(asked(method, params))
         assert isinstance(outcome, Forward)
         assert (outcome.params, outcome.method, outcome.then) == (UNCHANGED, None, None)
-    told = ChainMessage("mcp/connect", Raw(b'{"serverId":7}'), is_request=False)
-    assert dialects.connect(told) == Forward()
+    notification = ChainMessage("mcp/connect", Raw(b'{"serverId":7}'), is_request=False)
+    assert dialects.connect(notification) == Forward()
     refusal = dialects.connect(asked("mcp/connect", {"serverId": 7}))
     assert isinstance(refusal, Refuse)
     assert refusal.error.data == "mcp/connect needs the id of a server"

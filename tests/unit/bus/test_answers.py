@@ -27,9 +27,9 @@ def test_second_function_for_a_type_is_an_error() -> None:
     answers.on_request(SnapshotTaskspace, heard)
 
     for kind in (LogProgress, SnapshotTaken):
-        with pytest.raises(ValueError, match="heard already"):
+        with pytest.raises(ValueError, match="already has a handler"):
             answers.on_announcement(kind, heard)
-    with pytest.raises(ValueError, match="snapshot_taskspace is answered already"):
+    with pytest.raises(ValueError, match="snapshot_taskspace already has a handler"):
         answers.on_request(SnapshotTaskspace, heard)
     assert answers.announcements.keys() == {"log_progress", "snapshot_taken"}
 
@@ -40,5 +40,5 @@ def test_two_parts_that_answer_the_same_are_an_error() -> None:
     one.on_request(SnapshotTaskspace, heard)
     two.on_request(SnapshotTaskspace, heard)
 
-    with pytest.raises(ValueError, match="answered twice: snapshot_taskspace"):
+    with pytest.raises(ValueError, match="two handlers for snapshot_taskspace"):
         one.extend(two)

@@ -47,7 +47,7 @@ def test_hello_is_answered_with_a_name_and_the_version(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
-        ({"protocol": 3, "role": "cli", "name": "x"}, "speaks protocol 2, not 3"),
+        ({"protocol": 3, "role": "cli", "name": "x"}, "uses protocol 2, not 3"),
         ({"protocol": 2, "role": "daemon", "name": "x"}, "no peer may connect as daemon"),
         ({"protocol": 2, "role": "legacy", "name": "x"}, "no peer may connect as legacy"),
         ({"protocol": 2, "role": "king", "name": "x"}, "Invalid enum value 'king'"),
@@ -315,9 +315,7 @@ def test_who_forges_is_told_each_time_and_written_down_once(scene: Scene) -> Non
     refused = scene.heard("thief")
     assert {(each["id"], each["payload"]["code"]) for each in refused} == {("-", "forbidden")}
     assert len(refused) == 5
-    assert scene.warned == [
-        "thief (thief, cli) has sent a response to a signal_user of somebody else's"
-    ]
+    assert scene.warned == ["thief (thief, cli) sent a response to a signal_user of another peer"]
     assert scene.types("app") == ["signal_user"]
     assert scene.raw["asker"] == []
 
@@ -730,7 +728,7 @@ def test_a_registered_window_is_asked_for_its_taskspace_without_a_presence(scene
     scene.join("window", "editor", handles=["get_selection"])
     scene.join("mcp", "mcp-server")
     scene.join("watcher", "cli", subscribes=["presence_changed"])
-    scene.do(scene.broker.desk.register_window("window", TASKSPACE, "[SYMPOSIUM:1]"))
+    scene.do(scene.broker.requests.register_window("window", TASKSPACE, "[SYMPOSIUM:1]"))
     there = {"workingDirectory": "/elsewhere", "taskspaceUuid": TASKSPACE.upper()}
     scene.say("mcp", "get_selection", sender=there)
     scene.say("watcher", "who", {"role": "editor", "kind": "editor"})
@@ -760,9 +758,9 @@ def test_a_peer_that_listens_for_roll_calls_is_asked_to_register_when_it_connect
 def test_a_registered_window_is_forgotten_when_it_disconnects(scene: Scene) -> None:
     scene.join("window", "editor", handles=["get_selection"])
     scene.join("mcp", "mcp-server")
-    scene.do(scene.broker.desk.register_window("window", TASKSPACE, "t"))
+    scene.do(scene.broker.requests.register_window("window", TASKSPACE, "t"))
     scene.leave("window")
-    scene.do(scene.broker.desk.register_window("window", TASKSPACE, "t"))
+    scene.do(scene.broker.requests.register_window("window", TASKSPACE, "t"))
     scene.say("mcp", "get_selection", sender={"workingDirectory": "/", "taskspaceUuid": TASKSPACE})
 
     assert scene.code("mcp") == "no_handler"

@@ -238,7 +238,7 @@ def test_version_1_reads_why_it_is_refused_when_no_other_peer_can_answer(
     outcome = refusal["payload"]
     assert relayed["type"] == type_
     assert (refusal["type"], refusal["id"], outcome["success"]) == ("response", "q", False)
-    assert "needs version 2 of the protocol" in outcome["error"]
+    assert "requires protocol version 2" in outcome["error"]
     assert "code" not in outcome
 
 

@@ -94,7 +94,7 @@ def test_a_message_class_says_what_the_bus_must_know(kind: type[BusMessage]) -> 
     assert is_request != issubclass(kind, Announcement)
     assert bool(about.budget) == is_request
     assert (reply_type(kind) is not None) == is_request
-    assert not about.stands_for or about.stands_for in message_types()
+    assert not about.alias_of or about.alias_of in message_types()
 
 
 @pytest.mark.requirement("bus.one-class-each")
@@ -108,7 +108,7 @@ def test_a_module_without_a_message_is_refused(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(protocol, "MESSAGES", "odd_messages")
 
-    with pytest.raises(LocalError, match=r"odd_messages\.nothing holds no message"):
+    with pytest.raises(LocalError, match=r"odd_messages\.nothing has no message class"):
         message_types.__wrapped__()
 
 
@@ -132,7 +132,7 @@ def test_two_messages_of_one_name_are_refused(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(protocol, "MESSAGES", "twin_messages")
 
-    with pytest.raises(LocalError, match="two messages are called twin"):
+    with pytest.raises(LocalError, match="two message classes have the type twin"):
         message_types.__wrapped__()
 
 

@@ -47,7 +47,7 @@ def test_each_socket_has_locks_and_a_log_of_its_own() -> None:
 
 @pytest.mark.requirement("daemon.private")
 @pytest.mark.parametrize(
-    ("kind", "says"), [("link", "is a link"), ("file", "is no directory"), ("open", "chmod 700")]
+    ("kind", "says"), [("link", "is a link"), ("file", "is not a directory"), ("open", "chmod 700")]
 )
 def test_what_is_no_private_directory_is_refused(kind: str, says: str, tmp_path: Path) -> None:
     place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
@@ -98,7 +98,7 @@ def test_a_daemon_in_a_directory_of_another_user_is_not_spoken_to(
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(PlaceError, match="cannot be made"):
+    with pytest.raises(PlaceError, match="could not create"):
         make_directory(DaemonAddress(tmp_path / "file" / "run" / "s", tmp_path / "log"))
 
 
@@ -121,7 +121,7 @@ async def test_a_daemon_of_another_user_is_refused_before_anything_is_sent(tmp_p
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place.socket))
         listen_as_another_user(listening)
-        with pytest.raises(PlaceError, match=f"is user {NOBODY}, not you"):
+        with pytest.raises(PlaceError, match=f"belongs to user {NOBODY}, not to you"):
             reach(place)
         connection, _ = listening.accept()
         with connection:

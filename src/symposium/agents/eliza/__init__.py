@@ -1,1 +1,1 @@
-"""An agent without a model: Weizenbaum's 1966 program, with a script of our own."""
+"""Agent without a model: Weizenbaum's program of 1966, with its own script."""

@@ -1,1 +1,1 @@
-"""An agent that does what the prompt says, for testing clients and chains."""
+"""Scripted agent for tests of clients and chains."""

@@ -1,1 +1,1 @@
-"""Every message of the bus: one module and one class each, found by the catalog."""
+"""Message classes of the bus, one module per topic; the catalog finds them."""

@@ -18,21 +18,21 @@ from symposium.bus.protocol import (
 
 
 class Spawned(BusReply, frozen=True, rename="camel"):
-    """The uuid of the new taskspace."""
+    """UUID of the new taskspace."""
 
     new_taskspace_uuid: str
 
 
 class SpawnTaskspace(BusRequest[Spawned], frozen=True, kw_only=True):
-    """Make a new taskspace with an agent of its own.
+    """Create a taskspace with its own agent.
 
     Attributes:
-        project_path: the project.
-        taskspace_uuid: the taskspace that asks, which becomes its parent.
-        name, task_description: what people see.
-        initial_prompt: what its agent is told first.
-        collaborator: which manner its agent has.
-        agent: the id of an agent that is here; the parent's if not given.
+        project_path: path of the project.
+        taskspace_uuid: sender's taskspace, which becomes the parent.
+        name, task_description: shown to the user.
+        initial_prompt: first prompt of the agent.
+        collaborator: name of the agent's collaboration style.
+        agent: id of an available agent; default: the parent's agent.
     """
 
     about: ClassVar = MessageSpec(
@@ -52,7 +52,7 @@ class SpawnTaskspace(BusRequest[Spawned], frozen=True, kw_only=True):
 
 
 class TaskspaceInfo(BusReply, frozen=True):
-    """What a taskspace is; `initial_prompt` is null once its agent has made it its own."""
+    """Properties of a taskspace; `initial_prompt` is null once its agent has read it."""
 
     name: str | None = None
     description: str | None = None
@@ -62,12 +62,12 @@ class TaskspaceInfo(BusReply, frozen=True):
 
 
 class TaskspaceState(BusRequest[TaskspaceInfo], frozen=True, kw_only=True):
-    """Read a taskspace; members that are given and not null are changed first.
+    """Read a taskspace; members that are not null change it first.
 
     Attributes:
-        project_path: may be empty: the uuid is enough.
-        taskspace_uuid: compared without regard to case.
-        name, description, collaborator: the new value; null leaves it.
+        project_path: may be empty; the UUID is sufficient.
+        taskspace_uuid: UUID of the taskspace, case-insensitive.
+        name, description, collaborator: new value; null keeps the current one.
     """
 
     about: ClassVar = MessageSpec(
@@ -86,7 +86,7 @@ class TaskspaceState(BusRequest[TaskspaceInfo], frozen=True, kw_only=True):
 
 
 class GetTaskspaceState(BusRequest[TaskspaceInfo], frozen=True, kw_only=True):
-    """Read a taskspace; whoever answers `taskspace_state` is asked."""
+    """Read a taskspace; forwarded as `taskspace_state`."""
 
     about: ClassVar = MessageSpec(
         "get_taskspace_state",
@@ -95,18 +95,18 @@ class GetTaskspaceState(BusRequest[TaskspaceInfo], frozen=True, kw_only=True):
         budget=30.0,
         is_idempotent=True,
         source="seed 001",
-        stands_for="taskspace_state",
+        alias_of="taskspace_state",
     )
     taskspace_uuid: str
     project_path: str = ""
 
     def canonical(self) -> TaskspaceState:
-        """The same question under the name that is emitted."""
+        """The same request as `taskspace_state`."""
         return TaskspaceState(project_path=self.project_path, taskspace_uuid=self.taskspace_uuid)
 
 
 class UpdateTaskspace(BusRequest[Ack], frozen=True, kw_only=True):
-    """Name and describe a taskspace; that it was done clears its initial prompt."""
+    """Set name and description of a taskspace; success clears its initial prompt."""
 
     about: ClassVar = MessageSpec(
         "update_taskspace",
@@ -124,11 +124,11 @@ class UpdateTaskspace(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class FinishTaskspace(BusRequest[Ack], frozen=True, kw_only=True):
-    """Note what was achieved; whoever waits for the taskspace goes on.
+    """Record the result of a taskspace, and answer the requests that wait for it.
 
     Attributes:
-        result: what was achieved, for whoever asked for it.
-        evidence: a commit, a test or a file that proves it.
+        result: achievements, for the requester of the work.
+        evidence: commit, test, or file that proves the result.
     """
 
     about: ClassVar = MessageSpec(
@@ -147,12 +147,12 @@ class FinishTaskspace(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class TaskResult(Struct, frozen=True):
-    """What a taskspace has left behind.
+    """Result of a taskspace.
 
     Attributes:
-        standing: `finished`, or `archived` where somebody has deleted it.
-        result: what its agent says it has achieved; None where it has said nothing.
-        evidence: what proves it.
+        standing: `finished`, or `archived` after a deletion.
+        result: achievements according to its agent; None if it reported none.
+        evidence: proof of the result.
     """
 
     taskspace_uuid: str
@@ -164,13 +164,13 @@ class TaskResult(Struct, frozen=True):
 
 
 class Ended(BusReply, frozen=True):
-    """All that were waited for, as asked."""
+    """Results of the awaited taskspaces, in the order of the request."""
 
     results: tuple[TaskResult, ...]
 
 
 class WaitForTaskspaces(BusRequest[Ended], frozen=True, kw_only=True):
-    """Answered when every one of them has ended, however long that takes."""
+    """Wait without a time limit until all of these taskspaces end."""
 
     about: ClassVar = MessageSpec(
         "wait_for_taskspaces",
@@ -187,14 +187,14 @@ class WaitForTaskspaces(BusRequest[Ended], frozen=True, kw_only=True):
 
 
 class BudgetChecked(BusReply, frozen=True):
-    """How far the budget is spent, of the taskspace or of one that it descends from."""
+    """Spent fraction of the budget, of the taskspace or of an ancestor."""
 
     is_over: bool
     text: str
 
 
 class CheckBudget(BusRequest[BudgetChecked], frozen=True, kw_only=True):
-    """Add up what a taskspace and those around it have spent; at 80 % its log says so."""
+    """Add up the spending of a taskspace and its relatives; at 80%, add a line to its log."""
 
     about: ClassVar = MessageSpec(
         "check_budget",
@@ -209,13 +209,13 @@ class CheckBudget(BusRequest[BudgetChecked], frozen=True, kw_only=True):
 
 
 class GuidanceRead(BusRequest[Ack], frozen=True, kw_only=True):
-    """Note which guidance an agent has read; `show_taskspace` lists it.
+    """Record which guidance an agent has read; `show_taskspace` lists it.
 
     Attributes:
-        project_path, taskspace_uuid: of which taskspace.
-        id: the file name of the text, or the name of a prompt.
-        layer: who wrote it: project, team, user, or built-in; empty for a prompt.
-        sha256: the hash of what was read.
+        project_path, taskspace_uuid: taskspace of the agent.
+        id: file name of the text, or name of a prompt.
+        layer: origin: project, team, user, or built-in; empty for a prompt.
+        sha256: hash of the text.
     """
 
     about: ClassVar = MessageSpec(
@@ -235,15 +235,15 @@ class GuidanceRead(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class Decided(BusReply, frozen=True):
-    """What was decided: `deleted`, `archived`, `cancelled`, `expired` or `pending`."""
+    """The decision: `deleted`, `archived`, `cancelled`, `expired`, or `pending`."""
 
     outcome: str = "deleted"
 
 
 class DeleteTaskspace(BusRequest[Decided], frozen=True, kw_only=True):
-    """Ask for a taskspace to be deleted; answered when a person has decided, with news meanwhile.
+    """Ask the user to delete a taskspace; sends progress until the decision.
 
-    A refusal is an error with the text "Taskspace deletion was cancelled by user".
+    If the user rejects it, the error is "Taskspace deletion was cancelled by user".
     """
 
     about: ClassVar = MessageSpec(
@@ -258,13 +258,13 @@ class DeleteTaskspace(BusRequest[Decided], frozen=True, kw_only=True):
 
 
 class Recorded(BusReply, frozen=True):
-    """What became of a report: it is kept, and so many views are there to show it."""
+    """Confirmation of a stored report, with the number of views that show it."""
 
     watchers: int = 0
 
 
 class ProgressCategory(Enum):
-    """How a line of progress is shown; any unknown word counts as `info`."""
+    """Category of a line of progress; unknown words count as `info`."""
 
     INFO = "info"
     WARN = "warn"
@@ -285,16 +285,16 @@ SIGNS: Final = {
     ProgressCategory.MILESTONE: ("\u2705",),
     ProgressCategory.QUESTION: ("\u2753",),
 }
-"""The signs an agent may write for a category instead of its word."""
+"""Emoji that agents may send in place of a category's word."""
 
 
 class LogProgress(BusRequest[Recorded], frozen=True, kw_only=True, omit_defaults=False):
-    """Keep a line of progress for whoever looks at the taskspace.
+    """Add a line of progress to the log of a taskspace.
 
     Attributes:
-        project_path, taskspace_uuid: of which taskspace.
+        project_path, taskspace_uuid: taskspace of the agent.
         message: the line.
-        category: how it is shown; words and their signs are both read.
+        category: a category or its emoji.
     """
 
     about: ClassVar = MessageSpec(
@@ -312,7 +312,7 @@ class LogProgress(BusRequest[Recorded], frozen=True, kw_only=True, omit_defaults
 
 
 class SignalUser(BusRequest[Recorded], frozen=True, kw_only=True):
-    """Ask for the user's attention; the reply says whether anybody watches."""
+    """Ask for the user's attention; the reply says whether a view is open."""
 
     about: ClassVar = MessageSpec(
         "signal_user",

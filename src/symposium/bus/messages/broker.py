@@ -18,13 +18,13 @@ PROTOCOL: Final = 2
 
 
 class Welcome(BusReply, frozen=True):
-    """The broker's name for the connection, and the version that is spoken.
+    """Response to `hello`: connection id and protocol version.
 
     Attributes:
-        connection: the name.
-        protocol: the version.
-        boot: an id of this life of the daemon; another one after a restart.
-        previous_end: why the broker ended this peer's connection before, if it did.
+        connection: id of the connection.
+        protocol: protocol version.
+        boot: id of this run of the daemon; changes with a restart.
+        previous_end: why the broker closed this peer's previous connection, if it did.
     """
 
     connection: str
@@ -34,15 +34,15 @@ class Welcome(BusReply, frozen=True):
 
 
 class Hello(BusRequest[Welcome], frozen=True, kw_only=True):
-    """Say who one is, what one answers and what one wants to hear.
+    """Identify a peer: role, handled requests, and subscriptions.
 
     Attributes:
-        protocol: the version one speaks.
-        role: what one is.
-        name: what to call one, for people.
-        handles: the requests one answers.
-        subscribes: the announcements one wants to hear; `*` for the traffic, where the role may.
-        pid: one's process.
+        protocol: protocol version of the peer.
+        role: role of the peer.
+        name: display name.
+        handles: requests that it handles.
+        subscribes: announcements that it receives; `*` for all messages, if its role may.
+        pid: process id.
     """
 
     about: ClassVar = MessageSpec(
@@ -63,7 +63,7 @@ class Hello(BusRequest[Welcome], frozen=True, kw_only=True):
 
 
 class Goodbye(Announcement, frozen=True, kw_only=True):
-    """Say that an MCP server shuts down; the broker knows of it anyway."""
+    """Announce that an MCP server stops; optional, since the broker notices it."""
 
     about: ClassVar = MessageSpec(
         "goodbye", sent_by=ANYONE | {Role.LEGACY}, target=MessageTarget.EVERYBODY, source="bus §1.8"
@@ -71,7 +71,7 @@ class Goodbye(Announcement, frozen=True, kw_only=True):
 
 
 class Marco(Announcement, frozen=True, kw_only=True):
-    """Ask every MCP server to answer with `polo`; for peers of version 1, others ask `who`."""
+    """Ask every MCP server for `polo`; for peers of version 1. Others send `who`."""
 
     about: ClassVar = MessageSpec(
         "marco", sent_by=ANYONE | {Role.LEGACY}, target=MessageTarget.EVERYBODY, source="bus §1.8"
@@ -87,7 +87,7 @@ class Polo(Announcement, frozen=True, kw_only=True):
 
 
 class Subscribe(BusRequest[Ack], frozen=True, kw_only=True):
-    """Hear these announcements, and no others; `*` is the traffic, where the role may."""
+    """Replace the subscriptions of a peer; `*` is all messages, if its role may."""
 
     about: ClassVar = MessageSpec(
         "subscribe",
@@ -102,7 +102,7 @@ class Subscribe(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class Log(Announcement, frozen=True, kw_only=True):
-    """Keep a line in the history; a log that is relayed and logged again would never end."""
+    """Add a line to the history; never relayed, because relayed logs could loop."""
 
     about: ClassVar = MessageSpec(
         "log", sent_by=ANYONE | {Role.LEGACY}, target=MessageTarget.BROKER, source="bus §1.10, §1.5"
@@ -112,7 +112,7 @@ class Log(Announcement, frozen=True, kw_only=True):
 
 
 class CancelRequest(Announcement, frozen=True, kw_only=True):
-    """Notify the handler that the asker gave up; only the asker can send it."""
+    """Notify the handler that the requester gave up; only the requester can send it."""
 
     about: ClassVar = MessageSpec(
         "cancel_request",
@@ -125,12 +125,12 @@ class CancelRequest(Announcement, frozen=True, kw_only=True):
 
 
 class Progress(Announcement, frozen=True, kw_only=True):
-    """Notify the asker of progress; only the handler can send it.
+    """Notify the requester of progress; only the handler can send it.
 
     Attributes:
-        request_id: of which request.
-        message: for a person.
-        done, total: how much of how much, where that is known.
+        request_id: id of the request.
+        message: text for the user.
+        done, total: amount done and in total, if known.
     """
 
     about: ClassVar = MessageSpec(
@@ -143,13 +143,13 @@ class Progress(Announcement, frozen=True, kw_only=True):
 
 
 class Response(Announcement, frozen=True, kw_only=True):
-    """Answer a request; the broker takes it only from whom it has asked.
+    """Answer a request; accepted only from a peer that received it.
 
     Attributes:
-        success: whether what was asked has happened.
-        error: why not.
-        data: the reply, as the request's class says.
-        code: which kind of error, for programs.
+        success: whether the request succeeded.
+        error: error message.
+        data: reply, of the type named by the request's class.
+        code: error code.
     """
 
     about: ClassVar = MessageSpec(
@@ -165,7 +165,7 @@ class Response(Announcement, frozen=True, kw_only=True):
 
 
 class Cut(BusReply, frozen=True):
-    """A connection that the broker ended, and why."""
+    """A connection closed by the broker, with the reason."""
 
     at: float
     name: str
@@ -182,23 +182,23 @@ class LatencyReport(BusReply, frozen=True):
 
 
 class DaemonInfo(BusReply, frozen=True):
-    """The process, what it answers, and who is there.
+    """The daemon's process, handled requests, and connections.
 
     Attributes:
-        pid: the process.
-        protocol: the version of the bus that it speaks.
-        started: when, in seconds since the epoch.
-        socket: where it listens.
-        compat_socket: where peers of version 1 come; null if nowhere.
-        memory: bytes in use, where the system says.
-        connections: how many there are.
-        open_requests: how many wait for an answer.
-        messages: how many have passed.
-        backlog: bytes that wait for slow readers.
-        handles: the requests it answers itself.
-        parts: what is plugged in.
-        cuts: the connections it ended lately.
-        latencies: how long answers have taken, by message type.
+        pid: process id.
+        protocol: protocol version of the bus.
+        started: start time, in seconds since the epoch.
+        socket: path of its socket.
+        compat_socket: socket for peers of version 1; null if disabled.
+        memory: memory in use, in bytes, if known.
+        connections: number of connections.
+        open_requests: number of open requests.
+        messages: number of messages received.
+        backlog: unsent output, in bytes.
+        handles: requests that it handles itself.
+        parts: its parts.
+        cuts: recently closed connections.
+        latencies: response times by message type.
     """
 
     pid: int
@@ -218,7 +218,7 @@ class DaemonInfo(BusReply, frozen=True):
 
 
 class DaemonStatus(BusRequest[DaemonInfo], frozen=True, kw_only=True):
-    """Ask how the daemon is."""
+    """Ask for the state of the daemon."""
 
     about: ClassVar = MessageSpec(
         "daemon_status",
@@ -232,7 +232,7 @@ class DaemonStatus(BusRequest[DaemonInfo], frozen=True, kw_only=True):
 
 
 class StopDaemon(BusRequest[Ack], frozen=True, kw_only=True):
-    """End the daemon, as SIGTERM does; the reply comes before the end."""
+    """Stop the daemon, as SIGTERM does; the reply precedes the end."""
 
     about: ClassVar = MessageSpec(
         "stop_daemon",
@@ -248,7 +248,7 @@ class TaskspaceRollCall(Announcement, frozen=True, kw_only=True):
     """Ask windows to register again.
 
     Attributes:
-        taskspace_uuid: whose windows; every taskspace's if absent, as the seed writes it.
+        taskspace_uuid: taskspace of the windows; if absent, all taskspaces, as in the seed.
     """
 
     about: ClassVar = MessageSpec(
@@ -270,22 +270,22 @@ class WindowKind(Enum):
 
 
 class Present(BusReply, frozen=True, omit_defaults=True):
-    """One peer that is connected.
+    """One connected peer.
 
     Attributes:
-        connection: the broker's name for it.
-        role: what it has said it is.
-        name: what it calls itself, for people.
-        since: when it came, in seconds since the epoch.
-        seen: when it last said where it is.
-        kind: which kind of view it is, if it has said so.
-        window_title: the title of its window, if it registered one for a taskspace.
-        taskspace_uuid: the taskspace of the window.
-        workspace_folders: the folders it has open.
-        terminals: the process ids of its terminals' shells.
-        focus_uri: what its user looks at.
-        pid: its process.
-        handles: the message types it answers.
+        connection: connection id.
+        role: role of the peer.
+        name: display name.
+        since: time of connection, in seconds since the epoch.
+        seen: time of the last presence.
+        kind: kind of view, if known.
+        window_title: title of its registered window, if any.
+        taskspace_uuid: taskspace of the window.
+        workspace_folders: open folders.
+        terminals: process ids of the shells in its terminals.
+        focus_uri: focused document.
+        pid: process id.
+        handles: message types that it handles.
     """
 
     connection: str
@@ -304,14 +304,14 @@ class Present(BusReply, frozen=True, omit_defaults=True):
 
 
 class Logged(BusReply, frozen=True):
-    """One message of the history, without secrets.
+    """One message in the history, with secrets removed.
 
     Attributes:
-        at: when it passed, in seconds since the epoch.
-        by: the connection that sent it.
-        name: what that called itself.
-        size: bytes of the line as it passed.
-        line: the line; cut where it is too long to be kept whole.
+        at: time, in seconds since the epoch.
+        by: connection that sent it.
+        name: display name of the sender.
+        size: length of the original line, in bytes.
+        line: the line, truncated if long.
     """
 
     at: float
@@ -322,15 +322,15 @@ class Logged(BusReply, frozen=True):
 
 
 class Presence(BusRequest[Ack], frozen=True, kw_only=True):
-    """Say where one is; said again it is the heartbeat, and whole each time.
+    """Announce a peer's location; repeated as a heartbeat, complete each time.
 
     Attributes:
-        kind: editor, terminal, web or acp.
-        pid: one's process.
-        taskspace_uuid: the taskspace of the peer.
-        workspace_folders: absolute paths of what is open.
-        terminals: the process ids of the shells in one's terminals.
-        focus_uri: what the user looks at; the window with a fresh focus wins a tie.
+        kind: editor, terminal, web, or acp.
+        pid: process id.
+        taskspace_uuid: taskspace of the peer.
+        workspace_folders: absolute paths of open folders.
+        terminals: process ids of the shells in its terminals.
+        focus_uri: focused document; the last focused window wins a tie.
     """
 
     about: ClassVar = MessageSpec(
@@ -351,7 +351,7 @@ class Presence(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class PresenceChanged(Announcement, frozen=True, kw_only=True):
-    """Announce which peers are where."""
+    """Announce that a peer connected, moved, or disconnected."""
 
     about: ClassVar = MessageSpec(
         "presence_changed",
@@ -365,7 +365,7 @@ class PresenceChanged(Announcement, frozen=True, kw_only=True):
 
 
 class Who(BusRequest[list[Present]], frozen=True, kw_only=True):
-    """Ask for everyone who is connected, or those of one role, taskspace or kind."""
+    """List all connected peers, or those of a role, taskspace, or kind."""
 
     about: ClassVar = MessageSpec(
         "who",
@@ -382,13 +382,13 @@ class Who(BusRequest[list[Present]], frozen=True, kw_only=True):
 
 
 class History(BusRequest[list[Logged]], frozen=True, kw_only=True):
-    """Ask for the messages that are remembered, oldest first, without secrets.
+    """List messages in the history, oldest first, with secrets removed.
 
     Attributes:
-        types: of these types only.
-        taskspace_uuid: sent from, or about, this taskspace only.
-        connection: sent by this connection only.
-        last: so many at most, the newest; 0 for all.
+        types: only these types.
+        taskspace_uuid: only messages from or about this taskspace.
+        connection: only messages of this connection.
+        last: maximum number, newest kept; 0 for all.
     """
 
     about: ClassVar = MessageSpec(
@@ -407,7 +407,7 @@ class History(BusRequest[list[Logged]], frozen=True, kw_only=True):
 
 
 class Traffic(Announcement, frozen=True, kw_only=True):
-    """Show a message that has just passed to who has subscribed to `*`."""
+    """Forward a message to subscribers of `*`."""
 
     about: ClassVar = MessageSpec(
         "traffic",

@@ -14,10 +14,10 @@ from symposium.bus.protocol import Announcement, MessageSpec, MessageTarget, Rol
 
 
 class InboxChanged(Announcement, frozen=True, kw_only=True):
-    """Announce what came to the inbox, and what was settled.
+    """Announce new and settled items of the inbox.
 
     Attributes:
-        waiting: the number of items that wait now.
+        waiting: number of items in the inbox.
     """
 
     about: ClassVar = MessageSpec(
@@ -33,12 +33,12 @@ class InboxChanged(Announcement, frozen=True, kw_only=True):
 
 
 class SessionNoted(Announcement, frozen=True, kw_only=True):
-    """Announce what happened in a session, for lists that need not ask its server.
+    """Announce an event of a session, for lists that do not query its server.
 
     Attributes:
-        session: its id; of a task it is the id of the taskspace.
+        session: id of the session; for a task, the id of the taskspace.
         seq: number of the last event of the session.
-        text: title of the question, beginning of the prompt, or reason of the end.
+        text: title of the question, beginning of the prompt, or reason for the end.
     """
 
     about: ClassVar = MessageSpec(
@@ -83,7 +83,7 @@ class TaskLogged(Announcement, frozen=True, kw_only=True):
 
 
 class TaskOutput(Announcement, frozen=True, kw_only=True):
-    """Announce a stage that was reached, or a line that a set-up command or a check wrote."""
+    """Announce a stage, or an output line of a set-up command or a check."""
 
     about: ClassVar = MessageSpec(
         "task_output",
@@ -98,10 +98,10 @@ class TaskOutput(Announcement, frozen=True, kw_only=True):
 
 
 class TaskspaceChanged(Announcement, frozen=True, kw_only=True):
-    """Announce the view of a taskspace: at most four times a second each, the latest one.
+    """Announce the view of a taskspace; at most four per second, always the latest.
 
     Attributes:
-        cause: what happened last, as `logged`, `asked`, `turn ended`.
+        cause: last event, such as `logged`, `asked`, or `turn ended`.
     """
 
     about: ClassVar = MessageSpec(
@@ -116,7 +116,7 @@ class TaskspaceChanged(Announcement, frozen=True, kw_only=True):
 
 
 class TaskspaceGone(Announcement, frozen=True, kw_only=True):
-    """Announce that a taskspace was deleted; an archived one can be restored."""
+    """Announce the deletion of a taskspace; an archived one can be restored."""
 
     about: ClassVar = MessageSpec(
         "taskspace_gone",

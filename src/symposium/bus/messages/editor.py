@@ -25,7 +25,7 @@ class PresentWalkthrough(BusRequest[Ack], frozen=True, kw_only=True):
 
     Attributes:
         content: HTML, with all locations resolved.
-        base_uri: the directory that paths in it are relative to.
+        base_uri: base directory of relative paths.
     """
 
     about: ClassVar = MessageSpec(
@@ -48,13 +48,13 @@ class ReviewMode(Enum):
 
 
 class PresentReview(BusRequest[Ack], frozen=True, kw_only=True):
-    """Show a review as markdown, in place of or behind the one that is shown.
+    """Show a review as Markdown, in place of the current one or in addition.
 
     Attributes:
-        content: markdown.
-        mode: what becomes of the one that is shown.
-        section: the heading whose section is replaced.
-        base_uri: the directory that paths in it are relative to.
+        content: Markdown.
+        mode: effect on the current review.
+        section: heading of the section to replace.
+        base_uri: base directory of relative paths.
     """
 
     about: ClassVar = MessageSpec(
@@ -71,14 +71,14 @@ class PresentReview(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class UserFeedback(BusRequest[Ack], frozen=True, kw_only=True):
-    """Tell what a person says of a review.
+    """Report the user's feedback on a review.
 
     Attributes:
-        review_id: of which review.
-        feedback_type: `comment` or `complete_review`; what is unknown completes it.
-        file_path, line_number, comment_text, context_lines: of a comment.
-        completion_action: `request_changes`, `checkpoint` or `return`.
-        additional_notes: of a completion.
+        review_id: id of the review.
+        feedback_type: `comment` or `complete_review`; other values count as the latter.
+        file_path, line_number, comment_text, context_lines: for a comment.
+        completion_action: `request_changes`, `checkpoint`, or `return`.
+        additional_notes: for a completion.
     """
 
     about: ClassVar = MessageSpec(
@@ -100,11 +100,11 @@ class UserFeedback(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class StoreReference(BusRequest[Ack], frozen=True, kw_only=True):
-    """Keep a value under a key, in place of what was there.
+    """Store a value under a key; replaces an existing value.
 
     Attributes:
-        key: by which a compact reference names it.
-        value: any JSON; what is in it, its maker decides.
+        key: key in compact references.
+        value: any JSON, defined by its sender.
     """
 
     about: ClassVar = MessageSpec(
@@ -120,7 +120,7 @@ class StoreReference(BusRequest[Ack], frozen=True, kw_only=True):
 
 
 class ReloadWindow(Announcement, frozen=True, kw_only=True):
-    """Tell editors that the daemon is gone on purpose and they may come again."""
+    """Announce that the daemon stops on purpose; editors may reconnect."""
 
     about: ClassVar = MessageSpec(
         "reload_window",
@@ -131,7 +131,7 @@ class ReloadWindow(Announcement, frozen=True, kw_only=True):
 
 
 class Registered(BusReply, frozen=True):
-    """The window is known."""
+    """Confirmation of a registered window."""
 
     success: bool = True
 
@@ -140,8 +140,8 @@ class RegisterTaskspaceWindow(BusRequest[Registered], frozen=True, kw_only=True)
     """Register a window for a taskspace.
 
     Attributes:
-        window_title: holds `[SYMPOSIUM:<uuid>]`, by which a window manager finds it.
-        taskspace_uuid: the taskspace it shows.
+        window_title: contains `[SYMPOSIUM:<uuid>]`, so that window managers can find it.
+        taskspace_uuid: taskspace of the window.
     """
 
     about: ClassVar = MessageSpec(
@@ -160,14 +160,14 @@ _OneBased: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class FileLocation(Struct, frozen=True):
-    """A place in a file; both count from 1."""
+    """Position in a file; line and column start at 1."""
 
     line: _OneBased
     column: _OneBased
 
 
 class FileRange(Struct, frozen=True, omit_defaults=True):
-    """From one place to another; the end is exclusive."""
+    """Range of positions; the end is exclusive."""
 
     path: str
     start: FileLocation
@@ -199,10 +199,10 @@ class Selection(BusReply, frozen=True, rename="camel", omit_defaults=True):
 
     @classmethod
     def read(cls, data: Raw) -> Self:
-        """Parse an editor's answer: an object, or the text alone, or null (seed 001).
+        """Parse an editor's response: an object, a string, or null (seed 001).
 
         Raises:
-            PayloadError: it matches none of them.
+            PayloadError: it is neither of them.
         """
         if bytes(data) == b"null":
             return cls(selected_text=None)
@@ -252,11 +252,10 @@ class _WrittenReferences(Struct):
 
 
 class FindAllReferences(BusRequest[list[FileRange]], frozen=True, kw_only=True):
-    """Ask for the uses of a symbol.
+    """Find the uses of a symbol.
 
     Attributes:
-        symbol: its definition, or its name where that is all one knows; a name is also read as
-            `symbol_name` and `name`.
+        symbol: its definition or its name; also read as `symbol_name` and `name`.
     """
 
     about: ClassVar = MessageSpec(
@@ -271,7 +270,7 @@ class FindAllReferences(BusRequest[list[FileRange]], frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, payload: Raw) -> Self:
-        """Take the seed's spelling too."""
+        """Accept the seed's spelling, too."""
         written = read_as(_WrittenReferences, payload)
         symbol = written.symbol or written.symbol_name or written.name
         if symbol is None:
@@ -286,10 +285,10 @@ class _WrittenSymbol(Struct):
 
 
 class ResolveSymbolByName(BusRequest[list[SymbolDef]], frozen=True, kw_only=True):
-    """Ask for the definitions of a symbol.
+    """Find the definitions of a symbol.
 
     Attributes:
-        name: what it is called; also read as `symbol_name` and `symbol`.
+        name: name of the symbol; also read as `symbol_name` and `symbol`.
     """
 
     about: ClassVar = MessageSpec(
@@ -304,7 +303,7 @@ class ResolveSymbolByName(BusRequest[list[SymbolDef]], frozen=True, kw_only=True
 
     @classmethod
     def read(cls, payload: Raw) -> Self:
-        """Take the seed's spelling too."""
+        """Accept the seed's spelling, too."""
         written = read_as(_WrittenSymbol, payload)
         symbol = written.symbol.name if isinstance(written.symbol, SymbolDef) else written.symbol
         name = written.name or written.symbol_name or symbol
@@ -314,7 +313,7 @@ class ResolveSymbolByName(BusRequest[list[SymbolDef]], frozen=True, kw_only=True
 
 
 class CreateSyntheticPr(BusRequest[Any], frozen=True, kw_only=True, omit_defaults=False):
-    """Show a review and wait for what is said; the reply is the review's id or the feedback."""
+    """Show a review and wait for feedback; the reply is the review's id or the feedback."""
 
     about: ClassVar = MessageSpec(
         "create_synthetic_pr",
@@ -335,7 +334,7 @@ class CreateSyntheticPr(BusRequest[Any], frozen=True, kw_only=True, omit_default
 
 
 class UpdateSyntheticPr(BusRequest[Any], frozen=True, kw_only=True, omit_defaults=False):
-    """Show what a review has become and wait again; the reply is its id or the feedback."""
+    """Show an updated review and wait for feedback; the reply is its id or the feedback."""
 
     about: ClassVar = MessageSpec(
         "update_synthetic_pr",

@@ -15,7 +15,7 @@ from symposium.bus.protocol import (
 )
 
 SESSION_SERVER: Final = "keeper"
-"""The name under which the session server of a task's agent connects to the bus."""
+"""Name of the session server of a task's agent on the bus."""
 
 
 class NoteKind(Enum):
@@ -34,10 +34,10 @@ class TaskLog(Struct, frozen=True):
     """One line of progress.
 
     Attributes:
-        number: rises within the journal.
-        at: ISO 8601, UTC.
-        category: `info`, `warn`, `error`, `milestone` or `question`.
-        acknowledged_at: when a person saw it.
+        number: increases within the log.
+        at: time in ISO 8601, UTC.
+        category: `info`, `warn`, `error`, `milestone`, or `question`.
+        acknowledged_at: time when the user saw it.
     """
 
     number: int
@@ -49,21 +49,21 @@ class TaskLog(Struct, frozen=True):
 
 
 class TaskView(Struct, frozen=True):
-    """A taskspace as a list shows it.
+    """A taskspace in a list.
 
     Attributes:
-        standing: what can be done with it; `reason` says why.
-        state: what it is doing, in the words of users §8.5.
-        agent: its id, or the command line of one that has none; None for no agent.
-        session: how that agent's session stands: `running`, `exited`, `lost`; None for none.
-        ports: the first and the number of those it may use.
-        waiting: questions that nobody has answered.
-        last: the last line of progress.
-        conflicts: where it changes the same lines as others, as of the last look.
-        landed: the commit that has landed last, and `landed_at` when; its state says `landed` as
-            long as there is nothing new in it.
-        spent: what its agent has spent, and of what budget; empty before its first turn.
-        costs: what its agent has told that it cost, by currency; empty if nothing.
+        standing: state of the taskspace; `reason` explains it.
+        state: activity, in the terms of users §8.5.
+        agent: id of the agent, or its command line if it has no id; None for no agent.
+        session: state of the agent's session: `running`, `exited`, or `lost`; None for none.
+        ports: first port and number of ports reserved for it.
+        waiting: number of open questions.
+        last: last line of progress.
+        conflicts: overlapping changes with other taskspaces, at the last check.
+        landed: last landed commit, and `landed_at` its time; the state is `landed` until there are
+            new changes.
+        spent: spending of its agent, and the budget; empty before its first turn.
+        costs: costs reported by its agent, by currency; empty if none.
     """
 
     id: str
@@ -94,11 +94,11 @@ class TaskView(Struct, frozen=True):
 
 
 class SnapshotView(Struct, frozen=True):
-    """A state of a worktree that can be brought back.
+    """A restorable state of a worktree.
 
     Attributes:
-        tree: git's name for the files that are not ignored.
-        tip: the commit of HEAD; empty before the first.
+        tree: git tree of the files that are not ignored.
+        tip: commit of HEAD; empty before the first commit.
     """
 
     ref: str
@@ -109,10 +109,10 @@ class SnapshotView(Struct, frozen=True):
 
 
 class InboxChoice(Struct, frozen=True):
-    """One way to answer.
+    """One possible answer.
 
     Attributes:
-        kind: of a permission: `allow_once`, `allow_always`, `reject_once` or `reject_always`.
+        kind: for a permission: `allow_once`, `allow_always`, `reject_once`, or `reject_always`.
     """
 
     id: str
@@ -121,16 +121,16 @@ class InboxChoice(Struct, frozen=True):
 
 
 class InboxCall(Struct, frozen=True):
-    """What an agent asks to be allowed, as far as it shows it.
+    """A tool call that needs permission, as described by the agent.
 
     Attributes:
-        kind: of the tool call: `edit`, `execute` and so on; empty where the agent names none.
-        title: the agent's own.
-        paths: the files that it is about.
-        command: what it would have a shell run.
-        diff: what would come and go, file by file.
-        lines: what a person should read first: the change, the script, the arguments.
-        is_cut: whether there are more lines than are told.
+        kind: kind of the tool call, such as `edit` or `execute`; empty if the agent sends none.
+        title: title by the agent.
+        paths: affected files.
+        command: shell command, if any.
+        diff: removed and added lines by file.
+        lines: most important lines: the change, the script, or the arguments.
+        is_cut: whether `lines` is truncated.
     """
 
     kind: str = ""
@@ -143,18 +143,18 @@ class InboxCall(Struct, frozen=True):
 
 
 class InboxItem(Struct, frozen=True):
-    """Something that waits for a person.
+    """An item that waits for the user.
 
     Attributes:
-        id: to answer it by.
+        id: id of the item.
         kind: `permission`, `question`, `login`, `budget`, `delete`, `trust`, `failed`,
             `landing` or `done`.
-        taskspace: whose it is, and `name` what that is called.
-        at: since when, ISO 8601, UTC.
-        text: what is asked.
-        choices: what can be answered; for a question any text can, for a budget so much more.
-        call: of a permission: what it is for; of a landing: its files and its diff.
-        put_off_at: since when a person has put it off; empty where nobody has.
+        taskspace: id of the taskspace; `name` is its name.
+        at: creation time in ISO 8601, UTC.
+        text: the question.
+        choices: possible answers; a question accepts any text, a budget accepts an amount.
+        call: for a permission, the tool call; for a landing, its files and its diff.
+        put_off_at: time when the user snoozed it; empty if not snoozed.
     """
 
     id: str
@@ -169,13 +169,13 @@ class InboxItem(Struct, frozen=True):
 
 
 class SettledItem(Struct, frozen=True):
-    """An item that does not wait any more.
+    """An item that left the inbox.
 
     Attributes:
-        item: its id.
-        by: who answered it; empty if it went without an answer in the inbox.
-        at: when, ISO 8601, UTC.
-        answer: what was answered.
+        item: id of the item.
+        by: who answered it; empty if it left without an answer.
+        at: time in ISO 8601, UTC.
+        answer: the answer.
     """
 
     item: str
@@ -185,24 +185,25 @@ class SettledItem(Struct, frozen=True):
 
 
 class TaskMade(BusReply, frozen=True):
-    """The taskspace as it stands now."""
+    """The taskspace after the change."""
 
     taskspace: TaskView
 
 
 class CreateTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
-    """Make a taskspace; the stages and what the set-up writes come as news.
+    """Create a taskspace; its stages and the output of its set-up are sent as progress.
 
     Attributes:
-        project: a directory in the clone, or of a seed project; absolute.
-        name: what it is called; `is_name_locked` keeps agents from changing that.
-        task: what its agent is to do first.
-        agent: `claude` and the like for a terminal; an id of `symposium agents list`, or a SPEC,
-            for an agent that speaks ACP.
-        base: the branch to start from; the project's own if not given.
-        environment: the socket where the agent's environment is lent; the daemon's if not given.
-        budget: what it and all that it spawns may spend, as in `3usd,20min,30turns`;
-            `3eur` bounds what is told in that currency.
+        project: absolute path in the clone or in a seed project.
+        name: name of the taskspace; with `is_name_locked`, agents cannot change it.
+        task: first prompt of its agent.
+        agent: terminal agent such as `claude`; or an id of `symposium agents list` or a SPEC for an
+            agent that speaks ACP.
+        base: start branch; default: the project's default branch.
+        environment: socket that provides the agent's environment; default: the daemon's
+        environment.
+        budget: limit for it and its descendants, such as `3usd,20min,30turns`; `3eur` limits the
+            costs in that currency.
     """
 
     about: ClassVar = MessageSpec(
@@ -227,11 +228,11 @@ class CreateTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
 
 
 class AdoptTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
-    """Make a worktree that is there a taskspace; nothing in it is changed.
+    """Make an existing worktree a taskspace without changing it.
 
     Attributes:
-        worktree: its directory, absolute.
-        name: what it is called; by its branch if not given.
+        worktree: absolute path of its directory.
+        name: name of the taskspace; default: from its branch.
     """
 
     about: ClassVar = MessageSpec(
@@ -247,7 +248,7 @@ class AdoptTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
 
 
 class Tasks(BusReply, frozen=True):
-    """A page of the list: the taskspace used last first, archived ones last.
+    """A page of the list: last used first, archived last.
 
     Attributes:
         total: the number of taskspaces on all pages.
@@ -262,10 +263,10 @@ class ListTaskspaces(BusRequest[Tasks], frozen=True, kw_only=True):
 
     Attributes:
         project: absolute path of a project, to list only its taskspaces.
-        after: number of taskspaces to leave out at the start.
-        limit: most taskspaces to list. Default: all.
+        after: number of taskspaces to skip.
+        limit: maximum number of taskspaces; default: all.
         is_archived: whether archived taskspaces are listed.
-        is_urgent_first: whether those with an item in the inbox come first.
+        is_urgent_first: whether taskspaces with an item in the inbox come first.
     """
 
     about: ClassVar = MessageSpec(
@@ -287,7 +288,7 @@ class ListTaskspaces(BusRequest[Tasks], frozen=True, kw_only=True):
 class FindTaskspace(BusRequest[Tasks], frozen=True, kw_only=True):
     """Find taskspaces by an id, a name, a branch, or the beginning of an id.
 
-    The first of these that fits any taskspace decides; archived ones count where no other fits.
+    The first of these that matches decides; archived taskspaces count only if no other matches.
     """
 
     about: ClassVar = MessageSpec(
@@ -306,11 +307,11 @@ class GuidanceReading(Struct, frozen=True):
     """A text that an agent of the taskspace has read.
 
     Attributes:
-        id: its file name, or the name of a prompt.
-        layer: who wrote it; empty for a prompt.
-        sha256: the hash of its content at that time.
-        at: when it was last read, ISO 8601, UTC.
-        count: how often.
+        id: file name of the text, or name of a prompt.
+        layer: origin of the text; empty for a prompt.
+        sha256: hash of its content at that time.
+        at: time of the last reading in ISO 8601, UTC.
+        count: number of readings.
     """
 
     id: str
@@ -321,12 +322,12 @@ class GuidanceReading(Struct, frozen=True):
 
 
 class TaskShown(BusReply, frozen=True):
-    """One taskspace, its progress and its snapshots, the oldest first.
+    """One taskspace with its progress and snapshots, oldest first.
 
     Attributes:
-        recipe: what its set-up files ask for, each line with its file, and `digest` of all of it.
-        guesses: what its lock files suggest, where no file asks for anything; never run unasked.
-        guidance: the texts that its agents have read, the first first.
+        recipe: commands of its set-up files, with their file; `digest` is their hash.
+        guesses: suggestions from lock files if there are no set-up files; never run automatically.
+        guidance: texts that its agents have read, oldest first.
     """
 
     taskspace: TaskView
@@ -339,11 +340,11 @@ class TaskShown(BusReply, frozen=True):
 
 
 class ShowTaskspace(BusRequest[TaskShown], frozen=True, kw_only=True):
-    """Show a taskspace; that a person has seen its questions is not assumed.
+    """Show a taskspace; does not mark its questions as seen.
 
     Attributes:
-        log: lines of progress, the newest.
-        is_whole: False leaves out its snapshots and its set-up, which git is run for.
+        log: maximum number of lines of progress, newest kept.
+        is_whole: False leaves out snapshots and set-up, which need git.
     """
 
     about: ClassVar = MessageSpec(
@@ -377,13 +378,13 @@ class RenameTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
 
 
 class RetryTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
-    """Try the set-up again; an agent that has ended or was lost is started again.
+    """Repeat the set-up; restart an exited or lost agent.
 
     Attributes:
-        agent: gives it this one, as `create_taskspace` names it; the one it has if not given.
+        agent: new agent, as in `create_taskspace`; default: unchanged.
         environment: as in `create_taskspace`.
-        trusted: the digest of what the set-up files asked for when a person said yes to it, as
-            `show_taskspace` tells it; empty where nobody has.
+        trusted: digest of the set-up files that the user approved, from `show_taskspace`; empty if
+            not approved.
     """
 
     about: ClassVar = MessageSpec(
@@ -401,13 +402,13 @@ class RetryTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
 
 
 class Inbox(BusReply, frozen=True):
-    """All that waits, the most urgent first."""
+    """All items that wait for the user, most urgent first."""
 
     items: tuple[InboxItem, ...]
 
 
 class ListInbox(BusRequest[Inbox], frozen=True, kw_only=True):
-    """List what waits for a person, in all taskspaces."""
+    """List all items that wait for the user, in all taskspaces."""
 
     about: ClassVar = MessageSpec(
         "list_inbox",
@@ -421,19 +422,19 @@ class ListInbox(BusRequest[Inbox], frozen=True, kw_only=True):
 
 
 class InboxAnswered(BusReply, frozen=True):
-    """What came of it, for people."""
+    """Result of the answer, as text for the user."""
 
     text: str
 
 
 class AnswerInbox(BusRequest[InboxAnswered], frozen=True, kw_only=True):
-    """Answer an item; one that was answered already is an error that says by whom and when.
+    """Answer an item; if it is already answered, the error names the answer's author and time.
 
     Attributes:
-        item: its id.
-        answer: the id of a choice, or for a question any text.
-        by: who answers, for those who come later.
-        environment: as in `create_taskspace`, for what the answer starts.
+        item: id of the item.
+        answer: id of a choice; for a question, any text.
+        by: author, for later errors.
+        environment: as in `create_taskspace`, for agents that the answer starts.
     """
 
     about: ClassVar = MessageSpec(
@@ -451,10 +452,10 @@ class AnswerInbox(BusRequest[InboxAnswered], frozen=True, kw_only=True):
 
 
 class PutOffInbox(BusRequest[InboxAnswered], frozen=True, kw_only=True):
-    """Say "not now" to an item: it stays, nobody is told of it any more, and nothing is answered.
+    """Snooze an item: it stays without further notifications, and is not answered.
 
     Attributes:
-        item: its id.
+        item: id of the item.
     """
 
     about: ClassVar = MessageSpec(

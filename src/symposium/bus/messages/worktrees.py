@@ -18,17 +18,17 @@ from symposium.bus.protocol import (
 
 
 class Snapped(BusReply, frozen=True):
-    """The state that is kept: a new one, or the last where nothing has changed since."""
+    """The new snapshot, or the last one if nothing has changed since."""
 
     snapshot: SnapshotView
 
 
 class SnapshotTaskspace(BusRequest[Snapped], frozen=True, kw_only=True):
-    """Keep tree, index and untracked files of a taskspace as they are now.
+    """Save tree, index, and untracked files of a taskspace.
 
     Attributes:
-        called_at: seconds since 1970 at which a tool call was heard of that is kept late, since
-            its agent did not wait; null for any other state.
+        called_at: for the state before a tool call that did not wait for its snapshot: time of the
+            call, in seconds since 1970; null otherwise.
     """
 
     about: ClassVar = MessageSpec(
@@ -54,7 +54,7 @@ class Undone(BusReply, frozen=True):
 
 
 class UndoTaskspace(BusRequest[Undone], frozen=True, kw_only=True):
-    """Bring the tree back to the state before this one, or to a snapshot."""
+    """Restore the tree to the previous state, or to a snapshot."""
 
     about: ClassVar = MessageSpec(
         "undo_taskspace",
@@ -69,12 +69,12 @@ class UndoTaskspace(BusRequest[Undone], frozen=True, kw_only=True):
 
 
 class Landing(BusReply, frozen=True):
-    """The outcome, for people in lines.
+    """Outcome of a landing, with lines for the user.
 
     Attributes:
         outcome: `landed`, `conflict`, `checks_failed`, or `resolving`: the task's agent resolves
             the conflicts. All but `landed` leave the base unchanged.
-        commit: the one that has landed.
+        commit: the landed commit.
     """
 
     outcome: str
@@ -83,14 +83,15 @@ class Landing(BusReply, frozen=True):
 
 
 class LandTaskspace(BusRequest[Landing], frozen=True, kw_only=True):
-    """Fetch, try, rebase or merge, check, fast-forward; what fails leaves the tree untouched.
+    """Fetch, rebase or merge, run checks, and fast-forward; a failure leaves the tree unchanged.
 
     Attributes:
         join: `rebase` or `merge`.
         is_pushed: push the base afterwards; never by force.
-        resolve_conflicts: let the task's agent resolve conflicts. The result waits in the inbox
+        resolve_conflicts: let the task's agent resolve conflicts. The result becomes an inbox item
+        of kind `landing`, and lands once the user approves it.
             as an item of kind `landing`, and lands once the user approves it.
-        environment: as in `create_taskspace`, for an agent that is started again.
+        environment: as in `create_taskspace`, for an agent that is restarted.
     """
 
     about: ClassVar = MessageSpec(
@@ -109,13 +110,13 @@ class LandTaskspace(BusRequest[Landing], frozen=True, kw_only=True):
 
 
 class LandingShown(BusReply, frozen=True):
-    """The stage of the landing, and the commit that has landed last.
+    """Stage of the landing, and the last landed commit.
 
     Attributes:
         stage: `asked` or `working` (the agent resolves), `ready` or `failed` (an item in the inbox
             waits for the user); empty where no landing waits.
-        landed: the commit of the task that has landed last; empty for none.
-        landed_at: when it landed, ISO 8601, UTC.
+        landed: last landed commit of the task; empty for none.
+        landed_at: time of that landing in ISO 8601, UTC.
     """
 
     stage: str = ""
@@ -124,7 +125,7 @@ class LandingShown(BusReply, frozen=True):
 
 
 class ShowLanding(BusRequest[LandingShown], frozen=True, kw_only=True):
-    """Show how far the landing of a taskspace is, after `land_taskspace` answered `resolving`."""
+    """Show the progress of a landing after `land_taskspace` answered `resolving`."""
 
     about: ClassVar = MessageSpec(
         "show_landing",
@@ -139,12 +140,12 @@ class ShowLanding(BusRequest[LandingShown], frozen=True, kw_only=True):
 
 
 class ConflictView(Struct, frozen=True):
-    """One file that two have changed in ways that do not fit.
+    """A file with conflicting changes in two taskspaces.
 
     Attributes:
-        kind: `content`, or what else stands against a merge: `deleted`, `added`, `binary`.
-        first: the lines in question as the first one counts them: from, to.
-        second: as the second one does.
+        kind: `content`, or another obstacle to a merge: `deleted`, `added`, `binary`.
+        first: first and last line of the conflict, in the first version.
+        second: the same in the second version.
     """
 
     path: str
@@ -154,14 +155,14 @@ class ConflictView(Struct, frozen=True):
 
 
 class OverlapView(Struct, frozen=True):
-    """Two taskspaces, or one and its base, and where they would conflict.
+    """Conflicts of two taskspaces, or of one with its base.
 
     Attributes:
-        first: a taskspace's id.
-        second: another's, or `base`.
-        lines: for people, as the first one counts lines.
-        conflicts: the same for programs, each file once.
-        problem: why the two could not be compared; empty when they could.
+        first: id of a taskspace.
+        second: id of the other one, or `base`.
+        lines: description for the user, with line numbers of the first one.
+        conflicts: conflicts by file.
+        problem: why the two could not be compared; empty if they could.
     """
 
     first: str
@@ -172,16 +173,16 @@ class OverlapView(Struct, frozen=True):
 
 
 class Overlaps(BusReply, frozen=True):
-    """All that would conflict now."""
+    """All conflicts that a merge would have now."""
 
     overlaps: tuple[OverlapView, ...]
 
 
 class FindOverlaps(BusRequest[Overlaps], frozen=True, kw_only=True):
-    """Merge all live taskspaces of a project in thought; nothing is changed.
+    """Simulate merges of all live taskspaces of a project, without changes.
 
     Attributes:
-        project: its absolute path.
+        project: absolute path of the project.
     """
 
     about: ClassVar = MessageSpec(
@@ -203,12 +204,12 @@ class Removal(BusReply, frozen=True):
 
 
 class RemoveTaskspace(BusRequest[Removal], frozen=True, kw_only=True):
-    """Delete a taskspace; an archive is made, from which it can be brought back for 14 days.
+    """Delete a taskspace; an archive is kept for 14 days to restore it.
 
     Attributes:
-        only_if_safe: refuse where something could be lost, or is not known.
-        branch: `auto`, `keep` or `drop`: what becomes of its branch.
-        archived_for_good: keep no archive; there is no way back then.
+        only_if_safe: refuse if anything would be lost or is unknown.
+        branch: `auto`, `keep`, or `drop` its branch.
+        archived_for_good: keep no archive; the deletion cannot be undone.
     """
 
     about: ClassVar = MessageSpec(
@@ -234,7 +235,7 @@ class SafetyReport(BusReply, frozen=True):
 
 
 class ReportTaskspace(BusRequest[SafetyReport], frozen=True, kw_only=True):
-    """Look at what deleting a taskspace would lose; nothing is changed."""
+    """Report what deleting a taskspace would lose; changes nothing."""
 
     about: ClassVar = MessageSpec(
         "report_taskspace",
@@ -256,7 +257,7 @@ class Restored(BusReply, frozen=True):
 
 
 class RestoreTaskspace(BusRequest[Restored], frozen=True, kw_only=True):
-    """Bring a taskspace back that was deleted: tree, index, branch and log."""
+    """Restore a deleted taskspace: tree, index, branch, and log."""
 
     about: ClassVar = MessageSpec(
         "restore_taskspace",
@@ -280,8 +281,8 @@ class CollectTaskspaces(BusRequest[Collected], frozen=True, kw_only=True):
     """Remove expired archives and snapshots, and list orphaned worktrees.
 
     Attributes:
-        is_applied: do it; else only say what would be done.
-        project: also look for worktrees of this project that are no taskspaces.
+        is_applied: remove them; False: only list them.
+        project: also list worktrees of this project that belong to no taskspace.
     """
 
     about: ClassVar = MessageSpec(
@@ -297,9 +298,9 @@ class CollectTaskspaces(BusRequest[Collected], frozen=True, kw_only=True):
 
 
 class TaskspaceWillDelete(Announcement, frozen=True, kw_only=True):
-    """Let editors close what they have open of a taskspace: its deletion has begun.
+    """Ask editors to close files of a taskspace: its deletion has begun.
 
-    Nothing is deleted yet, and no request waits for an answer.
+    Nothing is deleted yet; editors do not respond.
     """
 
     about: ClassVar = MessageSpec(

@@ -1,1 +1,1 @@
-"""The subcommands: a module each, with its `command`; its first line is what `--help` lists."""
+"""Subcommands, one module each; its first line is the help in `--help`."""

@@ -1,1 +1,1 @@
-"""The sources of dependencies: which version, where it is, searched and read."""
+"""Sources of dependencies: find the version, download it, search it, and read it."""

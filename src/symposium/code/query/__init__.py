@@ -1,1 +1,1 @@
-"""The query language that finds places in code."""
+"""Query language for places in code."""

@@ -1,1 +1,1 @@
-"""What is plugged into the daemon: one module and one `PartSpec` each, found by the catalog."""
+"""Parts of the daemon: one module with one `PartSpec` each; the catalog finds them."""

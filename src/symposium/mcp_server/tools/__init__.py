@@ -1,1 +1,1 @@
-"""One module for each tool that agents can call."""
+"""Tools for agents, one module each."""

@@ -1,1 +1,1 @@
-"""Tables of programs: what each reads, writes, and runs."""
+"""Tables of programs: the files they read and write, and the commands they run."""

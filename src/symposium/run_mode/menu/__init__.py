@@ -1,1 +1,1 @@
-"""The menu in the chat."""
+"""Menu for settings in the chat."""

@@ -1,1 +1,1 @@
-"""Deletion of a task: its report, its archive, its undo."""
+"""Deletion of a task: report, archive, and restore."""

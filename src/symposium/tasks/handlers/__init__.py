@@ -1,1 +1,1 @@
-"""Tasks on the bus: the only part of the engine that knows it."""
+"""Bus handlers for tasks."""

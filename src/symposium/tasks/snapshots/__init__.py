@@ -1,1 +1,1 @@
-"""Snapshots of worktrees, and how they are restored."""
+"""Snapshots of worktrees and their restoration."""
