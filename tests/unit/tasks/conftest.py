@@ -1,4 +1,4 @@
-"""A clone for each test, copied from one that is made once."""
+"""A clone for each test, copied from a template."""
 
 import asyncio
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def prepared(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepar
 
 @pytest.fixture
 def place(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of our own with an upstream and a clone, and a user who has no other settings."""
+    """A directory with an upstream and a clone, and git without other settings."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(template / "gitconfig"))
@@ -48,7 +48,7 @@ def place(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 @pytest.fixture
 def scene(place: Path, prepared: Prepared) -> Iterator[Scene]:
-    """An engine over it."""
+    """An engine over `place`."""
     made = open_scene(place)
     made.prepared = prepared
     yield made

@@ -1,4 +1,4 @@
-"""Deleting keeps all of it; undo brings it back bit by bit."""
+"""Deletion archives a task completely; undo restores it byte for byte."""
 
 import asyncio
 from pathlib import Path
@@ -43,7 +43,7 @@ def state_of(worktree: Path) -> list[str]:
 
 
 async def full(scene: Scene) -> Taskspace:
-    """A taskspace with all that can be lost."""
+    """Create a task with every kind of content that can be lost."""
     made = await scene.make()
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "unpushed")
@@ -62,10 +62,10 @@ async def full(scene: Scene) -> Taskspace:
 
 
 @pytest.mark.requirement("taskspaces.archive-and-undo")
-async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
+async def test_undo_restores_everything_byte_for_byte(scene: Scene) -> None:
     made = await full(scene)
     worktree = Path(made.worktree)
-    tree, told = tree_of(worktree), state_of(worktree)
+    tree, state = tree_of(worktree), state_of(worktree)
     log = await scene.engine.logs.entries(made.id)
 
     archived = await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
@@ -75,7 +75,7 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
     assert archived.standing is TaskState.ARCHIVED
     assert gone == (False, 0)
     assert tree_of(worktree) == tree
-    assert state_of(worktree) == told
+    assert state_of(worktree) == state
     assert (worktree / "secret/deep/key").stat().st_mode & 0o777 == 0o600
     assert await scene.engine.logs.entries(made.id) == log
     assert (back, notes) == (made, ())
@@ -84,7 +84,7 @@ async def test_undo_brings_back_everything_bit_by_bit(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.archive-synced")
-async def test_archive_is_synced_to_the_disk_before_the_deletion_goes_on(
+async def test_archive_is_synced_to_disk_before_the_deletion_continues(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.engine.close()
@@ -107,32 +107,30 @@ async def test_archive_is_synced_to_the_disk_before_the_deletion_goes_on(
 
 @pytest.mark.requirement("taskspaces.archive-submodules")
 @pytest.mark.parametrize("name", ["free", "taken"])
-async def test_a_submodule_comes_back_with_the_commits_that_only_it_had(
-    name: str, scene: Scene
-) -> None:
+async def test_undo_restores_a_submodule_with_its_own_commits(name: str, scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     add_submodule(worktree)
-    told = [state_of(worktree), state_of(worktree / "libs")]
+    states = [state_of(worktree), state_of(worktree / "libs")]
 
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     if name == "taken":
-        # The clone calls its record of a worktree as that is called, and a second one otherwise.
+        # Git names a worktree's record after its folder; a second one of that name gets a suffix.
         elsewhere = f"../elsewhere/{worktree.name}"
         git("worktree", "add", "-q", "--detach", elsewhere, cwd=scene.clone)
     await scene.engine.trash.undo(made.id)
 
-    assert [state_of(worktree), state_of(worktree / "libs")] == told
+    assert [state_of(worktree), state_of(worktree / "libs")] == states
     assert git("submodule", "status", cwd=worktree).startswith("+"), "its HEAD is ahead"
 
 
 @pytest.mark.requirement("taskspaces.archive-and-undo")
-async def test_it_comes_back_from_the_bundle_when_clone_and_store_have_lost_it(
+async def test_undo_restores_from_the_bundle_when_clone_and_store_lost_the_task(
     scene: Scene,
 ) -> None:
     made = await full(scene)
     worktree = Path(made.worktree)
-    tree, told = tree_of(worktree), state_of(worktree)
+    tree, state = tree_of(worktree), state_of(worktree)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE, BranchAction.DROP)
 
     refs = git("for-each-ref", "--format=%(refname)", "refs/symposium", cwd=store_of(scene))
@@ -145,12 +143,12 @@ async def test_it_comes_back_from_the_bundle_when_clone_and_store_have_lost_it(
     await scene.engine.trash.undo(made.id)
 
     assert tree_of(worktree) == tree
-    assert state_of(worktree)[1:] == told[1:]
+    assert state_of(worktree)[1:] == state[1:]
 
 
 @pytest.mark.requirement("taskspaces.archive-checked")
 @pytest.mark.parametrize("file", ["work.bundle", "files.tar", "changes.patch", "manifest.json"])
-async def test_a_damaged_archive_is_seen(file: str, scene: Scene) -> None:
+async def test_damaged_archive_is_detected(file: str, scene: Scene) -> None:
     made = await full(scene)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     path = scene.root / "state" / "trash" / made.id / file
@@ -162,7 +160,7 @@ async def test_a_damaged_archive_is_seen(file: str, scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")
-async def test_a_branch_with_commits_of_its_own_keeps_its_name(scene: Scene) -> None:
+async def test_branch_with_its_own_commits_keeps_its_name(scene: Scene) -> None:
     made = await full(scene)
     tip = git("rev-parse", made.branch, cwd=scene.clone)
 
@@ -172,16 +170,16 @@ async def test_a_branch_with_commits_of_its_own_keeps_its_name(scene: Scene) -> 
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")
-@pytest.mark.parametrize("fate", [BranchAction.AUTO, BranchAction.KEEP, BranchAction.DROP])
-async def test_a_branch_goes_only_when_its_commits_are_elsewhere_or_that_was_asked(
-    fate: BranchAction, scene: Scene
+@pytest.mark.parametrize("action", [BranchAction.AUTO, BranchAction.KEEP, BranchAction.DROP])
+async def test_branch_is_deleted_only_if_merged_or_requested(
+    action: BranchAction, scene: Scene
 ) -> None:
     merged, own = await scene.make("merged"), await scene.make("own")
     scene.commit(Path(own.worktree), "a", "1")
     tip = git("rev-parse", own.branch, cwd=scene.clone)
 
     for each in (merged, own):
-        await scene.engine.trash.delete(each.id, DeletionConsent.ARCHIVE, fate)
+        await scene.engine.trash.delete(each.id, DeletionConsent.ARCHIVE, action)
 
     left = git("branch", "--list", "task/*", "--format=%(refname:short)", cwd=scene.clone)
     expected = {
@@ -189,13 +187,13 @@ async def test_a_branch_goes_only_when_its_commits_are_elsewhere_or_that_was_ask
         BranchAction.KEEP: [merged.branch, own.branch],
         BranchAction.DROP: [],
     }
-    assert left.split() == expected[fate]
+    assert left.split() == expected[action]
     held = git("rev-parse", f"refs/symposium/trash/{own.id}/branch", cwd=store_of(scene))
     assert held == tip
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")
-async def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene) -> None:
+async def test_branch_checked_out_elsewhere_is_kept(scene: Scene) -> None:
     made = await scene.made()
     git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
 
@@ -206,7 +204,7 @@ async def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("taskspaces.fourteen-days")
-async def test_an_archive_is_let_go_after_fourteen_days_and_not_before(place: Path) -> None:
+async def test_archive_is_removed_after_fourteen_days(place: Path) -> None:
     clock = [1_000_000.0]
     scene = open_scene(place, Surroundings(now=lambda: clock[0]))
     made = await full(scene)
@@ -227,7 +225,7 @@ async def test_an_archive_is_let_go_after_fourteen_days_and_not_before(place: Pa
 
 
 @pytest.mark.requirement("taskspaces.undo-needs-its-place")
-async def test_undo_does_not_write_over_what_took_its_place(scene: Scene) -> None:
+async def test_undo_does_not_overwrite_a_file_in_the_place_of_the_worktree(scene: Scene) -> None:
     made = await scene.made()
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await asyncio.to_thread(Path(made.worktree).mkdir)
@@ -237,7 +235,7 @@ async def test_undo_does_not_write_over_what_took_its_place(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("taskspaces.undo-needs-its-place")
-async def test_a_new_taskspace_of_the_same_name_leaves_an_archived_ones_place(
+async def test_new_task_of_the_same_name_leaves_the_path_of_an_archived_one(
     scene: Scene,
 ) -> None:
     made = await scene.make()
@@ -252,7 +250,7 @@ async def test_a_new_taskspace_of_the_same_name_leaves_an_archived_ones_place(
 
 
 @pytest.mark.requirement("taskspaces.removal-complete")
-async def test_nothing_of_it_is_left_where_it_was(scene: Scene) -> None:
+async def test_deletion_leaves_no_file_behind(scene: Scene) -> None:
     made = await scene.made()
 
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
@@ -265,7 +263,7 @@ async def test_nothing_of_it_is_left_where_it_was(scene: Scene) -> None:
 
 
 class WatchedAgents(NoAgents):
-    """Notes what was told by the time an agent is ended, and what is there then."""
+    """Agents that record, on stop, the removal events and whether the worktree exists."""
 
     def __init__(self, worktree: Path) -> None:
         self.events: list[Event] = []
@@ -275,12 +273,12 @@ class WatchedAgents(NoAgents):
     async def stop(self, taskspace: str) -> None:
         """Note it."""
         del taskspace
-        told = [each for each in self.events if isinstance(each, Removing)]
-        self.seen.append((told, (self._worktree / "README.md").exists()))
+        removing = [each for each in self.events if isinstance(each, Removing)]
+        self.seen.append((removing, (self._worktree / "README.md").exists()))
 
 
 @pytest.mark.requirement("taskspaces.deletion-announced")
-async def test_a_deletion_is_told_while_the_agent_runs_and_all_files_are_there(
+async def test_deletion_is_announced_before_the_agent_stops_and_files_go(
     place: Path,
 ) -> None:
     agents = WatchedAgents(place / "clone.tasks" / "fix-login")
@@ -298,7 +296,7 @@ async def test_a_deletion_is_told_while_the_agent_runs_and_all_files_are_there(
 
 
 @pytest.mark.requirement("taskspaces.failed-archive-deletes-nothing")
-async def test_when_it_cannot_be_kept_nothing_is_deleted(scene: Scene) -> None:
+async def test_nothing_is_deleted_when_the_archive_cannot_be_written(scene: Scene) -> None:
     made = await full(scene)
     worktree = Path(made.worktree)
     tree = tree_of(worktree)
@@ -312,7 +310,7 @@ async def test_when_it_cannot_be_kept_nothing_is_deleted(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.delete-requests")
-async def test_who_asks_to_delete_waits_for_the_decision_and_two_are_both_answered(
+async def test_two_deletion_requests_wait_for_one_decision(
     scene: Scene,
 ) -> None:
     requests = scene.engine.trash.requests
@@ -331,7 +329,7 @@ async def test_who_asks_to_delete_waits_for_the_decision_and_two_are_both_answer
 
 
 @pytest.mark.requirement("taskspaces.archive-large")
-async def test_what_is_too_large_for_a_patch_is_in_the_bundle_and_that_is_noted(
+async def test_changes_too_large_for_a_patch_are_in_the_bundle_with_a_note(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "MAX_PATCHED", 1000)
@@ -351,7 +349,7 @@ async def test_what_is_too_large_for_a_patch_is_in_the_bundle_and_that_is_noted(
 
 
 @pytest.mark.requirement("taskspaces.archive-large")
-async def test_the_patch_has_what_was_not_committed(scene: Scene) -> None:
+async def test_patch_has_the_uncommitted_changes(scene: Scene) -> None:
     made = await full(scene)
 
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
@@ -362,12 +360,12 @@ async def test_the_patch_has_what_was_not_committed(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.nothing-kept")
-async def test_nothing_is_written_where_nothing_is_to_be_kept(scene: Scene) -> None:
+async def test_deletion_without_archive_writes_no_archive(scene: Scene) -> None:
     made = await full(scene)
     seen: list[str] = []
-    around = Surroundings(passed=seen.append)
+    surroundings = Surroundings(passed=seen.append)
     scene.engine.close()
-    scene = open_scene(scene.root, around)
+    scene = open_scene(scene.root, surroundings)
 
     await scene.engine.trash.delete(
         made.id, DeletionConsent.ARCHIVE, BranchAction.DROP, ArchiveMode.NOTHING
@@ -385,7 +383,7 @@ async def test_nothing_is_written_where_nothing_is_to_be_kept(scene: Scene) -> N
 
 
 @pytest.mark.requirement("taskspaces.nothing-kept")
-async def test_a_deletion_that_keeps_nothing_is_ended_after_a_kill(place: Path) -> None:
+async def test_killed_deletion_without_archive_finishes_at_the_next_start(place: Path) -> None:
     class KilledError(Exception):
         pass
 

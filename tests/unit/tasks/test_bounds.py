@@ -1,4 +1,4 @@
-"""Bounds of tasks: what a child may spend, ports, the lease, and the record of guidance."""
+"""Limits of tasks: budgets of children, ports, the lock, and the record of guidance."""
 
 import sqlite3
 from collections.abc import Callable
@@ -55,7 +55,7 @@ BOUND = Limits(depth=2, children=5, minutes=60, costs={"usd": 3.0}, turns=10)
         (BOUND, 0, Limits(1, 1), Limits(1, 1, 60, {"usd": 3.0}, 10)),
     ],
 )
-def test_a_child_has_at_most_what_its_parent_has(
+def test_limits_of_a_child_never_exceed_those_of_its_parent(
     have: Limits, spawned: int, wanted: Limits | None, expected: Limits
 ) -> None:
     assert shared(replace(PARENT, limits=have, spawned=spawned), wanted) == expected
@@ -63,7 +63,7 @@ def test_a_child_has_at_most_what_its_parent_has(
 
 @pytest.mark.requirement("taskspaces.spawn-limits")
 @pytest.mark.parametrize(("limits", "spawned"), [(replace(BOUND, depth=0), 0), (BOUND, 5)])
-def test_a_parent_that_has_nothing_left_spawns_nothing(limits: Limits, spawned: int) -> None:
+def test_parent_at_its_limits_cannot_spawn(limits: Limits, spawned: int) -> None:
     with pytest.raises(LimitError):
         shared(replace(PARENT, limits=limits, spawned=spawned), None)
 
@@ -86,7 +86,7 @@ def taken(_: int) -> bool:
 
 
 @pytest.mark.requirement("taskspaces.ports")
-def test_a_block_of_ports_is_free_as_a_whole_and_given_once(ports: sqlite3.Connection) -> None:
+def test_block_of_ports_is_entirely_free_and_assigned_once(ports: sqlite3.Connection) -> None:
     with closing(ports):
         last = FIRST + SPACING - 1
         one = tables.claim(ports, "one", 3, free)
@@ -104,7 +104,7 @@ def test_a_block_of_ports_is_free_as_a_whole_and_given_once(ports: sqlite3.Conne
 
 @pytest.mark.requirement("taskspaces.ports")
 @pytest.mark.parametrize(("count", "is_free"), [(0, free), (SPACING + 1, free), (1, taken)])
-def test_ports_that_cannot_be_had_are_refused(
+def test_unavailable_ports_are_refused(
     ports: sqlite3.Connection, count: int, is_free: Callable[[int], bool]
 ) -> None:
     with closing(ports), pytest.raises(TaskspaceError):
@@ -112,7 +112,7 @@ def test_ports_that_cannot_be_had_are_refused(
 
 
 @pytest.mark.requirement("taskspaces.ports")
-def test_the_last_block_of_ports_is_used_and_ends_in_the_range(ports: sqlite3.Connection) -> None:
+def test_last_block_of_ports_is_used_and_ends_in_the_range(ports: sqlite3.Connection) -> None:
     with closing(ports):
         seen: list[int] = []
         with pytest.raises(TaskspaceError):
@@ -123,7 +123,7 @@ def test_the_last_block_of_ports_is_used_and_ends_in_the_range(ports: sqlite3.Co
 
 
 @pytest.mark.requirement("taskspaces.one-engine")
-def test_a_lease_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+def test_lock_is_held_by_one_engine_at_a_time(tmp_path: Path) -> None:
     one, two = EngineLock(tmp_path / "home" / "lease"), EngineLock(tmp_path / "home" / "lease")
     one.take(0)
     one.take(0)
@@ -140,7 +140,7 @@ def test_a_lease_is_held_by_one_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("guidance.read-visible")
-async def test_the_newest_readings_of_a_task_are_kept_and_counted(
+async def test_newest_guidance_readings_of_a_task_are_kept_and_counted(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "MAX_READINGS", 2)
@@ -155,4 +155,4 @@ async def test_the_newest_readings_of_a_task_are_kept_and_counted(
         ("c", "1", 1),
     ]
     assert [each.id for each in await guidance.of("other")] == ["a"]
-    assert await guidance.of("nobody") == []
+    assert await guidance.of("unknown") == []

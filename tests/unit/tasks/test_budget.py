@@ -1,4 +1,4 @@
-"""What taskspaces may spend, reckoned over those that they spawn."""
+"""Budgets of tasks, summed over the tasks that they spawn."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ FAMILY = (PARENT, CHILD, GRANDCHILD, replace(PARENT, id="other"))
 @pytest.mark.parametrize(
     "text", ["3usd", "3usd,20min", "0.5usd,1.5min,30turns", "2turns", "2eur,3usd"]
 )
-def test_a_budget_is_read_as_it_is_written(text: str) -> None:
+def test_budget_text_round_trips(text: str) -> None:
     assert budget_text(read_budget(text)) == text
 
 
@@ -27,13 +27,13 @@ def test_a_budget_is_read_as_it_is_written(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "3", "usd", "-3usd", "3usd,4usd", "0usd", "1e9usd", "3 foo", "20mni"]
 )
-def test_what_is_no_budget_is_refused(text: str) -> None:
+def test_invalid_budget_is_refused(text: str) -> None:
     with pytest.raises(RefusedNameError, match="not a budget"):
         read_budget(text)
 
 
 @pytest.mark.requirement("tasks.budget")
-def test_the_sum_over_children_counts_for_each_of_them() -> None:
+def test_spending_of_a_family_counts_for_each_member() -> None:
     spent = {each: Usage({"usd": 1.0}) for each in "pcg"} | {"other": Usage({"usd": 99.0})}
 
     for each in FAMILY[:3]:
@@ -46,7 +46,7 @@ def test_the_sum_over_children_counts_for_each_of_them() -> None:
 
 
 @pytest.mark.requirement("tasks.budget")
-def test_without_a_cost_only_time_and_turns_count_and_it_says_so() -> None:
+def test_only_time_and_turns_count_when_the_cost_is_unknown() -> None:
     limited = replace(PARENT, limits=Limits(costs={"usd": 1.0}, minutes=10.0, turns=4))
 
     found = reckon(limited, [limited], {"p": Usage(minutes=5.0, turns=1, unknown=1)})
@@ -57,13 +57,13 @@ def test_without_a_cost_only_time_and_turns_count_and_it_says_so() -> None:
 
 
 @pytest.mark.requirement("tasks.budget")
-def test_more_is_added_to_what_is_bound() -> None:
+def test_extension_is_added_to_the_limits() -> None:
     assert raised(Limits(costs=USD3), read_budget("2usd,10min")) == Limits(costs={"usd": 5.0})
     assert reckon(replace(PARENT, limits=Limits()), [PARENT], {}) is None
 
 
 @pytest.mark.requirement("tasks.currencies")
-def test_costs_are_summed_by_currency_and_bounded_in_their_own() -> None:
+def test_costs_are_summed_and_limited_by_currency() -> None:
     spent = Usage({"usd": 1.0, "eur": 2.0}) + Usage({"eur": 0.5}, turns=1, unknown=1)
     assert spent.text == "2.50 eur, 1.00 usd, cost unknown, 0.0 min, 1 turn"
 
@@ -83,7 +83,7 @@ def test_costs_are_summed_by_currency_and_bounded_in_their_own() -> None:
 
 
 @pytest.mark.requirement("tasks.currencies")
-def test_the_budget_of_a_child_is_never_more_than_that_of_its_parent_in_any_currency() -> None:
+def test_budget_of_a_child_never_exceeds_its_parents_in_any_currency() -> None:
     parent = replace(PARENT, limits=Limits(costs={"usd": 3.0, "eur": 2.0}))
 
     child = shared(parent, Limits(costs={"eur": 5.0, "chf": 1.0}))
@@ -92,12 +92,12 @@ def test_the_budget_of_a_child_is_never_more_than_that_of_its_parent_in_any_curr
 
 
 @pytest.mark.requirement("tasks.budget")
-def test_a_part_of_a_turn_is_one_turn() -> None:
+def test_partial_turn_counts_as_one_turn() -> None:
     assert budget_text(read_budget("0.4turns")) == "1turns"
 
 
 @pytest.mark.requirement("tasks.budget")
-def test_of_two_budgets_that_are_spent_as_far_the_one_of_the_parent_is_named() -> None:
+def test_parents_budget_is_named_when_both_are_equally_spent() -> None:
     limited = replace(CHILD, limits=Limits(costs=USD3))
     found = reckon(limited, [PARENT, limited], {"c": Usage({"usd": 3.0})})
 
@@ -106,7 +106,7 @@ def test_of_two_budgets_that_are_spent_as_far_the_one_of_the_parent_is_named() -
 
 
 @pytest.mark.requirement("tasks.currencies")
-def test_a_budget_that_bounds_no_cost_says_nothing_of_costs() -> None:
+def test_budget_without_a_cost_limit_does_not_mention_costs() -> None:
     limited = replace(PARENT, limits=Limits(turns=4))
     found = reckon(limited, [limited], {"p": Usage({"usd": 9.0}, turns=1)})
 

@@ -1,4 +1,4 @@
-"""Clones of every kind work with the configuration that git gets in place of theirs."""
+"""Clones of every kind work with the configuration that Symposium gives to git."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from symposium.tasks.land import Join, Landed, LandOptions
 
 
 async def live(scene: Scene, clone: Path, join: Join = Join.REBASE) -> Path:
-    """A task's life in a clone: made, changed, landed, deleted, brought back; its worktree."""
+    """Create, change, land, delete, and restore a task; return its worktree."""
     made = await scene.engine.create(CreateRequest(clone, "whole life"))
     worktree = Path(made.worktree)
     scene.commit(scene.upstream, "theirs", "theirs\n")
@@ -28,7 +28,7 @@ async def live(scene: Scene, clone: Path, join: Join = Join.REBASE) -> Path:
 
 @pytest.mark.requirement("taskspaces.clone-kinds")
 @pytest.mark.parametrize("join", list(Join))
-async def test_a_partial_clone_gets_the_files_of_a_task(join: Join, scene: Scene) -> None:
+async def test_partial_clone_fetches_the_files_of_a_task(join: Join, scene: Scene) -> None:
     git("config", "uploadpack.allowFilter", "true", cwd=scene.upstream)
     git("config", "uploadpack.allowAnySHA1InWant", "true", cwd=scene.upstream)
     clone = scene.root / "partial"
@@ -41,7 +41,7 @@ async def test_a_partial_clone_gets_the_files_of_a_task(join: Join, scene: Scene
 
 
 @pytest.mark.requirement("taskspaces.clone-kinds")
-async def test_a_task_of_a_sparse_checkout_is_sparse(scene: Scene) -> None:
+async def test_task_of_a_sparse_checkout_is_sparse(scene: Scene) -> None:
     git("sparse-checkout", "set", "--cone", "docs", cwd=scene.clone)
 
     worktree = await live(scene, scene.clone)
@@ -51,7 +51,7 @@ async def test_a_task_of_a_sparse_checkout_is_sparse(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.clone-kinds")
-async def test_a_repository_of_the_other_hash_is_read_as_one(scene: Scene) -> None:
+async def test_repository_with_sha256_hashes_works(scene: Scene) -> None:
     upstream = scene.upstream
     git("init", "-q", "--object-format=sha256", "-b", "main", str(scene.root / "up"), cwd=upstream)
     (upstream / ".git").rename(scene.root / "old")
@@ -67,7 +67,7 @@ async def test_a_repository_of_the_other_hash_is_read_as_one(scene: Scene) -> No
 
 
 @pytest.mark.requirement("taskspaces.clone-kinds")
-async def test_a_users_filter_runs_and_a_clones_own_does_not(
+async def test_filters_of_the_user_run_and_those_of_a_clone_do_not(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = scene.root / "own"

@@ -1,4 +1,4 @@
-"""Taskspaces are made in stages, beside the user's clone, and leave nothing when they fail."""
+"""Tasks are created in stages, beside the user's clone; a failure leaves nothing."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from symposium.tasks.tables import claim, variables
 
 
 @pytest.mark.requirement("taskspaces.three-at-once", "taskspaces.checkout-stays-clean")
-async def test_three_at_once_in_the_users_clone(scene: Scene) -> None:
+async def test_three_tasks_are_created_at_once_in_the_users_clone(scene: Scene) -> None:
     async with asyncio.TaskGroup() as tasks:
         made = [tasks.create_task(scene.make("Fix flaky login test")) for _ in range(3)]
 
@@ -34,7 +34,7 @@ async def test_three_at_once_in_the_users_clone(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.fresh-base")
-async def test_new_work_starts_from_what_the_remote_has_now(scene: Scene) -> None:
+async def test_new_task_starts_from_the_current_remote_commit(scene: Scene) -> None:
     newest = scene.commit(scene.upstream, "new.txt", "new\n")
 
     made = await scene.make()
@@ -46,7 +46,7 @@ async def test_new_work_starts_from_what_the_remote_has_now(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("taskspaces.offline")
-async def test_without_a_remote_work_starts_from_what_is_here_and_says_so(scene: Scene) -> None:
+async def test_task_starts_from_the_local_branch_with_a_note_without_a_remote(scene: Scene) -> None:
     scene.upstream.rename(scene.root / "gone")
 
     made = await scene.make()
@@ -56,7 +56,7 @@ async def test_without_a_remote_work_starts_from_what_is_here_and_says_so(scene:
 
 
 @pytest.mark.requirement("taskspaces.failure-leaves-nothing")
-async def test_a_worktree_that_cannot_be_made_leaves_nothing(scene: Scene) -> None:
+async def test_failed_worktree_creation_leaves_nothing(scene: Scene) -> None:
     (scene.root / "clone.tasks").write_text("in the way", encoding="utf-8")
     before = git("for-each-ref", cwd=scene.clone)
 
@@ -72,8 +72,8 @@ async def test_a_worktree_that_cannot_be_made_leaves_nothing(scene: Scene) -> No
 
 
 @pytest.mark.requirement("taskspaces.failure-leaves-nothing")
-async def test_a_branch_that_cannot_be_made_leaves_no_worktree(scene: Scene) -> None:
-    git("branch", "task", cwd=scene.clone)  # so that refs/heads/task/… cannot be
+async def test_failed_branch_creation_leaves_no_worktree(scene: Scene) -> None:
+    git("branch", "task", cwd=scene.clone)  # so refs/heads/task/… cannot be created
 
     with pytest.raises(StageError, match=r"create\.worktree"):
         await scene.make()
@@ -83,20 +83,20 @@ async def test_a_branch_that_cannot_be_made_leaves_no_worktree(scene: Scene) -> 
 
 
 @pytest.mark.requirement("taskspaces.stages-told")
-async def test_each_stage_is_told_as_it_ends(scene: Scene) -> None:
+async def test_each_stage_is_announced_when_it_ends(scene: Scene) -> None:
     made = await scene.make()
 
-    told = [event.stage for event in scene.events if isinstance(event, Passed)]
-    assert told == [
+    stages = [event.stage for event in scene.events if isinstance(event, Passed)]
+    assert stages == [
         *("create.recorded", "create.metadata", "create.fetched", "create.worktree"),
         *("create.included", "create.setup", "create.agent", "create.ready"),
     ]
     assert made.prompt_archive is not None
-    assert "Mend it." in made.prompt_archive
+    assert "Fix it." in made.prompt_archive
 
 
 @pytest.mark.requirement("taskspaces.ports")
-async def test_ten_taskspaces_have_ports_of_their_own_also_after_a_restart(scene: Scene) -> None:
+async def test_ten_tasks_have_separate_ports_also_after_a_restart(scene: Scene) -> None:
     made = await scene.make()
     assert made.ports is not None
     blocks = [made.ports]
@@ -119,7 +119,7 @@ async def test_ten_taskspaces_have_ports_of_their_own_also_after_a_restart(scene
 
 
 @pytest.mark.requirement("taskspaces.ports")
-async def test_a_block_in_which_somebody_listens_is_passed_over(place: Path) -> None:
+async def test_block_with_a_port_in_use_is_skipped(place: Path) -> None:
     scene = open_scene(place, Surroundings(is_port_free=lambda port: port != 20003))
 
     made = await scene.make()
@@ -131,7 +131,7 @@ async def test_a_block_in_which_somebody_listens_is_passed_over(place: Path) -> 
 
 @pytest.mark.requirement("taskspaces.hostile-names")
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2J", "a\0b", "x" * 201, "a\udc80"])
-async def test_a_name_that_could_harm_is_refused(name: str, scene: Scene) -> None:
+async def test_name_with_unsafe_characters_is_refused(name: str, scene: Scene) -> None:
     with pytest.raises(RefusedNameError):
         await scene.make(name)
     assert await scene.engine.taskspaces() == []
@@ -139,7 +139,7 @@ async def test_a_name_that_could_harm_is_refused(name: str, scene: Scene) -> Non
 
 @pytest.mark.requirement("taskspaces.hostile-names")
 @pytest.mark.parametrize("name", ["../../etc", "--force", "a/b/../c", ".git", "…", "💣; rm -rf ~"])
-async def test_a_strange_name_makes_a_tame_path(name: str, scene: Scene) -> None:
+async def test_unusual_name_makes_a_safe_path(name: str, scene: Scene) -> None:
     made = await scene.make(name)
 
     assert made.name == name
@@ -149,13 +149,13 @@ async def test_a_strange_name_makes_a_tame_path(name: str, scene: Scene) -> None
 
 @pytest.mark.requirement("taskspaces.hostile-names")
 @pytest.mark.parametrize("base", ["--upload-pack=x", "", "nowhere", "a b"])
-async def test_a_base_that_is_none_is_refused(base: str, scene: Scene) -> None:
+async def test_invalid_base_is_refused(base: str, scene: Scene) -> None:
     with pytest.raises(TaskspaceError):
         await scene.engine.create(CreateRequest(scene.clone, "x", base=base))
 
 
 @pytest.mark.requirement("taskspaces.hostile-paths")
-async def test_a_link_in_place_of_the_tasks_is_refused(scene: Scene) -> None:
+async def test_symbolic_link_in_place_of_the_tasks_folder_is_refused(scene: Scene) -> None:
     (scene.root / "elsewhere").mkdir()
     (scene.root / "clone.tasks").symlink_to(scene.root / "elsewhere")
 
@@ -165,7 +165,7 @@ async def test_a_link_in_place_of_the_tasks_is_refused(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.hostile-paths")
-async def test_a_broken_link_in_place_of_a_worktree_is_passed_by(scene: Scene) -> None:
+async def test_broken_link_at_the_path_of_a_worktree_is_avoided(scene: Scene) -> None:
     (scene.root / "clone.tasks").mkdir()
     (scene.root / "clone.tasks" / "fix-login").symlink_to("/nowhere")
 
@@ -176,7 +176,7 @@ async def test_a_broken_link_in_place_of_a_worktree_is_passed_by(scene: Scene) -
 
 @pytest.mark.requirement("taskspaces.hostile-paths")
 @pytest.mark.parametrize("kind", ["missing", "file", "loop", "no repository", "empty repository"])
-async def test_a_project_that_is_none_is_explained(kind: str, scene: Scene) -> None:
+async def test_error_names_the_reason_when_a_path_is_no_project(kind: str, scene: Scene) -> None:
     path = scene.root / "it"
     match kind:
         case "file":
@@ -198,7 +198,7 @@ async def test_a_project_that_is_none_is_explained(kind: str, scene: Scene) -> N
 
 @dataclass(slots=True)
 class CountedAgents:
-    """Counts how often each was started."""
+    """Agents that record each start."""
 
     running: set[str] = field(default_factory=set[str])
     started: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -222,7 +222,7 @@ class CountedAgents:
 
 
 @pytest.mark.requirement("taskspaces.resume")
-async def test_after_a_reboot_an_agent_is_started_again_and_never_twice(place: Path) -> None:
+async def test_agent_is_restarted_once_after_a_reboot(place: Path) -> None:
     agents = CountedAgents()
     scene = open_scene(place, Surroundings(agents=agents))
     made = await scene.make()
@@ -238,7 +238,7 @@ async def test_after_a_reboot_an_agent_is_started_again_and_never_twice(place: P
 
 
 @pytest.mark.requirement("taskspaces.ports")
-async def test_a_clone_may_ask_for_another_number_of_ports(scene: Scene) -> None:
+async def test_clone_can_set_the_number_of_ports(scene: Scene) -> None:
     (scene.clone / ".symposium").mkdir()
     (scene.clone / ".symposium/workspace.toml").write_text("ports = 2", encoding="utf-8")
 
@@ -249,13 +249,13 @@ async def test_a_clone_may_ask_for_another_number_of_ports(scene: Scene) -> None
 
 
 @pytest.mark.requirement("taskspaces.empty-submodules")
-async def test_a_log_begins_with_the_submodules_that_are_empty(scene: Scene) -> None:
+async def test_log_starts_with_a_warning_about_empty_submodules(scene: Scene) -> None:
     git("submodule", "--quiet", "add", str(scene.clone), "libs", cwd=scene.upstream)
     git("commit", "-qm", "a submodule", cwd=scene.upstream)
 
     made = await scene.make()
-    (told,) = await scene.engine.logs.entries(made.id)
+    (entry,) = await scene.engine.logs.entries(made.id)
 
-    assert (told.category, told.message[:32]) == ("warn", "its submodules are empty: libs; ")
-    assert "`git submodule update --init --recursive`" in told.message
+    assert (entry.category, entry.message[:32]) == ("warn", "its submodules are empty: libs; ")
+    assert "`git submodule update --init --recursive`" in entry.message
     assert not list((Path(made.worktree) / "libs").iterdir())

@@ -1,4 +1,4 @@
-"""The safety report: a test for each cell; what is not known is never safe."""
+"""The deletion report: each kind of risk; an unknown risk is never safe."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ def unknown(report: DeletionReport) -> list[Risk]:
 
 
 @pytest.mark.requirement("taskspaces.report-clean")
-async def test_a_fresh_taskspace_is_safe(scene: Scene) -> None:
+async def test_fresh_task_is_safe(scene: Scene) -> None:
     report = await report_on(scene, await scene.made())
 
     assert report.is_safe
@@ -43,7 +43,7 @@ async def test_a_fresh_taskspace_is_safe(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-files")
-async def test_files_that_no_commit_holds_are_counted_by_kind(scene: Scene) -> None:
+async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / "README.md").write_text("changed", encoding="utf-8")
@@ -64,7 +64,7 @@ async def test_files_that_no_commit_holds_are_counted_by_kind(scene: Scene) -> N
 
 
 @pytest.mark.requirement("taskspaces.report-hidden")
-async def test_a_file_that_git_passes_by_is_unknown(scene: Scene) -> None:
+async def test_file_hidden_from_git_status_is_unknown(scene: Scene) -> None:
     made = await scene.made()
     git("update-index", "--assume-unchanged", "README.md", cwd=Path(made.worktree))
 
@@ -75,7 +75,7 @@ async def test_a_file_that_git_passes_by_is_unknown(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-commits")
-async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_told(scene: Scene) -> None:
+async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_listed(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "a", "1")
@@ -92,7 +92,7 @@ async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_told(scene
 
 
 @pytest.mark.requirement("taskspaces.report-unknown")
-async def test_what_is_pushed_is_unknown_while_the_remote_cannot_be_asked(scene: Scene) -> None:
+async def test_pushed_commits_are_unknown_while_the_remote_is_unreachable(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "a", "1")
@@ -106,7 +106,7 @@ async def test_what_is_pushed_is_unknown_while_the_remote_cannot_be_asked(scene:
 
 
 @pytest.mark.requirement("taskspaces.report-unknown")
-async def test_a_base_that_is_gone_is_unknown(scene: Scene) -> None:
+async def test_missing_base_is_unknown(scene: Scene) -> None:
     made = await scene.made()
     git("update-ref", "-d", "refs/remotes/origin/main", cwd=scene.clone)
 
@@ -118,7 +118,7 @@ async def test_a_base_that_is_gone_is_unknown(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.report-unknown")
 @pytest.mark.parametrize("damage", ["no directory", "no .git", "broken index", "broken HEAD"])
-async def test_a_worktree_that_cannot_be_read_is_unknown(damage: str, scene: Scene) -> None:
+async def test_unreadable_worktree_is_unknown(damage: str, scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     admin = Path(git("rev-parse", "--absolute-git-dir", cwd=worktree))
@@ -139,7 +139,7 @@ async def test_a_worktree_that_cannot_be_read_is_unknown(damage: str, scene: Sce
 
 
 @pytest.mark.requirement("taskspaces.report-detached")
-async def test_a_detached_head_is_told(scene: Scene) -> None:
+async def test_detached_head_is_reported(scene: Scene) -> None:
     made = await scene.made()
     git("checkout", "-q", "--detach", cwd=Path(made.worktree))
 
@@ -150,7 +150,7 @@ async def test_a_detached_head_is_told(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-stash")
-async def test_stashes_of_the_branch_are_told_and_others_are_not(scene: Scene) -> None:
+async def test_only_stashes_of_the_branch_are_reported(scene: Scene) -> None:
     made, other = await scene.make("one"), await scene.make("two")
     for taskspace in (made, other):
         (Path(taskspace.worktree) / "README.md").write_text("stashed", encoding="utf-8")
@@ -168,7 +168,7 @@ async def test_stashes_of_the_branch_are_told_and_others_are_not(scene: Scene) -
 
 @pytest.mark.requirement("taskspaces.report-inside")
 @pytest.mark.parametrize("kind", ["nested", "submodule"])
-async def test_work_in_a_repository_inside_is_told(kind: str, scene: Scene) -> None:
+async def test_work_in_a_nested_repository_is_reported(kind: str, scene: Scene) -> None:
     made = await scene.made()
     inside = Path(made.worktree) / "inside"
     if kind == "submodule":
@@ -186,11 +186,11 @@ async def test_work_in_a_repository_inside_is_told(kind: str, scene: Scene) -> N
 
 
 HIDDEN: Final = ("build/inner", "node_modules/mine", "vendor/inner", "secret/deep/inner")
-"""Where a repository can stand that git tells nothing of: ignored, or in an untracked folder."""
+"""Paths where git does not report a repository: ignored, or in an untracked folder."""
 
 
 def make_hidden(worktree: Path, name: str) -> Path:
-    """A repository with a commit, in a folder that a build makes, or anywhere."""
+    """Create a repository with one commit at this path."""
     (worktree / ".gitignore").write_text("build/\nsecret/\nnode_modules\n", encoding="utf-8")
     (worktree / "package.json").write_text("{}", encoding="utf-8")
     git("add", "-A", cwd=worktree)
@@ -207,9 +207,7 @@ def make_hidden(worktree: Path, name: str) -> Path:
 
 @pytest.mark.requirement("taskspaces.report-hidden-repositories")
 @pytest.mark.parametrize("name", HIDDEN)
-async def test_a_repository_that_git_does_not_tell_of_is_told_and_comes_back(
-    name: str, scene: Scene
-) -> None:
+async def test_repository_hidden_from_git_is_reported_and_restored(name: str, scene: Scene) -> None:
     made = await scene.made()
     inside = make_hidden(Path(made.worktree), name)
     head = git("log", "--format=%H", cwd=inside)
@@ -218,15 +216,15 @@ async def test_a_repository_that_git_does_not_tell_of_is_told_and_comes_back(
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await scene.engine.trash.undo(made.id)
 
-    told = [each.detail for each in report.findings if each.risk is Risk.SUBMODULE]
-    assert told == [f"the repository {name} inside has 0 changes and 1 unpushed commits"]
+    details = [each.detail for each in report.findings if each.risk is Risk.SUBMODULE]
+    assert details == [f"the repository {name} inside has 0 changes and 1 unpushed commits"]
     assert not report.is_safe
     assert git("status", "--porcelain", cwd=inside) == ""
     assert git("log", "--format=%H", cwd=inside) == head
 
 
 @pytest.mark.requirement("taskspaces.report-hidden-repositories")
-async def test_a_repository_in_an_ignored_folder_that_is_all_elsewhere_is_safe(
+async def test_pushed_repository_in_an_ignored_folder_is_safe(
     scene: Scene,
 ) -> None:
     made = await scene.made()
@@ -242,7 +240,7 @@ async def test_a_repository_in_an_ignored_folder_that_is_all_elsewhere_is_safe(
 
 
 @pytest.mark.requirement("taskspaces.report-hidden-repositories")
-async def test_a_folder_that_could_hold_builds_is_work_where_nothing_is_built(
+async def test_build_folder_counts_as_work_where_nothing_is_built(
     scene: Scene,
 ) -> None:
     made = await scene.made()
@@ -261,7 +259,7 @@ async def test_a_folder_that_could_hold_builds_is_work_where_nothing_is_built(
 
 @pytest.mark.requirement("taskspaces.report-operations")
 @pytest.mark.parametrize("kind", ["merge", "rebase", "cherry-pick"])
-async def test_what_is_half_done_is_told(kind: str, scene: Scene) -> None:
+async def test_operation_in_progress_is_reported(kind: str, scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "README.md", "ours")
@@ -279,7 +277,7 @@ async def test_what_is_half_done_is_told(kind: str, scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-locked")
-async def test_a_lock_of_somebody_else_is_told(scene: Scene) -> None:
+async def test_lock_of_another_program_is_reported(scene: Scene) -> None:
     made = await scene.made()
     git("worktree", "unlock", made.worktree, cwd=scene.clone)
     git("worktree", "lock", "--reason", "on a stick", made.worktree, cwd=scene.clone)
@@ -291,7 +289,7 @@ async def test_a_lock_of_somebody_else_is_told(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-branch-elsewhere")
-async def test_another_worktree_of_the_branch_is_told(scene: Scene) -> None:
+async def test_second_worktree_of_the_branch_is_reported(scene: Scene) -> None:
     made = await scene.made()
     git("worktree", "add", "-q", "--force", "../twin", made.branch, cwd=scene.clone)
 
@@ -302,16 +300,15 @@ async def test_another_worktree_of_the_branch_is_told(scene: Scene) -> None:
 
 @dataclass(slots=True)
 class StatedAgents:
-    """Agents of which one says how they are."""
+    """Agents in a given state."""
 
     running: Literal[True] | None
     idle: int | None = None
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
-        """Nothing."""
 
     async def stop(self, taskspace: str) -> None:
-        """Nothing."""
+        del taskspace
 
     def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
         del taskspace
@@ -328,7 +325,7 @@ class StatedAgents:
 
 @pytest.mark.requirement("taskspaces.report-running")
 @pytest.mark.parametrize("running", [True, None])
-async def test_an_agent_that_runs_or_may_run_is_told(running: object, place: Path) -> None:
+async def test_running_or_possibly_running_agent_is_reported(running: object, place: Path) -> None:
     scene = open_scene(place, Surroundings(agents=StatedAgents(True if running else None)))
     made = await scene.make()
 
@@ -376,7 +373,7 @@ async def test_a_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Pa
 
 @pytest.mark.requirement("taskspaces.report-running")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
+async def test_program_running_in_the_worktree_is_reported(scene: Scene) -> None:
     made = await scene.made()
     process = await asyncio.create_subprocess_exec(
         "/bin/cat", cwd=Path(made.worktree) / "src", stdin=asyncio.subprocess.PIPE
@@ -391,7 +388,7 @@ async def test_a_program_that_works_there_is_told(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-our-git")
-async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> None:
+async def test_git_run_by_symposium_is_not_reported(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     waits = scene.root / "waits"
@@ -400,7 +397,7 @@ async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> Non
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(ours.run("wait"))
-        # Opened once the program at the other end reads: by then it runs.
+        # Opening blocks until the program reads, so it runs by then.
         end = await asyncio.to_thread(waits.open, "wb")
         report = await report_on(scene, made)
         end.close()
@@ -409,14 +406,14 @@ async def test_a_git_of_ours_is_no_program_that_works_there(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("taskspaces.report-running")
-def test_what_lsof_says_is_understood(tmp_path: Path) -> None:
+def test_lsof_output_is_parsed(tmp_path: Path) -> None:
     said = f"p12\ncvim\nfcwd\nn{tmp_path}/deep\np13\nczsh\nfcwd\nn{tmp_path}er\n"
 
     assert parse_lsof(said, tmp_path) == [Running(12, "vim")]
 
 
 @pytest.mark.requirement("taskspaces.report-watched", "taskspaces.no-settings-edits")
-async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
+async def test_open_windows_are_reported_and_are_safe(scene: Scene) -> None:
     made = await scene.made()
     window = PresentAgents("7", made.id, PresenceKind.EDITOR, "[SYMPOSIUM:1]")
     scene.engine.presence.connect(lambda: [window])
@@ -429,7 +426,7 @@ async def test_open_windows_are_told_and_lose_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.delete-asks")
-async def test_only_a_safe_one_is_deleted_unless_an_archive_is_agreed_to(scene: Scene) -> None:
+async def test_unsafe_task_is_deleted_only_with_consent_to_an_archive(scene: Scene) -> None:
     made = await scene.made()
     (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Git runs nothing that a repository brings, says no more than we take, and ends in time."""
+"""Git runs no code of a repository; its output and its run time are limited."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from symposium.tasks.repository import EngineLock, find_base, open_repository, w
 
 
 def booby_trap(scene: Scene) -> Path:
-    """A clone whose configuration runs a program wherever git lets it; what it would leave."""
+    """Plant a program in every setting of the clone; return the file that it would write."""
     mark = scene.root / "ran"
     program = scene.root / "evil.sh"
     program.write_text(f'#!/bin/sh\necho "$0 $*" >> {mark}\ncat\n', encoding="utf-8")
@@ -49,7 +49,7 @@ def booby_trap(scene: Scene) -> Path:
 
 
 @pytest.mark.requirement("taskspaces.git-runs-nothing")
-async def test_nothing_that_a_hostile_clone_brings_is_run_in_a_whole_life(scene: Scene) -> None:
+async def test_no_code_of_a_hostile_clone_runs_in_any_operation(scene: Scene) -> None:
     scene.commit(scene.upstream, "theirs", "x")
     mark = booby_trap(scene)
 
@@ -70,7 +70,7 @@ async def test_nothing_that_a_hostile_clone_brings_is_run_in_a_whole_life(scene:
 
 
 @pytest.mark.requirement("taskspaces.git-runs-nothing")
-async def test_what_the_user_set_for_all_repositories_stays(
+async def test_global_git_settings_of_the_user_apply(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = scene.root / "own"
@@ -90,7 +90,7 @@ async def test_what_the_user_set_for_all_repositories_stays(
 
 
 @pytest.mark.requirement("taskspaces.git-clean-environment")
-async def test_variables_that_mean_another_place_do_not_reach_git(
+async def test_variables_that_redirect_git_are_removed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_TRACE"):
@@ -106,7 +106,7 @@ async def test_variables_that_mean_another_place_do_not_reach_git(
 
 
 @pytest.mark.requirement("taskspaces.git-bounded")
-async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(scene: Scene) -> None:
+async def test_git_command_is_killed_with_its_children_on_timeout(scene: Scene) -> None:
     slow = Git(scene.clone, settings=("alias.slow=!sleep 60 & wait",))
 
     with pytest.raises(GitRunError, match="took longer"):
@@ -114,7 +114,7 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(scene:
 
 
 @pytest.mark.requirement("taskspaces.git-bounded")
-async def test_a_command_that_says_too_much_is_ended(
+async def test_git_command_with_too_much_output_is_killed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("symposium.git.program.MAX_OUTPUT", 1000)
@@ -125,7 +125,7 @@ async def test_a_command_that_says_too_much_is_ended(
 
 
 @pytest.mark.requirement("taskspaces.git-bounded")
-async def test_who_stops_waiting_ends_the_command(scene: Scene) -> None:
+async def test_cancellation_kills_the_command(scene: Scene) -> None:
     fifo = scene.root / "fifo"
     os.mkfifo(fifo)
     reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -146,7 +146,7 @@ async def test_who_stops_waiting_ends_the_command(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.git-names")
-async def test_worktrees_with_strange_names_are_listed(scene: Scene) -> None:
+async def test_worktrees_with_unusual_names_are_listed(scene: Scene) -> None:
     path = scene.root / 'new\nline "quoted" \u00e9'
     git("worktree", "add", "-q", "-b", "odd", str(path), cwd=scene.clone)
 
@@ -157,7 +157,7 @@ async def test_worktrees_with_strange_names_are_listed(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.git-errors")
-async def test_what_git_says_is_told(scene: Scene) -> None:
+async def test_error_contains_the_message_of_git(scene: Scene) -> None:
     with pytest.raises(GitCommandError) as refused:
         await Git(scene.clone).ask("rev-parse", "--verify", "nowhere")
     with pytest.raises(GitRunError, match="does not exist"):
@@ -169,7 +169,7 @@ async def test_what_git_says_is_told(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.base-branch")
 @pytest.mark.parametrize("kind", ["wanted", "remote head", "usual", "no remote", "odd name"])
-async def test_the_base_is_found(kind: str, scene: Scene) -> None:
+async def test_base_is_found(kind: str, scene: Scene) -> None:
     wanted = None
     match kind:
         case "wanted":
@@ -195,7 +195,7 @@ async def test_the_base_is_found(kind: str, scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.waits-for-old-gits")
-def test_a_lease_is_held_until_the_last_git_that_got_it_has_ended(tmp_path: Path) -> None:
+def test_lock_is_held_until_the_last_git_that_inherited_it_exits(tmp_path: Path) -> None:
     first, second = EngineLock(tmp_path / "lease"), EngineLock(tmp_path / "lease")
     first.take(1.0)
     [held] = inherited
@@ -216,12 +216,10 @@ def test_a_lease_is_held_until_the_last_git_that_got_it_has_ended(tmp_path: Path
 
 @pytest.mark.requirement("taskspaces.git-bounded")
 @pytest.mark.parametrize("turns", range(6))
-async def test_who_stops_waiting_while_it_begins_waits_for_nothing(
-    turns: int, scene: Scene
-) -> None:
+async def test_cancellation_during_the_start_returns_at_once(turns: int, scene: Scene) -> None:
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         begun = tasks.create_task(Git(scene.clone).run("status"))
-        # One turn of the loop more each time: the start is cut at each of its steps.
+        # One more iteration of the event loop each time, to cancel at each step of the start.
         for _ in range(turns):
             await asyncio.sleep(0)
         begun.cancel()

@@ -1,4 +1,4 @@
-"""Every setting that git documents as a command is planted, and nothing of it runs."""
+"""No command runs from any git setting of a clone that is documented as a command."""
 
 import os
 import re
@@ -45,7 +45,7 @@ HOOKS = (
 
 
 class Traps:
-    """Programs that leave a mark, and settings that name them."""
+    """Programs that write to a mark file, and settings that name them."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -60,7 +60,7 @@ class Traps:
         self.trap(self.folder / "hooks/hooks/post-checkout")
 
     def trap(self, path: Path) -> Path:
-        """A program that writes its name into the mark."""
+        """Create a program that writes its name into the mark."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'#!/bin/sh\necho "$0 $*" >> {self.mark}\ncat\n', encoding="utf-8")
         path.chmod(0o755)
@@ -70,7 +70,7 @@ class Traps:
         """Write every setting of the table into a configuration file."""
         lines: list[str] = []
         for key, value in COMMANDS.items():
-            # Only what stands between two dots may have any name.
+            # Only the part between two dots is free to choose.
             for name in NAMES if "NAME." in key else ("evil",):
                 filled = value.replace("PROGRAM", str(self.program))
                 filled = filled.replace("HOOKS", str(self.folder / "hooks"))
@@ -86,7 +86,7 @@ class Traps:
             opened.write("\n".join([*lines, ""]))
 
     def hook(self, git_directory: Path) -> None:
-        """Put every hook into a repository."""
+        """Add every hook to a repository."""
         for name in HOOKS:
             self.trap(git_directory / "hooks" / name)
 
@@ -99,13 +99,13 @@ def traps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Traps:
 
 
 def attributes() -> str:
-    """Each driver of the table for some file."""
+    """Attributes that apply each driver of the table to some file."""
     lines = [f"*.{number} filter={n} diff={n} merge={n}" for number, n in enumerate(NAMES[:3])]
     return "\n".join(["* filter=evil diff=evil merge=evil", *lines, ""])
 
 
 def plant_in(traps: Traps, where: str) -> None:
-    """Set the traps in a clone, in one of the places from which git reads its configuration."""
+    """Plant the traps in one of the files from which git reads a clone's configuration."""
     clone = traps.scene.clone
     own, target = clone / ".git/config", clone / ".git/more"
     match where:
@@ -125,7 +125,7 @@ def plant_in(traps: Traps, where: str) -> None:
 
 
 def prepare(scene: Scene) -> None:
-    """Files that the drivers are for, and submodules, on both sides."""
+    """Add files for the drivers, and submodules, on both sides."""
     for number in range(len(NAMES)):
         scene.commit(scene.upstream, f"f.{number}", "one\ntwo\nthree\n")
     scene.commit(scene.upstream, ".gitattributes", attributes())
@@ -134,7 +134,7 @@ def prepare(scene: Scene) -> None:
 
 
 def nest(traps: Traps, worktree: Path) -> None:
-    """A repository inside the worktree with traps of its own."""
+    """Create a repository inside the worktree with its own traps."""
     nested = worktree / "nested"
     nested.mkdir()
     git("init", "-q", cwd=nested)
@@ -148,7 +148,7 @@ def nest(traps: Traps, worktree: Path) -> None:
 
 
 async def live(scene: Scene, traps: Traps, join: Join) -> None:
-    """Everything that Symposium does in a clone."""
+    """Run every operation of Symposium in a clone."""
     engine = scene.engine
     made = await scene.make(str(join))
     worktree = Path(made.worktree)
@@ -186,13 +186,13 @@ async def live(scene: Scene, traps: Traps, join: Join) -> None:
         *(("includeIf", Join.MERGE), ("config.worktree", Join.REBASE)),
     ],
 )
-async def test_no_program_that_a_clone_names_is_run(
+async def test_no_program_named_by_a_clone_runs(
     where: str, join: Join, scene: Scene, traps: Traps
 ) -> None:
     prepare(scene)
     git("pull", "-q", cwd=scene.clone)
     plant_in(traps, where)
-    # The repository at the other end of the fetch is as hostile.
+    # The remote repository is hostile, too.
     scene.commit(scene.upstream, "f.1", "one\ntwo\ntheirs\n")
     traps.plant(scene.upstream / ".git/config")
     traps.hook(scene.upstream / ".git")
@@ -203,9 +203,7 @@ async def test_no_program_that_a_clone_names_is_run(
 
 
 @pytest.mark.requirement("taskspaces.git-commands")
-async def test_no_program_of_a_worktree_is_run_when_it_is_adopted(
-    scene: Scene, traps: Traps
-) -> None:
+async def test_no_program_of_a_worktree_runs_when_it_is_adopted(scene: Scene, traps: Traps) -> None:
     plant_in(traps, "config.worktree")
     path = scene.root / "own"
     await add_worktree(Git(scene.clone), path, "-b", "own", "--", str(path))
@@ -219,7 +217,7 @@ async def test_no_program_of_a_worktree_is_run_when_it_is_adopted(
 
 
 @pytest.mark.requirement("taskspaces.git-commands")
-async def test_missing_objects_are_not_fetched_by_a_program_that_a_clone_names(
+async def test_missing_objects_are_not_fetched_by_a_program_of_a_clone(
     scene: Scene, traps: Traps
 ) -> None:
     made = await scene.make()
@@ -250,7 +248,7 @@ async def test_missing_objects_are_not_fetched_by_a_program_that_a_clone_names(
 
 
 @pytest.mark.requirement("taskspaces.git-commands")
-def test_every_setting_of_this_git_that_looks_like_a_command_is_in_the_table() -> None:
+def test_table_lists_every_command_setting_of_the_installed_git() -> None:
     said = subprocess.run([GIT, "help", "--config"], capture_output=True, text=True, check=True)
     documented = [line for line in said.stdout.split("\n") if line and " " not in line]
     known = {key.lower() for key in COMMANDS} | {plain(key) for key in INNOCENT}
@@ -267,7 +265,7 @@ def plain(key: str) -> str:
 
 
 @pytest.mark.requirement("taskspaces.git-commands")
-async def test_a_push_to_a_repository_on_this_machine_does_not_pass_its_hooks_by(
+async def test_push_to_a_local_repository_does_not_bypass_its_hooks(
     scene: Scene, traps: Traps
 ) -> None:
     bare = scene.root / "bare.git"

@@ -1,4 +1,4 @@
-"""Guards of what is not a task's own: other worktrees, commits, the base, and the store."""
+"""Protection of other worktrees, commits, the base, and the store."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ from symposium.tasks.store import ShieldedTasks
 
 
 def at_stage(place: Path, wanted: str, act: Callable[[], object]) -> Scene:
-    """A scene in which something else happens right after a stage."""
+    """A scene in which `act` runs right after a stage."""
 
     def passed(stage: str) -> None:
         if stage == wanted:
@@ -35,7 +35,7 @@ def at_stage(place: Path, wanted: str, act: Callable[[], object]) -> Scene:
 
 @pytest.mark.requirement("taskspaces.failure-leaves-nothing")
 @pytest.mark.parametrize("lock", [(), ("--lock", "--reason", "mine")])
-async def test_undoing_a_creation_keeps_a_worktree_that_took_its_path(
+async def test_rollback_of_a_creation_keeps_another_worktree_at_its_path(
     lock: tuple[str, ...], place: Path
 ) -> None:
     path = place / "clone.tasks" / "fix-login"
@@ -55,7 +55,7 @@ async def test_undoing_a_creation_keeps_a_worktree_that_took_its_path(
 
 
 @pytest.mark.requirement("taskspaces.failure-reported")
-async def test_a_failure_is_reported_though_its_rollback_fails_too(place: Path) -> None:
+async def test_failure_is_reported_when_its_rollback_fails_too(place: Path) -> None:
     clone = place / "clone"
     scene = at_stage(place, "create.fetched", lambda: clone.rename(place / "moved"))
 
@@ -68,7 +68,7 @@ async def test_a_failure_is_reported_though_its_rollback_fails_too(place: Path) 
 
 
 @pytest.mark.requirement("taskspaces.failure-reported")
-async def test_a_rollback_belongs_to_what_the_engine_waits_for() -> None:
+async def test_engine_waits_for_a_rollback() -> None:
     undertakings = ShieldedTasks()
     seen: list[bool] = []
 
@@ -83,7 +83,7 @@ async def test_a_rollback_belongs_to_what_the_engine_waits_for() -> None:
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")
-async def test_a_branch_that_moved_after_the_archive_was_written_stays(place: Path) -> None:
+async def test_branch_that_moved_after_the_archive_was_written_is_kept(place: Path) -> None:
     clone = place / "clone"
 
     def move() -> None:
@@ -102,7 +102,7 @@ async def test_a_branch_that_moved_after_the_archive_was_written_stays(place: Pa
 
 
 @pytest.mark.requirement("taskspaces.own-checkout")
-async def test_the_own_checkout_of_a_clone_is_never_removed(scene: Scene) -> None:
+async def test_main_checkout_of_a_clone_is_never_removed(scene: Scene) -> None:
     made = await scene.make()
     wrong = replace(made, worktree=str(scene.clone))
     (scene.clone / "work.txt").write_text("precious\n", encoding="utf-8")
@@ -116,7 +116,7 @@ async def test_the_own_checkout_of_a_clone_is_never_removed(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("taskspaces.ports-released")
-async def test_ports_are_free_again_once_their_task_is_deleted(scene: Scene) -> None:
+async def test_ports_are_free_after_their_task_is_deleted(scene: Scene) -> None:
     first, second = await scene.make("first"), await scene.make("second")
 
     await scene.engine.trash.delete(first.id, DeletionConsent.ARCHIVE)
@@ -128,7 +128,7 @@ async def test_ports_are_free_again_once_their_task_is_deleted(scene: Scene) -> 
 
 
 @pytest.mark.requirement("taskspaces.land-undo")
-async def test_landing_keeps_the_state_before_it(scene: Scene) -> None:
+async def test_landing_snapshots_the_state_before_it(scene: Scene) -> None:
     made = await scene.make()
     worktree = Path(made.worktree)
     scene.commit(scene.upstream, "theirs", "x")
@@ -144,7 +144,7 @@ async def test_landing_keeps_the_state_before_it(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-refuses")
-async def test_a_base_that_moved_while_the_checks_ran_stays(place: Path) -> None:
+async def test_base_that_moved_during_the_checks_is_kept(place: Path) -> None:
     clone = place / "clone"
     moved: list[str] = []
 
@@ -166,7 +166,7 @@ async def test_a_base_that_moved_while_the_checks_ran_stays(place: Path) -> None
 
 
 @pytest.mark.requirement("taskspaces.log-durable")
-async def test_the_store_waits_for_the_disk_at_every_commit(scene: Scene) -> None:
+async def test_store_syncs_to_disk_at_every_commit(scene: Scene) -> None:
     def setting(name: str) -> Callable[[Connection], object]:
         def read(connection: Connection) -> object:
             return connection.execute(f"PRAGMA {name}").fetchone()

@@ -1,4 +1,4 @@
-"""Whoever asked goes away in the middle of something: nothing is left half made meanwhile."""
+"""Operations stay consistent when their caller is canceled at any moment."""
 
 import asyncio
 import shutil
@@ -25,35 +25,35 @@ See: TypeAlias = Callable[[Scene, str, Taskspace | None], Awaitable[None]]
 
 
 @dataclass
-class Asker:
-    """The task that asks for something, until it goes."""
+class Caller:
+    """The asyncio task that requests an operation, until it is canceled."""
 
     tasks: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
 
-    def go(self) -> None:
-        """Stop asking, once."""
+    def cancel(self) -> None:
+        """Cancel the request, once."""
         if self.tasks:
             self.tasks.pop().cancel()
 
 
 class WatchedJournal(TaskStore):
-    """Lets the asker go right in the middle of its so-manieth write."""
+    """Cancels the caller in the middle of the given write."""
 
-    def __init__(self, path: Path, asker: Asker, last: int) -> None:
+    def __init__(self, path: Path, caller: Caller, last: int) -> None:
         super().__init__(path)
-        self._asker = asker
+        self._asker = caller
         self._left = last
 
     async def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Write, and lose the asker before it is known that it is written."""
+        """Cancel the caller at the given write, then write."""
         self._left -= 1
         if self._left == 0:
-            self._asker.go()
+            self._asker.cancel()
         return await super().write(work)
 
 
-class Rounds:
-    """One place as it was prepared, again and again."""
+class Runs:
+    """Runs of one operation, each in a fresh copy of a prepared directory."""
 
     def __init__(self, place: Path, kind: str) -> None:
         self._place, self._kind = place, kind
@@ -61,38 +61,37 @@ class Rounds:
         self._made = ""
 
     async def begin(self) -> None:
-        """Prepare it."""
         scene = open_scene(self._place)
         made = await prepare(scene, self._kind)
         self._made = made.id if made else ""
         scene.engine.close()
         shutil.copytree(self._place, self._kept, symlinks=True)
 
-    async def round(self, scene: Scene, asker: Asker, see: See) -> None:
-        """Do it with this asker, who may go meanwhile; then look."""
+    async def run(self, scene: Scene, caller: Caller, see: See) -> None:
+        """Run the operation, whose caller may be canceled; then check the result."""
         made = await self._of(scene)
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(act(scene, self._kind, made))
-            asker.tasks.append(task)
+            caller.tasks.append(task)
             await asyncio.wait({task})
         await see(scene, self._kind, made)
         scene.engine.close()
 
     async def act_quietly(self, scene: Scene) -> None:
-        """Do it; that the journal is closed meanwhile is no surprise."""
+        """Run the operation and ignore that the store is closed meanwhile."""
         with suppress(GitRunError, TaskspaceError):
             await act(scene, self._kind, await self._of(scene))
 
-    async def round_after(self, scene: Scene) -> None:
-        """Look, after a start."""
+    async def check(self, scene: Scene) -> None:
+        """Check the result after a restart."""
         await look(scene, self._kind, await self._of(scene))
         scene.engine.close()
 
     async def _of(self, scene: Scene) -> Taskspace | None:
         return await scene.engine.get(self._made) if self._made else None
 
-    def anew(self) -> Path:
-        """The place as it was prepared."""
+    def restored(self) -> Path:
+        """Restore the prepared directory."""
         shutil.rmtree(self._place)
         shutil.copytree(self._kept, self._place, symlinks=True)
         return self._place
@@ -100,26 +99,26 @@ class Rounds:
 
 @pytest.mark.requirement("taskspaces.asker-goes")
 @pytest.mark.parametrize("kind", KINDS)
-async def test_who_asked_may_go_at_any_stage(place: Path, kind: str) -> None:
-    rounds = Rounds(place, kind)
-    await rounds.begin()
+async def test_caller_can_be_canceled_at_any_stage(place: Path, kind: str) -> None:
+    runs = Runs(place, kind)
+    await runs.begin()
     for stage in stages_of(kind):
-        asker = Asker()
+        caller = Caller()
 
-        def gone(passed: str, stage: str = stage, asker: Asker = asker) -> None:
+        def cancel_at(passed: str, stage: str = stage, caller: Caller = caller) -> None:
             if passed == stage:
-                asker.go()
+                caller.cancel()
 
-        scene = open_scene(rounds.anew(), Surroundings(passed=gone))
-        await rounds.round(scene, asker, look)
-        assert not asker.tasks, f"{stage} was passed"
+        scene = open_scene(runs.restored(), Surroundings(passed=cancel_at))
+        await runs.run(scene, caller, look)
+        assert not caller.tasks, f"{stage} was not reached"
 
 
 @pytest.mark.requirement("taskspaces.ended-at-work")
 @pytest.mark.parametrize("kind", KINDS)
-async def test_the_engine_may_be_ended_at_any_stage(place: Path, kind: str) -> None:
-    rounds = Rounds(place, kind)
-    await rounds.begin()
+async def test_engine_can_be_shut_down_at_any_stage(place: Path, kind: str) -> None:
+    runs = Runs(place, kind)
+    await runs.begin()
     for stage in stages_of(kind):
         reached = asyncio.Event()
 
@@ -127,16 +126,16 @@ async def test_the_engine_may_be_ended_at_any_stage(place: Path, kind: str) -> N
             if now == stage:
                 reached.set()
 
-        await ended(open_scene(rounds.anew(), Surroundings(passed=passed)), rounds, reached)
+        await shut_down(open_scene(runs.restored(), Surroundings(passed=passed)), runs, reached)
         again = open_scene(place)
         await again.engine.start()
-        await rounds.round_after(again)
+        await runs.check(again)
 
 
-async def ended(scene: Scene, rounds: Rounds, reached: asyncio.Event) -> None:
-    """Begin, and do at the stage what the daemon does at its end: first the part, then answers."""
+async def shut_down(scene: Scene, runs: Runs, reached: asyncio.Event) -> None:
+    """Start an operation; at the stage, shut down in the daemon's order: tasks, then answers."""
     async with asyncio.TaskGroup() as tasks:
-        asking = tasks.create_task(rounds.act_quietly(scene))
+        asking = tasks.create_task(runs.act_quietly(scene))
         await reached.wait()
         async with asyncio.timeout(FAREWELL):
             await scene.engine.shielded.cancel_all()
@@ -147,52 +146,52 @@ async def ended(scene: Scene, rounds: Rounds, reached: asyncio.Event) -> None:
 
 @pytest.mark.requirement("taskspaces.asker-goes")
 @pytest.mark.parametrize("kind", KINDS)
-async def test_who_asked_may_go_while_anything_is_written_down(place: Path, kind: str) -> None:
-    rounds = Rounds(place, kind)
-    await rounds.begin()
-    writes, has_gone = 0, True
-    while has_gone:
+async def test_caller_can_be_canceled_at_any_write(place: Path, kind: str) -> None:
+    runs = Runs(place, kind)
+    await runs.begin()
+    writes, was_canceled = 0, True
+    while was_canceled:
         writes += 1
-        asker = Asker()
-        await rounds.round(watched(rounds.anew(), asker, writes), asker, left_whole)
-        has_gone = not asker.tasks
+        caller = Caller()
+        await runs.run(watched(runs.restored(), caller, writes), caller, check_consistency)
+        was_canceled = not caller.tasks
     assert writes > 1
 
 
-def watched(root: Path, asker: Asker, last: int) -> Scene:
-    """An engine whose asker goes at this write."""
+def watched(root: Path, caller: Caller, last: int) -> Scene:
+    """An engine whose caller is canceled at this write."""
     plain = open_scene(root)
     plain.engine.close()
-    journal = WatchedJournal(root / "state" / "taskspaces.db", asker, last)
-    ground = replace(plain.ground, journal=journal)
-    return Scene(root, Engine(ground), ground, plain.events)
+    journal = WatchedJournal(root / "state" / "taskspaces.db", caller, last)
+    context = replace(plain.ground, journal=journal)
+    return Scene(root, Engine(context), context, plain.events)
 
 
-async def left_whole(scene: Scene, kind: str, made: Taskspace | None) -> None:
-    """No more than what must hold at once."""
+async def check_consistency(scene: Scene, kind: str, made: Taskspace | None) -> None:
+    """Check only what must hold immediately."""
     del kind, made
     await consistent(scene)
 
 
 @pytest.mark.requirement("taskspaces.asker-goes")
-async def test_who_is_cancelled_while_something_is_written_waits_until_it_is(
+async def test_canceled_writer_waits_until_the_write_is_done(
     tmp_path: Path,
 ) -> None:
     journal = TaskStore(tmp_path / "state" / "taskspaces.db")
-    begun, may_go_on, done = asyncio.Event(), threading.Event(), threading.Event()
+    begun, may_continue, done = asyncio.Event(), threading.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
     def write(connection: sqlite3.Connection) -> None:
         del connection
         loop.call_soon_threadsafe(begun.set)
-        may_go_on.wait(45)
+        may_continue.wait(45)
         done.set()
 
     async with asyncio.TaskGroup() as tasks:
         writing = tasks.create_task(journal.write(write))
         await begun.wait()
         writing.cancel()
-        loop.call_later(0.05, may_go_on.set)
+        loop.call_later(0.05, may_continue.set)
         await asyncio.wait({writing})
 
     assert done.is_set()
@@ -201,29 +200,29 @@ async def test_who_is_cancelled_while_something_is_written_waits_until_it_is(
 
 
 @pytest.mark.requirement("taskspaces.asker-goes")
-async def test_work_that_is_cut_stops_and_who_asked_hears_no_answer() -> None:
-    undertakings, begun = ShieldedTasks(), asyncio.Event()
+async def test_canceled_shielded_work_stops_without_an_answer() -> None:
+    shielded, begun = ShieldedTasks(), asyncio.Event()
 
     async def endless() -> None:
         begun.set()
         await asyncio.get_running_loop().create_future()
 
     async with asyncio.TaskGroup() as tasks:
-        asking = tasks.create_task(undertakings.run_shielded(endless()))
+        asking = tasks.create_task(shielded.run_shielded(endless()))
         await begun.wait()
-        assert not undertakings.is_empty
-        await undertakings.cancel_all()
+        assert not shielded.is_empty
+        await shielded.cancel_all()
         await asyncio.wait({asking})
 
     assert asking.cancelled()
-    assert undertakings.is_empty
+    assert shielded.is_empty
 
 
 @pytest.mark.requirement("taskspaces.asker-goes")
-async def test_what_fails_after_who_asked_has_gone_is_written_down(
+async def test_failure_after_the_caller_was_canceled_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    undertakings, begun, over = ShieldedTasks(), asyncio.Event(), asyncio.Event()
+    shielded, begun, over = ShieldedTasks(), asyncio.Event(), asyncio.Event()
 
     async def failing() -> None:
         begun.set()
@@ -231,13 +230,13 @@ async def test_what_fails_after_who_asked_has_gone_is_written_down(
         raise TaskspaceError("the disk is full", "")
 
     async with asyncio.TaskGroup() as tasks:
-        asking = tasks.create_task(undertakings.run_shielded(failing()))
+        asking = tasks.create_task(shielded.run_shielded(failing()))
         await begun.wait()
         asking.cancel()
         over.set()
         await asyncio.wait({asking})
     with pytest.raises(TaskspaceError, match="disk is full"):
-        await undertakings.run_shielded(failing())
+        await shielded.run_shielded(failing())
 
     assert asking.cancelled()
     assert "the disk is full" in caplog.text

@@ -1,4 +1,4 @@
-"""Landing and the radar: conflicts are foreseen, nothing is forced, nothing is half done."""
+"""Landing and the radar: conflicts are predicted; landing is complete or undone."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ def commit_all(worktree: Path, message: str = "work") -> str:
 
 @pytest.mark.requirement("taskspaces.land")
 @pytest.mark.parametrize("join", Join)
-async def test_a_branch_lands_on_what_the_remote_has_now(join: Join, scene: Scene) -> None:
+async def test_branch_lands_on_the_current_remote_commit(join: Join, scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     change_line(worktree, 3, "mine")
@@ -49,7 +49,7 @@ async def test_a_branch_lands_on_what_the_remote_has_now(join: Join, scene: Scen
 
 
 @pytest.mark.requirement("tasks.landed")
-async def test_a_branch_that_the_base_has_already_is_no_news(scene: Scene) -> None:
+async def test_landing_of_a_merged_branch_is_not_announced(scene: Scene) -> None:
     made = await scene.made()
     nothing = await scene.engine.land(made.id, LandOptions(Join.REBASE))
     before = await scene.engine.get(made.id)
@@ -79,7 +79,7 @@ async def test_task_whose_worktree_cannot_be_read_is_not_called_landed(scene: Sc
 
 @pytest.mark.requirement("taskspaces.land-conflict")
 @pytest.mark.parametrize("join", Join)
-async def test_on_a_conflict_the_worktree_is_untouched(join: Join, scene: Scene) -> None:
+async def test_conflict_leaves_the_worktree_unchanged(join: Join, scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     change_line(worktree, 3, "mine")
@@ -98,13 +98,13 @@ async def test_on_a_conflict_the_worktree_is_untouched(join: Join, scene: Scene)
 
 
 @pytest.mark.requirement("taskspaces.land-conflict")
-async def test_a_rebase_that_stops_half_way_is_taken_back(scene: Scene) -> None:
+async def test_rebase_that_stops_at_a_conflict_is_undone(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     change_line(worktree, 3, "mine, at first")
     commit_all(worktree)
     change_line(worktree, 3, "theirs")
-    tip = commit_all(worktree)  # as a merge it fits; the first commit alone does not
+    tip = commit_all(worktree)  # merges cleanly; the first commit alone conflicts
     change_line(scene.upstream, 3, "theirs")
     commit_all(scene.upstream)
 
@@ -116,7 +116,7 @@ async def test_a_rebase_that_stops_half_way_is_taken_back(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-checks")
-async def test_a_check_that_fails_lands_nothing_and_landing_again_goes_on(scene: Scene) -> None:
+async def test_failed_check_lands_nothing_and_landing_again_continues(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / ".symposium").mkdir()
@@ -136,7 +136,7 @@ async def test_a_check_that_fails_lands_nothing_and_landing_again_goes_on(scene:
 
 
 @pytest.mark.requirement("taskspaces.land-refuses")
-async def test_work_that_is_not_committed_is_not_landed(scene: Scene) -> None:
+async def test_uncommitted_work_is_not_landed(scene: Scene) -> None:
     made = await scene.made()
     (Path(made.worktree) / "new").write_text("x", encoding="utf-8")
 
@@ -145,7 +145,7 @@ async def test_work_that_is_not_committed_is_not_landed(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-refuses")
-async def test_what_the_users_checkout_would_lose_is_not_overwritten(scene: Scene) -> None:
+async def test_changes_in_the_users_checkout_are_not_overwritten(scene: Scene) -> None:
     made = await scene.made()
     change_line(Path(made.worktree), 3, "mine")
     commit_all(Path(made.worktree))
@@ -159,7 +159,7 @@ async def test_what_the_users_checkout_would_lose_is_not_overwritten(scene: Scen
 
 
 @pytest.mark.requirement("taskspaces.land-refuses")
-async def test_a_base_that_has_diverged_is_not_forced(scene: Scene) -> None:
+async def test_diverged_base_is_not_forced(scene: Scene) -> None:
     made = await scene.made()
     scene.commit(Path(made.worktree), "mine", "x")
     own = scene.commit(scene.clone, "local only", "x")
@@ -171,7 +171,7 @@ async def test_a_base_that_has_diverged_is_not_forced(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-push")
-async def test_a_push_sends_the_base_and_is_never_forced(scene: Scene) -> None:
+async def test_push_sends_the_base_and_is_never_forced(scene: Scene) -> None:
     git("config", "receive.denyCurrentBranch", "ignore", cwd=scene.upstream)
     made = await scene.make()
     scene.commit(Path(made.worktree), "mine", "x")
@@ -183,7 +183,7 @@ async def test_a_push_sends_the_base_and_is_never_forced(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.radar")
-async def test_the_radar_sees_lines_that_two_change_before_they_are_committed(
+async def test_radar_detects_uncommitted_changes_of_the_same_lines(
     scene: Scene,
 ) -> None:
     first, second, third = [await scene.make(name) for name in ("one", "two", "three")]
@@ -206,7 +206,7 @@ async def test_the_radar_sees_lines_that_two_change_before_they_are_committed(
 
 
 @pytest.mark.requirement("taskspaces.radar")
-async def test_the_radar_sees_conflicts_with_the_base(scene: Scene) -> None:
+async def test_radar_detects_conflicts_with_the_base(scene: Scene) -> None:
     made = await scene.made()
     change_line(Path(made.worktree), 2, "mine")
     change_line(scene.upstream, 2, "theirs")
@@ -219,7 +219,7 @@ async def test_the_radar_sees_conflicts_with_the_base(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.radar-own")
-async def test_a_taskspace_that_has_changed_nothing_is_no_part_of_any_conflict(
+async def test_unchanged_task_has_no_conflicts(
     scene: Scene,
 ) -> None:
     early = await scene.make("early")
@@ -236,7 +236,7 @@ async def test_a_taskspace_that_has_changed_nothing_is_no_part_of_any_conflict(
 
 
 @pytest.mark.requirement("taskspaces.radar-own")
-async def test_what_the_base_changed_since_is_nobody_elses_conflict(scene: Scene) -> None:
+async def test_later_changes_of_the_base_are_not_conflicts_between_tasks(scene: Scene) -> None:
     early = await scene.make("early")
     change_line(Path(early.worktree), 2, "mine")
     change_line(scene.upstream, 2, "theirs")
@@ -256,7 +256,7 @@ async def test_what_the_base_changed_since_is_nobody_elses_conflict(scene: Scene
 
 
 @pytest.mark.requirement("taskspaces.radar-own")
-async def test_a_file_in_the_place_of_a_folder_is_a_conflict_of_both(scene: Scene) -> None:
+async def test_file_in_the_place_of_a_folder_conflicts(scene: Scene) -> None:
     first, second = [await scene.make(name) for name in ("one", "two")]
     (Path(first.worktree) / "place").write_text("a file", encoding="utf-8")
     (Path(second.worktree) / "place").mkdir()
@@ -268,7 +268,7 @@ async def test_a_file_in_the_place_of_a_folder_is_a_conflict_of_both(scene: Scen
 
 
 @pytest.mark.requirement("taskspaces.radar")
-async def test_a_folder_that_became_two_is_a_conflict_with_what_is_new_in_it(scene: Scene) -> None:
+async def test_split_folder_conflicts_with_new_files_in_it(scene: Scene) -> None:
     made = await scene.made()
     for worktree, moves in (
         (scene.clone, {"one": "d/one", "two": "d/two"}),
@@ -321,7 +321,7 @@ SIDES = {
 
 @pytest.mark.requirement("taskspaces.radar-lines")
 @pytest.mark.parametrize("case", SIDES)
-async def test_each_side_of_a_conflict_is_told_its_own_lines(case: str, tmp_path: Path) -> None:
+async def test_each_side_of_a_conflict_gets_its_own_lines(case: str, tmp_path: Path) -> None:
     ours, theirs, mine, others = SIDES[case]
     git("init", "-q", "-b", "base", cwd=tmp_path)
     commits: list[str] = []
@@ -338,7 +338,7 @@ async def test_each_side_of_a_conflict_is_told_its_own_lines(case: str, tmp_path
 
 
 @pytest.mark.requirement("taskspaces.radar")
-def test_what_stands_between_the_marks_is_found() -> None:
+def test_lines_between_conflict_markers_are_found() -> None:
     text = b"a\n<<<<<<< o\n1\n2\n=======\n1\n>>>>>>> t\nb\n<<<<<<< o\n=======\nx\n>>>>>>> t\n"
 
     ours, theirs = marked_ranges(text)
@@ -349,7 +349,7 @@ def test_what_stands_between_the_marks_is_found() -> None:
 
 @pytest.mark.requirement("taskspaces.land-count")
 @given(st.lists(st.sampled_from([b"<<<<<<< a", b"=======", b">>>>>>> b", b"x", b""])))
-def test_no_text_breaks_the_count(lines: list[bytes]) -> None:
+def test_any_text_can_be_counted(lines: list[bytes]) -> None:
     ours, theirs = marked_ranges(b"\n".join(lines))
 
     assert len(ours) == len(theirs)

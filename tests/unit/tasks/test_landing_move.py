@@ -1,4 +1,4 @@
-"""Landing by rebase brings the worktree along: nothing is overwritten, a kill leaves no half."""
+"""Landing by rebase updates the worktree: it overwrites nothing and survives a kill."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ def state_of(made: Taskspace) -> tuple[object, ...]:
 
 
 @pytest.mark.requirement("taskspaces.land-replay")
-async def test_the_reflog_names_the_landing_and_has_the_commit_before(scene: Scene) -> None:
+async def test_reflog_names_the_landing_and_has_the_commit_before(scene: Scene) -> None:
     made = await diverged(scene)
     worktree = Path(made.worktree)
     before = git("rev-parse", "HEAD", cwd=worktree)
@@ -74,7 +74,7 @@ async def test_no_git_rebase_runs(scene: Scene, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.requirement("taskspaces.land-merges")
-async def test_merge_commits_without_changes_of_their_own_are_left_out(scene: Scene) -> None:
+async def test_merge_commits_without_their_own_changes_are_omitted(scene: Scene) -> None:
     made = await diverged(scene)
     worktree = Path(made.worktree)
     git("branch", "side", "HEAD~1", cwd=worktree)
@@ -91,7 +91,7 @@ async def test_merge_commits_without_changes_of_their_own_are_left_out(scene: Sc
 
 
 @pytest.mark.requirement("taskspaces.land-merges")
-async def test_a_rebase_that_would_lose_changes_of_a_merge_commit_is_refused(
+async def test_rebase_that_would_lose_changes_of_a_merge_commit_is_refused(
     scene: Scene,
 ) -> None:
     made = await diverged(scene)
@@ -115,7 +115,7 @@ async def test_a_rebase_that_would_lose_changes_of_a_merge_commit_is_refused(
 @pytest.mark.requirement("taskspaces.land-in-the-way")
 @pytest.mark.parametrize("content", ["the only copy\n", "", "theirs\n"])
 @pytest.mark.parametrize("path", ["build/out", "build", "secret/key", "x.log"])
-async def test_an_ignored_file_is_not_overwritten(path: str, content: str, scene: Scene) -> None:
+async def test_ignored_file_is_not_overwritten(path: str, content: str, scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "mine\n")
@@ -136,7 +136,7 @@ async def test_an_ignored_file_is_not_overwritten(path: str, content: str, scene
 
 
 @pytest.mark.requirement("taskspaces.land-in-the-way")
-async def test_an_ignored_file_in_the_place_of_a_folder_is_not_overwritten(scene: Scene) -> None:
+async def test_ignored_file_in_the_place_of_a_folder_is_not_overwritten(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "mine\n")
@@ -154,10 +154,10 @@ async def test_an_ignored_file_in_the_place_of_a_folder_is_not_overwritten(scene
 
 
 @pytest.mark.requirement("taskspaces.land-in-the-way")
-async def test_file_made_while_commits_are_copied_stays(scene: Scene) -> None:
+async def test_file_created_while_commits_are_copied_is_kept(scene: Scene) -> None:
     made = await diverged(scene)
     own = Path(made.worktree) / "theirs"
-    # Empty, it is the beginning of the base's file, which a killed git could have left.
+    # An empty file is a prefix of the base's file, which a killed git could have left.
     around = Surroundings(passed=lambda stage: own.touch() if stage == "land.replayed" else None)
     scene.engine.close()
     again = open_scene(scene.root, around)
@@ -190,7 +190,7 @@ async def ignored_by_base(scene: Scene) -> Taskspace:
 def run_before_git(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, command: str, script: str
 ) -> None:
-    """Run a line of a shell before each git command that begins so."""
+    """Run a shell line before each git command that starts with `command`."""
     wrapper = scene.root / "bin" / "git"
     wrapper.parent.mkdir()
     wrapper.write_text(
@@ -259,7 +259,7 @@ async def test_link_made_in_the_place_of_an_ignored_folder_is_not_followed(
 
 @pytest.mark.requirement("taskspaces.land-killed")
 @pytest.mark.parametrize("is_refreshed", [True, False])
-async def test_ignored_files_of_a_killed_landing_are_taken_back(
+async def test_ignored_files_of_a_killed_landing_are_removed(
     scene: Scene, *, is_refreshed: bool
 ) -> None:
     made = await ignored_by_base(scene)
@@ -315,14 +315,14 @@ async def copied(scene: Scene, made: Taskspace) -> tuple[Git, str, str]:
 
 
 async def note_move(scene: Scene, made: Taskspace, before: str, after: str) -> None:
-    """Leave in the journal what a landing notes before it moves the worktree."""
+    """Write the journal entry that precedes moving the worktree."""
     detail = {"before": before, "after": after, "at": scene.ground.now()}
     operation = Operation(made.id, OperationKind.LAND, "land.replayed", detail)
     await scene.ground.journal.write(lambda link: tables.note(link, operation))
 
 
 @pytest.mark.requirement("taskspaces.land-replay")
-async def test_a_branch_that_has_moved_meanwhile_stays(scene: Scene) -> None:
+async def test_branch_that_moved_meanwhile_is_kept(scene: Scene) -> None:
     made = await diverged(scene)
     work, before, after = await copied(scene, made)
     newer = scene.commit(Path(made.worktree), "meanwhile", "x\n")
@@ -338,7 +338,7 @@ async def test_a_branch_that_has_moved_meanwhile_stays(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-killed")
-async def test_a_git_that_is_killed_while_it_writes_files_is_taken_back(
+async def test_files_of_a_killed_git_are_undone(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await diverged(scene)
@@ -374,7 +374,7 @@ PARTS = 8
 
 @pytest.mark.requirement("taskspaces.land-killed")
 @pytest.mark.parametrize("part", range(PARTS))
-async def test_a_kill_at_any_write_is_taken_back_at_the_next_start(part: int, scene: Scene) -> None:
+async def test_kill_at_any_write_is_undone_at_the_next_start(part: int, scene: Scene) -> None:
     made = await diverged(scene)
     worktree = Path(made.worktree)
     before_all = state_of(made)
@@ -404,7 +404,7 @@ async def test_a_kill_at_any_write_is_taken_back_at_the_next_start(part: int, sc
 
 
 @pytest.mark.requirement("taskspaces.land-killed")
-async def test_what_the_agent_wrote_after_a_kill_stays(scene: Scene) -> None:
+async def test_files_written_by_the_agent_after_a_kill_are_kept(scene: Scene) -> None:
     made = await diverged(scene)
     worktree = Path(made.worktree)
     work, before, after = await copied(scene, made)
@@ -424,7 +424,7 @@ async def test_what_the_agent_wrote_after_a_kill_stays(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-killed")
-async def test_what_the_agent_wrote_over_half_a_landing_stays(scene: Scene) -> None:
+async def test_files_written_by_the_agent_over_a_partial_landing_are_kept(scene: Scene) -> None:
     made = await diverged(scene)
     worktree = Path(made.worktree)
     _, before, after = await copied(scene, made)
@@ -446,7 +446,7 @@ async def test_what_the_agent_wrote_over_half_a_landing_stays(scene: Scene) -> N
 
 
 @pytest.mark.requirement("taskspaces.land-conflict")
-async def test_a_conflict_of_one_commit_moves_nothing(scene: Scene) -> None:
+async def test_conflict_in_one_commit_moves_nothing(scene: Scene) -> None:
     made = await diverged(scene)
     worktree = Path(made.worktree)
     for text in ("first\n", "app\n" * 2000):
@@ -459,13 +459,13 @@ async def test_a_conflict_of_one_commit_moves_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-old-git")
-async def test_a_git_that_is_too_old_says_which_version_to_install(
+async def test_error_of_an_old_git_names_the_required_version(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await diverged(scene)
     old = scene.root / "bin" / "git"
     old.parent.mkdir()
-    # As git 2.37: `merge-tree` knows no options, and prints its usage.
+    # Like git 2.37: `merge-tree` has no options and prints its usage.
     old.write_text(
         '#!/bin/sh\ncase " $* " in *" merge-tree "*) echo usage >&2; exit 129;; esac\n'
         f'exec {GIT} "$@"\n',

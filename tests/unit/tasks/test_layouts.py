@@ -1,4 +1,4 @@
-"""Seed projects of every version, embedded ones, orphans and what a directory belongs to."""
+"""Seed projects of every version, embedded projects, orphans, and lookup by directory."""
 
 import json
 import shutil
@@ -48,7 +48,7 @@ VERSIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.requirement("taskspaces.project-versions")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_version_is_read_and_what_is_not_known_stays(version: str, tmp_path: Path) -> None:
+def test_every_version_is_read_and_unknown_keys_are_kept(version: str, tmp_path: Path) -> None:
     written = {**VERSIONS[version], "vscodeWindowID": 7, "future": {"a": [1]}}
     (tmp_path / "project.json").write_text(json.dumps(written), encoding="utf-8")
 
@@ -69,7 +69,7 @@ def test_every_version_is_read_and_what_is_not_known_stays(version: str, tmp_pat
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"id": 1}', '{"version": 3, "id": "x"}', "\ud800", "null"]
 )
-def test_a_file_that_is_no_projects_is_explained(text: str, tmp_path: Path) -> None:
+def test_invalid_project_file_raises_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "project.json").write_text(text, encoding="utf-8", errors="surrogatepass")
 
     with pytest.raises(TaskspaceError):
@@ -77,7 +77,7 @@ def test_a_file_that_is_no_projects_is_explained(text: str, tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("taskspaces.seed-project")
-async def test_a_project_of_the_seed_is_made_used_and_opened_again(scene: Scene) -> None:
+async def test_seed_project_can_be_created_used_and_reopened(scene: Scene) -> None:
     directory = scene.root / "Name.symposium"
     await make_project(directory, "Name", str(scene.upstream), AT)
 
@@ -102,7 +102,7 @@ async def test_a_project_of_the_seed_is_made_used_and_opened_again(scene: Scene)
 
 
 @pytest.mark.requirement("taskspaces.seed-project", "taskspaces.seed-base")
-async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -> None:
+async def test_tasks_of_the_reference_are_found_on_disk(scene: Scene) -> None:
     directory = scene.root / "Name.symposium"
     await make_project(directory, "Name", str(scene.upstream), AT)
     home = directory / f"task-{ID.upper()}"
@@ -149,7 +149,7 @@ async def test_taskspaces_of_the_reference_are_found_on_the_disk(scene: Scene) -
 
 @pytest.mark.requirement("taskspaces.found-by-path")
 @pytest.mark.parametrize("id_", [ID, ID.upper(), f"task-{ID}"])
-async def test_a_taskspace_that_only_its_files_know_is_found_by_its_project(
+async def test_task_known_only_from_its_files_is_found_by_its_project(
     id_: str, scene: Scene
 ) -> None:
     directory = scene.root / "Name.symposium"
@@ -169,7 +169,7 @@ async def test_a_taskspace_that_only_its_files_know_is_found_by_its_project(
 
 @pytest.mark.requirement("taskspaces.found-by-path")
 @pytest.mark.parametrize("project", ["relative", "nowhere", "uncloned"])
-async def test_looking_for_a_taskspace_clones_nothing(project: str, scene: Scene) -> None:
+async def test_lookup_of_a_task_clones_nothing(project: str, scene: Scene) -> None:
     directory = scene.root / "Uncloned.symposium"
     await make_project(directory, "Uncloned", str(scene.upstream), AT)
     shutil.rmtree(directory / ".git")
@@ -185,7 +185,7 @@ async def test_looking_for_a_taskspace_clones_nothing(project: str, scene: Scene
 
 
 @pytest.mark.requirement("taskspaces.seed-base")
-async def test_a_taskspace_of_the_reference_that_was_noted_without_a_base_gets_one(
+async def test_task_of_the_reference_stored_without_a_base_gets_one(
     scene: Scene,
 ) -> None:
     directory = scene.root / "Name.symposium"
@@ -200,13 +200,13 @@ async def test_a_taskspace_of_the_reference_that_was_noted_without_a_base_gets_o
 
 @pytest.mark.requirement("taskspaces.seed-project")
 @pytest.mark.parametrize("url", ["--upload-pack=x", "ext::sh -c touch% /tmp/x", "fd::17"])
-async def test_a_url_that_runs_something_is_refused(url: str, tmp_path: Path) -> None:
+async def test_url_that_runs_a_program_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(RefusedNameError):
         await make_project(tmp_path / "x.symposium", "x", url, AT)
 
 
 @pytest.mark.requirement("taskspaces.embedded")
-async def test_an_embedded_project_keeps_its_taskspaces_in_the_checkout(scene: Scene) -> None:
+async def test_embedded_project_keeps_its_tasks_in_the_checkout(scene: Scene) -> None:
     folder = scene.clone / ".symposium"
     folder.mkdir()
     (folder / "project.json").write_text(json.dumps(VERSIONS["2"]), encoding="utf-8")
@@ -222,7 +222,7 @@ async def test_an_embedded_project_keeps_its_taskspaces_in_the_checkout(scene: S
 
 
 @pytest.mark.requirement("taskspaces.location")
-async def test_what_a_directory_belongs_to_is_known_without_asking_anybody(scene: Scene) -> None:
+async def test_task_of_a_directory_is_found_by_path_alone(scene: Scene) -> None:
     made = await scene.make()
 
     inside = locate(Path(made.worktree) / "src")
@@ -238,7 +238,7 @@ async def test_what_a_directory_belongs_to_is_known_without_asking_anybody(scene
 
 
 @pytest.mark.requirement("taskspaces.location")
-def test_the_outermost_task_folder_of_a_seed_project_counts(tmp_path: Path) -> None:
+def test_outermost_task_folder_of_a_seed_project_counts(tmp_path: Path) -> None:
     other = ID.replace("1", "9")
     deep = tmp_path / "N.symposium" / f"task-{ID.upper()}" / "repo" / f"task-{other}" / "x"
     deep.mkdir(parents=True)
@@ -251,7 +251,7 @@ def test_the_outermost_task_folder_of_a_seed_project_counts(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("taskspaces.adopt")
-async def test_a_worktree_of_the_users_is_an_orphan_until_it_is_adopted(scene: Scene) -> None:
+async def test_worktree_of_the_user_is_an_orphan_until_it_is_adopted(scene: Scene) -> None:
     path = scene.root / "mine"
     git("worktree", "add", "-q", "-b", "mine", str(path), cwd=scene.clone)
     (path / "work").write_text("x", encoding="utf-8")
@@ -271,7 +271,7 @@ async def test_a_worktree_of_the_users_is_an_orphan_until_it_is_adopted(scene: S
 
 
 @pytest.mark.requirement("taskspaces.adopt")
-async def test_a_file_that_names_another_task_than_its_folder_is_not_believed(scene: Scene) -> None:
+async def test_file_that_names_another_task_than_its_folder_is_ignored(scene: Scene) -> None:
     made = await scene.make()
     homes = scene.root / "clone.tasks" / ".symposium"
     text = (homes / f"task-{made.id}" / "taskspace.json").read_text(encoding="utf-8")
@@ -285,7 +285,7 @@ async def test_a_file_that_names_another_task_than_its_folder_is_not_believed(sc
 
 
 @pytest.mark.requirement("taskspaces.adopt")
-async def test_a_file_that_names_a_worktree_elsewhere_is_not_believed(scene: Scene) -> None:
+async def test_file_that_names_a_worktree_elsewhere_is_ignored(scene: Scene) -> None:
     made = await scene.make()
     homes = scene.root / "clone.tasks" / ".symposium"
     text = (homes / f"task-{made.id}" / "taskspace.json").read_text(encoding="utf-8")
@@ -309,12 +309,12 @@ async def test_a_file_that_names_a_worktree_elsewhere_is_not_believed(scene: Sce
         ("https://x/a b", "repo"),
     ],
 )
-def test_the_worktrees_folder_is_called_as_the_repository(url: str, name: str) -> None:
+def test_worktree_folder_is_named_after_the_repository(url: str, name: str) -> None:
     assert repo_name_of(url) == name
 
 
 @pytest.mark.requirement("taskspaces.embedded")
-async def test_the_root_taskspace_is_the_checkout_itself_and_is_never_removed(
+async def test_root_task_is_the_checkout_and_is_never_removed(
     scene: Scene,
 ) -> None:
     folder = scene.clone / ".symposium"

@@ -1,4 +1,4 @@
-"""Logs of many lines: their end, their questions, and warnings that are written once."""
+"""Long logs: newest lines, open questions, and warnings that are written once."""
 
 import sqlite3
 from collections.abc import Callable
@@ -35,7 +35,7 @@ CREATE TABLE operation (
 );
 PRAGMA user_version=1;
 """
-"""The tables as version 1 made them."""
+"""The tables of version 1."""
 
 WARNINGS = (
     r"""changes the same lines as 'it\'s "odd": yes': src/app.py""",
@@ -52,7 +52,7 @@ TOPICS = (
 
 
 async def fill(scene: Scene, taskspace: str, count: int) -> None:
-    """Log many lines as quickly as the store takes them."""
+    """Write many log lines directly to the store."""
 
     def write(connection: sqlite3.Connection) -> None:
         for number in range(count):
@@ -63,7 +63,7 @@ async def fill(scene: Scene, taskspace: str, count: int) -> None:
 
 
 @pytest.mark.requirement("taskspaces.long-log")
-async def test_end_and_open_questions_of_a_log_are_right_after_100_000_lines(scene: Scene) -> None:
+async def test_newest_lines_and_open_questions_are_found_after_100_000_lines(scene: Scene) -> None:
     made = await scene.made()
     records = scene.engine.records
     early = await records.signal(made.id, "the first question")
@@ -86,7 +86,7 @@ async def test_end_and_open_questions_of_a_log_are_right_after_100_000_lines(sce
 @pytest.mark.parametrize(
     "look", [tables.count_open, tables.last_evidence, partial(tables.latest, most=1)]
 )
-async def test_a_summary_is_read_by_an_index(
+async def test_summary_queries_use_an_index(
     scene: Scene, look: Callable[[sqlite3.Connection, str], object]
 ) -> None:
     seen: list[str] = []
@@ -104,7 +104,7 @@ async def test_a_summary_is_read_by_an_index(
 
 
 @pytest.mark.requirement("taskspaces.warned-once")
-async def test_a_warning_of_one_topic_is_written_once_however_long_the_log(scene: Scene) -> None:
+async def test_warning_of_a_topic_is_written_once_in_a_long_log(scene: Scene) -> None:
     made, other = await scene.made(), await scene.make("other")
     records = scene.engine.records
     first = await records.warn_once(made.id, "topic", "topic: a.py")
@@ -171,7 +171,7 @@ async def test_upgrade_changes_nothing_when_another_program_has_upgraded(old_fil
     columns = "SELECT sql FROM sqlite_master ORDER BY name"
     before = await journal.read(lambda connection: connection.execute(columns).fetchall())
 
-    # As a program does that read the version before the other one wrote it.
+    # Like a program that read the version before the other program upgraded it.
     await journal.write(upgrade_to_2)
 
     after = await journal.read(lambda connection: connection.execute(columns).fetchall())

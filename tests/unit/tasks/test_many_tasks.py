@@ -1,4 +1,4 @@
-"""Queries and git commands of a start, a list, and a look-up: as many for 200 tasks as for 20."""
+"""Start, list, and lookup need as many queries and git commands for 200 tasks as for 20."""
 
 import json
 import os
@@ -34,7 +34,7 @@ Work = Callable[[Scene], Awaitable[object]]
 
 
 def task(scene: Scene, number: int, standing: TaskState = TaskState.FINISHED) -> Taskspace:
-    """One of ten projects' tasks; the folders of both are missing."""
+    """A task of one of ten projects; the folders of both are missing."""
     at = f"2026-01-01T00:{number // 60:02}:{number % 60:02}.000Z"
     project = scene.root / f"project-{number % 10}"
     return Taskspace(
@@ -60,7 +60,7 @@ async def store(scene: Scene, tasks: Sequence[Taskspace]) -> None:
 
 
 async def queries(scene: Scene, work: Work) -> list[str]:
-    """The statements that some work runs."""
+    """SQL statements that `work` runs."""
     said: list[str] = []
     await scene.ground.journal.read(lambda link: link.set_trace_callback(said.append))
     await work(scene)
@@ -72,7 +72,7 @@ async def queries(scene: Scene, work: Work) -> list[str]:
 def counted_git(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[Callable[[], list[str]]]:
-    """Git in the path that notes its arguments; what it has noted since the last call."""
+    """Put a recording git into the path; yield a function that returns its latest arguments."""
     folder.mkdir()
     noted = folder / "noted"
     script = folder / "git"
@@ -130,7 +130,7 @@ async def shown(scene: Scene) -> None:
 
 @pytest.mark.requirement("tasks.scale-queries")
 @pytest.mark.parametrize("work", [start, one_page, by_name, by_folder, listed, inbox, shown])
-async def test_the_number_of_queries_does_not_grow_with_the_number_of_tasks(
+async def test_number_of_queries_does_not_grow_with_the_number_of_tasks(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Work
 ) -> None:
     counts: list[tuple[int, int]] = []
@@ -144,7 +144,7 @@ async def test_the_number_of_queries_does_not_grow_with_the_number_of_tasks(
 
 
 @pytest.mark.requirement("tasks.scale-log")
-async def test_the_log_of_a_task_is_read_without_git(
+async def test_log_of_a_task_is_read_without_git(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await scene.made()
@@ -164,7 +164,7 @@ async def test_the_log_of_a_task_is_read_without_git(
 
 
 @pytest.mark.requirement("tasks.scale-start")
-async def test_a_start_looks_at_no_worktree_and_reconciling_looks_at_all(scene: Scene) -> None:
+async def test_start_checks_no_worktree_and_reconciling_checks_all(scene: Scene) -> None:
     tasks = [task(scene, number, TaskState.READY) for number in range(FEW) if number != ONE]
     await store(scene, tasks)
 
@@ -180,7 +180,7 @@ async def test_a_start_looks_at_no_worktree_and_reconciling_looks_at_all(scene: 
 
 
 @pytest.mark.requirement("tasks.scale-start")
-async def test_reconciling_pauses_and_goes_on_after_a_failure(scene: Scene) -> None:
+async def test_reconciling_pauses_and_continues_after_a_failure(scene: Scene) -> None:
     made = await scene.made()
     await store(scene, [task(scene, number) for number in range(3 * PIECE)])
     file_of(made).unlink()
@@ -198,7 +198,7 @@ async def test_reconciling_pauses_and_goes_on_after_a_failure(scene: Scene) -> N
 
 
 @pytest.mark.requirement("tasks.scale-queries")
-async def test_a_base_that_does_not_exist_is_looked_for_once_for_all_tasks(
+async def test_missing_base_is_looked_up_once_for_all_tasks(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = scene.root / "Sample.symposium"
@@ -227,7 +227,7 @@ async def test_a_base_that_does_not_exist_is_looked_for_once_for_all_tasks(
 
 
 @pytest.mark.requirement("tasks.scale-queries")
-async def test_the_file_of_a_task_is_found_without_reading_the_folder_of_all(scene: Scene) -> None:
+async def test_task_file_is_found_without_listing_the_folder(scene: Scene) -> None:
     made = [await scene.make(name) for name in ("one", "two")]
     upper = file_of(made[1]).parent.with_name(f"task-{made[1].id.upper()}")
     file_of(made[1]).parent.rename(upper)
@@ -248,7 +248,7 @@ async def test_the_file_of_a_task_is_found_without_reading_the_folder_of_all(sce
 
 
 async def changes(scene: Scene, name: str, *commands: Sequence[str]) -> Taskspace:
-    """A task with a commit of these moves, or of one new line in a file."""
+    """Create a task with one commit, by these git commands or file contents."""
     made = await scene.make(name)
     for words in commands:
         if words[0] == "git":
@@ -278,7 +278,7 @@ async def test_only_tasks_that_may_conflict_are_merged(
 
     assert [{each.first, each.second} for each in overlaps] == [{one.id, two.id}]
     assert again == overlaps
-    # Six with their base, and one of two tasks.
+    # Six merges with the base, and one of two tasks.
     assert len(merges) == 7
     assert merges_again == []
 
@@ -308,7 +308,7 @@ async def test_only_a_task_that_has_changed_is_merged_again(
         ([["git", "rm", "-q", "README.md"]], [["README.md", "theirs\n"]]),
     ],
 )
-async def test_a_conflict_without_a_common_path_is_found(
+async def test_conflict_without_a_common_path_is_found(
     scene: Scene, first: list[list[str]], second: list[list[str]]
 ) -> None:
     one, two = await changes(scene, "one", *first), await changes(scene, "two", *second)
@@ -319,7 +319,7 @@ async def test_a_conflict_without_a_common_path_is_found(
 
 
 @pytest.mark.requirement("tasks.scale-radar")
-async def test_a_look_for_overlaps_reads_no_task_that_shares_its_project_with_no_other(
+async def test_overlap_search_skips_tasks_that_are_alone_in_their_project(
     scene: Scene,
 ) -> None:
     watch = OverlapWatcher(scene.engine)

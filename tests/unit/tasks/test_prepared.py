@@ -1,4 +1,4 @@
-"""The taskspace that tests copy is as one that is made."""
+"""The prepared task that tests copy equals a newly created one."""
 
 import re
 from dataclasses import replace
@@ -17,14 +17,14 @@ from symposium.tasks.model import Taskspace
 
 
 def listed(scene: Scene, made: Taskspace) -> set[str]:
-    """The files of a place without its objects; ids and stamps are the same in each."""
+    """Files of a scene without git objects, with the task's id replaced."""
     names = {name for name in files_of(scene.root) if "/objects/" not in name}
     own = {re.sub(r"^state/snapshots/\w+", "store", name).replace(made.id, "ID") for name in names}
     return {re.sub(r"/ID/\d+$", "/ID/STAMP", name) for name in own}
 
 
 def seen(scene: Scene, made: Taskspace) -> list[str]:
-    """What git shows of a taskspace."""
+    """Output of git about a task."""
     worktree = Path(made.worktree)
     words = ["status --branch --short", "log --format=%H", "stash list", "fsck", "config --list"]
     texts = [git(*each.split(), cwd=worktree) for each in words]
@@ -33,7 +33,7 @@ def seen(scene: Scene, made: Taskspace) -> list[str]:
 
 
 @pytest.mark.requirement("house.prepared-taskspace")
-async def test_a_copied_taskspace_is_as_one_that_is_made(
+async def test_copied_task_equals_a_created_task(
     scene: Scene, template: Path, tmp_path: Path
 ) -> None:
     copied = await scene.made()
@@ -57,7 +57,7 @@ async def test_a_copied_taskspace_is_as_one_that_is_made(
 
 
 @pytest.mark.requirement("house.prepared-taskspace")
-async def test_a_taskspace_is_not_copied_into_a_place_that_has_changed(scene: Scene) -> None:
+async def test_prepared_task_is_refused_in_a_changed_directory(scene: Scene) -> None:
     (scene.clone / "README.md").write_text("# Simple\n", encoding="utf-8")
 
     with pytest.raises(AssertionError, match="the place has changed"):

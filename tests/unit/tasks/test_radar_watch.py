@@ -1,4 +1,4 @@
-"""The log of a task follows its overlaps with others."""
+"""The log of a task reports its overlaps with other tasks."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ def write(taskspace: Taskspace, text: str) -> None:
 
 @pytest.mark.requirement("tasks.overlap-withdrawn")
 @pytest.mark.parametrize("is_restarted", [False, True])
-async def test_an_overlap_is_withdrawn_when_the_other_task_is_deleted(
+async def test_overlap_is_withdrawn_when_the_other_task_is_deleted(
     scene: Scene, *, is_restarted: bool
 ) -> None:
     one, two = await scene.make("one"), await scene.make("two")
@@ -45,7 +45,7 @@ async def test_an_overlap_is_withdrawn_when_the_other_task_is_deleted(
 
 
 @pytest.mark.requirement("tasks.overlap-withdrawn")
-async def test_an_overlap_that_comes_back_is_told_again(scene: Scene) -> None:
+async def test_returning_overlap_is_reported_again(scene: Scene) -> None:
     one, two = await scene.make("one"), await scene.make("two")
     write(one, "mine\n")
     for text in ("theirs\n", "# Sample\n", "theirs again\n"):
@@ -56,7 +56,7 @@ async def test_an_overlap_that_comes_back_is_told_again(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("tasks.overlap-withdrawn")
-async def test_an_overlap_is_kept_while_tasks_cannot_be_compared(scene: Scene) -> None:
+async def test_overlap_is_kept_while_tasks_cannot_be_compared(scene: Scene) -> None:
     one, two = await scene.make("one"), await scene.make("two")
     write(one, "mine\n")
     write(two, "theirs\n")

@@ -1,4 +1,4 @@
-"""State, progress and questions: what was answered lasts, and the seed's rules hold."""
+"""State, progress, and questions of tasks: they persist, and the seed's rules hold."""
 
 import asyncio
 import stat
@@ -56,7 +56,7 @@ async def test_reading_the_state_changes_nothing(scene: Scene) -> None:
         Update(name=""),
     ],
 )
-async def test_any_update_ends_the_prompt_and_keeps_an_archive(
+async def test_any_update_clears_the_prompt_and_keeps_an_archive(
     update: Update, scene: Scene
 ) -> None:
     made = await scene.made()
@@ -72,7 +72,7 @@ async def test_any_update_ends_the_prompt_and_keeps_an_archive(
 
 
 @pytest.mark.requirement("taskspaces.prompt-cleared")
-async def test_progress_and_questions_leave_the_prompt(scene: Scene) -> None:
+async def test_progress_and_questions_keep_the_prompt(scene: Scene) -> None:
     made = await scene.made()
 
     await scene.engine.records.log(made.id, "x", "info")
@@ -82,7 +82,7 @@ async def test_progress_and_questions_leave_the_prompt(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.locked-name")
-async def test_a_name_that_the_user_locked_stays_and_the_rest_changes(scene: Scene) -> None:
+async def test_update_keeps_a_locked_name_and_changes_the_rest(scene: Scene) -> None:
     made = await scene.made()
     await scene.engine.records.rename(made.id, "Mine")
 
@@ -95,7 +95,7 @@ async def test_a_name_that_the_user_locked_stays_and_the_rest_changes(scene: Sce
 
 
 @pytest.mark.requirement("taskspaces.agent-table")
-async def test_the_agents_command_is_of_the_table_first_to_hatch_then_to_resume(
+async def test_agent_command_first_hatches_then_resumes(
     scene: Scene,
 ) -> None:
     made = await scene.engine.create(
@@ -107,7 +107,7 @@ async def test_the_agents_command_is_of_the_table_first_to_hatch_then_to_resume(
 
     assert hatch[0] == "claude"
     assert "yiasou" in hatch[1]
-    assert "Mend" not in hatch[1]
+    assert "Fix it" not in hatch[1]
     assert resume == ("claude", "--continue")
     assert agent_command(made, own) == ("mine", "x; rm -rf /", "{worktree}/x")
     assert agent_command(made, {}) == ()
@@ -137,7 +137,7 @@ def test_categories_have_synonyms(word: str, category: Category) -> None:
 
 
 @pytest.mark.requirement("taskspaces.log-durable")
-async def test_what_was_logged_is_there_after_a_restart_in_order(scene: Scene) -> None:
+async def test_log_lines_persist_in_order_after_a_restart(scene: Scene) -> None:
     made = await scene.made()
     async with asyncio.TaskGroup() as tasks:
         for number in range(20):
@@ -156,7 +156,7 @@ async def test_what_was_logged_is_there_after_a_restart_in_order(scene: Scene) -
 
 
 @pytest.mark.requirement("approvals.agent-secrets")
-async def test_messages_and_evidence_are_kept_without_secrets(scene: Scene) -> None:
+async def test_messages_and_evidence_are_stored_without_secrets(scene: Scene) -> None:
     made = await scene.made()
 
     def redact(id_: str, text: str) -> str:
@@ -172,7 +172,7 @@ async def test_messages_and_evidence_are_kept_without_secrets(scene: Scene) -> N
 
 
 @pytest.mark.requirement("taskspaces.attention")
-async def test_a_question_waits_until_it_is_seen_and_stays_a_question(scene: Scene) -> None:
+async def test_question_is_open_until_it_is_seen_and_stays_a_question(scene: Scene) -> None:
     made, other = await scene.make("one"), await scene.make("two")
     await scene.engine.records.signal(made.id, "which one?")
     await scene.engine.records.log(other.id, "and this?", "question")
@@ -192,7 +192,7 @@ async def test_a_question_waits_until_it_is_seen_and_stays_a_question(scene: Sce
 
 
 @pytest.mark.requirement("taskspaces.records-refuse")
-async def test_a_taskspace_that_is_not_there_and_texts_that_harm_are_refused(
+async def test_unknown_tasks_and_unsafe_texts_are_refused(
     scene: Scene,
 ) -> None:
     made = await scene.made()
@@ -212,7 +212,7 @@ async def test_a_taskspace_that_is_not_there_and_texts_that_harm_are_refused(
 
 
 @pytest.mark.requirement("taskspaces.file-mirrors")
-async def test_the_file_says_what_the_journal_says_in_the_seeds_shape(scene: Scene) -> None:
+async def test_task_file_mirrors_the_store_in_the_seeds_format(scene: Scene) -> None:
     made = await scene.make("A name", task="Do it.")
     await scene.engine.records.log(made.id, "half", "milestone")
     await scene.ground.write_due_files()
@@ -235,7 +235,7 @@ def logged(file: Path) -> list[str]:
 
 
 @pytest.mark.requirement("taskspaces.file-once-a-second")
-async def test_the_file_gets_lines_of_a_log_once_a_second(scene: Scene) -> None:
+async def test_task_file_gets_log_lines_once_a_second(scene: Scene) -> None:
     now, waits = 100.0, list[float]()
 
     async def pause(seconds: float) -> None:
@@ -266,7 +266,7 @@ async def test_the_file_gets_lines_of_a_log_once_a_second(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.file-once-a-second")
-async def test_the_end_of_the_engine_writes_every_file_that_is_behind(scene: Scene) -> None:
+async def test_engine_writes_pending_task_files_when_it_stops(scene: Scene) -> None:
     made = await scene.made()
     for line in ("first", "second"):
         await scene.engine.records.log(made.id, line, "info")
@@ -280,7 +280,7 @@ async def test_the_end_of_the_engine_writes_every_file_that_is_behind(scene: Sce
 
 
 @pytest.mark.requirement("taskspaces.file-once-a-second")
-async def test_a_file_that_is_behind_does_not_bring_back_a_deleted_task(scene: Scene) -> None:
+async def test_pending_task_file_does_not_restore_a_deleted_task(scene: Scene) -> None:
     made = await scene.made()
     for line in ("first", "second"):
         await scene.engine.records.log(made.id, line, "info")
@@ -292,7 +292,7 @@ async def test_a_file_that_is_behind_does_not_bring_back_a_deleted_task(scene: S
 
 
 @pytest.mark.requirement("taskspaces.archived-take-no-part")
-async def test_a_line_for_an_archived_task_is_refused_where_live_is_asked_for(
+async def test_log_line_for_an_archived_task_is_refused_when_live_is_required(
     scene: Scene,
 ) -> None:
     made = await scene.made()
@@ -305,7 +305,7 @@ async def test_a_line_for_an_archived_task_is_refused_where_live_is_asked_for(
 
 
 @pytest.mark.requirement("taskspaces.file-mirrors")
-async def test_a_start_writes_only_the_files_that_differ_from_the_journal(scene: Scene) -> None:
+async def test_start_writes_only_task_files_that_differ_from_the_store(scene: Scene) -> None:
     same, differs, lacks = [await scene.make(name) for name in ("same", "differs", "lacks")]
     files = [file_of(each) for each in (same, differs, lacks)]
     texts = [file.read_text() for file in files]
@@ -323,7 +323,7 @@ async def test_a_start_writes_only_the_files_that_differ_from_the_journal(scene:
 
 
 @pytest.mark.requirement("taskspaces.recoverable-from-each-other")
-async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None:
+async def test_lost_store_is_rebuilt_from_task_files(scene: Scene) -> None:
     made = await scene.made()
     await scene.engine.records.log(made.id, "half", "milestone")
     log = await scene.engine.logs.entries(made.id)
@@ -342,7 +342,7 @@ async def test_a_lost_journal_is_made_again_from_the_files(scene: Scene) -> None
 
 
 @pytest.mark.requirement("taskspaces.recoverable-from-each-other")
-async def test_a_lost_file_is_made_again_from_the_journal(scene: Scene) -> None:
+async def test_lost_task_file_is_rebuilt_from_the_store(scene: Scene) -> None:
     made = await scene.made()
     file = scene.root / "clone.tasks" / ".symposium" / f"task-{made.id}" / "taskspace.json"
     content = file.read_bytes()
@@ -357,7 +357,7 @@ async def test_a_lost_file_is_made_again_from_the_journal(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.missing")
-async def test_a_worktree_that_went_away_is_missing_until_it_is_back(scene: Scene) -> None:
+async def test_worktree_is_missing_until_it_is_back(scene: Scene) -> None:
     made = await scene.made()
     await asyncio.to_thread(Path(made.worktree).rename, scene.root / "away")
     missing = (await scene.engine.taskspaces())[0]
@@ -370,7 +370,7 @@ async def test_a_worktree_that_went_away_is_missing_until_it_is_back(scene: Scen
 
 
 @pytest.mark.requirement("taskspaces.spawn-limits")
-async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> None:
+async def test_child_spawns_only_within_its_parents_limits(scene: Scene) -> None:
     spawning = scene.engine.spawning
     limits = Limits(depth=2, children=4, minutes=60, costs={"usd": 3.0})
     root = await scene.engine.create(CreateRequest(scene.clone, "root", limits=limits))
@@ -384,7 +384,7 @@ async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> N
     await spawning.spawn(root.id, SpawnRequest("last", "t", limits=Limits(children=0)))
     with pytest.raises(LimitError, match="the limit is 4") as refused:
         await spawning.spawn(root.id, SpawnRequest("too many", "t"))
-    assert "wait" not in refused.value.hint, "a child that ends is still one that was spawned"
+    assert "wait" not in refused.value.hint, "an ended child still counts against the limit"
 
     assert child.limits == Limits(depth=1, children=2, minutes=60, costs={"usd": 3.0})
     assert child.parent == root.id
@@ -393,7 +393,7 @@ async def test_a_child_spawns_only_within_what_its_parent_may(scene: Scene) -> N
 
 @pytest.mark.requirement("taskspaces.file-has-limits")
 @pytest.mark.parametrize("is_made", [True, False])
-async def test_file_of_a_parent_has_what_it_spawned(scene: Scene, *, is_made: bool) -> None:
+async def test_task_file_of_a_parent_counts_its_children(scene: Scene, *, is_made: bool) -> None:
     root = await scene.make("root")
     wanted = SpawnRequest("child", "t", limits=Limits(children=2))
     if is_made:
@@ -411,7 +411,7 @@ async def test_file_of_a_parent_has_what_it_spawned(scene: Scene, *, is_made: bo
 
 
 @pytest.mark.requirement("taskspaces.file-has-limits")
-async def test_file_of_a_task_has_its_new_limits(scene: Scene) -> None:
+async def test_task_file_has_new_limits(scene: Scene) -> None:
     made = await scene.make()
 
     await scene.engine.records.limit(made.id, Limits(minutes=90))
@@ -422,7 +422,7 @@ async def test_file_of_a_task_has_its_new_limits(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.wait-for-children")
-async def test_a_parent_waits_for_its_children_and_hears_their_results(scene: Scene) -> None:
+async def test_parent_waits_for_its_children_and_gets_their_results(scene: Scene) -> None:
     root = await scene.make("root")
     first = await scene.engine.spawning.spawn(root.id, SpawnRequest("a", "t"))
     second = await scene.engine.spawning.spawn(root.id, SpawnRequest("b", "t"))
@@ -438,7 +438,7 @@ async def test_a_parent_waits_for_its_children_and_hears_their_results(scene: Sc
 
 
 @pytest.mark.requirement("taskspaces.presence")
-def test_windows_at_a_taskspace_are_those_that_the_table_lists_now() -> None:
+def test_windows_of_a_task_are_those_listed_now() -> None:
     windows = [PresentAgents("editor", NOWHERE.upper(), PresenceKind.EDITOR)]
     presence = TaskPresence()
     unconnected = presence.at(NOWHERE)

@@ -1,4 +1,4 @@
-"""What a start does about operations that the last run began; and what a failed write leaves."""
+"""Recovery of interrupted operations at a start, and state after a failed write."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ def move(before: str, after: str) -> None:
 async def begun(
     scene: Scene, task: Taskspace, kind: OperationKind, stage: str, standing: TaskState
 ) -> tuple[Scene, Taskspace, tuple[str, ...]]:
-    """The task after a start of an engine that finds this operation begun."""
+    """Restart the engine with this operation in progress; return the task after recovery."""
 
     def note(connection: sqlite3.Connection) -> None:
         save(connection, replace(task, standing=standing))
@@ -41,7 +41,7 @@ async def begun(
 
 
 @pytest.mark.requirement("taskspaces.ended-at-start")
-async def test_a_deletion_that_had_kept_nothing_yet_did_not_happen(scene: Scene) -> None:
+async def test_deletion_interrupted_before_the_archive_is_undone(scene: Scene) -> None:
     made = await scene.make()
     (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
     before = tree_of(Path(made.worktree))
@@ -56,7 +56,7 @@ async def test_a_deletion_that_had_kept_nothing_yet_did_not_happen(scene: Scene)
 
 
 @pytest.mark.requirement("taskspaces.ended-at-start")
-async def test_a_creation_that_had_its_worktree_can_be_tried_again(scene: Scene) -> None:
+async def test_creation_interrupted_after_the_worktree_can_be_retried(scene: Scene) -> None:
     made = await scene.make()
     again, after, lines = await begun(
         scene, made, OperationKind.CREATE, "create.worktree", TaskState.CREATING
@@ -69,7 +69,7 @@ async def test_a_creation_that_had_its_worktree_can_be_tried_again(scene: Scene)
 
 
 @pytest.mark.requirement("taskspaces.ended-at-start")
-async def test_an_undo_that_had_come_to_its_end_is_ended(scene: Scene) -> None:
+async def test_undo_interrupted_at_its_last_stage_is_completed(scene: Scene) -> None:
     made = await scene.make()
     again, after, lines = await begun(
         scene, made, OperationKind.UNDO, "undo.restored", TaskState.READY
@@ -80,7 +80,7 @@ async def test_an_undo_that_had_come_to_its_end_is_ended(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.ended-at-start")
-async def test_a_landing_that_had_moved_nothing_leaves_the_task_as_it_was(scene: Scene) -> None:
+async def test_landing_interrupted_before_it_moved_anything_changes_nothing(scene: Scene) -> None:
     made = await scene.make()
     scene.commit(Path(made.worktree), "mine", "unlanded")
     again, after, lines = await begun(
@@ -95,7 +95,7 @@ async def test_a_landing_that_had_moved_nothing_leaves_the_task_as_it_was(scene:
 
 
 @pytest.mark.requirement("taskspaces.write-whole-or-not")
-async def test_a_write_that_fails_half_way_leaves_nothing_and_the_next_one_works(
+async def test_failed_write_changes_nothing_and_the_next_one_works(
     scene: Scene,
 ) -> None:
     made = await scene.make()
@@ -116,7 +116,7 @@ async def test_a_write_that_fails_half_way_leaves_nothing_and_the_next_one_works
 
 
 @pytest.mark.requirement("taskspaces.missing")
-async def test_a_look_at_all_worktrees_changes_only_what_has_changed(scene: Scene) -> None:
+async def test_check_of_all_worktrees_writes_only_changed_tasks(scene: Scene) -> None:
     noted = replace(await scene.make(), reason="its agent asks")
     gone = await scene.make("gone")
     await scene.ground.put(noted)
@@ -138,7 +138,7 @@ async def test_a_look_at_all_worktrees_changes_only_what_has_changed(scene: Scen
 
 
 @pytest.mark.requirement("taskspaces.missing")
-async def test_an_archived_task_is_not_missing(scene: Scene) -> None:
+async def test_archived_task_is_not_missing(scene: Scene) -> None:
     made = await scene.make()
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await check_all(scene.ground)
@@ -148,7 +148,7 @@ async def test_an_archived_task_is_not_missing(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.ports")
-def test_a_port_on_which_somebody_listens_is_not_given_away() -> None:
+def test_port_in_use_is_not_assigned() -> None:
     with closing(socket.socket()) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -159,7 +159,7 @@ def test_a_port_on_which_somebody_listens_is_not_given_away() -> None:
 
 
 @pytest.mark.requirement("taskspaces.delete-requests")
-async def test_a_request_to_delete_is_announced_when_it_comes_and_when_it_goes() -> None:
+async def test_deletion_request_is_announced_when_added_and_when_removed() -> None:
     requests = Requests()
     pending: list[int] = []
     requests.on_change = lambda: pending.append(len(requests.pending()))

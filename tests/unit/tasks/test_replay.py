@@ -1,4 +1,4 @@
-"""Landing by rebase: the copies that Symposium makes are those of `git rebase`."""
+"""Landing by rebase: Symposium copies commits exactly as `git rebase` does."""
 
 import asyncio
 import subprocess
@@ -29,7 +29,7 @@ FIRST: Files = {name: tuple(f"{name} {n}" for n in range(12)) for name in ("a", 
 
 
 class Step(NamedTuple):
-    """One commit of a history: what it does to which file, and what it says."""
+    """One commit of a history: its change, file, author, and message."""
 
     act: str
     name: str
@@ -76,7 +76,7 @@ class Stream:
         self.marks = 0
 
     def commit(self, branch: str, files: Files, step: Step, *parents: int) -> int:
-        """Add a commit; its mark."""
+        """Add a commit; return its mark."""
         self.marks += 1
         encoding = step.encoding or "utf-8"
         text = step.message.encode(encoding)
@@ -132,11 +132,11 @@ PLAIN = Step("rename", "a", "n", 0, AUTHORS[0], "moved\n", "")
 @pytest.mark.requirement("taskspaces.land-replay")
 @settings(max_examples=40)
 @given(HISTORIES, HISTORIES)
-# The base has the same patch, and has reverted it: the commit is left out.
+# The base has the same patch and its revert: the commit is omitted.
 @example([PLAIN, PLAIN._replace(name="n", other="a")], [PLAIN._replace(message="too\n")])
-# A commit that was empty from the start stays.
+# A commit that is empty from the start is kept.
 @example([PLAIN], [PLAIN._replace(act="nothing")])
-def test_copies_are_those_of_git_rebase(base: list[Step], task: list[Step]) -> None:
+def test_copies_equal_those_of_git_rebase(base: list[Step], task: list[Step]) -> None:
     with TemporaryDirectory() as name:
         directory = Path(name)
         repository(directory, history_of({"onto": base, "task": task}))
@@ -168,7 +168,7 @@ def objects_of(directory: Path, tip: str) -> tuple[bytes, bytes]:
 
 
 def with_commit(directory: Path, raw: bytes) -> str:
-    """Write a commit object on top of the first commit, with new files; its id."""
+    """Write a commit object on top of the first commit, with new files; return its id."""
     edit = Step("edit", "a", "", 3, AUTHORS[0], "", "")
     add = Step("add", "n", "", 3, AUTHORS[0], "", "")
     repository(directory, history_of({"onto": [add], "task": [edit]}))
@@ -203,7 +203,7 @@ def test_author_encoding_and_message_are_kept_byte_for_byte(message: bytes, tmp_
 
 
 @pytest.mark.requirement("taskspaces.land-replay-bytes")
-def test_a_signature_and_unknown_headers_are_left_out(tmp_path: Path) -> None:
+def test_signature_and_unknown_headers_are_omitted(tmp_path: Path) -> None:
     people = b"author A <a@e.org> 1 +0000\ncommitter A <a@e.org> 1 +0000\n"
     signature = b"gpgsig -----BEGIN\n \n parent 0\n -----END\nmergetag object 1\n tree 2\nnew x\n"
     tip = with_commit(tmp_path, people + signature + b"\nsigned\n")
@@ -229,7 +229,7 @@ def test_a_signature_and_unknown_headers_are_left_out(tmp_path: Path) -> None:
         (b"\xff\xfe", "J\u00fcrgen".encode()),
     ],
 )
-def test_a_committer_is_written_in_the_encoding_of_the_commit(
+def test_committer_is_written_in_the_encoding_of_the_commit(
     encoding: bytes | None, name: bytes
 ) -> None:
     header = b"" if encoding is None else b"encoding " + encoding + b"\n"
@@ -242,7 +242,7 @@ def test_a_committer_is_written_in_the_encoding_of_the_commit(
 
 
 @pytest.mark.requirement("taskspaces.land-replay-bytes")
-async def test_a_user_without_a_name_gets_the_reason(
+async def test_error_names_the_reason_when_the_user_has_no_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit = Step("edit", "a", "", 3, AUTHORS[0], "", "")

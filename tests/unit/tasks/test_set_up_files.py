@@ -1,4 +1,4 @@
-"""The set-up files of many tools are read, shown, asked about once, and only then done."""
+"""Set-up files of many tools: read, shown, and run after the user agrees once."""
 
 import asyncio
 import os
@@ -130,7 +130,7 @@ def test_every_format_has_a_sample() -> None:
 @pytest.mark.parametrize("source", FORMATS)
 @settings(max_examples=30)
 @given(text=st.text() | st.recursive(st.text(), st.lists).map(repr))
-def test_no_text_does_more_than_be_unreadable(source: str, text: str) -> None:
+def test_any_text_is_parsed_or_refused(source: str, text: str) -> None:
     try:
         recipe = FORMATS[source](source, text)
     except UnreadableError:
@@ -139,7 +139,7 @@ def test_no_text_does_more_than_be_unreadable(source: str, text: str) -> None:
 
 
 @pytest.mark.requirement("taskspaces.set-up-broken")
-def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     (tmp_path / "conductor.json").write_text("{", encoding="utf-8")
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor/worktrees.json").write_text('{"setup-worktree": [1]}', encoding="utf-8")
@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("taskspaces.set-up-formats")
-def test_a_legacy_file_counts_only_where_its_successor_is_not(tmp_path: Path) -> None:
+def test_legacy_file_is_used_only_without_its_successor(tmp_path: Path) -> None:
     (tmp_path / ".conductor").mkdir()
     (tmp_path / ".conductor/settings.toml").write_text('[scripts]\nsetup="new"', encoding="utf-8")
     (tmp_path / "conductor.json").write_text('{"scripts":{"setup":"old"}}', encoding="utf-8")
@@ -167,7 +167,7 @@ def test_a_legacy_file_counts_only_where_its_successor_is_not(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("taskspaces.set-up-trust")
-def test_the_digest_changes_with_each_thing_that_would_be_done() -> None:
+def test_digest_changes_with_every_part_of_a_recipe() -> None:
     recipes = [
         Recipe("a", setup=("x",)),
         Recipe("a", check=("x",)),
@@ -181,7 +181,7 @@ def test_the_digest_changes_with_each_thing_that_would_be_done() -> None:
 
 
 def put(scene: Scene, files: dict[str, str]) -> None:
-    """Files in the user's checkout, not committed."""
+    """Write files to the user's checkout without a commit."""
     for name, text in files.items():
         path = scene.clone / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def put(scene: Scene, files: dict[str, str]) -> None:
 
 
 @pytest.mark.requirement("taskspaces.set-up-done", "taskspaces.set-up-trust")
-async def test_files_are_brought_and_commands_run_in_order_once_they_are_trusted(
+async def test_trusted_files_are_copied_and_commands_run_in_order(
     place: Path,
 ) -> None:
     trust = AskedTrust()
@@ -223,7 +223,7 @@ async def test_files_are_brought_and_commands_run_in_order_once_they_are_trusted
 
 
 @pytest.mark.requirement("taskspaces.set-up-trust")
-async def test_without_trust_nothing_is_brought_or_run_and_the_taskspace_is_ready(
+async def test_task_without_trust_is_ready_with_nothing_copied_or_run(
     place: Path,
 ) -> None:
     scene = open_scene(place, Surroundings(trust=AskedTrust(answer=False)))
@@ -246,7 +246,7 @@ async def test_without_trust_nothing_is_brought_or_run_and_the_taskspace_is_read
 
 
 class StartedAgents(NoAgents):
-    """Remembers how often it was to start one."""
+    """Counts the starts of agents."""
 
     starts = 0
 
@@ -256,7 +256,7 @@ class StartedAgents(NoAgents):
 
 
 @pytest.mark.requirement("taskspaces.set-up-trust", "tasks.trust-first")
-async def test_a_no_is_to_what_was_asked_and_to_nothing_else(place: Path) -> None:
+async def test_refusal_applies_only_to_the_recipe_that_was_shown(place: Path) -> None:
     agents = StartedAgents()
     scene = open_scene(place, Surroundings(trust=AskedTrust(answer=False), agents=agents))
     put(scene, {"conductor.json": '{"scripts":{"setup":"touch ran"}}'})
@@ -277,7 +277,7 @@ async def test_a_no_is_to_what_was_asked_and_to_nothing_else(place: Path) -> Non
 
 
 @pytest.mark.requirement("taskspaces.set-up-trust")
-def test_no_command_can_be_written_so_that_it_counts_as_two() -> None:
+def test_one_command_never_has_the_digest_of_two() -> None:
     two = SetUpRecipe((Recipe("conductor.json", setup=("a", "b")),))
     one = SetUpRecipe((Recipe("conductor.json", setup=("a\nconductor.json\0setup\0b",)),))
 
@@ -285,7 +285,7 @@ def test_no_command_can_be_written_so_that_it_counts_as_two() -> None:
 
 
 @pytest.mark.requirement("taskspaces.set-up-failed")
-async def test_a_command_that_fails_leaves_the_worktree_and_a_way_to_retry(scene: Scene) -> None:
+async def test_failed_command_keeps_the_worktree_and_can_be_retried(scene: Scene) -> None:
     put(scene, {".symposium/workspace.toml": 'setup=["echo one; exit 3", "touch ran"]'})
 
     failed = await scene.make()
@@ -301,7 +301,7 @@ async def test_a_command_that_fails_leaves_the_worktree_and_a_way_to_retry(scene
 
 @pytest.mark.requirement("taskspaces.set-up-inside")
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", ".git/config", "a/../../x", ""])
-async def test_a_link_that_leads_out_of_the_clone_is_refused(name: str, scene: Scene) -> None:
+async def test_path_outside_the_clone_is_refused(name: str, scene: Scene) -> None:
     put(scene, {".symposium/workspace.toml": f'link=["{name}"]'})
 
     made = await scene.make()
@@ -311,7 +311,7 @@ async def test_a_link_that_leads_out_of_the_clone_is_refused(name: str, scene: S
 
 
 @pytest.mark.requirement("taskspaces.set-up-inside")
-async def test_a_file_is_not_brought_through_a_link_of_the_worktree(scene: Scene) -> None:
+async def test_file_is_not_copied_through_a_link_of_the_worktree(scene: Scene) -> None:
     (scene.upstream / "out").symlink_to(scene.root / "victim")
     (scene.root / "victim").mkdir()
     git("add", "-A", cwd=scene.upstream)
@@ -342,9 +342,7 @@ async def test_guesses_are_shown_and_never_run(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.set-up-done")
 @pytest.mark.parametrize("command", ["setsid sleep 30 & echo $!", "sleep 30 & echo $!"])
-async def test_what_a_command_leaves_running_is_not_waited_for(
-    command: str, tmp_path: Path
-) -> None:
+async def test_background_process_of_a_command_is_not_awaited(command: str, tmp_path: Path) -> None:
     said: list[str] = []
     env = {"PATH": os.environ["PATH"]}
     async with asyncio.timeout(45):
@@ -357,7 +355,7 @@ async def test_what_a_command_leaves_running_is_not_waited_for(
 
 
 @pytest.mark.requirement("taskspaces.set-up-done")
-async def test_a_command_that_says_much_and_never_ends_is_ended(
+async def test_endless_command_with_much_output_times_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(setup_steps, "COMMAND_TIMEOUT", 0.2)

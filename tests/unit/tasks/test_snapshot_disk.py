@@ -1,4 +1,4 @@
-"""What a store of snapshots has on the disk when it says so."""
+"""Snapshot stores sync their files to disk."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from symposium.tasks.snapshots.store import copy_packs
 
 
 @pytest.mark.requirement("snapshots.copied-packs-last")
-def test_a_copied_pack_would_outlast_a_power_failure(
+def test_copied_pack_survives_a_power_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
@@ -35,7 +35,7 @@ def test_a_copied_pack_would_outlast_a_power_failure(
 
 
 @pytest.mark.requirement("snapshots.copied-packs-last")
-def test_a_private_folder_is_the_users_alone_and_outlasts_a_power_failure(
+def test_private_folder_is_readable_only_by_the_user_and_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[Path] = []
@@ -54,7 +54,7 @@ def test_a_private_folder_is_the_users_alone_and_outlasts_a_power_failure(
 
 
 @pytest.mark.requirement("snapshots.racy-files")
-def test_a_file_that_has_just_changed_is_read_again(
+def test_recently_changed_file_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two changes within one tick of the clock have the same times."""

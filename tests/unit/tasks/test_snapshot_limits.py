@@ -1,4 +1,4 @@
-"""What a snapshot holds beside the files that git sees, and what undo leaves alone."""
+"""Contents of a snapshot beyond files known to git, and files that undo keeps."""
 
 import os
 import stat
@@ -24,7 +24,7 @@ async def keep(scene: Scene, made: Taskspace) -> Path:
 
 
 def with_repositories(worktree: Path) -> None:
-    """Put a submodule and a repository in, both with ignored files."""
+    """Add a submodule and a repository, both with ignored files."""
     add_submodule(worktree)
     git("init", "-q", "nested", cwd=worktree)
     for name in ("libs", "nested"):
@@ -55,7 +55,7 @@ async def test_undo_keeps_ignored_files_of_repositories_inside(when: str, scene:
 
 
 @pytest.mark.requirement("snapshots.unheld")
-async def test_undo_leaves_and_names_a_folder_with_files_that_no_snapshot_holds(
+async def test_undo_keeps_and_reports_a_folder_with_files_in_no_snapshot(
     scene: Scene,
 ) -> None:
     made = await scene.made()
@@ -73,7 +73,7 @@ async def test_undo_leaves_and_names_a_folder_with_files_that_no_snapshot_holds(
 
 
 @pytest.mark.requirement("snapshots.ignored-work")
-async def test_deleted_ignored_files_come_back(scene: Scene) -> None:
+async def test_undo_restores_deleted_ignored_files(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / ".gitignore").write_text("notes/\n.env\n*.db\n", encoding="utf-8")
@@ -90,7 +90,7 @@ async def test_deleted_ignored_files_come_back(scene: Scene) -> None:
 
 @pytest.mark.requirement("snapshots.ignored-work")
 @pytest.mark.parametrize("bound", ["a large file", "many files", "large files together"])
-async def test_ignored_work_above_a_bound_is_left_and_named(
+async def test_ignored_files_above_a_limit_are_skipped_and_reported(
     bound: str, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = {"a large file": (100, 99, 9999), "many files": (999, 2, 9999)}
@@ -113,7 +113,7 @@ async def test_ignored_work_above_a_bound_is_left_and_named(
 
 
 @pytest.mark.requirement("snapshots.ignored-work")
-async def test_file_that_git_does_not_ignore_has_no_bound(
+async def test_files_that_git_does_not_ignore_have_no_limit(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading.Bounds.__init__, "__defaults__", (10, 1, 10))
@@ -131,7 +131,7 @@ async def test_file_that_git_does_not_ignore_has_no_bound(
 
 
 @pytest.mark.requirement("snapshots.refs")
-async def test_tags_notes_and_moved_branches_come_back(scene: Scene, made: Taskspace) -> None:
+async def test_undo_restores_tags_notes_and_moved_branches(scene: Scene, made: Taskspace) -> None:
     worktree = Path(made.worktree)
     scene.commit(worktree, "a", "1")
     git("tag", "light", cwd=worktree)
@@ -153,7 +153,7 @@ async def test_tags_notes_and_moved_branches_come_back(scene: Scene, made: Tasks
 
 
 @pytest.mark.requirement("snapshots.refs")
-async def test_branches_made_since_go_if_the_agent_was_on_them_else_they_are_named(
+async def test_undo_removes_new_branches_of_the_agent_and_reports_others(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = await keep(scene, made)
@@ -170,7 +170,7 @@ async def test_branches_made_since_go_if_the_agent_was_on_them_else_they_are_nam
 
 
 @pytest.mark.requirement("snapshots.refs", "snapshots.undo-of-undo")
-async def test_two_undos_go_back_twice_also_where_a_ref_of_others_is_left(scene: Scene) -> None:
+async def test_second_undo_goes_back_further_also_when_a_foreign_ref_is_kept(scene: Scene) -> None:
     made = await scene.made()
     file = Path(made.worktree) / "note"
     for text in ("one", "two"):
@@ -224,7 +224,7 @@ async def test_undo_restores_everything_of_a_damaged_clone(
         ("for-each-ref",),
         ("stash", "list"),
     )
-    told = [git(*each, cwd=worktree) for each in words]
+    before = [git(*each, cwd=worktree) for each in words]
     before = tree_of(await keep(scene, made))
 
     run(f"G={scene.clone}/.git; {DAMAGE[way]}", worktree)
@@ -232,7 +232,7 @@ async def test_undo_restores_everything_of_a_damaged_clone(
     await scene.engine.history.undo(made.id)
 
     assert tree_of(worktree) == before
-    assert [git(*each, cwd=worktree) for each in words] == told
+    assert [git(*each, cwd=worktree) for each in words] == before
     assert git("fsck", "--connectivity-only", "--no-dangling", cwd=worktree) == ""
 
 
@@ -260,7 +260,7 @@ async def test_undo_restores_a_damaged_clone_after_a_restart(scene: Scene) -> No
         'echo "*.txt" >> "$(git rev-parse --git-path info/exclude)"',
     ],
 )
-async def test_undo_takes_a_change_of_flags_or_excludes_back(way: str, scene: Scene) -> None:
+async def test_undo_reverts_changes_of_flags_and_excludes(way: str, scene: Scene) -> None:
     made = await scene.made()
     worktree = await keep(scene, made)
     exclude = scene.clone / ".git/info/exclude"
@@ -273,7 +273,7 @@ async def test_undo_takes_a_change_of_flags_or_excludes_back(way: str, scene: Sc
 
 
 @pytest.mark.requirement("snapshots.links")
-async def test_hard_links_attributes_and_pipes_come_back(scene: Scene) -> None:
+async def test_undo_restores_hard_links_attributes_and_pipes(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / "one").write_text("shared", encoding="utf-8")
@@ -292,7 +292,7 @@ async def test_hard_links_attributes_and_pipes_come_back(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("snapshots.permissions")
-async def test_large_files_come_back_with_content_mode_and_name(
+async def test_undo_restores_content_mode_and_name_of_large_files(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_restore, "_LARGE", 10)
@@ -315,7 +315,7 @@ async def test_large_files_come_back_with_content_mode_and_name(
 
 
 @pytest.mark.requirement("snapshots.unheld")
-async def test_what_turned_into_something_else_turns_back_without_a_note(scene: Scene) -> None:
+async def test_undo_restores_file_types_without_a_note(scene: Scene) -> None:
     made = await scene.make()
     worktree = Path(made.worktree)
     (worktree / "folder/inside").mkdir(parents=True)
@@ -332,7 +332,7 @@ async def test_what_turned_into_something_else_turns_back_without_a_note(scene: 
 
 
 @pytest.mark.requirement("snapshots.permissions")
-async def test_empty_folder_comes_back_with_its_mode(scene: Scene) -> None:
+async def test_undo_restores_an_empty_folder_with_its_mode(scene: Scene) -> None:
     made = await scene.made()
     folder = Path(made.worktree) / "empty"
     folder.mkdir()
@@ -346,7 +346,7 @@ async def test_empty_folder_comes_back_with_its_mode(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("snapshots.links")
-async def test_write_through_another_name_of_a_file_is_seen(scene: Scene) -> None:
+async def test_write_through_a_hard_link_is_detected(scene: Scene) -> None:
     made = await scene.made()
     worktree, outside = Path(made.worktree), scene.root / "outside"
     (worktree / "inside").write_text("one", encoding="utf-8")
@@ -361,7 +361,7 @@ async def test_write_through_another_name_of_a_file_is_seen(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("snapshots.outside-not-read")
-async def test_files_behind_a_link_in_place_of_submodule_histories_stay_out_of_snapshots(
+async def test_snapshot_does_not_follow_a_link_in_place_of_submodule_histories(
     scene: Scene,
 ) -> None:
     made = await scene.made()
@@ -383,7 +383,7 @@ async def test_files_behind_a_link_in_place_of_submodule_histories_stay_out_of_s
 
 
 @pytest.mark.requirement("snapshots.clone-objects")
-async def test_undo_puts_no_tree_of_the_index_into_the_clone(scene: Scene) -> None:
+async def test_undo_writes_no_tree_of_the_index_into_the_clone(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     add_submodule(worktree)
@@ -401,7 +401,7 @@ async def test_undo_puts_no_tree_of_the_index_into_the_clone(scene: Scene) -> No
 
 
 @pytest.mark.requirement("snapshots.outside-not-read")
-def test_head_of_a_repository_inside_names_no_file_outside_of_it(tmp_path: Path) -> None:
+def test_head_of_a_nested_repository_cannot_name_a_file_outside_of_it(tmp_path: Path) -> None:
     git("init", "-q", cwd=tmp_path)
     (tmp_path / "outside").write_text("1" * 40, encoding="utf-8")
     head = tmp_path / ".git/HEAD"

@@ -1,4 +1,4 @@
-"""No change is missing in a snapshot: what could cost one happens here at the worst moment."""
+"""Snapshots contain every change, also after failures and races."""
 
 import asyncio
 import os
@@ -37,14 +37,14 @@ DAYS_AGO = 5 * 86400
 
 @pytest.fixture
 async def made(scene: Scene) -> Taskspace:
-    """A taskspace whose files are known."""
+    """A task with one snapshot."""
     made = await scene.made()
     await scene.engine.history.snapshot(made.id, "first")
     return made
 
 
 def change(worktree: Path) -> None:
-    """A file written, one made, one deleted."""
+    """Write a file, create one, and delete one."""
     (worktree / "README.md").write_text("work", encoding="utf-8")
     (worktree / "new").mkdir()
     (worktree / "new/file").write_text("work", encoding="utf-8")
@@ -52,14 +52,14 @@ def change(worktree: Path) -> None:
 
 
 def empty(worktree: Path) -> None:
-    """Delete all but what ties it to its clone."""
+    """Delete everything except `.git`."""
     for each in worktree.iterdir():
         if each.name != ".git":
             shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
 
 
 async def assert_kept(scene: Scene, made: Taskspace) -> None:
-    """What is there now is in the next snapshot, and comes back."""
+    """Assert that the next snapshot contains the current files, and that undo restores them."""
     worktree = Path(made.worktree)
     before = tree_of(worktree)
     taken = await scene.engine.history.snapshot(made.id, "tool call")
@@ -69,13 +69,13 @@ async def assert_kept(scene: Scene, made: Taskspace) -> None:
 
 
 def full(*_: object) -> None:
-    """As on a full disk."""
+    """Fail like a full disk."""
     raise OSError(ENOSPC, os.strerror(ENOSPC))
 
 
 @pytest.mark.requirement("snapshots.after-failure")
 @pytest.mark.parametrize(("owner", "step"), STEPS, ids=lambda each: getattr(each, "__name__", each))
-async def test_what_a_snapshot_that_failed_has_seen_is_in_the_next_one(
+async def test_changes_of_a_failed_snapshot_are_in_the_next_one(
     owner: type, step: str, scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(Path(made.worktree))
@@ -89,7 +89,7 @@ async def test_what_a_snapshot_that_failed_has_seen_is_in_the_next_one(
 
 
 @pytest.mark.requirement("snapshots.after-failure")
-async def test_what_git_no_longer_ignores_is_kept_whole_after_a_snapshot_that_failed(
+async def test_no_longer_ignored_files_are_complete_after_a_failed_snapshot(
     scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worktree, excluded = Path(made.worktree), scene.clone / ".git/info/exclude"
@@ -97,7 +97,7 @@ async def test_what_git_no_longer_ignores_is_kept_whole_after_a_snapshot_that_fa
     excluded.write_text("large\n", encoding="utf-8")
     (worktree / "large").write_text("x" * 1000, encoding="utf-8")
     await scene.engine.history.snapshot(made.id, "ignored")
-    # What is known is written down at the end.
+    # The known state is saved at the end.
     scene = scene.again()
     await scene.engine.history.snapshot(made.id, "ignored, after a restart")
     excluded.write_text("", encoding="utf-8")
@@ -112,7 +112,7 @@ async def test_what_git_no_longer_ignores_is_kept_whole_after_a_snapshot_that_fa
 
 @pytest.mark.requirement("snapshots.after-failure")
 @pytest.mark.parametrize(("owner", "step"), [(SnapshotReading, "read"), (Mirror, "build")])
-async def test_what_a_snapshot_that_was_canceled_has_seen_is_in_the_next_one(
+async def test_changes_of_a_canceled_snapshot_are_in_the_next_one(
     owner: type, step: str, scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(Path(made.worktree))
@@ -141,7 +141,7 @@ async def test_what_a_snapshot_that_was_canceled_has_seen_is_in_the_next_one(
 
 
 @pytest.mark.requirement("snapshots.watched")
-async def test_change_is_seen_in_a_worktree_whose_parent_folder_was_replaced(
+async def test_change_is_detected_after_the_parent_folder_was_replaced(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
@@ -155,7 +155,7 @@ async def test_change_is_seen_in_a_worktree_whose_parent_folder_was_replaced(
 
 
 @pytest.mark.requirement("snapshots.refs")
-async def test_ref_that_is_packed_while_refs_are_read_is_found(
+async def test_ref_packed_during_the_read_is_found(
     scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("branch", "idea", cwd=scene.clone)
@@ -175,7 +175,7 @@ async def test_ref_that_is_packed_while_refs_are_read_is_found(
 
 
 @pytest.mark.requirement("snapshots.refs")
-async def test_packed_refs_that_are_written_in_place_with_size_and_time_kept_are_read_again(
+async def test_packed_refs_changed_with_equal_size_and_time_are_read_again(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
@@ -196,7 +196,7 @@ async def test_packed_refs_that_are_written_in_place_with_size_and_time_kept_are
 
 
 @pytest.mark.requirement("snapshots.flags")
-async def test_index_that_is_written_in_place_with_size_and_time_kept_is_kept_again(
+async def test_index_changed_with_equal_size_and_time_is_saved_again(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
@@ -218,12 +218,12 @@ async def test_index_that_is_written_in_place_with_size_and_time_kept_is_kept_ag
 
 
 @pytest.mark.requirement("snapshots.unheld")
-@pytest.mark.parametrize("fate", ["removed", "replaced"])
-async def test_undo_takes_no_file_away_that_changed_after_it_was_kept(
-    fate: str, scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("event", ["removed", "replaced"])
+async def test_undo_keeps_a_file_that_changed_after_the_snapshot(
+    event: str, scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worktree = Path(made.worktree)
-    file = worktree / ("new" if fate == "removed" else "README.md")
+    file = worktree / ("new" if event == "removed" else "README.md")
     file.write_text("kept", encoding="utf-8")
     prepare = file_restore.restore_files
 
@@ -231,7 +231,7 @@ async def test_undo_takes_no_file_away_that_changed_after_it_was_kept(
         for folder in values[1].top.below():
             for known in folder.entries.values():
                 if hasattr(known, "stamp"):
-                    # As of every file that was written just before it was read.
+                    # Like a file that was written just before it was read.
                     known.stamp = 0
         file.write_text("late", encoding="utf-8")
         return await prepare(*values)
@@ -246,9 +246,7 @@ async def test_undo_takes_no_file_away_that_changed_after_it_was_kept(
 
 
 @pytest.mark.requirement("snapshots.not-half")
-async def test_snapshot_fails_where_the_disk_has_no_room_for_what_the_clone_has(
-    scene: Scene, made: Taskspace
-) -> None:
+async def test_snapshot_fails_when_the_disk_is_full(scene: Scene, made: Taskspace) -> None:
     worktree = Path(made.worktree)
     git("checkout", "-q", "--detach", cwd=worktree)
     (worktree / "large").write_bytes(os.urandom(1 << 20))
@@ -277,7 +275,7 @@ async def test_snapshot_fails_where_the_disk_has_no_room_for_what_the_clone_has(
 
 
 @pytest.mark.requirement("snapshots.pruned")
-async def test_old_object_that_a_snapshot_uses_again_is_not_pruned_as_old(
+async def test_old_object_used_by_a_new_snapshot_is_not_pruned(
     scene: Scene, made: Taskspace
 ) -> None:
     objects = Objects(store_of(scene) / "objects", "sha1")
@@ -293,7 +291,7 @@ async def test_old_object_that_a_snapshot_uses_again_is_not_pruned_as_old(
 
 
 @pytest.mark.requirement("snapshots.synced")
-async def test_all_that_a_snapshot_needs_is_on_the_disk_when_it_is_taken(
+async def test_snapshot_is_synced_to_disk_when_it_is_taken(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = SyncedFiles(monkeypatch)
@@ -312,7 +310,7 @@ async def test_all_that_a_snapshot_needs_is_on_the_disk_when_it_is_taken(
 
 
 @pytest.mark.requirement("snapshots.synced")
-def test_object_that_another_worktree_wrote_is_synced_by_who_needs_it(
+def test_object_of_another_worktree_is_synced_by_the_snapshot_that_uses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = SyncedFiles(monkeypatch)

@@ -1,4 +1,4 @@
-"""Snapshots are in a store outside of the clone: nothing of them is in the clone or leaves it."""
+"""Snapshots are stored outside of the clone, so no clone, push, or fetch contains them."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ HIDDEN = "uploadpack.hideRefs"
 
 
 async def snapshotted(scene: Scene) -> Taskspace:
-    """A taskspace with a snapshot that holds what no commit does."""
+    """A task with a snapshot of uncommitted files."""
     made = await scene.made()
     (Path(made.worktree) / ".env").write_text("KEY=canary", encoding="utf-8")
     await scene.engine.history.snapshot(made.id, "before a tool")
@@ -119,7 +119,7 @@ async def test_snapshots_of_earlier_versions_are_moved_out_of_the_clone_and_rest
 
 
 def earlier_snapshot(worktree: Path) -> str:
-    """A commit as version 0.1 wrote it."""
+    """Write a snapshot commit in the format of version 0.1."""
 
     def tree(**files: str) -> str:
         lines: list[str] = []
@@ -138,8 +138,8 @@ def earlier_snapshot(worktree: Path) -> str:
     )
     work, inner = tree(old_txt="old", private_txt="x"), tree(deep_txt="deep")
     gitdir = tree(HEAD="ref: refs/heads/x\n")
-    told = tree(details_json=details % gitdir)
-    blob = git("rev-parse", f"{told}:details.json", cwd=worktree)
+    details_tree = tree(details_json=details % gitdir)
+    blob = git("rev-parse", f"{details_tree}:details.json", cwd=worktree)
     entries = [f"100644 blob {blob}\tdetails.json\n", f"040000 tree {work}\twork\n"]
     entries += [f"040000 tree {inner}\tnested-0\n", f"040000 tree {gitdir}\tnested-0-git\n"]
     whole = made_tree(worktree, entries)

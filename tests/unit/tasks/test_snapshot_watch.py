@@ -1,4 +1,4 @@
-"""What changes in a worktree is seen from what the kernel reports, and where it cannot report."""
+"""Changes in a worktree are detected with and without reports of the kernel."""
 
 import logging
 import subprocess
@@ -54,7 +54,7 @@ CHANGES = {
 
 @pytest.fixture
 async def made(scene: Scene) -> Taskspace:
-    """A taskspace whose files are known."""
+    """A task with one snapshot."""
     made = await scene.make()
     await scene.engine.history.snapshot(made.id, "first")
     return made
@@ -62,7 +62,7 @@ async def made(scene: Scene) -> Taskspace:
 
 @pytest.fixture
 def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every look at all files."""
+    """Record every scan of all files."""
     seen: list[str] = []
     walk = Look.walk
 
@@ -76,7 +76,7 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.requirement("snapshots.watched")
 @pytest.mark.parametrize("way", CHANGES)
-async def test_change_is_in_the_next_snapshot_without_a_look_at_all_files(
+async def test_change_is_in_the_next_snapshot_without_a_full_scan(
     way: str, scene: Scene, made: Taskspace, walks: list[str]
 ) -> None:
     worktree = Path(made.worktree)
@@ -98,7 +98,7 @@ async def test_change_is_in_the_next_snapshot_without_a_look_at_all_files(
 
 @pytest.mark.requirement("snapshots.watched")
 @pytest.mark.parametrize("way", CHANGES)
-async def test_change_makes_another_state(way: str, scene: Scene, made: Taskspace) -> None:
+async def test_change_makes_a_new_state(way: str, scene: Scene, made: Taskspace) -> None:
     first = await scene.engine.history.snapshot(made.id, "one")
 
     run(CHANGES[way], Path(made.worktree))
@@ -108,7 +108,7 @@ async def test_change_makes_another_state(way: str, scene: Scene, made: Taskspac
 
 
 @pytest.mark.requirement("snapshots.watched")
-async def test_file_made_in_a_folder_before_it_is_watched_is_seen(
+async def test_file_created_before_its_folder_is_watched_is_detected(
     scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worktree = Path(made.worktree)
@@ -133,13 +133,13 @@ async def test_file_made_in_a_folder_before_it_is_watched_is_seen(
 
 
 def overflown(watch: Watch) -> Noticed:
-    """As after more changes than the queue takes."""
+    """Report an overflow of the queue."""
     del watch
     return Noticed(is_whole=False)
 
 
 @pytest.mark.requirement("snapshots.overflow")
-async def test_after_an_overflow_all_files_are_looked_at(
+async def test_overflow_causes_a_full_scan(
     scene: Scene, made: Taskspace, walks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await scene.engine.history.snapshot(made.id, "one")
@@ -169,20 +169,20 @@ def test_overflow_of_the_queue_is_noticed(tmp_path: Path) -> None:
 
 
 def refused(watch: Watch, *_: str) -> None:
-    """As where the limit of watches is reached."""
+    """Fail like a system whose limit of watches is reached."""
     del watch
     raise WatchError("inotify_add_watch: No space left on device")
 
 
 def no_inotify(watch: Watch) -> None:
-    """As on a system without inotify."""
+    """Fail like a system without inotify."""
     del watch
     raise WatchError("darwin has no inotify")
 
 
 @pytest.mark.requirement("snapshots.unwatched")
 @pytest.mark.parametrize(("name", "broken"), [("add", refused), ("__init__", no_inotify)])
-async def test_without_a_watch_every_snapshot_looks_at_all_files_and_the_log_says_so(
+async def test_every_snapshot_scans_all_files_and_logs_it_without_a_watch(
     name: str,
     broken: Callable[..., None],
     scene: Scene,
@@ -206,7 +206,7 @@ async def test_without_a_watch_every_snapshot_looks_at_all_files_and_the_log_say
 
 
 @pytest.mark.requirement("snapshots.watched")
-async def test_undo_looks_at_all_files_whatever_was_reported(
+async def test_undo_scans_all_files_regardless_of_reports(
     scene: Scene, made: Taskspace, walks: list[str]
 ) -> None:
     (Path(made.worktree) / "README.md").write_text("x", encoding="utf-8")
@@ -217,9 +217,7 @@ async def test_undo_looks_at_all_files_whatever_was_reported(
 
 
 @pytest.mark.requirement("snapshots.watched")
-async def test_folder_that_a_build_makes_again_is_not_watched(
-    scene: Scene, made: Taskspace
-) -> None:
+async def test_build_folder_is_not_watched(scene: Scene, made: Taskspace) -> None:
     worktree = Path(made.worktree)
     (worktree / ".gitignore").write_text("node_modules/\n", encoding="utf-8")
     (worktree / "node_modules/a/b").mkdir(parents=True)
@@ -233,7 +231,7 @@ async def test_folder_that_a_build_makes_again_is_not_watched(
 
 
 @pytest.mark.requirement("snapshots.saved-when-changed")
-async def test_what_is_known_of_a_worktree_is_saved_again_only_once_something_changed(
+async def test_known_state_of_a_worktree_is_saved_only_after_a_change(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
@@ -243,13 +241,13 @@ async def test_what_is_known_of_a_worktree_is_saved_again_only_once_something_ch
     snapshots = Snapshots()
 
     async def saved() -> int:
-        """The inode: each save makes another file."""
+        """Inode of the saved file; each save creates a new file."""
         await snapshots.look(subject)
         snapshots.close()
         return (subject.shadow / CACHE).stat().st_ino
 
     last, now, left = 0, await saved(), 100
-    # A file that was read as soon as it was written is read again.
+    # A file that was read just after it was written is read again.
     while now != last and left:
         last, now, left = now, await saved(), left - 1
     (worktree / "c/d/file").write_text("changed\n", encoding="utf-8")
@@ -260,14 +258,14 @@ async def test_what_is_known_of_a_worktree_is_saved_again_only_once_something_ch
 
 
 @pytest.mark.requirement("snapshots.links")
-async def test_names_of_one_file_are_known_after_a_look_at_unchanged_files(
+async def test_hard_links_are_known_after_a_scan_of_unchanged_files(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
     run("echo x > one; ln one two", worktree)
     written = (worktree / "one").stat().st_ctime
     await scene.engine.history.snapshot(made.id, "linked")
-    # A file that was read as soon as it was written counts as changed.
+    # A file that was read just after it was written counts as changed.
     while time.time() < written + 0.1:
         await scene.engine.history.snapshot(made.id, "again")
     await scene.engine.history.snapshot(made.id, "unchanged")
@@ -281,7 +279,7 @@ async def test_names_of_one_file_are_known_after_a_look_at_unchanged_files(
 
 
 @pytest.mark.requirement("snapshots.inside")
-def test_folders_and_repositories_inside_are_found_after_each_change(tmp_path: Path) -> None:
+def test_nested_folders_and_repositories_are_found_after_each_change(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     mirror, objects = decode(root, b""), Objects(tmp_path / "objects", "sha1")

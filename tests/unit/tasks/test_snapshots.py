@@ -1,4 +1,4 @@
-"""Snapshots keep a worktree as it is, touching nothing, and bring it back."""
+"""Snapshots save a worktree without changing it; undo restores it."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 
 @pytest.fixture
 async def made(scene: Scene) -> Taskspace:
-    """A taskspace with work of every kind in it."""
+    """A task with every kind of work."""
     taskspace = await scene.made()
     worktree = Path(taskspace.worktree)
     (worktree / "src/app.py").write_text("changed\n", encoding="utf-8")
@@ -39,13 +39,13 @@ def run(commands: str, worktree: Path) -> None:
 
 
 def seen_by_git(worktree: Path) -> str:
-    """Status, index and branch, as git tells them."""
-    told = [("status", "--porcelain=v2", "--branch"), ("ls-files", "-s"), ("log", "--oneline")]
-    return "\n".join(git(*words, cwd=worktree) for words in told)
+    """Status, index, and branch, as git prints them."""
+    commands = [("status", "--porcelain=v2", "--branch"), ("ls-files", "-s"), ("log", "--oneline")]
+    return "\n".join(git(*words, cwd=worktree) for words in commands)
 
 
 @pytest.mark.requirement("snapshots.untouched")
-async def test_taking_one_touches_neither_index_nor_status(scene: Scene, made: Taskspace) -> None:
+async def test_snapshot_changes_neither_index_nor_status(scene: Scene, made: Taskspace) -> None:
     worktree = Path(made.worktree)
     index = Path(git("rev-parse", "--git-path", "index", cwd=worktree))
     before = seen_by_git(worktree), tree_of(worktree)
@@ -59,9 +59,7 @@ async def test_taking_one_touches_neither_index_nor_status(scene: Scene, made: T
 
 
 @pytest.mark.requirement("snapshots.hidden-refs", "snapshots.nothing-new")
-async def test_one_ref_for_each_state_and_none_when_nothing_changed(
-    scene: Scene, made: Taskspace
-) -> None:
+async def test_snapshot_adds_one_ref_for_each_changed_state(scene: Scene, made: Taskspace) -> None:
     first = await scene.engine.history.snapshot(made.id, "one")
     same = await scene.engine.history.snapshot(made.id, "two")
     (Path(made.worktree) / "more").write_text("x", encoding="utf-8")
@@ -74,7 +72,7 @@ async def test_one_ref_for_each_state_and_none_when_nothing_changed(
 
 
 @pytest.mark.requirement("snapshots.nothing-new")
-async def test_after_a_restart_an_unchanged_tree_is_not_kept_again(
+async def test_unchanged_tree_is_not_saved_again_after_a_restart(
     scene: Scene, made: Taskspace
 ) -> None:
     first = await scene.engine.history.snapshot(made.id, "one")
@@ -87,12 +85,12 @@ async def test_after_a_restart_an_unchanged_tree_is_not_kept_again(
 
 
 @pytest.mark.requirement("snapshots.undo")
-async def test_undo_brings_back_tree_index_branch_and_precious_files(
+async def test_undo_restores_tree_index_branch_and_precious_files(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
     await scene.engine.history.snapshot(made.id, "tool call")
-    tree, told = tree_of(worktree), seen_by_git(worktree)
+    tree, shown = tree_of(worktree), seen_by_git(worktree)
 
     git("reset", "-q", "--hard", cwd=worktree)
     git("clean", "-qfdx", cwd=worktree)
@@ -100,35 +98,37 @@ async def test_undo_brings_back_tree_index_branch_and_precious_files(
     restored = await scene.engine.history.undo(made.id)
 
     assert tree_of(worktree) == tree
-    assert seen_by_git(worktree) == told
+    assert seen_by_git(worktree) == shown
     assert (worktree / ".env").stat().st_mode & 0o777 == 0o600
     assert restored.notes == ()
 
 
 @pytest.mark.requirement("snapshots.undo-of-undo")
-async def test_an_undo_can_be_undone_and_two_go_back_twice(scene: Scene, made: Taskspace) -> None:
+async def test_undo_can_be_undone_and_two_undos_go_back_twice(
+    scene: Scene, made: Taskspace
+) -> None:
     history, file = scene.engine.history, Path(made.worktree) / "note"
     for text in ("one", "two"):
         file.write_text(text, encoding="utf-8")
         await history.snapshot(made.id, text)
-    file.write_text("three, not kept by anybody", encoding="utf-8")
+    file.write_text("three, not in a snapshot", encoding="utf-8")
 
     first = await history.undo(made.id)
     seen = [file.read_text(encoding="utf-8")]
     await history.undo(made.id)
     seen.append(file.read_text(encoding="utf-8"))
     await history.undo(made.id)
-    assert not file.exists(), "as it was made"
+    assert not file.exists(), "the created state"
     with pytest.raises(TaskspaceError, match="no earlier state"):
         await history.undo(made.id)
     await history.restore(made.id, first.before.ref)
     seen.append(file.read_text(encoding="utf-8"))
 
-    assert seen == ["two", "one", "three, not kept by anybody"]
+    assert seen == ["two", "one", "three, not in a snapshot"]
 
 
 @pytest.mark.requirement("snapshots.pruned")
-async def test_old_ones_are_dropped_and_the_newest_stays(place: Path) -> None:
+async def test_old_snapshots_are_pruned_except_the_newest(place: Path) -> None:
     clock = [1_000_000.0]
     scene = open_scene(place, Surroundings(now=lambda: clock[0]))
     made = await scene.make()
@@ -148,7 +148,7 @@ async def test_old_ones_are_dropped_and_the_newest_stays(place: Path) -> None:
 
 
 @pytest.mark.requirement("snapshots.pruned")
-async def test_the_oldest_above_the_limit_are_dropped(scene: Scene, made: Taskspace) -> None:
+async def test_oldest_snapshots_above_the_limit_are_pruned(scene: Scene, made: Taskspace) -> None:
     history = scene.engine.history
     for number in range(4):
         (Path(made.worktree) / "n").write_text(str(number), encoding="utf-8")
@@ -167,7 +167,7 @@ async def test_the_oldest_above_the_limit_are_dropped(scene: Scene, made: Tasksp
 
 
 @pytest.mark.requirement("snapshots.pruned")
-async def test_prune_deletes_what_no_snapshot_needs(place: Path) -> None:
+async def test_prune_deletes_objects_that_no_snapshot_needs(place: Path) -> None:
     clock = [time.time()]
     scene = open_scene(place, Surroundings(now=lambda: clock[0]))
     made = await scene.make()
@@ -194,7 +194,7 @@ async def test_prune_deletes_what_no_snapshot_needs(place: Path) -> None:
 
 
 @pytest.mark.requirement("snapshots.raw-bytes")
-async def test_bytes_are_kept_whatever_git_would_make_of_them(scene: Scene) -> None:
+async def test_bytes_are_saved_without_git_conversions(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / ".gitattributes").write_text(
@@ -216,7 +216,7 @@ async def test_bytes_are_kept_whatever_git_would_make_of_them(scene: Scene) -> N
 
 
 @pytest.mark.requirement("snapshots.ignored-in-the-way")
-async def test_an_ignored_file_in_the_way_is_moved_aside_and_not_lost(scene: Scene) -> None:
+async def test_ignored_file_in_the_way_is_moved_aside(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     (worktree / "__pycache__").write_text("a file", encoding="utf-8")
@@ -236,7 +236,7 @@ async def test_an_ignored_file_in_the_way_is_moved_aside_and_not_lost(scene: Sce
 
 
 @pytest.mark.requirement("snapshots.stash-and-branches")
-async def test_a_dropped_stash_and_a_deleted_branch_come_back(
+async def test_undo_restores_a_dropped_stash_and_a_deleted_branch(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
@@ -258,7 +258,7 @@ async def test_a_dropped_stash_and_a_deleted_branch_come_back(
 
 
 @pytest.mark.requirement("snapshots.serialised")
-async def test_two_at_once_wait_for_each_other(scene: Scene, made: Taskspace) -> None:
+async def test_concurrent_snapshots_are_serialized(scene: Scene, made: Taskspace) -> None:
     async with asyncio.TaskGroup() as tasks:
         taken = [
             tasks.create_task(scene.engine.history.snapshot(made.id, str(number)))
@@ -269,7 +269,7 @@ async def test_two_at_once_wait_for_each_other(scene: Scene, made: Taskspace) ->
 
 
 @pytest.mark.requirement("snapshots.seeded")
-async def test_a_file_that_git_was_told_to_pass_by_is_kept_all_the_same(scene: Scene) -> None:
+async def test_file_marked_assume_unchanged_is_saved(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     git("update-index", "--assume-unchanged", "README.md", cwd=worktree)
@@ -284,7 +284,9 @@ async def test_a_file_that_git_was_told_to_pass_by_is_kept_all_the_same(scene: S
 
 
 @pytest.mark.requirement("snapshots.each-state")
-async def test_state_is_kept_when_a_task_is_made_adopted_resumed_and_landed(scene: Scene) -> None:
+async def test_state_is_saved_when_a_task_is_created_adopted_resumed_and_landed(
+    scene: Scene,
+) -> None:
     git("worktree", "add", "-q", "-b", "mine", "../mine", cwd=scene.clone)
     made, adopted = await scene.make(), await scene.engine.adopt(scene.root / "mine")
     worktree = Path(made.worktree)
@@ -305,7 +307,7 @@ async def test_state_is_kept_when_a_task_is_made_adopted_resumed_and_landed(scen
 
 
 @pytest.mark.requirement("snapshots.each-state")
-async def test_state_after_a_landing_is_kept(scene: Scene) -> None:
+async def test_state_after_a_landing_is_saved(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     scene.commit(scene.upstream, "base", "of others")
@@ -319,7 +321,7 @@ async def test_state_after_a_landing_is_kept(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("snapshots.unkept-told")
-async def test_landing_says_that_its_state_could_not_be_kept(
+async def test_landing_notes_that_its_state_could_not_be_saved(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await scene.made()
@@ -355,7 +357,7 @@ BEGUN: Final = {
 
 @pytest.mark.requirement("snapshots.not-waited")
 @pytest.mark.parametrize("way", BEGUN)
-async def test_what_a_tool_call_had_begun_is_passed_over_by_undo(
+async def test_undo_skips_states_inside_a_tool_call(
     way: str, scene: Scene, made: Taskspace
 ) -> None:
     worktree, history = Path(made.worktree), scene.engine.history
@@ -378,9 +380,7 @@ async def test_what_a_tool_call_had_begun_is_passed_over_by_undo(
 
 
 @pytest.mark.requirement("snapshots.not-waited")
-async def test_what_changed_before_a_tool_call_is_what_undo_goes_back_to(
-    scene: Scene, made: Taskspace
-) -> None:
+async def test_undo_restores_the_state_before_a_tool_call(scene: Scene, made: Taskspace) -> None:
     worktree, history = Path(made.worktree), scene.engine.history
     await history.snapshot(made.id, "tool call over")
     (worktree / "README.md").write_text("by hand, meanwhile", encoding="utf-8")
@@ -395,7 +395,7 @@ async def test_what_changed_before_a_tool_call_is_what_undo_goes_back_to(
 
 @pytest.mark.requirement("snapshots.inside")
 @pytest.mark.parametrize("where", ["new", "vendor/new", "vendor/a/b/new"])
-async def test_a_repository_without_a_commit_is_kept_wherever_it_stands(
+async def test_repository_without_a_commit_is_saved_at_any_path(
     where: str, scene: Scene, made: Taskspace
 ) -> None:
     inside = Path(made.worktree) / where
@@ -424,7 +424,7 @@ PERMISSIONS: Final = {
 
 
 @pytest.mark.requirement("snapshots.permissions")
-async def test_no_file_comes_back_with_more_permissions_than_it_had(
+async def test_restored_files_have_no_more_permissions_than_before(
     scene: Scene, made: Taskspace
 ) -> None:
     worktree = Path(made.worktree)
@@ -446,11 +446,11 @@ async def test_no_file_comes_back_with_more_permissions_than_it_had(
     assert now == PERMISSIONS
     assert (worktree / "src/app.py").stat().st_mode & 0o777 == 0o600
     assert (worktree / "src/data.bin").stat().st_mode & 0o777 != 0o600
-    assert first.key != second.key, "a change of permissions alone is kept, too"
+    assert first.key != second.key, "a change of permissions alone is saved, too"
 
 
 @pytest.mark.requirement("snapshots.permissions")
-async def test_where_files_are_private_by_custom_they_stay_private(scene: Scene) -> None:
+async def test_private_files_stay_private(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
     run("find . -type f -exec chmod 600 {} +; find . -type d -exec chmod 700 {} +", worktree)

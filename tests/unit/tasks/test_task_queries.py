@@ -1,4 +1,4 @@
-"""Tasks found by index: pages of the list, names, families."""
+"""Queries of tasks by index: pages of the list, names, families."""
 
 import sqlite3
 from dataclasses import replace
@@ -49,7 +49,7 @@ async def numbers(scene: Scene, page: Page) -> tuple[list[int], int]:
 
 
 @pytest.mark.requirement("tasks.list-pages")
-async def test_a_page_has_the_urgent_tasks_first_then_the_one_used_last(scene: Scene) -> None:
+async def test_page_lists_urgent_tasks_first_then_recently_used_ones(scene: Scene) -> None:
     await store(scene, *(task(number) for number in range(1, 6)), archived(task(9)))
     urgent = (id_of(2), id_of(1))
 
@@ -63,7 +63,7 @@ async def test_a_page_has_the_urgent_tasks_first_then_the_one_used_last(scene: S
 
 
 @pytest.mark.requirement("tasks.find")
-async def test_a_task_is_named_by_id_name_branch_or_the_beginning_of_its_id(scene: Scene) -> None:
+async def test_task_is_found_by_id_id_prefix_name_or_branch(scene: Scene) -> None:
     old = archived(task(4, "twice"))
     await store(scene, task(1), task(2, "twice"), task(3, "twice"), old, task(5, "gone"))
     await store(scene, archived(task(5, "gone")), task(6, id_of(1)))
@@ -81,7 +81,7 @@ async def test_a_task_is_named_by_id_name_branch_or_the_beginning_of_its_id(scen
 
 
 @pytest.mark.requirement("tasks.budget")
-async def test_a_family_is_the_ancestors_and_all_that_they_spawned(scene: Scene) -> None:
+async def test_family_is_the_ancestors_and_all_their_descendants(scene: Scene) -> None:
     tasks = [task(1), task(2, parent=1), task(3, parent=1), task(4, parent=3), task(5)]
     await store(scene, *tasks)
     found = [await scene.engine.queries.family(id_of(number)) for number in (1, 4, 5)]
@@ -104,7 +104,7 @@ async def test_a_family_is_the_ancestors_and_all_that_they_spawned(scene: Scene)
         ),
     ],
 )
-async def test_a_query_of_the_list_reads_an_index(scene: Scene, sql: str) -> None:
+async def test_list_query_uses_an_index(scene: Scene, sql: str) -> None:
     rows = await scene.ground.journal.read(
         lambda connection: connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
     )

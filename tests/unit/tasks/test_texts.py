@@ -1,4 +1,4 @@
-"""Names and texts of tasks: their longest, and what they may not hold."""
+"""Limits of names and texts of tasks: length and characters."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from symposium.tasks.model import (
 
 
 @pytest.mark.requirement("taskspaces.text-bounds")
-def test_the_longest_name_and_text_are_taken_and_one_character_more_is_refused() -> None:
+def test_names_and_texts_are_accepted_up_to_their_maximum_length() -> None:
     name, text = "n" * LONGEST_NAME, "t" * LONGEST_TEXT
 
     assert (checked_name(name), required_name(name), checked_text(text, "x")) == (name, name, text)
@@ -25,7 +25,7 @@ def test_the_longest_name_and_text_are_taken_and_one_character_more_is_refused()
 
 @pytest.mark.requirement("taskspaces.text-bounds")
 @pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\x9b", "\udc80"])
-def test_control_characters_and_halves_of_characters_are_refused(character: str) -> None:
+def test_control_characters_and_lone_surrogates_are_refused(character: str) -> None:
     with pytest.raises(RefusedNameError, match="the control character"):
         checked_name(f"a{character}b")
     with pytest.raises(RefusedNameError, match="the control character"):
@@ -33,7 +33,7 @@ def test_control_characters_and_halves_of_characters_are_refused(character: str)
 
 
 @pytest.mark.requirement("taskspaces.text-bounds")
-def test_a_text_has_lines_and_tabs_and_a_name_has_not() -> None:
+def test_line_breaks_and_tabs_are_accepted_in_texts_and_not_in_names() -> None:
     assert checked_text("a\n\r\tb", "x") == "a\n\r\tb"
     for character in "\n\r\t":
         with pytest.raises(RefusedNameError):

@@ -1,4 +1,4 @@
-"""What tasks may spend, as the daemon asks the user and answers session servers."""
+"""Budgets of tasks: questions to the user and answers to session servers."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -17,8 +17,8 @@ from symposium.tasks.handlers.approvals import Budgets
 from symposium.tasks.model import RefusedNameError, Taskspace, TaskState
 
 
-class Desk:
-    """Budgets over an engine; nobody's agent runs."""
+class BudgetScene:
+    """Budgets over an engine without running agents."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
         self.scene = scene
@@ -39,9 +39,9 @@ class Desk:
 
     async def check(self, taskspace: Taskspace) -> BudgetChecked:
         answer = self.budgets.answers().requests[CheckBudget.about.type]
-        told = await answer(CheckBudget(taskspace_uuid=taskspace.id), asked())
-        assert isinstance(told, BudgetChecked)
-        return told
+        checked = await answer(CheckBudget(taskspace_uuid=taskspace.id), asked())
+        assert isinstance(checked, BudgetChecked)
+        return checked
 
     async def limits(self, taskspace: Taskspace) -> str:
         return budget_text((await self.scene.engine.get(taskspace.id)).limits)
@@ -53,43 +53,43 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Desk]:
+async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[BudgetScene]:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     made = open_scene(make_template(tmp_path))
-    yield Desk(made, tmp_path)
+    yield BudgetScene(made, tmp_path)
     made.engine.close()
 
 
 @pytest.mark.requirement("tasks.budget")
-async def test_an_agent_may_go_on_until_its_budget_is_spent_exactly(desk: Desk) -> None:
-    task = await desk.make("counts turns", "10turns")
+async def test_agent_continues_until_its_budget_is_used_up(scene: BudgetScene) -> None:
+    task = await scene.make("counts turns", "10turns")
     seen: list[tuple[bool, int]] = []
     for turns in (7, 8, 9, 10):
-        desk.spend(task, Spending({"usd": 0.5}, turns=turns))
-        seen.append(((await desk.check(task)).is_over, len(await desk.log(task))))
+        scene.spend(task, Spending({"usd": 0.5}, turns=turns))
+        seen.append(((await scene.check(task)).is_over, len(await scene.log(task))))
 
     assert seen == [(False, 0), (False, 1), (False, 1), (True, 1)]
-    (warning,) = await desk.log(task)
+    (warning,) = await scene.log(task)
     assert warning.startswith("80% of 10turns is spent: 0.50 usd")
 
 
 @pytest.mark.requirement("tasks.budget")
-async def test_a_child_without_a_budget_is_held_by_that_of_its_parent(desk: Desk) -> None:
-    parent = await desk.make("parent", "2turns")
-    child = await desk.make("child", parent=parent.id)
-    alone = await desk.make("alone")
+async def test_child_without_a_budget_is_limited_by_its_parents_budget(scene: BudgetScene) -> None:
+    parent = await scene.make("parent", "2turns")
+    child = await scene.make("child", parent=parent.id)
+    alone = await scene.make("alone")
     for each in (child, alone):
-        desk.spend(each, Spending(turns=2))
+        scene.spend(each, Spending(turns=2))
 
-    assert [(await desk.check(each)).is_over for each in (parent, child, alone)] == [
+    assert [(await scene.check(each)).is_over for each in (parent, child, alone)] == [
         True,
         True,
         False,
     ]
-    (item,) = await desk.budgets.items([parent, child, alone])
+    (item,) = await scene.budgets.items([parent, child, alone])
     assert (item.kind, item.taskspace) == ("budget", parent.id)
-    assert await desk.budgets.items([replace(parent, standing=TaskState.ARCHIVED)]) == []
+    assert await scene.budgets.items([replace(parent, standing=TaskState.ARCHIVED)]) == []
 
 
 @pytest.mark.requirement("tasks.budget")
@@ -97,15 +97,15 @@ async def test_a_child_without_a_budget_is_held_by_that_of_its_parent(desk: Desk
     ("answer", "of_parent", "of_child"),
     [("more", "4turns", "3turns"), ("5turns", "7turns", "6turns")],
 )
-async def test_more_for_a_parent_is_more_for_all_that_it_spawned(
-    desk: Desk, answer: str, of_parent: str, of_child: str
+async def test_raising_a_parents_budget_raises_those_of_its_children(
+    scene: BudgetScene, answer: str, of_parent: str, of_child: str
 ) -> None:
-    parent = await desk.make("parent", "2turns")
-    child = await desk.make("child", "1turns", parent=parent.id)
-    other = await desk.make("other", "1turns")
+    parent = await scene.make("parent", "2turns")
+    child = await scene.make("child", "1turns", parent=parent.id)
+    other = await scene.make("other", "1turns")
 
-    assert of_parent in await desk.budgets.grant(parent.id, answer)
-    assert [await desk.limits(each) for each in (parent, child, other)] == [
+    assert of_parent in await scene.budgets.grant(parent.id, answer)
+    assert [await scene.limits(each) for each in (parent, child, other)] == [
         of_parent,
         of_child,
         "1turns",
@@ -117,13 +117,13 @@ async def test_more_for_a_parent_is_more_for_all_that_it_spawned(
     ("answer", "reason"),
     [("5eur", "adds nothing to the budget of 2turns"), ("a lot", "not a budget")],
 )
-async def test_an_answer_that_adds_nothing_is_refused_and_changes_nothing(
-    desk: Desk, answer: str, reason: str
+async def test_answer_that_adds_nothing_is_refused_and_changes_nothing(
+    scene: BudgetScene, answer: str, reason: str
 ) -> None:
-    task = await desk.make("counts turns", "2turns")
+    task = await scene.make("counts turns", "2turns")
     with pytest.raises(RefusedNameError, match=reason):
-        await desk.budgets.grant(task.id, answer)
-    assert await desk.limits(task) == "2turns"
+        await scene.budgets.grant(task.id, answer)
+    assert await scene.limits(task) == "2turns"
 
 
 @pytest.mark.requirement("tasks.budget")
@@ -136,17 +136,17 @@ async def test_an_answer_that_adds_nothing_is_refused_and_changes_nothing(
         (Spending({"usd": 0.1}, turns=1), 0),
     ],
 )
-async def test_a_cost_is_unknown_only_of_an_agent_that_worked_and_told_none(
-    desk: Desk, spending: Spending, unknown: int
+async def test_cost_is_unknown_only_when_an_agent_worked_and_reported_none(
+    scene: BudgetScene, spending: Spending, unknown: int
 ) -> None:
-    task = await desk.make("works")
-    desk.spend(task, spending)
-    assert desk.budgets.spent(task.id).unknown == unknown
+    task = await scene.make("works")
+    scene.spend(task, spending)
+    assert scene.budgets.spent(task.id).unknown == unknown
 
 
 @pytest.mark.requirement("tasks.budget")
-async def test_a_damaged_record_of_spending_counts_as_nothing_spent(desk: Desk) -> None:
-    task = await desk.make("works")
-    desk.spend(task, Spending(turns=1))
-    (desk.store.directory(task.id) / FILE).write_text("{", encoding="utf-8")
-    assert desk.budgets.spent(task.id).turns == 0
+async def test_damaged_spending_file_counts_as_nothing_spent(scene: BudgetScene) -> None:
+    task = await scene.make("works")
+    scene.spend(task, Spending(turns=1))
+    (scene.store.directory(task.id) / FILE).write_text("{", encoding="utf-8")
+    assert scene.budgets.spent(task.id).turns == 0

@@ -1,4 +1,4 @@
-"""Answers in the inbox: those that fail, and what each one settles."""
+"""Inbox answers: failures, and which items each answer settles."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -114,7 +114,7 @@ async def test_answer_that_an_item_does_not_offer_is_refused_and_the_item_waits(
 
 
 @pytest.mark.requirement("tasks.setup-asks-once")
-async def test_a_yes_to_one_set_up_is_refused_for_a_changed_one(
+async def test_approval_of_a_set_up_is_refused_when_its_commands_have_changed(
     scene: Scene, tmp_path: Path
 ) -> None:
     trust = SetUpTrust(TrustStore(tmp_path))
@@ -130,7 +130,7 @@ async def test_a_yes_to_one_set_up_is_refused_for_a_changed_one(
 
     with pytest.raises(BusRefusedError, match="have changed since") as refused:
         await served.inbox.answer(shown.id, "trust", "me")
-    # As if they changed after the item was looked up.
+    # Simulate a change between the lookup and the answer.
     with pytest.raises(BusRefusedError, match="have changed since"):
         await SetUpQuestions(asking.engine, trust).answer(shown, "trust")
     (now,) = await served.inbox.items()

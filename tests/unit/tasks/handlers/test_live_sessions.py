@@ -1,4 +1,4 @@
-"""What is known of running sessions, whatever one of their servers does."""
+"""States of running sessions, also when one of their servers hangs."""
 
 import asyncio
 import os
@@ -24,10 +24,10 @@ ONE, TWO = str(UUID(int=1)), str(UUID(int=2))
 
 
 class Servers:
-    """Session servers of agents: each answers as it is told, hangs, or has no prompts.
+    """Fake session servers: each returns a set state, hangs, or has no prompts.
 
     Attributes:
-        asked: the sessions that were asked, in order.
+        asked: the sessions that were queried, in order.
     """
 
     def __init__(self, store: SessionStore) -> None:
@@ -68,7 +68,7 @@ def servers(tmp_path: Path) -> Iterator[Servers]:
 
 
 @pytest.mark.requirement("tasks.server-hangs")
-async def test_server_that_hangs_is_shown_since_when_and_asked_now_and_then(
+async def test_hanging_server_shows_since_when_and_is_queried_periodically(
     servers: Servers,
 ) -> None:
     now = [0.0]
@@ -90,12 +90,12 @@ async def test_server_that_hangs_is_shown_since_when_and_asked_now_and_then(
     assert first[ONE].no_answer_since == "2026-01-01T00:00:00+00:00"
     assert (first[ONE].is_idle, first[TWO].is_idle) == (False, True)
     assert second == {ONE: first[ONE]}
-    assert servers.asked[asked:] == [ONE], "asked again after a while, and not for each list"
+    assert servers.asked[asked:] == [ONE], "queried again after a while, and not for each list"
     assert third[ONE].no_answer_since == ""
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_server_that_announces_is_asked_when_it_does_and_not_for_a_list(
+async def test_announcing_server_is_queried_after_announcements_not_for_a_list(
     servers: Servers,
 ) -> None:
     now = [0.0]
@@ -130,7 +130,7 @@ async def test_server_that_announces_is_asked_when_it_does_and_not_for_a_list(
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_server_of_an_earlier_version_is_asked_for_each_list(servers: Servers) -> None:
+async def test_server_of_an_earlier_version_is_queried_for_each_list(servers: Servers) -> None:
     live = LiveSessions(servers.store, servers.ask)
     servers.start(ONE)
     servers.said[ONE] = AgentNow(seq=1)
@@ -141,7 +141,7 @@ async def test_server_of_an_earlier_version_is_asked_for_each_list(servers: Serv
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_daemon_finds_what_runs_and_what_has_ended_when_it_starts(servers: Servers) -> None:
+async def test_daemon_finds_running_and_ended_sessions_when_it_starts(servers: Servers) -> None:
     servers.start(ONE)
     servers.start(TWO)
     servers.terminals.add(ONE)
@@ -154,7 +154,7 @@ async def test_daemon_finds_what_runs_and_what_has_ended_when_it_starts(servers:
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_list_right_after_an_announcement_asks_first(servers: Servers) -> None:
+async def test_list_right_after_an_announcement_queries_first(servers: Servers) -> None:
     live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
     servers.start(ONE)
     live.noted(ONE, "connected")
@@ -166,7 +166,7 @@ async def test_list_right_after_an_announcement_asks_first(servers: Servers) -> 
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_server_that_runs_without_a_connection_is_asked_for_each_list(
+async def test_running_server_without_a_connection_is_queried_for_each_list(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_sessions, "STOP_TIMEOUT", 0)

@@ -1,4 +1,4 @@
-"""What is told to somebody who is not there."""
+"""Notifications for a user who is away."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ def item(number: int, task: str = "one") -> InboxItem:
 
 
 @pytest.mark.requirement("tasks.notify")
-def test_new_items_are_told_at_once_then_once_in_five_minutes_and_never_twice(
+def test_items_are_notified_once_with_five_minutes_between_notifications(
     tmp_path: Path,
 ) -> None:
-    notices = NotificationLog(tmp_path / "told.json")
+    notices = NotificationLog(tmp_path / "notified.json")
 
     assert notices.due([item(1)], NOW) == [item(1)]
     assert notices.due([item(1), item(2)], NOW + 1) == []
@@ -29,8 +29,8 @@ def test_new_items_are_told_at_once_then_once_in_five_minutes_and_never_twice(
 
 
 @pytest.mark.requirement("tasks.notify")
-def test_a_new_daemon_tells_nothing_again(tmp_path: Path) -> None:
-    file = tmp_path / "told.json"
+def test_restarted_daemon_repeats_no_notification(tmp_path: Path) -> None:
+    file = tmp_path / "notified.json"
     NotificationLog(file).due([item(1)], NOW)
 
     assert NotificationLog(file).due([item(1), item(2)], NOW + 1) == []
@@ -40,7 +40,7 @@ def test_a_new_daemon_tells_nothing_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("tasks.notify")
-def test_what_is_told_is_grouped_by_task_with_reason_and_link() -> None:
+def test_notices_are_grouped_by_task_with_reason_and_link() -> None:
     waiting = [item(1), item(2, "two"), item(3)]
 
     one, two = grouped(waiting, {"one": ("/p", "/p.tasks/one")})
@@ -53,7 +53,7 @@ def test_what_is_told_is_grouped_by_task_with_reason_and_link() -> None:
 
 
 @pytest.mark.requirement("tasks.notify")
-def test_what_a_task_is_called_is_one_word_and_is_not_filled_in_turn() -> None:
+def test_task_name_stays_one_argument_and_is_not_expanded() -> None:
     (odd,) = grouped([InboxItem("q", "question", "x", "{reason}; rm -rf ~", "", "$(x) {task}")], {})
 
     assert filled(["{task}"], [odd]) == ["{reason}; rm -rf ~"]
@@ -75,7 +75,7 @@ def test_what_a_task_is_called_is_one_word_and_is_not_filled_in_turn() -> None:
         ('{"notify": true}', Channels()),
     ],
 )
-def test_only_what_the_user_has_configured_is_used(
+def test_only_valid_configured_channels_are_used(
     text: str, channels: Channels, tmp_path: Path
 ) -> None:
     (tmp_path / "config.jsonc").write_text(text)

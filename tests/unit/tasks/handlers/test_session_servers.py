@@ -1,4 +1,4 @@
-"""Session servers are asked at once; one that hangs delays no other task."""
+"""Session servers are queried at once; one that hangs delays no other task."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ Describe = Callable[[], Coroutine[Any, Any, Any]]
 
 
 class Servers:
-    """Session servers in this process, each with a socket and a lock of its own."""
+    """Session servers in this process, each with its own socket and lock."""
 
     def __init__(self, store: SessionStore, directory: Path) -> None:
         self.store = store
@@ -52,7 +52,7 @@ class Servers:
         await self._stack.aclose()
 
     def started(self) -> str:
-        """A session whose server runs and listens to nobody yet."""
+        """Start a session whose server does not listen yet."""
         id_ = str(uuid4())
         spec = SessionSpec(id_, SessionKind.ACP, ("eliza",), str(self._directory))
         self.store.add(spec)
@@ -61,7 +61,7 @@ class Servers:
         return id_
 
     def hanging(self) -> str:
-        """One that takes connections, and answers nothing."""
+        """Start a server that accepts connections and does not answer."""
         id_ = self.started()
         listening = self._stack.enter_context(socket.socket(socket.AF_UNIX))
         listening.bind(str(self.store.socket(id_)))
@@ -69,21 +69,21 @@ class Servers:
         return id_
 
     def answering(self, describe: Describe) -> str:
-        """One that answers."""
+        """Start a server that answers."""
         id_ = self.started()
         self.answers(id_, describe)
         return id_
 
     def answers(self, id_: str, describe: Describe) -> None:
-        """Let a session's server answer from now on."""
+        """Make a session's server answer from now on."""
         self.store.socket(id_).unlink(missing_ok=True)
 
-        async def told(_: Request) -> Any:
+        async def respond(_: Request) -> Any:
             return await describe()
 
         def come(transport: FdTransport, uid: int) -> None:
             del uid
-            connection = Connection(transport, Handlers(requests={DESCRIBE: told}))
+            connection = Connection(transport, Handlers(requests={DESCRIBE: respond}))
             self._running.append(self._tasks.create_task(connection.run()))
 
         listener = serve_unix(self.store.socket(id_), come)
@@ -102,21 +102,21 @@ async def servers(tmp_path: Path) -> AsyncGenerator[Servers]:
 
 
 @pytest.mark.requirement("agent-sessions.asked-at-once")
-async def test_all_session_servers_are_asked_at_once(servers: Servers) -> None:
+async def test_session_servers_are_queried_concurrently(servers: Servers) -> None:
     asked = asyncio.Barrier(3)
 
-    async def once_all_were_asked() -> Any:
+    async def once_all_were_queried() -> Any:
         await asked.wait()
         return WORKING
 
-    ids = [servers.answering(once_all_were_asked) for _ in range(3)]
+    ids = [servers.answering(once_all_were_queried) for _ in range(3)]
     found = await SessionServers(servers.store, timeout=30).all(ids)
 
     assert [found[id_].no_answer_since for id_ in ids] == ["", "", ""]
 
 
 @pytest.mark.requirement("agent-sessions.asked-at-once")
-async def test_a_session_server_that_hangs_changes_no_other_answer(servers: Servers) -> None:
+async def test_hanging_session_server_changes_no_other_answer(servers: Servers) -> None:
     hangs, answers, ended = servers.hanging(), servers.answering(idle), str(uuid4())
     found = await SessionServers(servers.store, timeout=0.1).all([hangs, answers, ended])
 
@@ -126,7 +126,7 @@ async def test_a_session_server_that_hangs_changes_no_other_answer(servers: Serv
 
 
 @pytest.mark.requirement("agent-sessions.asked-at-once")
-async def test_no_answer_is_dated_from_the_first_and_forgotten_with_an_answer(
+async def test_no_answer_since_is_kept_until_the_server_answers(
     servers: Servers,
 ) -> None:
     hangs = servers.hanging()
@@ -140,7 +140,7 @@ async def test_no_answer_is_dated_from_the_first_and_forgotten_with_an_answer(
 
 
 @pytest.mark.requirement("agent-sessions.asked-at-once")
-async def test_a_question_to_a_session_server_that_hangs_is_an_error_that_says_so(
+async def test_query_to_a_hanging_session_server_raises_no_answer_error(
     servers: Servers,
 ) -> None:
     hangs = servers.hanging()

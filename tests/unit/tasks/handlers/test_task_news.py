@@ -1,4 +1,4 @@
-"""Announcements of what changes in tasks and in the inbox."""
+"""Announcements of changes in tasks and in the inbox."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -26,7 +26,7 @@ from symposium.tasks.handlers.task_news import TaskNews
 
 
 class Clock:
-    """Time that passes when somebody pauses."""
+    """Time that passes only in pauses."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -53,15 +53,15 @@ def served(scene: Scene, tmp_path: Path) -> Served:
     return serve(scene.engine, tmp_path)
 
 
-def hear(scene: Scene, news: TaskNews) -> None:
-    """Take all that the engine told so far."""
+def forward_events(scene: Scene, news: TaskNews) -> None:
+    """Pass all engine events so far to the announcements."""
     for event in scene.events:
-        news.hear(event)
+        news.forward_events(event)
     scene.events.clear()
 
 
 @pytest.mark.requirement("tasks.announced")
-async def test_a_task_that_is_made_logs_and_goes_is_announced(scene: Scene, served: Served) -> None:
+async def test_created_logged_and_deleted_tasks_are_announced(scene: Scene, served: Served) -> None:
     clock = Clock()
     bus = Listener(clock)
     news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
@@ -69,13 +69,13 @@ async def test_a_task_that_is_made_logs_and_goes_is_announced(scene: Scene, serv
         running = tasks.create_task(news.run(bus))
         await asyncio.sleep(0)
         made = await scene.make("announced")
-        hear(scene, news)
+        forward_events(scene, news)
         stage, changed = await bus.next(TaskOutput), await bus.next(TaskspaceChanged)
         await scene.engine.records.log(made.id, "half", "milestone", "commit abc")
-        hear(scene, news)
+        forward_events(scene, news)
         logged, after = await bus.next(TaskLogged), await bus.next(TaskspaceChanged)
         await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-        hear(scene, news)
+        forward_events(scene, news)
         gone = await bus.next(TaskspaceGone)
         running.cancel()
 
@@ -87,7 +87,7 @@ async def test_a_task_that_is_made_logs_and_goes_is_announced(scene: Scene, serv
 
 
 @pytest.mark.requirement("tasks.announced")
-async def test_a_snapshot_is_announced_once_and_not_where_nothing_changed(
+async def test_snapshot_is_announced_once_and_only_after_a_change(
     scene: Scene, served: Served
 ) -> None:
     clock = Clock()
@@ -101,7 +101,7 @@ async def test_a_snapshot_is_announced_once_and_not_where_nothing_changed(
             (Path(made.worktree) / "new.txt").write_text(text, encoding="utf-8")
             for _ in range(2):
                 await scene.engine.history.snapshot(made.id, text)
-        hear(scene, news)
+        forward_events(scene, news)
         found = [await bus.next(SnapshotTaken) for _ in range(2)]
         running.cancel()
 
@@ -112,7 +112,7 @@ async def test_a_snapshot_is_announced_once_and_not_where_nothing_changed(
 
 
 @pytest.mark.requirement("tasks.announced-rate")
-async def test_a_task_is_announced_at_most_four_times_a_second_and_the_latest_wins(
+async def test_announcements_are_limited_to_four_a_second_and_send_the_latest(
     scene: Scene, served: Served
 ) -> None:
     made = await scene.make()
@@ -138,9 +138,7 @@ async def test_a_task_is_announced_at_most_four_times_a_second_and_the_latest_wi
 
 
 @pytest.mark.requirement("tasks.announced-inbox")
-async def test_the_inbox_announces_what_came_what_was_settled_and_how(
-    scene: Scene, served: Served
-) -> None:
+async def test_inbox_announces_new_and_settled_items(scene: Scene, served: Served) -> None:
     made = await scene.make("asks")
     clock = Clock()
     bus = Listener(clock)
@@ -149,13 +147,13 @@ async def test_the_inbox_announces_what_came_what_was_settled_and_how(
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(news.run(bus))
         entries = [await scene.engine.records.signal(made.id, text) for text in ("one?", "two?")]
-        hear(scene, news)
+        forward_events(scene, news)
         came = await bus.next(InboxChanged)
         await served.inbox.answer(f"question:{entries[0].number}", "seen", "me")
-        hear(scene, news)
+        forward_events(scene, news)
         answered = await bus.next(InboxChanged)
         await scene.engine.records.acknowledge(entries[1].number)
-        hear(scene, news)
+        forward_events(scene, news)
         withdrawn = await bus.next(InboxChanged)
         running.cancel()
 
@@ -167,7 +165,7 @@ async def test_the_inbox_announces_what_came_what_was_settled_and_how(
 
 
 @pytest.mark.requirement("tasks.announced")
-async def test_nothing_is_announced_while_nobody_listens(scene: Scene, served: Served) -> None:
+async def test_nothing_is_announced_without_listeners(scene: Scene, served: Served) -> None:
     clock = Clock()
     bus = Listener(clock, is_heard=False)
     news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
@@ -175,7 +173,7 @@ async def test_nothing_is_announced_while_nobody_listens(scene: Scene, served: S
         running = tasks.create_task(news.run(bus))
         made = await scene.make()
         await scene.engine.records.signal(made.id, "which?")
-        hear(scene, news)
+        forward_events(scene, news)
         for _ in range(20):
             await asyncio.sleep(0)
         running.cancel()
@@ -184,7 +182,7 @@ async def test_nothing_is_announced_while_nobody_listens(scene: Scene, served: S
 
 
 @pytest.mark.requirement("tasks.announced-inbox")
-async def test_the_inbox_announces_that_a_deleted_task_asks_no_more(
+async def test_inbox_announces_that_items_of_a_deleted_task_are_withdrawn(
     scene: Scene, served: Served
 ) -> None:
     made = await scene.make("asks")
@@ -194,12 +192,12 @@ async def test_the_inbox_announces_that_a_deleted_task_asks_no_more(
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(news.run(bus))
         await scene.engine.records.signal(made.id, "one?")
-        hear(scene, news)
+        forward_events(scene, news)
         came = await bus.next(InboxChanged)
         await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
         for event in scene.events:
             if isinstance(event, Removed):
-                news.hear(event)
+                news.forward_events(event)
         gone = await bus.next(InboxChanged)
         running.cancel()
 
@@ -208,31 +206,31 @@ async def test_the_inbox_announces_that_a_deleted_task_asks_no_more(
 
 
 @pytest.mark.requirement("tasks.notify")
-async def test_a_user_who_could_not_be_told_is_told_later_and_one_who_looks_is_not(
+async def test_failed_notification_is_retried_unless_a_view_is_open(
     scene: Scene, served: Served, tmp_path: Path
 ) -> None:
     made = await scene.make("asks")
     views = [1]
     (tmp_path / "config.jsonc").write_text('{"notify": {"command": ["tell"]}}')
     notifying = Notifying(scene.engine, served.inbox, tmp_path, lambda: views[0])
-    told: list[list[str]] = []
+    notified: list[list[str]] = []
 
-    def teller(*, works: bool) -> Callable[[Channels, Sequence[TaskNotice]], Awaitable[bool]]:
+    def notifier(*, works: bool) -> Callable[[Channels, Sequence[TaskNotice]], Awaitable[bool]]:
         async def tell(channels: Channels, notices: Sequence[TaskNotice]) -> bool:
             assert channels.command == ("tell",)
-            told.append([reason for each in notices for reason in each.reasons])
+            notified.append([reason for each in notices for reason in each.reasons])
             return works
 
         return tell
 
     entry = await scene.engine.records.signal(made.id, "one?")
-    await notifying.look(1000.0, teller(works=True))
+    await notifying.look(1000.0, notifier(works=True))
     views[0] = 0
-    await notifying.look(2000.0, teller(works=False))
-    await notifying.look(3000.0, teller(works=True))
-    await notifying.look(4000.0, teller(works=True))
+    await notifying.look(2000.0, notifier(works=False))
+    await notifying.look(3000.0, notifier(works=True))
+    await notifying.look(4000.0, notifier(works=True))
     await scene.engine.records.signal(made.id, "two?")
     await served.inbox.put_off(f"question:{entry.number + 1}")
-    await notifying.look(5000.0, teller(works=True))
+    await notifying.look(5000.0, notifier(works=True))
 
-    assert told == [["question: one?"], ["question: one?"]]
+    assert notified == [["question: one?"], ["question: one?"]]

@@ -1,4 +1,4 @@
-"""The word that stands beside a task in a list, and why its agent ended."""
+"""Task states in lists, and the reason why an agent ended."""
 
 from dataclasses import replace
 
@@ -44,9 +44,7 @@ def state(taskspace: Taskspace, session: Status | None, now: Now = QUIET, waitin
         (Status.EXITED, "agent ended"),
     ],
 )
-def test_a_task_of_which_nothing_else_is_known_is_as_its_session_is(
-    session: Status | None, word: str
-) -> None:
+def test_task_state_follows_its_session_by_default(session: Status | None, word: str) -> None:
     assert state(READY, session) == word
 
 
@@ -62,7 +60,7 @@ def test_a_task_of_which_nothing_else_is_known_is_as_its_session_is(
         (TaskState.MISSING, "missing"),
     ],
 )
-def test_a_task_that_is_not_ready_says_so_whatever_its_agent_does(
+def test_state_of_a_task_that_is_not_ready_ignores_its_agent(
     standing: TaskState, word: str
 ) -> None:
     busy = replace(ALL, is_landed=False)
@@ -70,7 +68,7 @@ def test_a_task_that_is_not_ready_says_so_whatever_its_agent_does(
 
 
 @pytest.mark.requirement("tasks.state-words")
-def test_of_all_that_holds_the_most_urgent_is_the_word_while_the_agent_runs() -> None:
+def test_urgent_states_come_first_while_the_agent_runs() -> None:
     silence = f"no answer since {minute_of(SINCE)}"
     now, waiting, task = ALL, 1, UNASKED
     seen = [state(task, Status.RUNNING, now, waiting)]
@@ -105,14 +103,14 @@ def test_of_all_that_holds_the_most_urgent_is_the_word_while_the_agent_runs() ->
 @pytest.mark.parametrize(
     "now", [Now(no_answer_since=SINCE), Now(is_paused=True), Now(is_idle=True)]
 )
-def test_an_agent_that_does_not_run_is_neither_silent_nor_paused_nor_idle(
+def test_agent_that_does_not_run_is_not_silent_paused_or_idle(
     session: Status | None, now: Now
 ) -> None:
     assert state(READY, session, now) == state(READY, session)
 
 
 @pytest.mark.requirement("tasks.state-words")
-def test_a_finished_task_that_has_landed_is_landed() -> None:
+def test_finished_and_landed_task_is_landed() -> None:
     finished = replace(READY, standing=TaskState.FINISHED)
     assert state(finished, None, Now(is_landed=True)) == "landed"
     assert (
@@ -125,7 +123,7 @@ def test_a_finished_task_that_has_landed_is_landed() -> None:
     ("of_task", "of_agent", "shown"),
     [("", "it crashed", "it crashed"), ("not set up", "it crashed", "not set up"), ("", "", "")],
 )
-def test_a_task_shows_its_own_reason_or_else_why_its_agent_ended(
+def test_task_shows_its_own_reason_or_why_its_agent_ended(
     of_task: str, of_agent: str, shown: str
 ) -> None:
     task = replace(READY, reason=of_task)
@@ -150,7 +148,7 @@ def test_a_task_shows_its_own_reason_or_else_why_its_agent_ended(
         (ServerSessionState(Status.RUNNING, reason="from before"), ""),
     ],
 )
-def test_why_an_agent_ended_is_told_unless_the_user_ended_it_or_saw_it(
+def test_reason_of_an_ended_agent_is_shown_unless_the_user_knows_it(
     ended: ServerSessionState, why: str
 ) -> None:
     assert why_ended(ended) == why

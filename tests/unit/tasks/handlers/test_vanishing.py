@@ -1,4 +1,4 @@
-"""Taskspaces that are gone between a look and the next word about them."""
+"""Tasks that are deleted between a lookup and the next use."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from symposium.tasks.store import forget
 
 @dataclass(frozen=True, slots=True)
 class ForgetfulQueries(TaskQueries):
-    """Forgets a taskspace right after a list has found it."""
+    """Queries that delete a task right after a list has found it."""
 
     lost: str
 
@@ -31,12 +31,12 @@ class ForgetfulQueries(TaskQueries):
 
 
 class Forgetful(Engine):
-    """Forgets a taskspace right after it has been looked up."""
+    """An engine that deletes a task right after a lookup."""
 
-    def __init__(self, ground: EngineContext, lost: str) -> None:
-        super().__init__(ground)
-        self._journal, self._lost = ground.journal, lost
-        self.queries = ForgetfulQueries(ground, lost)
+    def __init__(self, context: EngineContext, lost: str) -> None:
+        super().__init__(context)
+        self._journal, self._lost = context.journal, lost
+        self.queries = ForgetfulQueries(context, lost)
 
     async def radar(self, project: Path) -> list[Overlap]:
         found = await Engine.radar(Engine(self._ground), project)
@@ -54,13 +54,11 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
 
 
 @pytest.mark.requirement("tasks.vanishing")
-async def test_a_list_leaves_out_what_is_gone_since_it_was_looked_up(
-    scene: Scene, tmp_path: Path
-) -> None:
+async def test_list_omits_a_task_deleted_during_the_lookup(scene: Scene, tmp_path: Path) -> None:
     stays, goes = await scene.make("stays"), await scene.make("goes")
     engine = Forgetful(scene.ground, goes.id)
-    desk = serve(engine, tmp_path).desk
-    answer = desk.answers().requests[ListTaskspaces.about.type]
+    requests = serve(engine, tmp_path).desk
+    answer = requests.answers().requests[ListTaskspaces.about.type]
     listed = await answer(ListTaskspaces(), asked())
 
     assert isinstance(listed, Tasks)
@@ -68,7 +66,7 @@ async def test_a_list_leaves_out_what_is_gone_since_it_was_looked_up(
 
 
 @pytest.mark.requirement("tasks.vanishing")
-async def test_an_overlap_with_what_is_gone_is_told_the_other_and_ends_nothing(
+async def test_overlap_with_a_deleted_task_is_reported_to_the_other_task(
     scene: Scene,
 ) -> None:
     made = [await scene.make(name) for name in ("goes", "stays")]
@@ -78,5 +76,5 @@ async def test_an_overlap_with_what_is_gone_is_told_the_other_and_ends_nothing(
     engine = Forgetful(scene.ground, goes.id)
     await OverlapWatcher(engine).look()
 
-    (told,) = await scene.engine.logs.entries(stays.id)
-    assert "README.md" in told.message
+    (entry,) = await scene.engine.logs.entries(stays.id)
+    assert "README.md" in entry.message

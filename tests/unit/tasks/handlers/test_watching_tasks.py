@@ -1,4 +1,4 @@
-"""How often tasks are compared, and when a user who is away is notified."""
+"""Intervals of comparing tasks, and notifications for a user who is away."""
 
 import json
 from collections.abc import AsyncGenerator, Sequence
@@ -16,7 +16,7 @@ NOW = 1_800_000_000.0
 
 
 class EnoughError(Exception):
-    """The test has seen enough."""
+    """Raised to end the loop under test."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
 @pytest.mark.parametrize(
     ("cost", "expected"), [(0.0, 2.0), (0.1, 2.0), (0.5, 6.0), (0.76, 9.12), (30.0, 60.0)]
 )
-async def test_tasks_are_compared_again_within_ten_seconds_unless_a_look_is_slow(
+async def test_tasks_are_compared_within_ten_seconds_unless_that_is_slow(
     scene: Scene, cost: float, expected: float
 ) -> None:
     times = iter((0.0, cost, cost, cost))
@@ -56,23 +56,23 @@ async def test_user_is_notified_only_if_configured_and_while_no_view_is_connecte
     await scene.engine.records.signal(made.id, "which one?")
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
-    views, told = [0], list[TaskNotice]()
+    views, notified = [0], list[TaskNotice]()
     notifying = Notifying(scene.engine, serve(scene.engine, tmp_path).inbox, home, lambda: views[0])
 
     async def tell(channels: Channels, notices: Sequence[TaskNotice]) -> bool:
         assert channels.command == ("say",)
-        told.extend(notices)
+        notified.extend(notices)
         return True
 
     await notifying.look(NOW, tell)
-    unconfigured = list(told)
+    unconfigured = list(notified)
     (home / "config.jsonc").write_text(json.dumps({"notify": {"command": ["say"]}}))
     views[0] = 1
     await notifying.look(NOW, tell)
-    watched = list(told)
+    watched = list(notified)
     views[0] = 0
     await notifying.look(NOW, tell)
     await notifying.look(NOW + 1000, tell)
 
     assert (unconfigured, watched) == ([], [])
-    assert [(each.task, each.reasons) for each in told] == [("asks", ("question: which one?",))]
+    assert [(each.task, each.reasons) for each in notified] == [("asks", ("question: which one?",))]

@@ -1,4 +1,4 @@
-"""A webhook of the user's: real servers on the loopback address."""
+"""Webhooks, with real servers on the loopback address."""
 
 import json
 import logging
@@ -21,12 +21,12 @@ from symposium.tasks.handlers.notifications import Channels, notify, post, read_
 NOW = 1_800_000_000.0
 ITEM = InboxItem("question:1", "question", "one", "fix 'login'", "", "Which scope? \u2026 <b>")
 SOON = 0.3
-"""Seconds that a server which does not answer is given here."""
-LONGEST = 8.0
+"""Timeout in seconds for a server that does not answer."""
+MAX_TIMEOUT = 8.0
 
 
 class Received:
-    """Answers as it is told, after the whole body has come."""
+    """Return the given answer once the body is complete."""
 
     def __init__(self, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.bodies: list[Any] = []
@@ -46,7 +46,7 @@ def web() -> Generator[Web]:
 
 @contextmanager
 def raw_server(talk: Callable[[socket.socket], None]) -> Generator[str]:
-    """A server that does what it likes with one connection."""
+    """Serve one connection with `talk`."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -61,21 +61,21 @@ def raw_server(talk: Callable[[socket.socket], None]) -> Generator[str]:
 
 
 @pytest.mark.requirement("tasks.webhook")
-async def test_a_webhook_gets_each_task_with_what_waits_in_it(web: Web) -> None:
+async def test_webhook_gets_each_task_with_its_open_items(web: Web) -> None:
     received = web.answers["/hook?token=1"] = Received()
 
     notices = grouped([ITEM], {"one": ("/p", "/p.tasks/one")})
-    was_told = await notify(Channels(webhook=web.url("/hook?token=1")), notices)
+    was_notified = await notify(Channels(webhook=web.url("/hook?token=1")), notices)
 
-    assert was_told
-    told = {
+    assert was_notified
+    task = {
         "task": "fix 'login'",
         "project": "/p",
         "reasons": ["question: Which scope? \u2026 <b>"],
         "link": "file:///p.tasks/one",
         "command": "symposium inbox",
     }
-    assert received.bodies == [("POST", "application/json", {"v": 1, "tasks": [told]})]
+    assert received.bodies == [("POST", "application/json", {"v": 1, "tasks": [task]})]
 
 
 @pytest.mark.requirement("tasks.webhook")
@@ -83,7 +83,7 @@ async def test_a_webhook_gets_each_task_with_what_waits_in_it(web: Web) -> None:
     ("status", "is_taken"),
     [(200, True), (204, True), (400, False), (404, False), (429, False), (500, False)],
 )
-async def test_only_what_a_webhook_has_taken_counts_as_told(
+async def test_only_a_success_status_counts_as_notified(
     status: int, web: Web, caplog: pytest.LogCaptureFixture, *, is_taken: bool
 ) -> None:
     web.answers["/secret"] = Received(status=status)
@@ -95,7 +95,7 @@ async def test_only_what_a_webhook_has_taken_counts_as_told(
 
 @pytest.mark.requirement("tasks.webhook")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_not_followed(status: int, web: Web) -> None:
+async def test_redirect_is_not_followed(status: int, web: Web) -> None:
     elsewhere = web.answers["/elsewhere"] = Received()
     to = {"Location": web.url("/elsewhere")}
     web.answers["/hook"] = Received(status=status, headers=to)
@@ -106,7 +106,7 @@ async def test_a_redirect_is_not_followed(status: int, web: Web) -> None:
 
 
 @pytest.mark.requirement("tasks.webhook")
-async def test_a_webhook_that_nobody_serves_is_in_the_log(
+async def test_unreachable_webhook_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -118,13 +118,13 @@ async def test_a_webhook_that_nobody_serves_is_in_the_log(
 
 
 def silent(connection: socket.socket) -> None:
-    """Takes all, and says nothing until the other end goes."""
+    """Read everything; send nothing until the peer disconnects."""
     while connection.recv(1 << 16):
         pass
 
 
 def dripping(connection: socket.socket) -> None:
-    """Says something now and then, and never all."""
+    """Send parts of a response slowly, without an end."""
     connection.settimeout(SOON / 30)
     line = b"HTTP/1.1 200 OK\r\nX: " + b"x" * 10_000
     for each in line:
@@ -139,17 +139,16 @@ def dripping(connection: socket.socket) -> None:
 
 
 def answering_in_part(connection: socket.socket) -> None:
-    """Sends a status and part of a header, and then nothing until the other end goes."""
+    """Send a status and part of a header, then wait for the peer to disconnect."""
     connection.recv(1 << 16)
     connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
     silent(connection)
 
 
 class EndOfPost(logging.Filter):
-    """Holds each log line back until the thread that posts has ended."""
+    """Delay each log line until the thread that posts has ended."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Wait for it."""
         del record
         for each in threading.enumerate():
             if each.name.startswith("POST "):
@@ -164,23 +163,23 @@ async def test_a_slow_webhook_times_out_counts_as_reached_and_leaves_no_thread(
 ) -> None:
     log = logging.getLogger("symposium.tasks.handlers.notifications")
     log.addFilter(end := EndOfPost())
-    seconds, may_have_it = SOON, False
+    seconds, may_have_arrived = SOON, False
     try:
-        # A machine that is busy may take longer than that to connect.
-        while not may_have_it and seconds < LONGEST:
+        # A busy machine may need longer than that to connect.
+        while not may_have_arrived and seconds < MAX_TIMEOUT:
             with raw_server(talk) as address:
-                may_have_it = await post(address, b"{}", seconds)
+                may_have_arrived = await post(address, b"{}", seconds)
             seconds *= 3
     finally:
         log.removeFilter(end)
 
-    # The server has seen the connection close: its thread has ended.
-    assert may_have_it
+    # The connection is closed, so the server's thread has ended.
+    assert may_have_arrived
     assert "timed out after 0.3 s" in caplog.text
 
 
 @pytest.mark.requirement("tasks.webhook")
-async def test_what_answers_no_http_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+async def test_answer_that_is_not_http_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def rude(connection: socket.socket) -> None:
         connection.recv(1 << 16)
         connection.sendall(b"what?\r\n\r\n")
@@ -191,7 +190,7 @@ async def test_what_answers_no_http_is_told_of(caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.requirement("tasks.webhook")
-async def test_an_https_webhook_is_reached_through_the_users_proxy(
+async def test_https_webhook_is_reached_through_the_users_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[bytes] = []
@@ -210,7 +209,7 @@ async def test_an_https_webhook_is_reached_through_the_users_proxy(
 
 
 @pytest.mark.requirement("tasks.webhook")
-async def test_an_https_webhook_that_needs_no_proxy_is_posted_without_it(
+async def test_https_webhook_bypasses_the_proxy_when_no_proxy_matches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[bytes] = []
@@ -219,7 +218,7 @@ async def test_an_https_webhook_that_needs_no_proxy_is_posted_without_it(
         seen.append(connection.recv(1 << 16))
 
     with raw_server(note) as webhook:
-        # Nobody listens there.
+        # Nothing listens there.
         monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         monkeypatch.delenv("NO_PROXY", raising=False)
@@ -238,14 +237,14 @@ async def test_an_https_webhook_that_needs_no_proxy_is_posted_without_it(
         "https://x.example:port/",
         "https://x.example:70000/",
         "https://[::1/",
-        "https:///nobody",
+        "https:///no-host",
         "https://x.example/a b",
         "https://x.example/\u00e9",
         "http://127.0.0.1.example/",
         "http://localhost.example/",
     ],
 )
-def test_an_address_that_cannot_be_posted_to_is_not_used(address: str, tmp_path: Path) -> None:
+def test_invalid_webhook_address_is_not_used(address: str, tmp_path: Path) -> None:
     config = tmp_path / "config.jsonc"
     config.write_text(json.dumps({"notify": {"webhook": address}}))
 
@@ -253,19 +252,21 @@ def test_an_address_that_cannot_be_posted_to_is_not_used(address: str, tmp_path:
 
 
 @pytest.mark.requirement("tasks.webhook")
-async def test_a_command_that_fails_has_told_nobody() -> None:
+async def test_failed_command_does_not_count_as_notified() -> None:
     assert not await notify(Channels(("/no/such/program",)), [])
     assert not await notify(Channels(("sh", "-c", "exit 3")), [])
     assert await notify(Channels(("true",)), [])
-    assert await notify(Channels(("true",), "http://127.0.0.1:1/"), []), "one of the two has"
+    assert await notify(Channels(("true",), "http://127.0.0.1:1/"), []), (
+        "one of the two channels has notified"
+    )
 
 
 @pytest.mark.requirement("tasks.webhook")
-def test_what_nobody_was_told_is_due_again_after_five_minutes(tmp_path: Path) -> None:
-    notices = NotificationLog(tmp_path / "told.json")
+def test_failed_notification_is_due_again_after_five_minutes(tmp_path: Path) -> None:
+    notices = NotificationLog(tmp_path / "notified.json")
     assert notices.due([ITEM], NOW) == [ITEM]
 
     notices.take_back([ITEM])
 
     assert notices.due([ITEM], NOW + PERIOD - 1) == []
-    assert NotificationLog(tmp_path / "told.json").due([ITEM], NOW + PERIOD) == [ITEM]
+    assert NotificationLog(tmp_path / "notified.json").due([ITEM], NOW + PERIOD) == [ITEM]
