@@ -139,7 +139,7 @@ class Scene:
         """What it was cloned from."""
         return self.root / "upstream"
 
-    async def make(self, name: str = "Fix login", task: str | None = "Mend it.") -> Taskspace:
+    async def make(self, name: str = "Fix login", task: str | None = "Fix it.") -> Taskspace:
         """A taskspace of the clone."""
         return await self.engine.create(CreateRequest(self.clone, name, task=task))
 

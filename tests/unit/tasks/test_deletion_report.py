@@ -306,6 +306,7 @@ class StatedAgents:
     idle: int | None = None
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
+        del taskspace, env
 
     async def stop(self, taskspace: str) -> None:
         del taskspace
@@ -339,7 +340,7 @@ async def test_running_or_possibly_running_agent_is_reported(running: object, pl
 
 
 @pytest.mark.requirement("tasks.landed-is-safe")
-async def test_a_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path) -> None:
+async def test_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path) -> None:
     agents = StatedAgents(running=True)
     scene = open_scene(place, Surroundings(agents=agents))
     made = await scene.make()

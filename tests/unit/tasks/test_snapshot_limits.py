@@ -224,7 +224,7 @@ async def test_undo_restores_everything_of_a_damaged_clone(
         ("for-each-ref",),
         ("stash", "list"),
     )
-    before = [git(*each, cwd=worktree) for each in words]
+    output = [git(*each, cwd=worktree) for each in words]
     before = tree_of(await keep(scene, made))
 
     run(f"G={scene.clone}/.git; {DAMAGE[way]}", worktree)
@@ -232,7 +232,7 @@ async def test_undo_restores_everything_of_a_damaged_clone(
     await scene.engine.history.undo(made.id)
 
     assert tree_of(worktree) == before
-    assert [git(*each, cwd=worktree) for each in words] == before
+    assert [git(*each, cwd=worktree) for each in words] == output
     assert git("fsck", "--connectivity-only", "--no-dangling", cwd=worktree) == ""
 
 

@@ -56,7 +56,7 @@ def served(scene: Scene, tmp_path: Path) -> Served:
 def forward_events(scene: Scene, news: TaskNews) -> None:
     """Pass all engine events so far to the announcements."""
     for event in scene.events:
-        news.forward_events(event)
+        news.hear(event)
     scene.events.clear()
 
 
@@ -197,7 +197,7 @@ async def test_inbox_announces_that_items_of_a_deleted_task_are_withdrawn(
         await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
         for event in scene.events:
             if isinstance(event, Removed):
-                news.forward_events(event)
+                news.hear(event)
         gone = await bus.next(InboxChanged)
         running.cancel()
 

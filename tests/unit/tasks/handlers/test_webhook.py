@@ -158,7 +158,7 @@ class EndOfPost(logging.Filter):
 
 @pytest.mark.requirement("tasks.webhook", "tasks.webhook-slow")
 @pytest.mark.parametrize("talk", [silent, dripping, answering_in_part])
-async def test_a_slow_webhook_times_out_counts_as_reached_and_leaves_no_thread(
+async def test_slow_webhook_times_out_counts_as_reached_and_leaves_no_thread(
     talk: Callable[[socket.socket], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     log = logging.getLogger("symposium.tasks.handlers.notifications")
