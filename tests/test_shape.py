@@ -289,6 +289,21 @@ def imports_nothing_from_where_it_is(module: Module) -> Iterator[str]:
             yield f"{line}: `python -m` imports what lies in the current directory; write -P before"
 
 
+def starts_git_in_localio(module: Module) -> Iterator[str]:
+    if module.name.startswith("localio."):
+        return
+    for node in module.nodes:
+        match node:
+            case (
+                ast.Call(args=[ast.Constant(value="git"), *_])
+                | ast.List(elts=[ast.Constant(value="git"), *_])
+                | ast.Tuple(elts=[ast.Constant(value="git"), *_])
+            ):
+                yield f"{node.lineno}: only localio starts git; use `localio.git`"
+            case _:
+                pass
+
+
 def is_broad(handler: ast.ExceptHandler) -> bool:
     """Whether it catches everything and keeps it: one that ends in `raise` lets it go on."""
     caught = {node.id for node in ast.walk(handler.type or handler) if isinstance(node, ast.Name)}
@@ -341,6 +356,7 @@ Rule = Callable[[Module], Iterator[str]]
         pytest.param(
             imports_nothing_from_where_it_is, marks=pytest.mark.requirement("house.shape-python-m")
         ),
+        pytest.param(starts_git_in_localio, marks=pytest.mark.requirement("house.one-git")),
         pytest.param(gives_reasons_for_what_it_suppresses),
     ],
     ids=lambda rule: rule.__name__,
@@ -435,6 +451,9 @@ BAD = [
     (imports_nothing_from_where_it_is, "run([sys.executable, '-m', 'symposium'])"),
     (imports_nothing_from_where_it_is, "run((sys.executable, *('-X', 'utf8', '-m'), module))"),
     (imports_nothing_from_where_it_is, "run({'command': sys.executable, 'args': ['-m', 'venv']})"),
+    (starts_git_in_localio, "run(['git', 'log'])"),
+    (starts_git_in_localio, "run('git', *words)"),
+    (starts_git_in_localio, "words = (*('git', '-c'), setting)"),
     (gives_reasons_for_what_it_suppresses, "import x  # noqa"),
     (gives_reasons_for_what_it_suppresses, "import x  # noqa: F401"),
     (gives_reasons_for_what_it_suppresses, "x = y()  # pyright: ignore[reportAny]"),
@@ -452,6 +471,7 @@ GOOD = [
     (imports_nothing_from_where_it_is, "run([sys.executable, '-P', '-m', 'symposium'])"),
     (imports_nothing_from_where_it_is, "run([sys.executable, *('-I', '-m', 'a'), '-m', 'b'])"),
     (imports_nothing_from_where_it_is, "run({'command': sys.executable, 'args': ['-I', 'a.py']})"),
+    (starts_git_in_localio, "read(folder, 'git')\ngit('log')\nread(git, 'log')"),
     (gives_reasons_for_what_it_suppresses, "import x  # noqa: F401 - seen by readers of x"),
     (
         gives_reasons_for_what_it_suppresses,

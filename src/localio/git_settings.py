@@ -1,17 +1,22 @@
 """The git directories of a folder, the settings of a clone that reach git, and allowed protocols.
 
-Git reads the clone's configuration while it looks for the clone, so Symposium looks by itself.
+Git reads the clone's configuration while it looks for the clone, so the search is done here.
 
-None of these names a program, a file that names one, or a way to reach another host. The settings
-of the user and of the system are not the clone's and reach git unchanged.
+None of the allowed settings names a program, a file that names one, or a way to reach another
+host. The settings of the user and of the system are not the clone's and reach git unchanged.
 """
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
+from urllib.parse import unquote
+
+from localio.errors import LocalIOError
 
 _MAX_POINTER: Final = 8192
 """Bytes that are read of a file that names a directory (`.git`, `commondir`)."""
@@ -68,6 +73,20 @@ def repository_at(path: Path) -> GitDirectories | None:
         return next(filter(None, (_at(place) for place in places if place.is_dir())), None)
     except (OSError, RuntimeError, ValueError):
         return None
+
+
+def local_path(url: str, root: Path) -> Path | None:
+    """The path that a URL of a remote means on this machine; None for one on another host."""
+    if url.startswith("file://"):
+        rest = unquote(url.removeprefix("file://"))
+        return Path(rest if rest.startswith("/") else f"//{rest}")
+    if "://" in url:
+        return None
+    before, colon, _ = url.partition(":")
+    if colon and "/" not in before:
+        # A host and a path as scp writes them, or a transport (`ext::`), which is not allowed.
+        return None
+    return root / os.path.expanduser(url)  # noqa: PTH111 - a user who does not exist is no error
 
 
 def _at(place: Path) -> GitDirectories | None:
@@ -211,3 +230,114 @@ def as_config_file(settings: Iterable[Setting]) -> bytes:
 
 def _quoted(value: str) -> str:
     return '"' + _SPECIAL.sub(lambda found: _ESCAPES[found[0]], value) + '"'
+
+
+_PARSE_SECONDS: Final = 20.0
+_MAX_CONFIG: Final = 16 * 1024 * 1024
+
+_USUAL_PROTOCOLS: Final = frozenset({"file", "git", "http", "https", "ssh"})
+"""Protocols of git itself; any other starts a program that the URL of a remote names."""
+
+_NEVER_ALLOWED: Final = frozenset({"ext", "fd"})
+"""The URL is a command, or an open file (git-remote-ext(1), git-remote-fd(1))."""
+
+_KEPT_VARIABLES: Final = frozenset(
+    {
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"),
+        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
+        *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+    }
+)
+"""Variables that a user sets for all of git; every other `GIT_` variable names another place."""
+
+
+class GitConfigError(LocalIOError):
+    """The configuration of a clone cannot be read, or the clone needs what is not known here."""
+
+
+def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without variables that send git elsewhere; by default this process's."""
+    return {
+        name: value
+        for name, value in (os.environ if environment is None else environment).items()
+        if not name.startswith("GIT_") or name in _KEPT_VARIABLES
+    }
+
+
+def allowed_protocols(rules: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    """A value for `GIT_ALLOW_PROTOCOL` (git(1)).
+
+    Args:
+        rules: the user's own `protocol.<name>.allow`, by name; none of them a clone's.
+        environment: where the user may allow less by `GIT_ALLOW_PROTOCOL`.
+    """
+    added = {name for name, rule in rules.items() if rule == "always"}
+    refused = {name for name, rule in rules.items() if rule == "never"}
+    found = (_USUAL_PROTOCOLS | added) - refused - _NEVER_ALLOWED
+    narrowed = environment.get("GIT_ALLOW_PROTOCOL")
+    if narrowed is not None:
+        found &= set(narrowed.split(":"))
+    return ":".join(sorted(found))
+
+
+def config_variables(settings: Sequence[Setting]) -> dict[str, str]:
+    """Variables that set these for one git, as `git -c` would, with any character in a key."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = "true" if value is None else value
+    return found
+
+
+def _read_config(file: Path) -> bytes:
+    try:
+        if not file.is_file():
+            return b""
+        with file.open("rb") as opened:
+            text = opened.read(_MAX_CONFIG + 1)
+    except OSError as error:
+        raise GitConfigError(f"cannot read {file}: {error.strerror}", "") from error
+    if len(text) > _MAX_CONFIG:
+        raise GitConfigError(f"{file} is larger than {_MAX_CONFIG} bytes", "make it smaller")
+    return text
+
+
+def settings_in(file: Path) -> tuple[Setting, ...]:
+    """Settings of a configuration file; none if it does not exist.
+
+    Raises:
+        GitConfigError: it cannot be read, or is not valid.
+    """
+    text = _read_config(file)
+    try:
+        return _settings(text)
+    except GitConfigError as error:
+        raise GitConfigError(f"{file}: {error.message}", error.hint) from error
+
+
+@lru_cache(maxsize=512)
+def _settings(text: bytes) -> tuple[Setting, ...]:
+    """Settings as git reads them from a configuration file, without the files that it includes."""
+    if not text.strip():
+        return ()
+    command = ("git", "config", "--file", "-", "--no-includes", "--list", "-z")
+    environment = clean_environment() | {"GIT_DIR": "/nonexistent", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(  # noqa: S603 - the words are constants
+            command,
+            input=text,
+            capture_output=True,
+            check=False,
+            cwd="/",
+            env=environment,
+            timeout=_PARSE_SECONDS,
+        )
+    except FileNotFoundError as error:
+        raise GitConfigError("git was not found", "install git 2.38 or newer") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitConfigError(f"git config took longer than {_PARSE_SECONDS:g} s", "") from error
+    if done.returncode:
+        said = os.fsdecode(done.stderr).strip().removeprefix("fatal: ")
+        raise GitConfigError(said, "fix the file")
+    entries = [os.fsdecode(entry).partition("\n") for entry in done.stdout.split(b"\0") if entry]
+    return tuple((key, value if newline else None) for key, newline, value in entries)

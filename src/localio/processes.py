@@ -8,11 +8,11 @@ import asyncio
 import os
 import secrets
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from localio.errors import LocalIOError, ProgramNotFoundError
 from localio.files import trusted_places
@@ -316,3 +316,67 @@ async def run_tool(
             f"`{' '.join(argv[:3])} …` failed with {heard.code}", f"its last words:\n{tail}"
         )
     return text
+
+
+_EXIT_TIMEOUT: Final = 5.0
+_PIPE_BYTES: Final = 64 * 1024
+
+
+async def start_process(
+    starting: Coroutine[Any, Any, asyncio.subprocess.Process],
+) -> asyncio.subprocess.Process:
+    """Complete the start of a program even if the caller is cancelled, then stop it.
+
+    A start that is cancelled half way hangs: it waits for pipes that were never connected.
+
+    Args:
+        starting: the awaitable of `asyncio.create_subprocess_exec`.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    async def start() -> asyncio.subprocess.Process | OSError:
+        try:
+            return await starting
+        except OSError as error:
+            return error
+
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(start())
+        try:
+            started = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            begun = await task
+            if not isinstance(begun, OSError):
+                await end_process(begun)
+            raise
+    if isinstance(started, OSError):
+        raise started
+    return started
+
+
+async def end_process(process: asyncio.subprocess.Process) -> None:
+    """Kill a program and its process group, if it still runs, and wait until it has exited."""
+    if process.returncode is not None:
+        return
+    kill_group(process)
+    with suppress(TimeoutError):
+        # With a limit: a process that left the group may hold a pipe open.
+        async with asyncio.timeout(_EXIT_TIMEOUT), asyncio.TaskGroup() as tasks:
+            # A process blocks on a full pipe: drain it before waiting.
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    tasks.create_task(_drop(stream))
+            await process.wait()
+
+
+def kill_group(process: asyncio.subprocess.Process) -> None:
+    """Kill the process group that a program leads, if it exists."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _drop(stream: asyncio.StreamReader) -> None:
+    while await stream.read(_PIPE_BYTES):
+        pass

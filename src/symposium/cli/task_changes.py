@@ -10,6 +10,7 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from localio.git import GitRunError, open_repository
 from localio.text import day_of
 from symposium.bus.messages.tasks import CreateTaskspace, RetryTaskspace, ShowTaskspace, TaskView
 from symposium.bus.messages.worktrees import RemoveTaskspace, ReportTaskspace, SafetyReport
@@ -26,8 +27,8 @@ from symposium.cli.task_agents import (
 )
 from symposium.cli.tasks import ask, is_interactive, task_line
 from symposium.cli.terminal import ask_line
+from symposium.config.git import stand_ins
 from symposium.errors import SpecError
-from symposium.git.questions import GitError, open_repository
 from symposium.planning.chain_spec import check_policy
 from symposium.tasks.deletion.archive import DAYS
 from symposium.tasks.spawning import BUILT_IN
@@ -112,14 +113,14 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
 async def left_behind(checkout: Path, base: str) -> str:
     """Describe commits and changes of the user's checkout that the task starts without."""
     try:
-        repository = await open_repository(checkout)
+        repository = await open_repository(checkout, stand_ins())
         status = await repository.ask(*_STATUS)
         branch = await repository.ask("symbolic-ref", "-q", "HEAD")
         ahead = await repository.ask("rev-list", "--count", "HEAD", "--not", base, "--")
-    except GitError:
+    except GitRunError:
         return ""
     missing: list[str] = []
-    if changes := status.output.count(b"\0"):
+    if changes := status.out.count(b"\0"):
         missing.append("1 uncommitted change" if changes == 1 else f"{changes} uncommitted changes")
     if not ahead.code and (commits := int(ahead.text)):
         missing.append("1 commit" if commits == 1 else f"{commits} commits")

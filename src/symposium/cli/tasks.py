@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 from msgspec import to_builtins
 
+from localio.git import open_repository
 from localio.text import minute_of, one_line, second_of
 from symposium.bus.client import BusClient
 from symposium.bus.messages.agents import SIGNS, ProgressCategory
@@ -29,9 +30,9 @@ from symposium.cli.agent_views import dated, print_json
 from symposium.cli.bus import client_for
 from symposium.cli.ending import ExitCode
 from symposium.cli.options import run
+from symposium.config.git import stand_ins
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
-from symposium.git.questions import open_repository
 from symposium.sessions.session import SessionStore
 
 GLYPHS: Final = {
@@ -253,11 +254,11 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
 
     Raises:
         NotFoundError: its worktree does not exist.
-        GitError: git fails.
+        GitRunError: git fails.
     """
     worktree = Path(task.worktree)
     _check_there(worktree)
-    repository = await open_repository(worktree)
+    repository = await open_repository(worktree, stand_ins())
     form = ["--no-ext-diff", "--no-textconv", *(["--stat"] if is_stat else [])]
     color = ["--color"] if sys.stdout.isatty() and "NO_COLOR" not in os.environ else []
     since = ["--merge-base", task.base] if task.base else ["HEAD"]
@@ -271,7 +272,7 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
     names = [name for name in new if name and not name.endswith("/")]
     for name in names[:MAX_NEW]:
         shown = await repository.ask("diff", "--no-index", *form, *color, "--", os.devnull, name)
-        click.echo(shown.text, nl=False)
+        click.echo(shown.shown, nl=False)
     for name in (*names[MAX_NEW:], *(name for name in new if name.endswith("/"))):
         click.echo(f"new, not shown: {name}", err=True)
     return ExitCode.OK

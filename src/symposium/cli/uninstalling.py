@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from localio.errors import ExplainedError
+from localio.git import GitRunError
 from localio.plugins import module_name, names_in, only_object
 from symposium.bus.errors import BusError, BusUnreachableError
 from symposium.bus.messages.broker import StopDaemon
 from symposium.cli.bus import running_bus
 from symposium.cli.chat_input import history_file
 from symposium.config.editor_settings import Editor, Receipts, carry_out, plan_undo
+from symposium.config.git import OWN_REFS, git_of
 from symposium.config.paths import Paths
-from symposium.git.program import Git, GitRunError
 from symposium.sessions.client import AgentSessions
 from symposium.sessions.session import SessionStore, Status
 from symposium.tasks.model import Layout, Taskspace, TaskspaceError, TaskState
@@ -27,7 +28,6 @@ from symposium.tasks.store import TaskStore, load_all
 
 EDITORS: Final = "symposium.editors"
 JOURNAL: Final = "taskspaces.db"
-REFS: Final = "refs/symposium/"
 METADATA: Final = ".symposium"
 """Directory beside worktrees with the files of tasks."""
 
@@ -61,7 +61,7 @@ class Installation:
         """Format one line for each thing that is removed or stays."""
         lines = [f"editor settings   {name}" for name in self.editors]
         lines += [f"running agent     {id_}" for id_ in self.sessions]
-        lines += [f"refs in clone     {clone} ({REFS}*, if any)" for clone in self.clones]
+        lines += [f"refs in clone     {clone} ({OWN_REFS}*, if any)" for clone in self.clones]
         lines += [f"files of tasks    {folder}" for folder in self.metadata]
         lines += [f"your files        {path}" for path in self.files]
         for task in self.kept:
@@ -166,12 +166,12 @@ def _undo_settings(editors: Sequence[str], receipts: Receipts, failures: list[st
 async def _clean_clone(clone: Path) -> None:
     """Remove the refs of Symposium, and the setting by which earlier versions hid them."""
     repository = await open_repository(clone)
-    git = Git(repository.common, {"GIT_DIR": str(repository.common)})
-    names = (await git.ask("for-each-ref", "--format=%(refname)", REFS)).text.splitlines()
+    git = git_of(repository.common)
+    names = (await git.ask("for-each-ref", "--format=%(refname)", OWN_REFS)).text.splitlines()
     commands = "".join(f"delete {name}\n" for name in names)
     if commands:
         await git.ask("update-ref", "--no-deref", "--stdin", stdin=commands.encode())
-    await git.config("--unset-all", "uploadpack.hideRefs", f"^{REFS}$")
+    await git.config("--unset-all", "uploadpack.hideRefs", f"^{OWN_REFS}$")
 
 
 def _remove(path: Path, failures: list[str]) -> None:

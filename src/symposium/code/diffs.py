@@ -10,7 +10,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from symposium.git.questions import GitError, GitRepository, open_repository
+from localio.git import GitRepository, GitRunError, open_repository
+from symposium.config.git import stand_ins
 
 Status: TypeAlias = Literal["Added", "Modified", "Deleted"]
 LineType: TypeAlias = Literal["Added", "Removed", "Context"]
@@ -215,9 +216,9 @@ async def changes(folder: Path, wanted: DiffRange) -> Changes:
     """Get the changes; paths are relative to the top of the folder's repository.
 
     Raises:
-        GitError: there is no repository, or no such revision.
+        GitRunError: there is no repository, or no such revision.
     """
-    repository = await open_repository(folder)
+    repository = await open_repository(folder, stand_ins())
     text = wanted.text.strip().strip("\"'`")
     if ".." not in text:
         return await _since(repository, text or "HEAD", wanted)
@@ -248,8 +249,8 @@ async def _since(repository: GitRepository, revision: str, wanted: DiffRange) ->
 async def _diff(repository: GitRepository, *what: str) -> Changes:
     answer = await repository.ask(*_DIFF, *what, "--")
     if answer.code:
-        raise GitError(f"git diff: {answer.said}", "")
-    return Changes(parse_diff(answer.text, is_cut=answer.is_cut), answer.is_cut)
+        raise GitRunError(f"git diff: {answer.said}", "")
+    return Changes(parse_diff(answer.shown, is_cut=answer.is_cut), answer.is_cut)
 
 
 def _joined(*parts: Changes) -> Changes:
@@ -260,22 +261,22 @@ def _joined(*parts: Changes) -> Changes:
 async def _commit(repository: GitRepository, revision: str) -> str:
     """The commit, or tree, that a revision names; a tag names what it was put on."""
     if revision.startswith("-") or "\0" in revision or "\n" in revision:
-        raise GitError(f"no revision is written like this: {revision!r}", "name a commit")
+        raise GitRunError(f"no revision is written like this: {revision!r}", "name a commit")
     for kind in ("commit", "tree"):
         named = ["--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}"]
         answer = await repository.ask("rev-parse", *named)
         if not answer.code:
-            return answer.text.strip().removeprefix("--end-of-options").strip()
+            return answer.shown.strip().removeprefix("--end-of-options").strip()
     if revision == "HEAD":
         # Nothing has been committed yet: everything is new.
         return (await repository.output("hash-object", "-t", "tree", "/dev/null")).strip()
-    raise GitError(f"there is no commit {revision!r} in {repository.top}", "see git log")
+    raise GitRunError(f"there is no commit {revision!r} in {repository.top}", "see git log")
 
 
 async def _unknown(repository: GitRepository) -> Changes:
     """Untracked files that are not ignored, as added."""
     answer = await repository.ask("ls-files", "--others", "--exclude-standard", "-z")
-    names = [name for name in answer.text.split("\0") if name and not name.endswith("/")]
+    names = [name for name in answer.shown.split("\0") if name and not name.endswith("/")]
     files = await asyncio.to_thread(
         lambda: [_added(repository.top, name) for name in names[:MAX_FILES]]
     )

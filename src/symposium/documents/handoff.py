@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from localio.git import GitRunError, open_repository
 from localio.text import one_line
+from symposium.config.git import stand_ins
 from symposium.documents.task_prompt import user_words
 from symposium.documents.timelines import TimelineEntry
-from symposium.git.questions import GitError, open_repository
 
 LONGEST: Final = 16 * 1024
 """Characters of a digest."""
@@ -172,14 +173,14 @@ def _short(text: str) -> str:
 async def look_at(directory: Path) -> TimelineWorkplace:
     """Branch, and what differs from the last commit; unknown where git cannot say."""
     try:
-        repository = await open_repository(directory)
+        repository = await open_repository(directory, stand_ins())
         branch = (await repository.output("branch", "--show-current")).strip()
         tracked = await repository.ask("diff", "--stat", "HEAD", "--")
         new = await repository.output("ls-files", "--others", "--exclude-standard")
-    except GitError:
+    except GitRunError:
         return TimelineWorkplace("", None)
     if tracked.code:
         # No commit yet: everything that is there is new.
         return TimelineWorkplace(branch, new)
     listed = "".join(f" {name} | new\n" for name in new.splitlines())
-    return TimelineWorkplace(branch, tracked.text + listed)
+    return TimelineWorkplace(branch, tracked.shown + listed)

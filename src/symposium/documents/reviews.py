@@ -124,7 +124,7 @@ async def make_review(folder: Path, request: ReviewRequest, *, review_id: str, n
     """A review of what has changed; `now` is ISO 8601, in UTC.
 
     Raises:
-        GitError: there is no repository, or no such range.
+        GitRunError: there is no repository, or no such range.
     """
     found = await changes(folder, DiffRange(request.commit_range))
     return Review(
@@ -157,7 +157,7 @@ async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
     """The review of the same range as it is now; what people said stays with what it is about.
 
     Raises:
-        GitError: there is no repository, or no such range any more.
+        GitRunError: there is no repository, or no such range any more.
     """
     found = await changes(folder, DiffRange(review.commit_range))
     old = list(review.comment_threads)

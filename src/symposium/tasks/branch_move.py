@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.git.program import Git, GitCommandError, GitRunError
+from localio.git import Git, GitCommandError, GitRunError
 from symposium.tasks.model import TaskspaceError
 
 _MOVE: Final = ("read-tree", "-m", "-u")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from localio.errors import ExplainedError
-from symposium.git.program import GitRunError
+from localio.git import GitRunError
 from symposium.tasks import tables
 from symposium.tasks.events import Changed, Event, Listener, Passed
 from symposium.tasks.file_updates import FileUpdates

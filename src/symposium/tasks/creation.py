@@ -11,8 +11,8 @@ from typing import Final
 from uuid import uuid4
 
 from localio.errors import ExplainedError
+from localio.git import GitRunError
 from symposium.documents.task_prompt import prompt_for
-from symposium.git.program import GitRunError
 from symposium.tasks import repository as remotes
 from symposium.tasks import tables
 from symposium.tasks.context import EngineContext

@@ -11,7 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
-from symposium.git.program import Git, GitRunError
+from localio.git import Git, GitRunError
+from symposium.config.git import git_at
 from symposium.tasks import repository as remotes
 from symposium.tasks import tables
 from symposium.tasks.branch_move import check_way, move_branch, move_worktree, take_back
@@ -205,7 +206,7 @@ async def _begin(taskspace: Taskspace, repository: Repository, options: LandOpti
     base = base_of(taskspace)
     if base is None:
         raise TaskspaceError(f"{taskspace.name!r} has no base branch", "land it by hand")
-    git = Git(Path(taskspace.worktree))
+    git = git_at(Path(taskspace.worktree))
     await _check_clean(git, taskspace, repository)
     return _Landing(taskspace, repository, git, base, options)
 

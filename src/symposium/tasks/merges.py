@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from symposium.git.program import Git, GitCommandError, GitResult
+from localio.git import Git, GitCommandError, GitResult
 from symposium.tasks.model import TaskspaceError
 
 _HUNK: Final = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
@@ -132,7 +132,7 @@ async def dry_merge(git: Git, ours: str, theirs: str) -> DryMerge:
     """Merge two commits; writes objects only.
 
     Raises:
-        GitError: git failed, for example without a common ancestor.
+        GitRunError: git failed, for example without a common ancestor.
     """
     done = await _merge(git, "--no-messages", ours, theirs)
     tree, *entries = done.names
@@ -159,7 +159,7 @@ async def merged_tree(git: Git, ours: str, theirs: str) -> str | None:
     Commits without a common ancestor are merged, too, as a rebase does with a first commit.
 
     Raises:
-        GitError: git cannot.
+        GitRunError: git cannot.
     """
     done = await _merge(git, "--no-messages", "--allow-unrelated-histories", ours, theirs)
     return None if done.code else done.names[0]
@@ -169,7 +169,7 @@ async def _merge(git: Git, *words: str) -> GitResult:
     """Run `git merge-tree`; its exit code is 1 for a conflict (git-merge-tree(1)).
 
     Raises:
-        GitError: git cannot.
+        GitRunError: git cannot.
     """
     done = await git.run(*_MERGE, *words)
     if done.code == _USAGE:

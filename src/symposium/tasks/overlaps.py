@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.git.program import Git, GitRunError
+from localio.git import Git, GitRunError
 from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import base_of
 from symposium.tasks.merges import Conflict, dry_merge

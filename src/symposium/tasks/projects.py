@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from symposium.git.isolation import url_to_fetch
-from symposium.git.program import Git
+from localio.git import Git
+from symposium.config.git import git_of, stand_ins
 from symposium.tasks.files import PROJECT_FILE, Project, repo_name_of
 from symposium.tasks.model import AbsentError, Layout, RefusedNameError, TaskspaceError
 from symposium.tasks.project_files import ProjectFile, new_project, read_project, write_project
@@ -101,11 +101,11 @@ async def _clone(directory: Path, file: ProjectFile) -> None:
     """Clone to a temporary name, then rename: an existing clone is complete."""
     partial = directory / _CLONING
     await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
-    git = await Git(directory, is_outside=True).online()
-    url = await asyncio.to_thread(url_to_fetch, file.git_url, directory)
+    git = await Git(directory, stand_ins(), is_outside=True).online()
+    url = await asyncio.to_thread(git.stand_ins.url_to_fetch, file.git_url, directory)
     words = ("clone", "--bare", "--no-local", "--no-recurse-submodules")
     await git.ask(*words, "--", url, str(partial), patience=_CLONE_TIMEOUT)
-    inside = Git(partial, {"GIT_DIR": str(partial)})
+    inside = git_of(partial)
     await inside.config("--remove-section", "remote.origin")
     await inside.config(f"remote.{file.remote}.url", file.git_url)
     refspec = f"+refs/heads/*:refs/remotes/{file.remote}/*"

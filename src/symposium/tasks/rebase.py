@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from symposium.git.program import Git, GitCommandError
+from localio.git import Git, GitCommandError
 from symposium.tasks.merges import merged_tree
 
 _ORDER: Final = ("--right-only", "--reverse", "--topo-order", "--end-of-options")
@@ -61,7 +61,7 @@ async def replay(git: Git, onto: str, tip: str) -> Replay | None:
     """Copy what `tip` has and `onto` lacks; None where a commit conflicts.
 
     Raises:
-        GitError: git cannot read or write the objects, or does not know who commits.
+        GitRunError: git cannot read or write the objects, or does not know who commits.
         TaskspaceError: as `Git.run`.
     """
     merges = (await git.text(*_MERGES, f"{onto}...{tip}")).split()

@@ -14,7 +14,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
 
-from symposium.git.program import GitRunError
+from localio.git import GitRunError
 from symposium.tasks import tables
 from symposium.tasks.context import EngineContext, file_of
 from symposium.tasks.files import MAX_ENTRIES, is_task_file_current

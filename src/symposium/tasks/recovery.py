@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from sqlite3 import Connection
 
-from symposium.git.program import Git, GitRunError
+from localio.git import GitRunError
+from symposium.config.git import git_at
 from symposium.tasks import tables
 from symposium.tasks.branch_move import take_back
 from symposium.tasks.context import EngineContext, subject_of
@@ -107,7 +108,7 @@ async def _holds_work(ground: EngineContext, taskspace: Taskspace, repository: R
     if not await asyncio.to_thread((path / ".git").exists):
         return False
     try:
-        status = await status_of(Git(path))
+        status = await status_of(git_at(path))
     except (GitRunError, TaskspaceError):
         return False
     return bool(status.untracked)
@@ -139,7 +140,7 @@ async def _end_land(
     ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> str:
     """Undo an interrupted landing: the worktree was clean before."""
-    git = Git(Path(taskspace.worktree))
+    git = git_at(Path(taskspace.worktree))
     await git.run("merge", "--abort")
     if "after" in operation.detail:
         await _take_back_move(ground, taskspace, repository, operation)
@@ -152,7 +153,7 @@ async def _take_back_move(
 ) -> None:
     """Undo a change of files to a commit that the branch has not reached."""
     before, after = operation.detail["before"], operation.detail["after"]
-    git = Git(Path(taskspace.worktree))
+    git = git_at(Path(taskspace.worktree))
     if await commit_of(git, "HEAD") != before:
         return
     lock = admin_directory(Path(taskspace.worktree), repository.common) / "index.lock"

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from localio.files import write_whole
-from symposium.git.isolation import common_of, push_hook
-from symposium.git.program import Git, GitRunError, inherited
+from localio.git import Git, GitRunError, inherited
+from localio.git_isolation import StandIns
+from symposium.config.git import git_at
 from symposium.tasks.model import AbsentError, Taskspace, TaskspaceError
 
 _ADD_TIMEOUT: Final = 600.0
@@ -47,7 +48,7 @@ async def open_repository(path: Path) -> Repository:
     Raises:
         AbsentError: there is no clone, or git does not trust it.
     """
-    git = Git(_directory(path))
+    git = git_at(_directory(path))
     found = git.directories()
     done = await git.run("rev-parse", "--git-dir")
     if found is None or done.code:
@@ -81,9 +82,9 @@ class Worktree:
     prunable: str | None = None
 
 
-def _named(path: str) -> Path:
+def _named(path: str, stand_ins: StandIns) -> Path:
     """A worktree's path; git names the main one by its substitute directory."""
-    common = common_of(Path(path))
+    common = stand_ins.common_of(Path(path))
     if common is None:
         return Path(path)
     return common.parent if common.name == ".git" else common
@@ -99,7 +100,7 @@ async def worktrees(git: Git) -> list[Worktree]:
         if "worktree" in facts:
             found.append(
                 Worktree(
-                    _named(facts["worktree"]),
+                    _named(facts["worktree"], git.stand_ins),
                     facts.get("HEAD"),
                     facts.get("branch"),
                     facts.get("locked"),
@@ -259,7 +260,7 @@ async def push(git: Git, remote: str, commit: str, branch: str) -> None:
     for url in (await online.text("remote", "get-url", "--push", "--all", "--", remote)).split(
         "\n"
     ):
-        if hook := await asyncio.to_thread(push_hook, url):
+        if hook := await asyncio.to_thread(git.stand_ins.push_hook, url):
             reason = f"a push to {remote!r} would run {hook}; nothing was pushed"
             raise TaskspaceError(reason, f"push it yourself: git push {remote} {branch}")
     words = ("push", "--no-force", "--no-verify", "--no-signed", "--recurse-submodules=no")
@@ -322,7 +323,7 @@ async def is_landed(taskspace: Taskspace) -> bool:
     if not taskspace.landed:
         return False
     try:
-        git = Git(Path(taskspace.worktree))
+        git = git_at(Path(taskspace.worktree))
         seen = await git.run(*_STATUS, *_QUICK)
     except (GitRunError, TaskspaceError):
         return False

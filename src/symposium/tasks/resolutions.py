@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
+from localio.git import Git, GitRunError
 from localio.text import exact
-from symposium.git.program import Git, GitRunError
+from symposium.config.git import git_at
 from symposium.tasks.context import EngineContext
 from symposium.tasks.land import (
     ChecksFailed,
@@ -156,7 +157,7 @@ class Resolutions:
             async with ground.turns[id_]:
                 found = await prepare(ground, taskspace, opened.repository, before.options)
             if isinstance(found, Ready) and found.is_news:
-                return await self._ready(after, found, Git(Path(taskspace.worktree)))
+                return await self._ready(after, found, git_at(Path(taskspace.worktree)))
         except (GitRunError, TaskspaceError) as error:
             hint = f" ({error.hint})" if error.hint else ""
             return _failed(after, f"cannot land yet: {error.message}{hint}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from uuid import uuid4
 
-from symposium.git.program import GitRunError
+from localio.git import GitRunError
 from symposium.tasks import tables
 from symposium.tasks.context import EngineContext, file_of, keep
 from symposium.tasks.creation import USUAL_PORTS, lock_reason

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from symposium.git.isolation import clean_environment
+from localio.git_settings import clean_environment
 from symposium.tasks.model import RefusedNameError, Taskspace, TaskspaceError
 from symposium.tasks.recipe import SetUpRecipe
 from symposium.tasks.repository import Repository

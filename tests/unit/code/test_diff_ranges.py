@@ -1,17 +1,15 @@
 """What has changed, asked of real repositories."""
 
-import asyncio
 import os
-import signal
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.support.git_repository import GitRepository
 
+from localio import git
+from localio.git import GitRunError, open_repository
 from symposium.code.diffs import MAX_FILE_BYTES, Changes, DiffRange, changes
-from symposium.git import questions as asking
-from symposium.git.questions import GitError, end_process, open_repository
+from symposium.config.git import stand_ins
 
 
 @pytest.fixture
@@ -136,7 +134,7 @@ async def test_a_repository_is_found_upwards(dirty: GitRepository) -> None:
     "text", ["nothing..HEAD", "--output=x", "-O/dev/null..HEAD", "a\nb", "HEAD:a.txt"]
 )
 async def test_a_revision_that_is_none_is_told(text: str, repository: GitRepository) -> None:
-    with pytest.raises(GitError, match=r"no commit|no revision"):
+    with pytest.raises(GitRunError, match=r"no commit|no revision"):
         await changes(repository.path, DiffRange(text))
     assert not (repository.path / "x").exists()
 
@@ -146,7 +144,7 @@ async def test_a_revision_that_is_none_is_told(text: str, repository: GitReposit
 async def test_a_revision_that_could_be_more_than_a_name_never_reaches_git(
     text: str, repository: GitRepository
 ) -> None:
-    with pytest.raises(GitError) as caught:
+    with pytest.raises(GitRunError) as caught:
         await changes(repository.path, DiffRange(text))
 
     assert caught.value.message == f"no revision is written like this: {text!r}"
@@ -154,7 +152,7 @@ async def test_a_revision_that_could_be_more_than_a_name_never_reaches_git(
 
 @pytest.mark.requirement("reviews.diff-errors")
 async def test_a_folder_in_no_repository_is_told(tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="is not in a git repository"):
+    with pytest.raises(GitRunError, match="is not in a git repository"):
         await changes(tmp_path, DiffRange("HEAD"))
 
 
@@ -179,7 +177,7 @@ async def test_what_is_large_binary_or_a_link_is_not_told_line_by_line(
 async def test_a_large_diff_is_cut_off(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "MAX_BYTES", 4000)
+    monkeypatch.setattr(git, "MAX_BYTES", 4000)
     for number in range(9):
         repository.write(f"many{number}.txt", "word\n" * 20_000)
     repository.commit()
@@ -203,59 +201,10 @@ async def test_git_is_ended_after_a_time(
     program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(asking, "QUESTION_TIMEOUT", 0.2)
+    monkeypatch.setattr(git, "QUESTION_TIMEOUT", 0.2)
 
-    with pytest.raises(GitError, match=r"timed out after 0\.2 s"):
+    with pytest.raises(GitRunError, match=r"timed out after 0\.2 s"):
         await changes(repository.path, DiffRange("HEAD"))
-
-
-@pytest.mark.requirement("reviews.diff-bounds")
-async def test_a_program_whose_output_nobody_reads_is_ended() -> None:
-    process = await asyncio.create_subprocess_exec(
-        *("yes", "x" * 100), stdout=asyncio.subprocess.PIPE, start_new_session=True
-    )
-    # It writes on until the reader has stopped listening, and never ends by itself.
-    with suppress(TimeoutError):
-        async with asyncio.timeout(0.2):
-            await process.wait()
-    async with asyncio.timeout(45):
-        await end_process(process)
-
-    assert process.returncode == -9
-
-
-HOLDS_ITS_PIPES = "setsid sh -c 'echo $$ >&$0; exec sleep 60' $0"
-"""Its number comes once it has left the group: before that, it would be ended with the group."""
-
-
-@pytest.mark.requirement("reviews.diff-bounds")
-@pytest.mark.parametrize("stream", ["1", "2"])
-async def test_nobody_waits_for_a_pipe_that_somebody_else_holds(
-    stream: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking, "_EXIT_TIMEOUT", 0.2)
-    process = await asyncio.create_subprocess_exec(
-        *("sh", "-c", f"{HOLDS_ITS_PIPES} & exec yes >&{stream}", stream),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    heard = process.stdout if stream == "1" else process.stderr
-    while (line := await heard.readline()) == b"y\n":
-        pass
-    other = int(line)
-    try:
-        async with asyncio.timeout(45):
-            await end_process(process)
-    finally:
-        os.kill(other, signal.SIGKILL)
-        for pipe in (process.stdout, process.stderr):
-            # Its end closes our side, too: a test that comes later shall not be blamed for that.
-            await pipe.read()
-
-    assert process.returncode == -9
 
 
 HOSTILE = {
@@ -337,5 +286,5 @@ async def test_what_the_environment_says_of_git_is_left_out(
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
 
-    assert (await open_repository(repository.path)).top == repository.path
+    assert (await open_repository(repository.path, stand_ins())).top == repository.path
     assert told(await changes(repository.path, DiffRange("HEAD~1..HEAD"))) == SECOND

@@ -13,7 +13,8 @@ from typing import Final, Literal
 import pytest
 from tests.support.task_harness import Scene, Surroundings, attempt, git, open_scene, there
 
-from symposium.git.program import Git
+from localio.git import Git
+from symposium.config.git import stand_ins
 from symposium.tasks.deletion.assessment import Running, family_of, parse_lsof
 from symposium.tasks.deletion.checks import DeletionReport, Risk
 from symposium.tasks.deletion.trash import DeletionConsent
@@ -394,7 +395,7 @@ async def test_git_run_by_symposium_is_not_reported(scene: Scene) -> None:
     worktree = Path(made.worktree)
     waits = scene.root / "waits"
     os.mkfifo(waits)
-    ours = Git(worktree, settings=(f"alias.wait=!cat '{waits}'",))
+    ours = Git(worktree, stand_ins(), settings=(f"alias.wait=!cat '{waits}'",))
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(ours.run("wait"))

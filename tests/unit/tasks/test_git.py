@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from tests.support.task_harness import Scene, git, there
 
-from symposium.git.isolation import clean_environment
-from symposium.git.program import Git, GitCommandError, GitRunError, inherited
+from localio.git import Git, GitCommandError, GitRunError, inherited
+from localio.git_settings import clean_environment
+from symposium.config.git import git_at, stand_ins
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.land import LandOptions
 from symposium.tasks.model import TaskspaceError
@@ -62,7 +63,7 @@ async def test_no_code_of_a_hostile_clone_runs_in_any_operation(scene: Scene) ->
     await scene.engine.trash.report(made.id)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await scene.engine.trash.undo(made.id)
-    safe = Git(Path(made.worktree))
+    safe = git_at(Path(made.worktree))
     await safe.ask("commit", "-qam", "mine")
     await scene.engine.land(made.id, LandOptions())
 
@@ -82,7 +83,7 @@ async def test_global_git_settings_of_the_user_apply(
     git("config", "core.sshCommand", "theirs", cwd=scene.clone)
     git("config", "filter.other.clean", "theirs", cwd=scene.clone)
 
-    quiet = Git(scene.clone)
+    quiet = git_at(scene.clone)
 
     assert await quiet.text("config", "filter.lfs.clean") == "mine"
     assert await quiet.text("config", "core.sshCommand") == "my-ssh"
@@ -107,9 +108,9 @@ async def test_variables_that_redirect_git_are_removed(
 
 @pytest.mark.requirement("taskspaces.git-bounded")
 async def test_git_command_is_killed_with_its_children_on_timeout(scene: Scene) -> None:
-    slow = Git(scene.clone, settings=("alias.slow=!sleep 60 & wait",))
+    slow = Git(scene.clone, stand_ins(), settings=("alias.slow=!sleep 60 & wait",))
 
-    with pytest.raises(GitRunError, match="took longer"):
+    with pytest.raises(GitRunError, match="timed out"):
         await slow.run("slow", patience=0.2)
 
 
@@ -117,8 +118,8 @@ async def test_git_command_is_killed_with_its_children_on_timeout(scene: Scene) 
 async def test_git_command_with_too_much_output_is_killed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("symposium.git.program.MAX_OUTPUT", 1000)
-    loud = Git(scene.clone, settings=("alias.loud=!yes",))
+    monkeypatch.setattr("localio.git.MAX_OUTPUT", 1000)
+    loud = Git(scene.clone, stand_ins(), settings=("alias.loud=!yes",))
 
     with pytest.raises(GitRunError, match="wrote more than 1000"):
         await loud.run("loud")
@@ -129,7 +130,9 @@ async def test_cancellation_kills_the_command(scene: Scene) -> None:
     fifo = scene.root / "fifo"
     os.mkfifo(fifo)
     reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    endless = Git(scene.clone, settings=(f"alias.slow=!(echo up; exec sleep 60) > {fifo}",))
+    endless = Git(
+        scene.clone, stand_ins(), settings=(f"alias.slow=!(echo up; exec sleep 60) > {fifo}",)
+    )
 
     async with asyncio.TaskGroup() as tasks:
         slow = tasks.create_task(endless.run("slow"))
@@ -150,7 +153,7 @@ async def test_worktrees_with_unusual_names_are_listed(scene: Scene) -> None:
     path = scene.root / 'new\nline "quoted" \u00e9'
     git("worktree", "add", "-q", "-b", "odd", str(path), cwd=scene.clone)
 
-    listed = await worktrees(Git(scene.clone))
+    listed = await worktrees(git_at(scene.clone))
 
     assert [each.path for each in listed] == [scene.clone, path]
     assert listed[1].branch == "refs/heads/odd"
@@ -159,9 +162,9 @@ async def test_worktrees_with_unusual_names_are_listed(scene: Scene) -> None:
 @pytest.mark.requirement("taskspaces.git-errors")
 async def test_error_contains_the_message_of_git(scene: Scene) -> None:
     with pytest.raises(GitCommandError) as refused:
-        await Git(scene.clone).ask("rev-parse", "--verify", "nowhere")
+        await git_at(scene.clone).ask("rev-parse", "--verify", "nowhere")
     with pytest.raises(GitRunError, match="does not exist"):
-        await Git(scene.root / "nowhere").run("status")
+        await git_at(scene.root / "nowhere").run("status")
 
     assert refused.value.code == 128
     assert "single revision" in refused.value.message
@@ -191,7 +194,7 @@ async def test_base_is_found(kind: str, scene: Scene) -> None:
             git("branch", "-m", "main", "odd/one", cwd=scene.clone)
             expected = "refs/heads/odd/one"
 
-    assert (await find_base(Git(scene.clone), wanted)).ref == expected
+    assert (await find_base(git_at(scene.clone), wanted)).ref == expected
 
 
 @pytest.mark.requirement("taskspaces.waits-for-old-gits")
@@ -218,7 +221,7 @@ def test_lock_is_held_until_the_last_git_that_inherited_it_exits(tmp_path: Path)
 @pytest.mark.parametrize("turns", range(6))
 async def test_cancellation_during_the_start_returns_at_once(turns: int, scene: Scene) -> None:
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        begun = tasks.create_task(Git(scene.clone).run("status"))
+        begun = tasks.create_task(git_at(scene.clone).run("status"))
         # One more iteration of the event loop each time, to cancel at each step of the start.
         for _ in range(turns):
             await asyncio.sleep(0)

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from tests.support.task_harness import GIT, Scene, git, there
 
+from localio.git import GitCommandError
 from symposium.code.diffs import DiffRange, changes
 from symposium.code.query.functions import workspace
+from symposium.config.git import git_at
 from symposium.documents.handoff import look_at
-from symposium.git.program import Git, GitCommandError
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.land import Join, LandOptions
@@ -169,7 +170,7 @@ async def live(scene: Scene, traps: Traps, join: Join) -> None:
     await engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await engine.trash.undo(made.id)
     (worktree / "new.2").write_text("new\n", encoding="utf-8")
-    quiet = Git(worktree)
+    quiet = git_at(worktree)
     await quiet.ask("add", "f.1", "new.2")
     await quiet.ask("commit", "-qm", "mine")
     shutil.rmtree(worktree / "nested")
@@ -206,7 +207,7 @@ async def test_no_program_named_by_a_clone_runs(
 async def test_no_program_of_a_worktree_runs_when_it_is_adopted(scene: Scene, traps: Traps) -> None:
     plant_in(traps, "config.worktree")
     path = scene.root / "own"
-    await add_worktree(Git(scene.clone), path, "-b", "own", "--", str(path))
+    await add_worktree(git_at(scene.clone), path, "-b", "own", "--", str(path))
     traps.plant(scene.clone / ".git/worktrees/own/config.worktree")
 
     made = await scene.engine.adopt(path)

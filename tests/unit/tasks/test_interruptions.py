@@ -14,7 +14,7 @@ import pytest
 from tests.support.interruptions import KINDS, act, consistent, look, prepare, stages_of
 from tests.support.task_harness import Scene, Surroundings, open_scene
 
-from symposium.git.program import GitRunError
+from localio.git import GitRunError
 from symposium.tasks.engine import Engine
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.store import FAREWELL, Result, ShieldedTasks, TaskStore

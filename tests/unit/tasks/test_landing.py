@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.task_harness import Scene, git, tree_of
 
-from symposium.git.program import Git
+from symposium.config.git import git_at
 from symposium.tasks.land import ChecksFailed, Join, LandConflict, Landed, LandOptions
 from symposium.tasks.merges import Conflict, LineRange, dry_merge, marked_ranges
 from symposium.tasks.model import TaskspaceError
@@ -285,7 +285,7 @@ async def test_split_folder_conflicts_with_new_files_in_it(scene: Scene) -> None
         if worktree == scene.clone and "one" in moves:
             git("reset", "-q", "--hard", "main", cwd=Path(made.worktree))
 
-    merged = await dry_merge(Git(scene.clone), made.branch, "main")
+    merged = await dry_merge(git_at(scene.clone), made.branch, "main")
 
     assert merged.conflicts == (Conflict("d", "renamed"),)
 
@@ -331,7 +331,7 @@ async def test_each_side_of_a_conflict_gets_its_own_lines(case: str, tmp_path: P
         (tmp_path / "a b.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         commits.append(commit_all(tmp_path))
 
-    merged = await dry_merge(Git(tmp_path), *commits[1:])
+    merged = await dry_merge(git_at(tmp_path), *commits[1:])
 
     sides = (LineRange(*mine),), (LineRange(*others),)
     assert merged.conflicts == (Conflict("a b.txt", "content", *sides),)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.support.task_harness import GIT, Scene, Surroundings, git, open_scene, tree_of
 
-from symposium.git.program import Git, GitCommandError
+from localio.git import Git, GitCommandError
+from symposium.config.git import git_at
 from symposium.tasks import tables
 from symposium.tasks.branch_move import move_branch, move_worktree, take_back
 from symposium.tasks.land import LandConflict, Landed, LandOptions
@@ -309,9 +310,9 @@ async def copied(scene: Scene, made: Taskspace) -> tuple[Git, str, str]:
     git("fetch", "-q", cwd=scene.clone)
     onto = git("rev-parse", "origin/main", cwd=scene.clone)
     before = git("rev-parse", "HEAD", cwd=worktree)
-    copies = await replay(Git(worktree), onto, before)
+    copies = await replay(git_at(worktree), onto, before)
     assert copies is not None
-    return Git(worktree), before, copies.tip
+    return git_at(worktree), before, copies.tip
 
 
 async def note_move(scene: Scene, made: Taskspace, before: str, after: str) -> None:

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.task_harness import GIT, git
 
-from symposium.git.program import Git, GitCommandError
+from localio.git import GitCommandError
+from symposium.config.git import git_at
 from symposium.tasks.rebase import commit_from, copy_of, replay
 
 FIELDS = "--format=%T%x00%an%x00%ae%x00%ad%x00%B%x01"
@@ -142,7 +143,7 @@ def test_copies_equal_those_of_git_rebase(base: list[Step], task: list[Step]) ->
         repository(directory, history_of({"onto": base, "task": task}))
         onto, tip = git("rev-parse", "onto", "task", cwd=directory).split("\n")
 
-        ours = asyncio.run(replay(Git(directory), onto, tip))
+        ours = asyncio.run(replay(git_at(directory), onto, tip))
 
         git("checkout", "-q", "task", cwd=directory)
         words = ("rebase", "-q", "--no-fork-point", "onto")
@@ -157,7 +158,7 @@ def test_copies_equal_those_of_git_rebase(base: list[Step], task: list[Step]) ->
 def objects_of(directory: Path, tip: str) -> tuple[bytes, bytes]:
     """The objects of a commit and of its copy on `onto`."""
     onto = git("rev-parse", "onto", cwd=directory)
-    ours = asyncio.run(replay(Git(directory), onto, git("rev-parse", tip, cwd=directory)))
+    ours = asyncio.run(replay(git_at(directory), onto, git("rev-parse", tip, cwd=directory)))
     assert ours is not None
     words = [GIT, "cat-file", "commit"]
     both = [
@@ -255,4 +256,4 @@ async def test_error_names_the_reason_when_the_user_has_no_name(
     onto, tip = git("rev-parse", "onto", "task", cwd=tmp_path).split("\n")
 
     with pytest.raises(GitCommandError, match="name"):
-        await replay(Git(tmp_path), onto, tip)
+        await replay(git_at(tmp_path), onto, tip)

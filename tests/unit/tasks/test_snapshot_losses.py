@@ -14,7 +14,7 @@ import pytest
 from tests.support.synced_files import SyncedFiles
 from tests.support.task_harness import Scene, git, store_of, tree_of
 
-from symposium.git.program import GitCommandError
+from localio.git import GitCommandError
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.snapshots import file_restore, reading
 from symposium.tasks.snapshots.clone_state import Refs

@@ -9,11 +9,11 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from localio.processes import end_process
 from symposium.code.packages.model import Ecosystem, PackageError, PatternError, Source
 from symposium.code.packages.project_files import text_of
 from symposium.code.packages.sources import describe, source_finder
 from symposium.errors import NotFoundError
-from symposium.git.questions import end_process
 
 MAX_LINES: Final = 1000
 MAX_SHOWN: Final = 64 * 1024

@@ -32,7 +32,7 @@ Same: TypeAlias = Callable[[str], bool]
 _REQUIREMENT: Final = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?P<range>\(?[<>=!~][^;#\\]*)?"
 )
-_UNPUBLISHED: Final = ("git", "path", "directory", "editable", "virtual", "url", "file")
+_UNPUBLISHED: Final = ("path", "git", "directory", "editable", "virtual", "url", "file")
 """Kinds of sources that are no index, as uv and Poetry name them."""
 
 _SHOWN: Final = 200

@@ -10,9 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from localio.git import GitRunError, open_repository
 from symposium.code.operations import CodeRange, Diagnostic, Hover, SymbolDefinition
+from symposium.config.git import stand_ins
 from symposium.errors import SymposiumError
-from symposium.git.questions import GitError, open_repository
 
 
 class IdeError(SymposiumError):
@@ -132,7 +133,7 @@ class DialectWorkspace:
         """The files of a folder that are not hidden and that git does not ignore."""
         try:
             listed = await _known_to_git(folder)
-        except GitError:
+        except GitRunError:
             listed = None
         return await asyncio.to_thread(_kept, folder, listed)
 
@@ -155,12 +156,12 @@ def workspace(base_uri: str) -> DialectWorkspace:
 
 
 async def _known_to_git(folder: Path) -> list[Path]:
-    repository = await open_repository(folder)
+    repository = await open_repository(folder, stand_ins())
     wanted = ["--cached", "--others", "--exclude-standard", "-z", "--", str(folder)]
     answer = await repository.ask("ls-files", *wanted)
     if answer.code:
-        raise GitError(f"git ls-files: {answer.said}", "")
-    names = answer.output.split(b"\0")[:-1]
+        raise GitRunError(f"git ls-files: {answer.said}", "")
+    names = answer.out.split(b"\0")[:-1]
     return [repository.top / os.fsdecode(name) for name in names]
 
 

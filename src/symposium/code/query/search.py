@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from localio.processes import end_process
 from symposium.code.operations import CodePosition, CodeRange
 from symposium.errors import SymposiumError
-from symposium.git.questions import end_process
 
 SEARCH_TIMEOUT: Final = 5.0
 """Seconds that one search may take."""

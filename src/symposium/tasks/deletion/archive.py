@@ -16,7 +16,8 @@ from typing import Final
 import msgspec
 
 from localio.files import make_private_directory, sync_path, write_whole
-from symposium.git.program import Git
+from localio.git import Git
+from symposium.config.git import git_at
 from symposium.tasks.deletion.checks import (
     all_of,
     kept_ignored,
@@ -85,7 +86,7 @@ async def ignored_work(taskspace: Taskspace) -> list[str]:
         TaskspaceError: that cannot be said.
     """
     worktree = Path(taskspace.worktree)
-    ignored = (await status_of(Git(worktree))).ignored
+    ignored = (await status_of(git_at(worktree))).ignored
     folders = [name.rstrip("/") for name in ignored if name.endswith("/")]
     try:
         files = await asyncio.to_thread(lambda: list(kept_ignored(worktree, ignored)))

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from localio.errors import ExplainedError
-from symposium.git.program import Git, running_pids
+from localio.git import Git, running_pids
+from symposium.config.git import git_at
 from symposium.tasks.context import EngineContext
 from symposium.tasks.deletion import checks, commit_checks
 from symposium.tasks.deletion.checks import DeletionReport, Finding, Risk, Unknown
@@ -165,7 +166,7 @@ async def assess(
         gone = Unknown(Risk.UNCOMMITTED, f"{worktree} is no longer a worktree")
         return DeletionReport(taskspace.id, (), (gone,))
     try:
-        git = Git(worktree)
+        git = git_at(worktree)
     except ExplainedError as error:
         return DeletionReport(taskspace.id, (), (Unknown(Risk.UNCOMMITTED, error.message),))
     subject = _Subject(context, taskspace, repository, git, presence, done)

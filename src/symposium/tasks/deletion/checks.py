@@ -8,7 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from symposium.git.program import Git
+from localio.git import Git
+from symposium.config.git import git_at
 from symposium.tasks.model import NotSafeError
 from symposium.tasks.snapshots.reading import is_rebuilt
 
@@ -269,7 +270,7 @@ async def of_repository(directory: Path, name: str) -> list[Finding | Unknown]:
     Raises:
         TaskspaceError: git cannot say.
     """
-    git = Git(directory)
+    git = git_at(directory)
     status = await status_of(git)
     ahead = await git.run("rev-list", "--count", "--all", "--not", "--remotes")
     if ahead.code:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from symposium.git.program import Git, GitRunError
+from localio.git import Git, GitRunError
 from symposium.tasks import repository
 from symposium.tasks.creation import LOCK, base_of
 from symposium.tasks.deletion.checks import Finding, Risk, Unknown

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from symposium.git.program import GitRunError
+from localio.git import GitRunError
 from symposium.tasks.context import EngineContext, is_root
 from symposium.tasks.deletion.archive import read_archive, trash_of
 from symposium.tasks.deletion.assessment import assess

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from localio.git import GitRunError
 from localio.text import minute_of
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.handlers import HandlerTable, RequestContext
@@ -29,7 +30,6 @@ from symposium.bus.messages.worktrees import (
     Undone,
     UndoTaskspace,
 )
-from symposium.git.program import GitRunError
 from symposium.sessions.session import SessionSpec
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from symposium.git.program import Git, GitCommandError
+from localio.git import Git, GitCommandError
 from symposium.tasks.snapshots.store import LONG, Store, copied_packs, copy_packs, existing
 
 _READ_ONLY: Final = 0o444

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from symposium.git.program import Git
+from symposium.config.git import OWN_REFS, git_of
 from symposium.tasks.snapshots.subject import Stashed
 
 _FILES: Final = frozenset(
@@ -192,7 +192,6 @@ def upstream_of(common: Path, head: str) -> dict[str, str]:
     return found
 
 
-OURS: Final = "refs/symposium/"
 STASH: Final = "refs/stash"
 HEADS: Final = "refs/heads/"
 LINK: Final = "ref: "
@@ -222,7 +221,7 @@ class Refs:
         return {
             name: value
             for name, value in sorted(found.items())
-            if not name.startswith((OURS, *_OF_A_WORKTREE))
+            if not name.startswith((OWN_REFS, *_OF_A_WORKTREE))
         }
 
     def _read_packed(self) -> dict[str, str]:
@@ -236,10 +235,10 @@ class Refs:
         return self._packed
 
     async def _ask_git(self) -> dict[str, str]:
-        git = Git(self._common, {"GIT_DIR": str(self._common)})
+        git = git_of(self._common)
         done = await git.run("for-each-ref", "--format=%(objectname) %(refname)")
         lines = (line.partition(" ") for line in done.text.splitlines())
-        return {name: id_ for id_, _, name in lines if not name.startswith(OURS)}
+        return {name: id_ for id_, _, name in lines if not name.startswith(OWN_REFS)}
 
 
 def packed_refs(text: bytes) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-from symposium.git.program import Git
+from localio.git import Git
 from symposium.tasks.snapshots.clone_state import admin_directory
 from symposium.tasks.snapshots.store import Store
 from symposium.tasks.snapshots.subject import SnapshotTarget
@@ -121,7 +121,7 @@ def _files_convert(index: Path, common: Path) -> bool:
 
 
 async def _git_converts(subject: SnapshotTarget, index: Path) -> bool:
-    clone = Git(subject.common, {"GIT_DIR": str(subject.common), "GIT_INDEX_FILE": str(index)})
+    clone = subject.clone().with_variables({"GIT_INDEX_FILE": str(index)})
     for key in ("core.autocrlf", "core.attributesFile"):
         # The user's, and the clone's own: git there obeys both.
         said = {

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from symposium.git.program import Git
+from symposium.config.git import OWN_REFS, git_of
 from symposium.tasks.model import TaskspaceError
 from symposium.tasks.snapshots.capture import CaptureMemory
 from symposium.tasks.snapshots.clone_objects import give_back
@@ -45,8 +45,6 @@ SNAPSHOTS: Final = "refs/symposium/snap"
 TRASH: Final = "refs/symposium/trash"
 HIDDEN: Final = "uploadpack.hideRefs"
 
-_ALL: Final = "refs/symposium/"
-
 
 async def move_in(store: Store, id_: str) -> None:
     """Move the snapshots of a worktree from the clone into the store.
@@ -59,7 +57,7 @@ async def move_in(store: Store, id_: str) -> None:
     """
     if not _has_any(store.common):
         return
-    git = Git(store.common, {"GIT_DIR": str(store.common)})
+    git = git_of(store.common)
     places = f"{SNAPSHOTS}/{id_}", f"{TRASH}/{id_}"
     listed = await git.run("for-each-ref", "--format=%(objectname) %(refname)", *places)
     lines = (line.partition(" ") for line in listed.text.splitlines())
@@ -71,8 +69,8 @@ async def move_in(store: Store, id_: str) -> None:
     commands = "".join(f"delete {name} {commit}\n" for name, commit in moved.items())
     if moved:
         await git.ask("update-ref", "--no-deref", "--stdin", stdin=commands.encode())
-    if not (await git.run("for-each-ref", "--count=1", _ALL)).out:
-        await git.config("--unset", HIDDEN, f"^{_ALL}$")
+    if not (await git.run("for-each-ref", "--count=1", OWN_REFS)).out:
+        await git.config("--unset", HIDDEN, f"^{OWN_REFS}$")
 
 
 def _has_any(common: Path) -> bool:
@@ -81,7 +79,7 @@ def _has_any(common: Path) -> bool:
         return True
     for name in ("packed-refs", "config"):
         try:
-            if _ALL.encode() in (common / name).read_bytes():
+            if OWN_REFS.encode() in (common / name).read_bytes():
                 return True
         except OSError:
             continue

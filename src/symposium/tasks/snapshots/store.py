@@ -11,14 +11,15 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from errno import EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from localio.files import PRIVATE_FILE_MODE, make_private_directory, sync_path, write_whole
-from symposium.git.program import Git, GitCommandError
+from localio.git import Git, GitCommandError
+from symposium.config.git import git_of
 from symposium.tasks.model import TaskspaceError
 from symposium.tasks.snapshots.objects import Objects, entries_of
 
@@ -73,7 +74,7 @@ class Store:
 
     def git(self) -> Git:
         """Git in the store, blind to the clone."""
-        return Git(self.directory, {"GIT_DIR": str(self.directory)}, is_own=True)
+        return replace(git_of(self.directory), is_own=True)
 
     def git_with_clone(self) -> Git:
         """Git in the store, which also reads the clone's objects."""
@@ -114,7 +115,7 @@ class Store:
         Raises:
             TaskspaceError: git cannot be run.
         """
-        git = Git(self.common, {"GIT_DIR": str(self.common)})
+        git = git_of(self.common)
         listed = await git.run("for-each-ref", "--format=%(objectname)")
         tips = await existing(self.git_with_clone(), set(listed.text.split()))
         if not tips:
@@ -341,7 +342,7 @@ async def _make(directory: Path, common: Path) -> None:
     write_whole(directory / "common", f"{common}\n")
     write_whole(directory / "HEAD", "ref: refs/heads/none\n")
     write_whole(directory / "info" / "attributes", _RAW)
-    clone = Git(common, {"GIT_DIR": str(common)})
+    clone = git_of(common)
     hashes = await clone.text_or_none("rev-parse", "--show-object-format") or "sha1"
     for folder in _object_folders(common / "objects"):
         copy_packs(folder / "pack", directory / "objects" / "pack")

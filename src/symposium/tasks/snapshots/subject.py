@@ -9,7 +9,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from localio.files import make_private_directory
-from symposium.git.program import Git
+from localio.git import Git
+from symposium.config.git import git_of
 from symposium.tasks.snapshots.store import directory_of
 
 REFS: Final = "refs/symposium/snap"
@@ -48,7 +49,7 @@ class SnapshotTarget:
 
     def clone(self) -> Git:
         """Git in the clone, wherever its worktrees are."""
-        return Git(self.common, {"GIT_DIR": str(self.common)})
+        return git_of(self.common)
 
     def displaced(self, moment: str) -> Path:
         """Directory for files that block a restore."""

@@ -13,9 +13,8 @@ from tests.support.task_harness import (
     settings_file,
 )
 
-from localio.git_settings import find_git_directories, is_on
-from symposium.git.isolation import GitConfigError, clean_environment, isolate
-from symposium.git.program import Git
+from localio.git_settings import GitConfigError, clean_environment, find_git_directories, is_on
+from symposium.config.git import git_at, stand_ins
 
 TABLE = Path(__file__).parents[2] / "support/data/git_command_settings.toml"
 
@@ -59,7 +58,7 @@ def plant(file: Path, settings: dict[str, str]) -> None:
 
 async def local_settings(folder: Path) -> set[str]:
     """Return the keys that git reads from the clone, in the directory where it is run."""
-    listed = await Git(folder).ask("config", "--list", "--show-scope", "-z")
+    listed = await git_at(folder).ask("config", "--list", "--show-scope", "-z")
     scopes, entries = listed.names[::2], listed.names[1::2]
     pairs = zip(scopes, entries, strict=True)
     return {entry.partition("\n")[0] for scope, entry in pairs if scope in {"local", "worktree"}}
@@ -104,7 +103,7 @@ async def test_setting_that_starts_a_program_does_not_reach_git(place: Path) -> 
     with (clone / ".git/config").open("a", encoding="utf-8") as config:
         config.write("\n".join([*lines, ""]))
 
-    listed = await Git(clone).ask("config", "--list", "-z")
+    listed = await git_at(clone).ask("config", "--list", "-z")
 
     assert len(lines) > 100
     assert [entry for entry in listed.names if entry.endswith("planted")] == []
@@ -115,7 +114,7 @@ def test_git_does_not_open_the_configuration_of_a_clone(place: Path) -> None:
     clone = place / "clone"
     found = find_git_directories(clone)
     assert found is not None
-    environment = {**clean_environment(), **isolate(found).variables}
+    environment = {**clean_environment(), **stand_ins().isolate(found).variables}
     # Git ends with an error as soon as it reads this.
     for directory in (clone, place / "upstream"):
         (directory / ".git" / "config").write_bytes(b"[broken\n")
@@ -143,7 +142,7 @@ async def test_unknown_repository_extension_is_an_error(place: Path) -> None:
     git("config", "core.repositoryFormatVersion", "1", cwd=clone)
     git("config", "--file", ".git/config", "extensions.brandNew", "true", cwd=clone)
 
-    done = await Git(clone).run("status")
+    done = await git_at(clone).run("status")
 
     assert done.code == 128
     assert "brandnew" in done.said
@@ -165,7 +164,7 @@ async def test_allowed_setting_reaches_git_unchanged(place: Path) -> None:
     }
     plant(clone / ".git/config", values)
 
-    listed = await Git(clone).ask("config", "--local", "--list", "-z")
+    listed = await git_at(clone).ask("config", "--local", "--list", "-z")
 
     found = dict(entry.split("\n", 1) for entry in listed.names)
     assert {key: found.get(key) for key in values} == values
@@ -181,7 +180,7 @@ def test_too_large_configuration_is_rejected_without_reading_it_all(place: Path)
     assert found is not None
 
     with pytest.raises(GitConfigError, match=r"config is larger than 16777216 bytes"):
-        isolate(found)
+        stand_ins().isolate(found)
 
 
 @pytest.mark.requirement("taskspaces.git-values")

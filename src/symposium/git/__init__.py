@@ -1,1 +1,0 @@
-"""Run git with the user's configuration, without the clone's."""
