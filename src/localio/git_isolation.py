@@ -157,11 +157,7 @@ class StandIns:
         kept = allowed(settings)
         text, remotes = self._config_of(kept, found)
         stand_in = self.stand_in_of(found.common)
-        try:
-            _update(stand_in, text, found.common)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise _unwritable(stand_in, reason) from error
+        _update(stand_in, text, found.common)
         for common in remotes:
             if common != found.common:
                 self._prepare_remote(common)
@@ -232,11 +228,7 @@ class StandIns:
         settings = allowed(settings_in(common / "config"))
         kept = [each for each in settings if not each[0].startswith("remote.")]
         text, _ = self._config_of(kept, GitDirectories(common, common, None))
-        stand_in = self.remote_of(common)
-        try:
-            _update(stand_in, text, common)
-        except OSError as error:
-            raise _unwritable(stand_in, error) from error
+        _update(self.remote_of(common), text, common)
 
 
 @cache
@@ -259,10 +251,17 @@ def _update(stand_in: Path, config: bytes, common: Path) -> None:
     """Make the directory, or update it if it differs.
 
     Raises:
-        OSError: it cannot be written.
+        GitConfigError: it cannot be written.
     """
-    if _is_current(stand_in, config, common):
-        return
+    try:
+        if not _is_current(stand_in, config, common):
+            _write(stand_in, config, common)
+    except OSError as error:
+        message = f"cannot write {stand_in}: {error.strerror or error}"
+        raise GitConfigError(message, "free disk space, or check permissions") from error
+
+
+def _write(stand_in: Path, config: bytes, common: Path) -> None:
     if not stand_in.is_dir():
         _remove_old(stand_in.parent)
     (stand_in / _EMPTY).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -334,12 +333,6 @@ def _remove_old(folder: Path) -> None:
             continue
         if is_old:
             shutil.rmtree(each, ignore_errors=True)
-
-
-def _unwritable(stand_in: Path, reason: object) -> GitConfigError:
-    return GitConfigError(
-        f"cannot write {stand_in}: {reason}", "free disk space, or check permissions"
-    )
 
 
 def _is_promisor(key: str) -> bool:
