@@ -164,6 +164,24 @@ def told(method: str, params: str = "{}") -> bytes:
     return f'{{"jsonrpc":"2.0","method":"{method}","params":{params}}}'.encode()
 
 
+@pytest.mark.requirement("conductor.lanes")
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_nothing_overtakes_what_waits_in_its_lane(*, is_wrapped: bool) -> None:
+    intake, link, _, plain, wrapped = proxy()
+    way, far = (link.wrapped, wrapped) if is_wrapped else (link.plain, plain)
+    assert way is not None
+    taken: list[str] = []
+    way.take = lambda crossing, *_, **__: taken.append(crossing.method)  # type: ignore[method-assign]
+    line = told("next")
+    if is_wrapped:
+        line = told("_proxy/successor", '{"method":"next","params":{}}')
+    intake.lines_received([line])
+    way.lanes.idle = False
+    intake.lines_received([line])
+
+    assert (far.came, taken) == (["next"], ["next"])
+
+
 @pytest.mark.requirement("conductor.intake")
 def test_a_line_beyond_the_limit_is_answered_with_its_id_and_the_limit() -> None:
     intake, _, transport, plain, _ = proxy()

@@ -194,6 +194,17 @@ async def test_how_far_a_run_is_is_told_now_and_then(
     assert told.notes == [(1, "a"), (2, "b")]
 
 
+@pytest.mark.requirement("built-in-mods.progress")
+async def test_lines_that_come_at_once_are_not_all_reported(
+    tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("symposium.code.build_run.TELL_EVERY", 600)
+    told = Told()
+    wanted = Run((sys.executable, "-c", "print('a\\n' * 50)"), tmp_path, 9, ScriptReading())
+    await run_summarized(wanted, told, environment=env)
+    assert told.notes == []
+
+
 @pytest.mark.requirement("built-in-mods.condensed")
 async def test_a_tool_that_is_not_there_is_named(tmp_path: Path, env: dict[str, str]) -> None:
     wanted = Run(("no-such-tool",), tmp_path, 9, ScriptReading())

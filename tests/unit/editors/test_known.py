@@ -180,6 +180,18 @@ def test_words_are_quoted_as_each_language_wants_them() -> None:
     assert plain.count("(") == plain.count(")")
 
 
+@pytest.mark.requirement("editors.snippet")
+def test_values_of_variables_are_quoted_too() -> None:
+    value = '/a "b"\\c\n'
+    launch = EditorLaunch("/bin/symposium", ("run",), {"SYMPOSIUM_HOME": value})
+
+    lua, lisp = snippet(known("neovim").setting, launch), snippet(known("emacs").setting, launch)
+    assert f"env = {{ SYMPOSIUM_HOME = {lua_string(value)} }}" in lua
+    assert f":environment-variables '({lisp_string(f'SYMPOSIUM_HOME={value}')})" in lisp
+    words = shlex.split(snippet(known("toad").setting, launch))
+    assert words[0] == f"SYMPOSIUM_HOME={value}"
+
+
 @pytest.mark.requirement("editors.absolute-path")
 def test_this_installation_is_started_by_an_absolute_path(tmp_path: Path) -> None:
     python = tmp_path / "venv" / "bin" / "python"

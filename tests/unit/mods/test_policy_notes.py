@@ -181,6 +181,21 @@ async def test_nothing_is_noted_of_tools_that_a_loaded_session_repeats(tmp_path:
         assert [note.is_refusal for note in await it.notes()] == [True, False]
 
 
+@pytest.mark.requirement("policy.unasked")
+async def test_what_runs_after_a_load_that_failed_is_noted(tmp_path: Path) -> None:
+    async with scene(tmp_path, FORBID) as it:
+
+        def load(_: Any) -> dict[str, Any]:
+            raise RpcError(-32603, None)
+
+        it.agent.requests["session/load"] = load
+        params: dict[str, Any] = {"sessionId": it.session, "cwd": str(tmp_path), "mcpServers": []}
+        with pytest.raises(RpcError):
+            await it.editor.connection.request("session/load", params)
+        it.call("completed", PUSH, "new")
+        assert [note.is_refusal for note in await it.notes()] == [False]
+
+
 @pytest.mark.requirement("policy.no-start")
 @pytest.mark.parametrize("method", ["session/new", "session/load"])
 async def test_no_session_begins_while_the_rules_cannot_be_read(

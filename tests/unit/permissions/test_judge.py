@@ -248,6 +248,7 @@ def test_a_forbidden_command_is_found_wherever_it_stands(script: str, tmp_path: 
         "./git status",
         "git status; unknown",
         "git status > $OUT",
+        "git status >& ../log",
         "cd .. && git status > file",
         "git stat*",
         "git status *",

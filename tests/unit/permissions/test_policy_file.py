@@ -1,6 +1,7 @@
 """Reading `policy.toml`: whole or not at all, and errors that say where."""
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -279,3 +280,26 @@ def test_the_policy_of_the_how_to_page_holds_by_its_own_examples(tmp_path: Path)
     judged = policy.judge([RunScript("git status && git push --force")], PolicyWorkspace(tmp_path))
     shown = [judged.effect.value, *(f"- {reason}" for reason in judged.reasons)]
     assert "\n".join(shown) in page
+
+
+@pytest.mark.requirement("policy.live")
+def test_a_change_counts_where_two_have_the_same_time_and_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may note no change within one tick of its clock."""
+    stat = Path.stat
+    soon = time.time_ns() + 60 * 10**9
+
+    def coarse(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        found = stat(path, follow_symlinks=follow_symlinks)
+        return os.stat_result(found[:10], {"st_mtime_ns": soon, "st_ctime_ns": soon})
+
+    file = tmp_path / "policy.toml"
+    file.write_text(FORBID)
+    live = LivePolicy(file)
+    monkeypatch.setattr(Path, "stat", coarse)
+    assert verdict(live).rule == "no-ls"
+    file.write_text(FORBID.replace('"ls"', '"rm"'))
+
+    assert verdict(live, "rm").rule == "no-ls"
+    assert verdict(live).rule is None

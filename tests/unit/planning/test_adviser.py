@@ -106,6 +106,11 @@ def test_a_broken_file_takes_nothing_else_along_and_is_told(
     (home / "config").mkdir()
     (home / "config" / "recommendations.toml").write_bytes(b"\xff")
     store(workspace, "[[")
+    odd = tmp_path / "odd.toml"
+    odd.write_text(recommends("one") + "[[recommendation]]\nsource.npx = 3\n")
+    listed = adviser(str(odd)).advise(workspace)
+    assert "one" in names(listed)
+    assert [each for each in listed.problems if each.startswith("remote: ")] != []
     remote = tmp_path / "remote.toml"
     remote.write_text(recommends("one") + '[[recommendation]]\nsource.builtin = "unheard-of"\n')
     advice = adviser(str(remote)).advise(workspace)

@@ -326,3 +326,14 @@ def test_description_includes_the_age_of_the_copy(days: int, said: str) -> None:
     )
 
     assert found.in_short().endswith(f"({said})")
+
+
+@pytest.mark.requirement("registry.offline")
+@pytest.mark.parametrize(
+    ("days", "age"), [(-2, "today"), (0, "today"), (1, "1 day old"), (2.5, "2 days old")]
+)
+def test_the_index_says_its_age_in_days(days: float, age: str) -> None:
+    as_of = time.time() - days * 86400 - 60
+    loaded = LoadedIndex(Index((), (), "", ()), "cache", as_of, is_fresh=True)
+
+    assert loaded.describe().endswith(f"({age})")

@@ -493,6 +493,12 @@ async def test_a_name_almost_right_is_guessed() -> None:
 
 
 @pytest.mark.requirement("run-mode.menu-names")
+async def test_a_sentence_is_no_misspelled_name() -> None:
+    it = await first_visit("Othe r")
+    assert "Did you mean" not in it.said[1][0]
+
+
+@pytest.mark.requirement("run-mode.menu-names")
 async def test_a_mod_is_toggled_and_moved_by_its_name_too() -> None:
     it = await visit(THREE, "FERRIS", "move ferris to start")
     enabled = replace(FERRIS, enabled=True)

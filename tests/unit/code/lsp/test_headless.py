@@ -351,3 +351,39 @@ def test_files_are_looked_for_near_the_root_and_among_so_many_entries_only(
     monkeypatch.setattr(documents, "MAX_ENTRIES", 6)
     assert first_file(tmp_path, frozenset({".py"})) == tmp_path / "deep" / "d.py"
     assert first_file(tmp_path, frozenset({".rs"})) is None
+
+
+@pytest.mark.requirement("ide.same-shape")
+@pytest.mark.parametrize(
+    ("contents", "text"),
+    [
+        (" `f` ", "`f`"),
+        ({"kind": "markdown", "value": "`f`\n"}, "`f`"),
+        ([{"language": "sh", "value": "f"}, "says nothing"], "f\n\nsays nothing"),
+    ],
+    ids=["text", "markup", "list"],
+)
+async def test_every_shape_of_a_hover_is_one_text(file: Path, contents: Any, text: str) -> None:
+    server = ScriptedServer()
+    server.answers["textDocument/hover"] = {"contents": contents}
+    async with headless(server) as ide:
+        assert await ide.answer(HOVER, at(file), file.parent) == {"text": text}
+
+
+@pytest.mark.requirement("ide.server-asks")
+async def test_what_a_server_asks_of_its_client_is_answered(file: Path) -> None:
+    server = ScriptedServer()
+    server.answers["textDocument/hover"] = None
+    async with headless(server) as ide:
+        await ide.answer(HOVER, at(file), file.parent)
+        (connection,) = server.connections
+        for method in (
+            "client/registerCapability",
+            "client/unregisterCapability",
+            "window/workDoneProgress/create",
+        ):
+            assert await connection.request(method, {}) is None
+        (folder,) = await connection.request("workspace/workspaceFolders", None)
+        items = {"items": [{"section": "a"}, {"section": "b"}]}
+        assert len(await connection.request("workspace/configuration", items)) == 2
+    assert folder["uri"] == file.parent.as_uri()
