@@ -17,7 +17,7 @@ from symposium.run_mode.supervisor import Supervisor
 
 
 class Owner:
-    """Is told nothing here."""
+    """Receives no events here."""
 
     def link_ended(self, link: Link, error: Exception | None) -> None:
         raise AssertionError(link, error)
