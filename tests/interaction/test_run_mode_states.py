@@ -12,7 +12,7 @@ from symposium.run_mode.failure_text import KEPT
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
-NO_REVIVAL = {"revival": RestartPolicy(most=1)}
+NO_REVIVAL = {"revival": RestartPolicy(max_failures=1)}
 
 
 async def in_setup(it: RunModeHarness) -> str:

@@ -490,6 +490,6 @@ async def test_a_trace_that_cannot_go_on_ends_and_the_conversation_does_not(
 
     assert turn.stop_reason == "end_turn"
     assert not trace.file.is_open
-    assert [r.message for r in caplog.records if "nothing more is recorded" in r.message] == [
-        f"nothing more is recorded in {trace.file.path}: it has been removed"
+    assert [r.message for r in caplog.records if "stopped recording" in r.message] == [
+        f"stopped recording into {trace.file.path}: it has been removed"
     ]

@@ -1,4 +1,4 @@
-"""Links and routes made from a blueprint, and what a mod can reach."""
+"""Build the links and routes of a chain from its blueprint."""
 
 import asyncio
 import logging
@@ -23,23 +23,23 @@ from symposium.chain.routing import Route, join
 
 
 class PeerOfMod:
-    """One direction, as the mod at `position` along it sees it."""
+    """One direction of the chain, as seen by the mod at `position`."""
 
     def __init__(self, way: Route, position: int) -> None:
         self._way = way
         self._position = position
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask, and wait for the result; stopping to wait cancels the request.
+        """Send a request and wait for the result; cancelling the wait cancels the request.
 
         Raises:
-            RpcError: the answer is an error, or the chain has ended.
+            RpcError: the answer is an error, or the chain has stopped.
         """
         waiting = _Waiting(asyncio.get_running_loop().create_future())
-        crossing = self._crossing(method, params, is_request=True)
+        crossing = self._message(method, params, is_request=True)
         call = ModCall(crossing, waiting, b"", self._way, place=self._position)
         call.is_urgent = self._holds_something()
-        # What the neighbours send is read on meanwhile, however much of it waits for this mod.
+        # Keep reading the neighbors, even if much waits for this mod: its answer may be behind it.
         answers = self._way.back.lanes
         answers.expect(1)
         try:
@@ -55,16 +55,16 @@ class PeerOfMod:
         return answer.result
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell; nothing comes back."""
-        self._way.take(self._crossing(method, params, is_request=False), after=self._position)
+        """Send a notification."""
+        self._way.take(self._message(method, params, is_request=False), after=self._position)
 
     def _holds_something(self) -> bool:
-        # Two mods that hold a message and ask each past the other would deadlock.
+        # Two mods that hold a message and send requests past each other would deadlock.
         back = self._way.back
         mirrored = back.length - 1 - self._position
         return self._way.lanes.holds(self._position) or back.lanes.holds(mirrored)
 
-    def _crossing(self, method: str, params: Any, *, is_request: bool) -> ChainMessage:
+    def _message(self, method: str, params: Any, *, is_request: bool) -> ChainMessage:
         return ChainMessage(
             method, UNSET if params is None else encode_value(params), is_request=is_request
         )
@@ -90,21 +90,21 @@ _USUAL: Final = frozenset(
         *("terminal/create", EVERY_METHOD),
     }
 )
-"""Names that need no looking up: a start is to cost nothing for them."""
+"""Names accepted without a look-up, which would delay the start."""
 
 _FREE: Final = ("_", "$/", "mcp/")
-"""Prefixes of names that are unassigned, the wire's, or another protocol's."""
+"""Prefixes of unassigned names, of JSON-RPC names, and of other protocols."""
 
 
 def checked(component: InProcess) -> list[Interception]:
-    """The interceptions of a mod; warns of a name that is almost one of ACP's."""
+    """Interceptions of a mod; warns of misspelled ACP methods."""
     wanted = component.mod.interceptions()
     for method in dict.fromkeys(each.method for each in wanted):
         if method not in _USUAL and not method.startswith(_FREE):
-            meant = _meant(method)
+            meant = _similar_method(method)
             if meant:
                 _log.warning(
-                    "mod %s wants `%s`, which is no method of ACP; did you mean `%s`?",
+                    "mod %s intercepts `%s`, which is not a method of ACP; did you mean `%s`?",
                     component.name,
                     method,
                     meant,
@@ -112,7 +112,7 @@ def checked(component: InProcess) -> list[Interception]:
     return wanted
 
 
-def _meant(method: str) -> str | None:
+def _similar_method(method: str) -> str | None:
     from localio.text import near_names  # noqa: PLC0415 - the same
     from peerwire.acp.methods import METHODS  # noqa: PLC0415 - see IMPORTS_LATE
 
@@ -122,14 +122,14 @@ def _meant(method: str) -> str | None:
 
 
 TRACE: Final = "trace"
-"""How the mods of a watcher are called."""
+"""Name of the recorder's mods."""
 
 
 class Watcher(Protocol):
-    """Sees every message of a chain that is traced, on each leg between two neighbours."""
+    """Records every message of a traced chain, on each leg between two neighbors."""
 
     def leg(self, upper: str, lower: str) -> Mod:
-        """A mod that records what passes between these two."""
+        """A mod that records the messages between these two components."""
         ...
 
 
@@ -137,9 +137,9 @@ class Assembly(Struct):
     """An assembled chain.
 
     Attributes:
-        links: the out-of-process components, from the client's side; the agent last, if it has one.
-        mods: the in-process mods, in the same order.
-        entrance: the way that the client's messages take.
+        links: out-of-process components from the client's side; the agent last, if any.
+        mods: in-process mods, in the same order.
+        entrance: route of the client's messages.
     """
 
     entrance: Route
@@ -148,16 +148,16 @@ class Assembly(Struct):
 
 
 class AssemblyContext(Struct, frozen=True):
-    """Requirements for assembling a chain.
+    """Dependencies for assembling a chain.
 
     Attributes:
-        client: the link that the chain begins at (and ends at, for a chain without agent).
-        open_link: starts a component and gives its link.
-        lanes: makes the lanes of one way, fed by the given link.
-        selection: what every greeting asks for.
-        watcher: sees every leg, if the chain is traced.
-        client_end: stands at the client's end; the client's link where it is left out.
-        durations: what each mod in process is measured by, by its identity.
+        client: link to the client, which is also the last one in a chain without an agent.
+        open_link: starts a component and returns its link.
+        lanes: creates the queues of a route that the given link feeds.
+        selection: version for every `initialize`.
+        watcher: recorder of every leg, if the chain is traced.
+        client_end: route end on the client's side; default: the client's link.
+        durations: measurements of each in-process mod, by identity.
     """
 
     client: Link
@@ -169,61 +169,61 @@ class AssemblyContext(Struct, frozen=True):
     durations: Mapping[int, Durations] = field(default_factory=dict[int, Durations])
 
 
-def assemble(workshop: AssemblyContext, blueprint: Blueprint) -> Assembly:
-    """Start the components, all at once, and lay the ways between them.
+def assemble(context: AssemblyContext, blueprint: Blueprint) -> Assembly:
+    """Start all components concurrently and build the routes between them.
 
     Raises:
-        RpcError: one could not be started.
+        RpcError: a component could not be started.
     """
     agent = [] if blueprint.agent is None else [blueprint.agent]
     components: list[Component] = [*blueprint.mods, *agent]
-    # Asked before anything is started: a mod may fail.
+    # Before any component starts: `interceptions` of a mod may fail.
     wanted = {id(one.mod): checked(one) for one in components if is_mod(one)}
     stretches: list[list[InProcess]] = [[]]
-    links = [workshop.client]
+    links = [context.client]
     place = 0
     for component in components:
         if isinstance(component, InProcess):
             stretches[-1].append(component)
-            # What the host puts in has no place that a person could count to.
+            # Mods of the host have no position in the user's configuration.
             place += not component.is_hidden
         else:
-            links.append(workshop.open_link(component, place))
+            links.append(context.open_link(component, place))
             stretches.append([])
             place += 1
     if blueprint.agent is not None:
         stretches.pop()
-    layer = _SpanBuilder(workshop, blueprint, links, wanted)
+    layer = _SpanBuilder(context, blueprint, links, wanted)
     entrance, *_ = [layer.span(at, stretch) for at, stretch in enumerate(stretches)]
     return Assembly(entrance, links[1:], [mod for stretch in stretches for mod in stretch])
 
 
 def is_mod(component: Component) -> TypeGuard[InProcess]:
-    """Whether a component is an object in this process."""
+    """Whether a component is an in-process mod."""
     return isinstance(component, InProcess)
 
 
 class _SpanBuilder:
-    """Lays the spans of one chain."""
+    """Builds the spans of one chain."""
 
     def __init__(
         self,
-        workshop: AssemblyContext,
+        context: AssemblyContext,
         blueprint: Blueprint,
         links: list[Link],
         wanted: dict[int, list[Interception]],
     ) -> None:
-        self._workshop = workshop
+        self._context = context
         self._blueprint = blueprint
         self._links = links
         self._wanted = wanted
         self._proxies_before = 0
 
     def span(self, at: int, stretch: Sequence[InProcess]) -> Route:
-        """Lay the two ways below the link at this place; the way towards the agent."""
+        """Build the two routes below the link at this position; returns the one to the agent."""
         upper = self._links[at]
         is_last = at + 1 == len(self._links)
-        lower = self._workshop.client if is_last else self._links[at + 1]
+        lower = self._context.client if is_last else self._links[at + 1]
         mods = self._with_watchers(at, stretch)
         names = [mod.name for mod in mods]
         wanted = [self._interceptions(mod.mod) for mod in mods]
@@ -231,16 +231,16 @@ class _SpanBuilder:
             Direction.TO_AGENT,
             wanted,
             self._lower_end(at, is_last=is_last),
-            self._workshop.lanes(upper),
+            self._context.lanes(upper),
             names=names,
         )
-        client_end: RouteEnd = self._workshop.client_end or PlainEnd(upper)
+        client_end: RouteEnd = self._context.client_end or PlainEnd(upper)
         upper_end: RouteEnd = client_end if at == 0 else SuccessorEnd(upper)
         to_client = Route(
             Direction.TO_CLIENT,
             wanted[::-1],
             upper_end,
-            self._workshop.lanes(lower),
+            self._context.lanes(lower),
             names=names[::-1],
         )
         join(to_agent, to_client)
@@ -259,14 +259,14 @@ class _SpanBuilder:
 
     def _lower_end(self, at: int, *, is_last: bool) -> RouteEnd:
         if is_last:
-            return SuccessorEnd(self._workshop.client, to_conductor)
+            return SuccessorEnd(self._context.client, to_conductor)
         link = self._links[at + 1]
         is_agent = self._blueprint.agent is not None and at + 2 == len(self._links)
         fixed = self._fixed_dialect(at)
         if fixed is not None:
             link.dialect = fixed
         dialects = AS_AGENT if is_agent else AS_PROXY if fixed is None else (fixed,)
-        return PlainEnd(link, Initializer(self._workshop.selection, dialects=dialects))
+        return PlainEnd(link, Initializer(self._context.selection, dialects=dialects))
 
     def _fixed_dialect(self, at: int) -> Dialect | None:
         programs = [
@@ -278,11 +278,11 @@ class _SpanBuilder:
         found = self._wanted.get(id(mod))
         if found is None:
             return mod.interceptions()
-        durations = self._workshop.durations.get(id(mod))
+        durations = self._context.durations.get(id(mod))
         return found if durations is None else timed(found, durations)
 
     def _with_watchers(self, at: int, stretch: Sequence[InProcess]) -> list[InProcess]:
-        watcher = self._workshop.watcher
+        watcher = self._context.watcher
         if watcher is None:
             return list(stretch)
         visible = [component for component in stretch if not component.is_hidden]
@@ -295,7 +295,7 @@ class _SpanBuilder:
         mods: list[InProcess] = []
         for pair, mod in zip(pairwise([upper, *proxies]), visible, strict=True):
             mods += [InProcess(TRACE, watcher.leg(*pair)), mod]
-        # What is hidden stands with the lower neighbour: the leg is recorded above it.
+        # Hidden components belong to the lower neighbor, so the leg is recorded before them.
         return [*mods, InProcess(TRACE, watcher.leg([upper, *proxies][-1], lower)), *hidden]
 
     def _ends_chain(self, at: int) -> bool:

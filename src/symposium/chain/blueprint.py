@@ -1,4 +1,4 @@
-"""Description of a chain, made before any part of it runs."""
+"""Description of a chain before it starts."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from peerwire.transports.command import Command
 from symposium.chain.mod import Mod
 
 StartWork: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
-"""Starts work that ends with the chain at the latest."""
+"""Starts work that is cancelled when the chain stops."""
 
 OnStderr: TypeAlias = Callable[[bytes], None]
 
@@ -20,12 +20,12 @@ Opener: TypeAlias = Callable[[StartWork, OnStderr | None], Transport]
 
 
 class InProcess(Struct, frozen=True):
-    """A mod in the host's own process, called directly and only for what it intercepts.
+    """An in-process mod; called directly, only for the methods it intercepts.
 
     Attributes:
-        name: how errors and the trace call it.
-        mod: the object; it serves this one chain.
-        is_hidden: part of the host, not of the user's chain (the bridge): no leg of the trace.
+        name: name in errors and in the trace.
+        mod: the mod; it serves only this chain.
+        is_hidden: belongs to the host, not to the user's chain (the bridge); not in the trace.
     """
 
     name: str
@@ -34,13 +34,13 @@ class InProcess(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """A component that is a program of its own, in any language.
+    """A component in its own process, in any language.
 
     Attributes:
-        name: how errors and the trace call it.
-        command: what to start.
-        dialect: the era it speaks, where it must not be found out by asking.
-        opener: starts it in a way of its own; the command is then for people.
+        name: name in errors and in the trace.
+        command: command line.
+        dialect: fixed version of its proxy messages; None to negotiate it.
+        opener: starts it in another way; the command is then only displayed.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Program(Struct, frozen=True):
 
 
 class Served(Struct, frozen=True):
-    """A component that speaks the wire inside the host's process: a built-in agent, or a test's.
+    """A component in this process that uses the wire protocol: a built-in agent, or a test's.
 
     Attributes:
-        name: how errors and the trace call it.
-        serve: serves one peer until it ends; given the component's own end of the transport.
-        dialect: the era it speaks, for a proxy.
+        name: name in errors and in the trace.
+        serve: serves one peer until its end, over the given transport.
+        dialect: version of its proxy messages.
     """
 
     name: str
@@ -67,13 +67,12 @@ Component: TypeAlias = InProcess | Program | Served
 
 
 class Blueprint(Struct, frozen=True):
-    """The components of one chain, from the client's side to the agent's.
+    """The components of one chain, from the client's side to the agent.
 
     Attributes:
-        mods: the proxies, in order.
-        agent: what stands at the end; None makes the chain itself a proxy, whose successor the
-            outer conductor has.
-        params: the params of `initialize` to go on with, where the instantiator has edited them.
+        mods: mods in order.
+        agent: last component; None makes the chain itself a proxy in an outer chain.
+        params: edited params of `initialize`; None for the original ones.
     """
 
     mods: Sequence[Component]
@@ -82,4 +81,4 @@ class Blueprint(Struct, frozen=True):
 
 
 Instantiator: TypeAlias = Callable[[Any], Blueprint | Awaitable[Blueprint]]
-"""Chooses the components; called once with the params of the client's `initialize` (§2.2)."""
+"""Selects the components; called once with the params of the client's `initialize` (§2.2)."""

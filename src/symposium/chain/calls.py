@@ -1,4 +1,4 @@
-"""One request in flight, and the outcomes of mods, checked and guarded."""
+"""A request in flight; error boundary and checks for the outcomes of mods."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from symposium.chain.mod import Forward, Handler, Outcome, Refuse, Reply
 from symposium.chain.ordering import Started
 
 FAULTS: Final = "symposium.mods"
-"""The logger of what mods do wrong: shown to whoever asked for no log, too."""
+"""Logger for faults of mods; shown even without a log option."""
 
 _log = logging.getLogger(FAULTS)
 
@@ -21,7 +21,7 @@ _log = logging.getLogger(FAULTS)
 def guarded(
     mod: str, function: Callable[[Any], Any], argument: object, crossing: ChainMessage
 ) -> Any:
-    """What a function of a mod returns; its fault is told as ours, not the peer's (§1.6)."""
+    """Call a function of a mod; an exception becomes an error of this mod (§1.6)."""
     try:
         return function(argument)
     except Exception as error:  # noqa: BLE001 - the mods' boundary: what is called at once
@@ -29,7 +29,7 @@ def guarded(
 
 
 async def guarded_wait(mod: str, outcome: Awaitable[Any], crossing: ChainMessage) -> Any:
-    """What a coroutine of a mod returns, with the same care."""
+    """Await a coroutine of a mod, with the same error handling."""
     try:
         return await outcome
     except Exception as error:  # noqa: BLE001 - the mods' boundary: what takes its time
@@ -42,12 +42,12 @@ def _outcome_of_fault(mod: str, error: Exception, crossing: ChainMessage) -> Out
         fault = str(error) or type(error).__name__
         data = {"reason": "mod_failed", "mod": mod, "method": crossing.method, "fault": fault}
         error = RpcError(INTERNAL_ERROR, data)
-    # A notification has nobody to tell: it goes on as it came, not lost with the mod's fault.
+    # No one awaits a notification, so forward it unchanged instead of dropping it.
     return Refuse(error) if crossing.is_request else Forward()
 
 
 def checked_outcome(mod: str, outcome: Any, crossing: ChainMessage) -> Any:
-    """What becomes of a notification; one that a mod returns nothing for travels on as it came."""
+    """Check the outcome for a notification; a missing one means unchanged."""
     if outcome is not None or crossing.is_request:
         return outcome
     _log.error("mod %s returned nothing for %s; it must say Forward or Drop", mod, crossing.method)
@@ -55,7 +55,7 @@ def checked_outcome(mod: str, outcome: Any, crossing: ChainMessage) -> Any:
 
 
 def answer_of(mod: str, outcome: object, crossing: ChainMessage) -> Answer:
-    """The answer that a mod gives to a request."""
+    """The answer of a mod to a request."""
     match outcome:
         case Reply(result):
             return Answer(value=result)
@@ -67,7 +67,7 @@ def answer_of(mod: str, outcome: object, crossing: ChainMessage) -> Answer:
 
 
 def revised(answer: Answer, revision: object) -> Answer:
-    """What a mod makes of an answer."""
+    """Apply a mod's revision to an answer."""
     match revision:
         case Reply(result):
             return Answer(value=result)
@@ -78,13 +78,13 @@ def revised(answer: Answer, revision: object) -> Answer:
 
 
 def writable(answer: Answer, crossing: ChainMessage) -> Answer:
-    """The same answer, sure to have a JSON form; where a mod made one that has none, an error."""
+    """The answer, or an error if a mod made it and it has no JSON form."""
     fault = guarded("that answered", Answer.encode, answer, crossing)
     return Answer(error=fault.error) if isinstance(fault, Refuse) else answer
 
 
 def fault_of(encoded: object) -> RpcError | None:
-    """What was wrong with params that mods have made; None where they have a JSON form."""
+    """Error of params that cannot be encoded; None if they can."""
     if isinstance(encoded, bytes):
         return None
     match encoded:
@@ -97,16 +97,16 @@ def fault_of(encoded: object) -> RpcError | None:
 
 
 BEFORE_ALL: Final = -1
-"""The place of a link: before the first mod of the way that its messages take."""
+"""Position of a link: before the first mod of its route."""
 
 
 def pass_through(_: ChainMessage) -> Forward:
-    """Stands for the handler of a mod that has none, where its lane is to be kept."""
+    """Handler that only keeps a mod's place in the order."""
     return Forward()
 
 
 class Step(Struct, frozen=True):
-    """One mod on a way: its position, its handler for a method, and its name."""
+    """One mod on a route: its position, its handler for a method, and its name."""
 
     position: int
     handler: Handler
@@ -114,64 +114,64 @@ class Step(Struct, frozen=True):
 
 
 class RouteEnd(Protocol):
-    """Where a way ends: something that takes messages on, mostly a link."""
+    """End of a route: forwards messages, in most cases to a link."""
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Take a notification that nobody touched, as the line it came in."""
+        """Forward an unchanged notification as its original line."""
         ...
 
     def notify(self, crossing: ChainMessage) -> None:
-        """Take a notification."""
+        """Forward a notification."""
         ...
 
     def ask(self, call: "ModCall") -> None:
-        """Take a request; settle the call when its answer is there."""
+        """Forward a request; settles the call with its answer."""
         ...
 
     def cancel(self, call: "ModCall") -> None:
-        """Tell whoever was asked that the answer is not wanted any more."""
+        """Cancel a forwarded request."""
         ...
 
 
 class ReturnRoute(Protocol):
-    """One direction of a span, as far as a call needs to know it."""
+    """The part of a route that a call uses."""
 
     @property
     def back(self) -> "ReturnRoute":
-        """The other direction."""
+        """The opposite direction."""
         ...
 
     @property
     def far(self) -> RouteEnd:
-        """Where it ends."""
+        """End of this direction."""
         ...
 
     def carry_back(self, call: "ModCall", answer: Answer, *, after: int = BEFORE_ALL) -> None:
-        """Carry an answer, given by the mod at `after`, to whoever asked."""
+        """Forward an answer from the mod at `after` to the requester."""
         ...
 
 
 class Requester(Protocol):
-    """Whoever asked: a peer over its link, or a mod."""
+    """Sender of a request: a peer or a mod."""
 
     def on_answer(self, call: "ModCall", answer: Answer) -> None:
-        """Take the answer; called exactly once for each call."""
+        """Handle the answer; called exactly once per call."""
         ...
 
 
 class ModCall:
-    """One request on its way: who asked, which mods wait for its answer, and where it went.
+    """A request in flight: its sender, the mods that wait for its answer, and its receiver.
 
     Attributes:
-        crossing: the request as it travels.
-        asker: who gets the answer.
-        request_id: the JSON text of the asker's id.
-        way: the direction it travels; its answer returns on `way.back`.
-        place: the position on the way of the mod that asks.
-        far_id: its id on the next hop, once it has gone there.
-        thens: what mods have said of it that concerns its answer, with their positions.
-        rest: the task of the mod that takes its time over it, if one does.
-        is_urgent: a mod asks while it holds a message up, and so waits behind no other that does.
+        crossing: the request.
+        asker: receives the answer.
+        request_id: JSON text of the sender's id.
+        way: route of the request; the answer returns on `way.back`.
+        place: position of the requesting mod on the route.
+        far_id: its id on the next connection, once sent.
+        thens: answer handlers of mods, with their positions.
+        rest: running task of a mod, if any.
+        is_urgent: sent by a mod that holds a message; must not wait behind other held messages.
     """
 
     __slots__ = (
@@ -210,11 +210,11 @@ class ModCall:
         self.is_settled = False
 
     def settle(self, answer: Answer, *, after: int = BEFORE_ALL) -> None:
-        """Send the answer back through the mods that wait for it; a second answer is dropped.
+        """Return the answer through the waiting mods; a second answer is dropped.
 
         Args:
             answer: the answer.
-            after: the position, on the way back, of the mod that gives it.
+            after: position of the answering mod, on the way back.
         """
         if self.is_settled:
             return
@@ -227,20 +227,20 @@ class ModCall:
         self.settle(Answer(error=error))
 
     def give(self, answer: Answer) -> None:
-        """Hand the answer to whoever asked; the last step of its way back."""
+        """Deliver the answer to the requester; last step of the way back."""
         if answer.body is UNSET and answer.error_body is UNSET:
             answer = writable(answer, self.crossing)
         self.asker.on_answer(self, answer)
 
     def started(self, rest: Started) -> None:
-        """A mod takes its time over the request; it can be cancelled before its first step too."""
+        """Store the task of a mod; it may be cancelled before its first step."""
         self.rest = rest
         rest.add_done_callback(
             lambda task: self.fail(RpcError(REQUEST_CANCELLED)) if task.cancelled() else None
         )
 
     def cancel(self) -> None:
-        """Ask whoever works on this to stop; the answer is owed all the same (acp-host §1.8)."""
+        """Cancel the work; an answer is still required (acp-host §1.8)."""
         if self.is_cancelled or self.is_settled:
             return
         self.is_cancelled = True
@@ -253,7 +253,7 @@ class ModCall:
         elif self.rest is not None:
             self.rest.cancel()
         else:
-            # Nobody has it: it waits behind a message that a mod holds.
+            # Not delivered yet: it waits behind a message that a mod holds.
             self.fail(RpcError(REQUEST_CANCELLED))
 
 

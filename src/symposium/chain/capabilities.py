@@ -1,4 +1,4 @@
-"""Capabilities: `_meta.symposium`, primitives, and the MCP transports that an agent supports."""
+"""Capabilities: `_meta.symposium`, primitives, and MCP transports of the agent."""
 
 import logging
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from msgspec import Struct
 
 VERSION: Final = "1.0"
-"""The version of this vocabulary; written whenever a capability is added."""
+"""Version of the vocabulary, added to new capabilities."""
 
 MCP_OVER_ACP: Final = "mcp_acp_transport"
-"""The key by which the oldest eras declare MCP over ACP."""
+"""Key for MCP over ACP in the oldest versions."""
 
 
 def has_capability(capabilities: object, key: str) -> bool:
-    """Whether the key is there, and neither false nor null."""
+    """Whether the key exists and is neither false nor null."""
     value = declared(capabilities).get(key)
     return value is not None and value is not False
 
@@ -23,20 +23,20 @@ def has_capability(capabilities: object, key: str) -> bool:
 def with_capability(
     capabilities: Mapping[str, Any] | None, key: str, *, value: Any = True
 ) -> dict[str, Any]:
-    """A copy with the capability added; whatever else is in it stays."""
+    """Copy with an added capability; other members stay."""
     return with_capabilities(capabilities, {"version": VERSION, key: value})
 
 
 def with_capabilities(
     capabilities: Mapping[str, Any] | None, added: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A copy with these members added as they are; whatever else is in it stays."""
+    """Copy with these added members; other members stay."""
     own = {**declared(capabilities), **added}
     return {**(capabilities or {}), "_meta": {**_member(capabilities, "_meta"), "symposium": own}}
 
 
 def without_capability(capabilities: Mapping[str, Any] | None, key: str) -> dict[str, Any]:
-    """A copy with the capability removed; whatever else is in it stays."""
+    """Copy without a capability; other members stay."""
     if key not in declared(capabilities):
         return dict(capabilities or {})
     own = {name: value for name, value in declared(capabilities).items() if name != key}
@@ -44,7 +44,7 @@ def without_capability(capabilities: Mapping[str, Any] | None, key: str) -> dict
 
 
 def declared(capabilities: object) -> Mapping[str, Any]:
-    """The object there; empty if it is missing or not an object."""
+    """The object; empty if missing or not an object."""
     return _member(_member(capabilities, "_meta"), "symposium")
 
 
@@ -54,7 +54,7 @@ def _member(value: object, name: str) -> Mapping[str, Any]:
 
 
 Mode: TypeAlias = Literal["auto", "http", "stdio", "off"]
-"""What a person may choose for a run: `auto` goes by what the agent declares."""
+"""Mode for a run: `auto` depends on the agent's capabilities."""
 
 
 class McpDelivery(Enum):
@@ -66,7 +66,7 @@ class McpDelivery(Enum):
 
 
 def choose_way(mode: Mode, result: object) -> McpDelivery:
-    """Choose the way to serve this agent from its answer to `initialize`."""
+    """Choose the way for this agent by its response to `initialize`."""
     match mode:
         case "http":
             return McpDelivery.HTTP
@@ -79,17 +79,17 @@ def choose_way(mode: Mode, result: object) -> McpDelivery:
     mcp = _mcp(result)
     if _is_set(mcp.get("acp")) or speaks_first_era(result):
         return McpDelivery.NATIVE
-    # Every agent must take servers over stdio.
+    # ACP requires every agent to accept stdio servers.
     return McpDelivery.HTTP if takes_servers_over("http", result) else McpDelivery.STDIO
 
 
 def takes_servers_over(transport: str, result: object) -> bool:
-    """Whether the agent can be given a server over `http` or `sse`, by its own answer."""
+    """Whether the agent accepts servers over `http` or `sse`, by its response."""
     return _is_set(_mcp(result).get(transport))
 
 
 def speaks_first_era(result: object) -> bool:
-    """Whether the agent declares MCP over ACP in the way of era (a), and in no other."""
+    """Whether the agent declares MCP over ACP only in the oldest form."""
     members = _object(result)
     declared = any(
         has_capability(members.get(name), MCP_OVER_ACP)
@@ -99,7 +99,7 @@ def speaks_first_era(result: object) -> bool:
 
 
 def advertising(result: object) -> Any:
-    """The answer to `initialize` as the chain shall see it: with MCP over ACP, else unchanged."""
+    """Response to `initialize` for the chain: with MCP over ACP unless already declared."""
     if not isinstance(result, Mapping):
         return result
     members = _object(cast("object", result))
@@ -109,7 +109,7 @@ def advertising(result: object) -> Any:
 
 
 def is_second_version(result: object) -> bool:
-    """Whether the agent answered in version 2 of ACP; a later one is not taken for it."""
+    """Whether the agent answered with version 2 of ACP exactly."""
     return _object(result).get("protocolVersion") == 2  # noqa: PLR2004 - the version itself
 
 
@@ -135,7 +135,7 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 BRIDGE_COMPONENTS: Final = ("url servers", "dialects", "bridge")
-"""How the components of the bridge are called, in their order."""
+"""Names of the bridge's components, in order."""
 
 
 _NAMES: Final = {"stdio": "programs", "acp": "MCP over ACP"}
@@ -145,13 +145,13 @@ Reaching: TypeAlias = Literal["direct", "bridged", "unavailable"]
 
 
 class Reach(Struct, frozen=True):
-    """One server, as one agent reaches it.
+    """Reachability of one server for one agent.
 
     Attributes:
-        name: what the session calls it.
-        kind: how it was declared: `stdio`, `http`, `sse`, `acp`, or what is new to us.
-        reaching: whether it is.
-        why: which side lacks or does what.
+        name: name of the server in the session.
+        kind: declared transport: `stdio`, `http`, `sse`, `acp`, or an unknown one.
+        reaching: result.
+        why: reason.
     """
 
     name: str
@@ -161,12 +161,12 @@ class Reach(Struct, frozen=True):
 
 
 def reachability(declaration: Mapping[str, Any], mode: Mode, greeting: object) -> Reach:
-    """Determine it.
+    """Determine the reachability of a server.
 
     Args:
-        declaration: the entry of `mcpServers`, above the bridge.
-        mode: of the bridge.
-        greeting: the agent's own answer to `initialize`.
+        declaration: entry of `mcpServers` before the bridge.
+        mode: mode of the bridge.
+        greeting: the agent's response to `initialize`.
     """
     kind = str(declaration.get("type") or "stdio")
     reaching, why = _reaching(kind, mode, greeting)
@@ -176,7 +176,7 @@ def reachability(declaration: Mapping[str, Any], mode: Mode, greeting: object) -
 def _reaching(kind: str, mode: Mode, greeting: object) -> tuple[Reaching, str]:
     name = _NAMES.get(kind, kind)
     if _takes(kind, mode, greeting):
-        return "direct", f"the agent takes {name}"
+        return "direct", f"the agent supports {name}"
     if mode != "off" and kind in _BRIDGED:
         return "bridged", f"the agent lacks {name}; it gets {_form(mode, greeting)}"
     ours = "the bridge is off" if kind in _BRIDGED else f"Symposium does not bridge {name}"
@@ -186,7 +186,7 @@ def _reaching(kind: str, mode: Mode, greeting: object) -> tuple[Reaching, str]:
 def _takes(kind: str, mode: Mode, greeting: object) -> bool:
     match kind:
         case "stdio":
-            # Every agent must.
+            # Required by ACP.
             return True
         case "http":
             return takes_servers_over("http", greeting)
@@ -221,13 +221,13 @@ ELICITATION_FORM: Final = "elicitation_form"
 ELICITATION_URL: Final = "elicitation_url"
 
 _CONVENTION: Final = frozenset({"version", "details"})
-"""Members of `_meta.symposium` that are no capabilities."""
+"""Members of `_meta.symposium` that are not capabilities."""
 
 
 def primitives(params: object) -> dict[str, Any]:
-    """Capabilities of the client of this `initialize`: name to detail, or to true.
+    """Capabilities of the client in `initialize`: name and detail, or true.
 
-    An explicit `_meta.symposium` key wins over ACP's own field; false and null mean absent.
+    An explicit key in `_meta.symposium` overrides ACP's own field; false and null mean absent.
     """
     capabilities = client_capabilities(params)
     found: dict[str, Any] = {name: True for name, is_there in _native(capabilities) if is_there}
@@ -252,18 +252,18 @@ def client_capabilities(params: object) -> Mapping[str, Any]:
 
 
 def as_object(value: object) -> Mapping[str, Any]:
-    """The JSON object; an empty one if it is anything else."""
+    """The JSON object; empty for any other value."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _declared(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     given = as_object(capabilities.get("_meta")).get("symposium")
     if given is not None and not isinstance(given, Mapping):
-        _log.warning("_meta.symposium is no object and is passed over: %r", given)
+        _log.warning("ignoring _meta.symposium, which is not an object: %r", given)
     ours = declared(capabilities)
     version = ours.get("version", VERSION)
     if _major(version) != _major(VERSION):
-        _log.warning("_meta.symposium has version %s; its capabilities are passed over", version)
+        _log.warning("ignoring capabilities of unknown _meta.symposium version %s", version)
         return {}
     return {name: value for name, value in ours.items() if name not in _CONVENTION}
 

@@ -1,4 +1,4 @@
-"""Opens and closes one chain for one client."""
+"""Open and close the chain of one client."""
 
 import asyncio
 import logging
@@ -36,28 +36,27 @@ NOT_ANSWERED_YET: Final = RpcError(
 
 
 class ClosedEnd:
-    """The end of a way that leads nowhere."""
+    """Route end that drops everything."""
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Let it end here."""
+        """Drop it."""
 
     def notify(self, crossing: ChainMessage) -> None:
-        """Let it end here."""
+        """Drop it."""
 
     def ask(self, call: ModCall) -> None:
-        """Nobody will answer."""
+        """Leave it unanswered."""
         call.fail(SHUTTING_DOWN)
 
     def cancel(self, call: ModCall) -> None:
-        """Nobody was asked."""
+        """Do nothing: no request was forwarded."""
 
 
 class ClosedRoute(Route):
-    """Stands in the client's way and answers for the chain that is not there.
+    """The client's route while no chain is open.
 
     Attributes:
-        refusal: what every request but the expected one is answered; None while the first request
-            is awaited.
+        refusal: error for every request but the expected one; None before the first request.
     """
 
     is_open = False
@@ -71,14 +70,14 @@ class ClosedRoute(Route):
     ) -> None:
         super().__init__(Direction.TO_AGENT, (), ClosedEnd(), lanes[0])
         join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes[1]))
-        # Never the short way: everything is to be looked at.
+        # Not idle, so that every message takes the checked path.
         self.other = (Step(0, _stop),)
         self.refusal: RpcError | None = None
         self._is_proxy = is_proxy
         self._on_initialize = on_initialize
 
     def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
-        """Begin, or refuse; a notification has nobody to go to."""
+        """Start with `initialize`, or reject the request; drop notifications."""
         del after
         if call is None:
             return
@@ -107,24 +106,24 @@ _log = logging.getLogger(__name__)
 
 
 class OpeningOwner(Protocol):
-    """Who is told how an opening went, before the client is."""
+    """Owner of an opening; notified before the client is."""
 
     def opened(self, opening: "ChainOpening", entrance: Route) -> None:
-        """The chain has answered; from now on it may have the client's messages."""
+        """Give the chain the client's messages: it answered `initialize`."""
         ...
 
     def opening_failed(self, opening: "ChainOpening", error: RpcError) -> None:
-        """The client gets this error, and the chain has to end."""
+        """Stop the chain: the client receives this error."""
         ...
 
 
 class ChainOpening:
-    """Stands between the client's `initialize` and its answer.
+    """From the client's `initialize` to its answer.
 
     Attributes:
         call: the client's request.
-        chain: what is being opened.
-        is_started: the components have been started, or have failed to.
+        chain: the chain.
+        is_started: whether starting the components is complete, successful or not.
     """
 
     def __init__(self, call: ModCall, chain: RunningChain, owner: OpeningOwner) -> None:
@@ -137,7 +136,7 @@ class ChainOpening:
         call.asker = self
 
     async def run(self, instantiate: Instantiator) -> None:
-        """Start the components and greet the first; the answer comes when it comes."""
+        """Start the components and send `initialize` to the first one."""
         call = self.call
         entrance: Route | None = None
         with ErrorBoundary() as caught:
@@ -145,7 +144,7 @@ class ChainOpening:
             entrance = await self.chain.start(instantiate, call.crossing, version)
         self.is_started = True
         if call.is_settled:
-            # Cancelled meanwhile, or a component has died: nobody waits for this chain any more.
+            # Cancelled, or a component exited: the client no longer waits for this chain.
             await self.chain.end()
         elif entrance is None:
             call.fail(_as_answer(caught.error))
@@ -154,24 +153,24 @@ class ChainOpening:
             entrance.take(call.crossing, call)
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Have the owner open the chain, or give it up; then answer the client."""
+        """Let the owner open or stop the chain, then answer the client."""
         answer = self.chain.checked(answer)
         if answer.error is not None:
             self._owner.opening_failed(self, answer.error)
         else:
             if isinstance(call.way, Route):
                 self._owner.opened(self, call.way)
-            # After the answer: nothing of theirs may come before it.
+            # After the answer, which must precede messages of the mods.
             asyncio.get_running_loop().call_soon(self.chain.opened)
             if self._marks_answer:
                 answer = Answer(value=flagged(as_object(answer.result)))
         self._asker.on_answer(call, answer)
 
     def _select(self) -> int:
-        """Bring the request into its canonical form; the version that it selects.
+        """Convert the request to its canonical form; returns the selected version.
 
         Raises:
-            RpcError: there is none.
+            RpcError: the version is missing or unsupported.
         """
         crossing = self.call.crossing
         params = _params(crossing)
@@ -186,7 +185,7 @@ class ChainOpening:
 
 
 def shown_dialect(crossing: ChainMessage) -> Dialect | None:
-    """The era that a conductor above us shows by how it greets us; None for an ordinary client."""
+    """Version shown by an outer conductor's `initialize`; None for an ordinary client."""
     if crossing.method in PROXY_INITIALIZE:
         return PROXY_INITIALIZE[crossing.method]
     return Dialect.PACP_SPLIT if is_flagged(_params(crossing)) else None
@@ -207,23 +206,23 @@ def _as_answer(error: Exception | None) -> RpcError:
 
 
 QUIET_GRACE: Final = 1.0
-"""Seconds that requests still open get to be answered once the client has ended, if not set."""
+"""Default seconds for answers to open requests after the client's end."""
 
 RELAY_GRACE: Final = 0.5
-"""Seconds that the surviving components get to pass on the answer that a death has caused."""
+"""Seconds for the other components to deliver error answers after an exit."""
 
 CLOSE_GRACE: Final = 2.0
-"""Seconds that a client which has stopped reading gets to take what waits for it."""
+"""Seconds for a client that stopped reading to receive the remaining messages."""
 
 ALREADY_ANSWERED: Final = RpcError(INVALID_REQUEST, "`initialize` has been answered already")
 
 
 class Settings(ChainSettings, frozen=True):
-    """How a conductor behaves.
+    """Settings of a conductor.
 
     Attributes:
-        is_proxy: whether it stands in an outer chain, whose conductor is its client and successor.
-        quiet_grace: seconds that open requests get to be answered once the client has ended.
+        is_proxy: whether it is part of an outer chain, whose conductor is client and successor.
+        quiet_grace: seconds for answers to open requests after the client's end.
     """
 
     is_proxy: bool = False
@@ -231,7 +230,7 @@ class Settings(ChainSettings, frozen=True):
 
 
 class Conductor:
-    """One client, one chain. `run` owns every process and task of it.
+    """Serves one client with one chain; `run` owns all its processes and tasks.
 
     Attributes:
         client: the link to the client.
@@ -254,7 +253,7 @@ class Conductor:
         self._endings: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
-        """Serve the client until it ends or a component dies.
+        """Serve the client until it or a component ends.
 
         Returns:
             The exit code: 0 when the client ended, 1 when a component failed.
@@ -276,10 +275,10 @@ class Conductor:
 
     @property
     def chain(self) -> RunningChain | None:
-        """The chain that serves the client; None before `initialize` is answered."""
+        """The open chain; None before the response to `initialize`."""
         return self._chain
 
-    # -- the beginning
+    # -- opening
 
     def _new_gate(self) -> ClosedRoute:
         lanes = (self._stage.lanes(self.client), self._stage.lanes(self.client))
@@ -294,7 +293,7 @@ class Conductor:
         self._stage.start(self._opening.run(self._instantiate))
 
     def opened(self, opening: ChainOpening, entrance: Route) -> None:
-        """The chain has answered `initialize`: from now on it has the client's messages."""
+        """Give the chain the client's messages: it answered `initialize`."""
         if self._is_ending:
             return
         self._opening, self._chain = None, opening.chain
@@ -308,11 +307,11 @@ class Conductor:
             entrance.steps[method] = (Step(0, refuse, "conductor"),)
         self.client.plain = entrance
         if opening.chain.failure is not None:
-            # A component has died while a mod held the answer back.
+            # A component exited while a mod held the answer.
             self._died(opening.chain.failure)
 
     def opening_failed(self, opening: ChainOpening, error: RpcError) -> None:
-        """The client has its error and may try again; a conductor above us may not (§2.2)."""
+        """Let an ordinary client retry; end if an outer conductor is the client (§2.2)."""
         self._exit_code = 1
         if self._is_ending:
             return
@@ -326,15 +325,15 @@ class Conductor:
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
 
-    # -- what happens to the client, and to the chain
+    # -- the end of the client or of a component
 
     def link_ended(self, link: Link, error: Exception | None) -> None:
-        """The client has written its last line."""
+        """Handle the client's end."""
         del link, error
         self._over.set()
 
     def link_overflowed(self, link: Link) -> None:
-        """The client reads nothing while much is written for it: it counts as gone."""
+        """Treat the client as disconnected: it does not read."""
         if not self._over.is_set():
             overflow(link)
             self._over.set()
@@ -347,7 +346,7 @@ class Conductor:
             self._failure = self._failure or death
             self._over.set()
 
-    # -- the end
+    # -- closing
 
     async def _end(self) -> None:
         self._is_ending = True
@@ -362,7 +361,7 @@ class Conductor:
             if self._endings:
                 await asyncio.wait(self._endings)
         except asyncio.CancelledError:
-            # Whoever is in a hurry waits for no answers, but leaves no process behind either.
+            # When cancelled, do not wait for answers, but still stop every process.
             if chain is not None:
                 await chain.end()
             raise
@@ -372,7 +371,7 @@ class Conductor:
             self._stage.stop()
 
     async def _settle_open_requests(self, error: RpcError) -> None:
-        """Let what is open be answered, for a while; then answer it."""
+        """Wait for answers to open requests for a while, then answer with an error."""
         if self._failure is None:
             await self._wait_until_quiet(self._grace)
             cancel_serving(self.client)
@@ -382,7 +381,7 @@ class Conductor:
         fail_serving(self.client, error)
 
     async def _wait_until_quiet(self, grace: float) -> None:
-        """Let what is open be answered, for a while."""
+        """Wait for answers to open requests for a while."""
         if not self.client.open or (self._chain is None and self._opening is None):
             return
         quiet = asyncio.Event()

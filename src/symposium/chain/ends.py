@@ -1,9 +1,9 @@
 """The ends of a route: plain or in successor envelopes, with ids rewritten.
 
-Only the usual writing goes this way: the members in our order, nothing between them. Whatever was
-written otherwise goes the way that reads it member by member, and comes out the same.
+The fast path handles only the canonical form: members in this order, without white space. Other
+forms are decoded member by member, with the same result.
 
-Cancellations (acp-host §1.8, §7.3 T6) and what refers to a request being served (T7).
+Handles cancellations (acp-host §1.8, §7.3 T6) and references to open requests (T7).
 """
 
 import logging
@@ -35,23 +35,23 @@ from symposium.chain.messages import ChainMessage
 OPENING: Final = b'{"jsonrpc":"2.0","method":%b,"params":{' % quoted(
     ERAS[CANONICAL].to_proxy.notification
 )
-"""How the canonical envelope of a notification begins."""
+"""Beginning of a notification's canonical envelope."""
 
 _PLAIN: Final = b'{"jsonrpc":"2.0",'
 _INNER: Final = len(OPENING) - 1
-"""Where the message in an envelope begins."""
+"""Beginning of the message in an envelope."""
 
 _END: Final = b"}"
 _FRAME: Final = len(b'{"method":"","params":}')
-"""Bytes of the message in an envelope, without its name and its params."""
+"""Length of the message in an envelope, without name and params."""
 
 _decode: Final = msgspec.json.Decoder(Message).decode
 
 
 def opened(line: bytes) -> tuple[Message, bytes] | None:
-    """The notification in a line that begins with `OPENING`, and the line it is by itself.
+    """Unwrap a notification that begins with `OPENING`: the message and its own line.
 
-    None to go the long way: there is more in it, or less, or white space, or the name has escapes.
+    None if it has other members, white space, or escapes in its name.
     """
     if not line.endswith(_END):
         return None
@@ -69,7 +69,7 @@ def opened(line: bytes) -> tuple[Message, bytes] | None:
 
 
 def put_in(line: bytes) -> bytes | None:
-    """A notification's line in the canonical envelope; None to go the long way."""
+    """Wrap a notification's line in the canonical envelope; None if it is not canonical."""
     if line.startswith(_PLAIN):
         return b"%b%b}" % (OPENING, line[len(_PLAIN) :])
     return None
@@ -80,7 +80,7 @@ _log = logging.getLogger(__name__)
 CANCEL_REQUEST: Final = "$/cancel_request"
 
 NAMES_HOP_IDS: Final = frozenset({"elicitation/create"})
-"""Requests whose `requestId` is, on the sender's hop, the id of a request that it is serving."""
+"""Requests whose `requestId` is the id of a request that the sender is serving."""
 
 
 class _Named(Struct, frozen=True, gc=False, rename={"request_id": "requestId"}):
@@ -91,20 +91,20 @@ _decode_named = msgspec.json.Decoder(_Named).decode
 
 
 def cancelled_id(params: Body | UnsetType) -> bytes:
-    """The key of the request that a cancellation names; one never in use where it names none."""
+    """Key of the request named by a cancellation; an unused one if it names none."""
     named = None if params is UNSET else _request_id(params)
     return b"" if named is None else id_key(named)
 
 
 def cancel_params(request_id: bytes) -> bytes:
-    """The params of a cancellation on the hop where the request has this id."""
+    """Params of a cancellation for the connection on which the request has this id."""
     return b'{"requestId":%b}' % request_id
 
 
 def translate_ids(crossing: ChainMessage, asked: Mapping[bytes, Waiter], sender: str) -> None:
-    """Rewrite the id that a request names to the id it has on the next hop.
+    """Rewrite the id in a request to the id on the next connection.
 
-    An id that names no open request is unchanged.
+    An id without an open request stays unchanged.
     """
     named = None if crossing.body is UNSET else _request_id(crossing.body)
     if named is None:
@@ -128,11 +128,11 @@ def _request_id(params: Body) -> Raw | None:
 
 
 GREETINGS = frozenset({INITIALIZE, *PROXY_INITIALIZE})
-"""What opens a component's handshake."""
+"""Starts a component's handshake."""
 
 
 class PlainEnd:
-    """Speaks to a link's peer in plain messages: to the client as its agent, else as its client."""
+    """Sends plain messages to a peer: to the client as its agent, else as its client."""
 
     def __init__(self, link: Link, greeter: Initializer | None = None) -> None:
         self._link = link
@@ -140,12 +140,12 @@ class PlainEnd:
         self._greeter = greeter
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Take an unchanged notification, as its original line."""
+        """Forward an unchanged notification as its original line."""
         del message
         self._kept.write(line)
 
     def notify(self, crossing: ChainMessage) -> None:
-        """Take a notification."""
+        """Forward a notification."""
         if crossing.method in ENVELOPES and self._is_agent():
             _log.warning("an envelope for %s is dropped: it is no proxy", self._link.name)
             return
@@ -154,7 +154,7 @@ class PlainEnd:
         )
 
     def ask(self, call: ModCall) -> None:
-        """Take a request; `initialize` opens the component's handshake."""
+        """Forward a request; `initialize` starts the component's handshake."""
         crossing = call.crossing
         if self._greeter is not None and crossing.method in GREETINGS:
             self._greet(self._greeter, call)
@@ -169,10 +169,10 @@ class PlainEnd:
                 self._link.passing.entered(crossing.method)
 
     def cancel(self, call: ModCall) -> None:
-        """Tell the peer that the answer is not wanted any more."""
+        """Send a cancellation to the peer."""
         if call.far_id is not None:
             line = wire.notification(CANCEL_REQUEST, cancel_params(call.far_id))
-            # A handshake can be cancelled too; whatever else waits for it is cancelled in its turn.
+            # A handshake can be canceled, too; the requests that wait for it have their own calls.
             is_greeting = call.crossing.method in GREETINGS
             (self._link.transport.send if is_greeting else self._kept.write)(line)
 
@@ -203,7 +203,7 @@ def to_conductor(era: Era) -> Names:
 
 
 class SuccessorEnd:
-    """Speaks to a link's peer in envelopes: to a proxy as its successor, or to it as a proxy."""
+    """Sends envelopes to a peer: to a proxy as its successor, or to a conductor as its proxy."""
 
     def __init__(self, link: Link, names: Callable[[Era], Names] = to_proxy) -> None:
         self._link = link
@@ -211,7 +211,7 @@ class SuccessorEnd:
         self._names = names
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Take an unchanged notification."""
+        """Forward an unchanged notification."""
         if self._link.dialect is CANONICAL and (envelope := put_in(line)) is not None:
             self._kept.write(envelope)
         elif message.method is not UNSET:
@@ -219,11 +219,11 @@ class SuccessorEnd:
             self._notify(message.method, message.params, extra)
 
     def notify(self, crossing: ChainMessage) -> None:
-        """Take a notification."""
+        """Forward a notification."""
         self._notify(crossing.method, crossing.encoded(), crossing.extra)
 
     def ask(self, call: ModCall) -> None:
-        """Take a request."""
+        """Forward a request."""
         if _can_be_asked(self._link, call):
             dialect = self._link.dialect
             crossing = call.crossing
@@ -233,7 +233,7 @@ class SuccessorEnd:
             self._kept.write(wire.request(call.far_id, name, params))
 
     def cancel(self, call: ModCall) -> None:
-        """Tell the peer that the answer is not wanted any more."""
+        """Send a cancellation to the peer."""
         if call.far_id is not None:
             self._notify(CANCEL_REQUEST, cancel_params(call.far_id), b"")
 

@@ -1,8 +1,8 @@
-"""Version selection, and the exchange of `initialize`.
+"""Version selection and the `initialize` exchange.
 
-The agent is asked for the version that the client asked for, and may answer a lower one: the chain
-speaks that. A component is sent `initialize` as the agent, or the proxy form of its era as a mod
-(acp-host §1.2 R2, §2.2).
+The agent receives the version that the client requested and may answer a lower one for the whole
+chain. The agent receives `initialize`; a mod receives the proxy form of its version (acp-host
+§1.2 R2, §2.2).
 """
 
 import asyncio
@@ -28,39 +28,39 @@ from symposium.chain.messages import Answer, ChainMessage
 
 
 def is_flagged(params: object) -> bool:
-    """Whether the params of `initialize`, or its result, carry `_meta.proxy`, as of old."""
+    """Whether params or result of `initialize` contain the old `_meta.proxy`."""
     return as_object(as_object(params).get("_meta")).get("proxy") is True
 
 
 def unflagged(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The same params or result without that flag."""
+    """Params or result without `_meta.proxy`."""
     meta = {name: item for name, item in as_object(params["_meta"]).items() if name != "proxy"}
     rest = {name: item for name, item in params.items() if name != "_meta"}
     return {**rest, "_meta": meta} if meta else rest
 
 
 def flagged(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The same params or result with that flag."""
+    """Params or result with `_meta.proxy`."""
     return {**params, "_meta": {**as_object(params.get("_meta")), "proxy": True}}
 
 
 HIGHEST_VERSION: Final = 2
-"""The newest ACP version known here; a later one is asked for as this."""
+"""Newest supported ACP version; replaces later ones in requests."""
 
 VERSION_MISMATCH: Final = "protocol_version_mismatch"
-"""The `reason` of an error for a component that speaks another version than its chain."""
+"""Error `reason` for a component with another version than its chain."""
 
 INITIALIZE_TIMEOUT: Final = 60.0
-"""Seconds a component has to answer its greeting (acp-host §3.4)."""
+"""Seconds for a component's response to `initialize` (acp-host §3.4)."""
 
 
 class VersionSelection(Struct):
-    """The version that the components of one chain are asked for, and the agent's answer.
+    """Requested version of a chain, and the agent's response.
 
     Attributes:
-        version: the ACP version that every component is asked for.
-        timeout: seconds that each component has to answer, not counting its successor's.
-        agreed: the version that the agent answered; None before, and in a chain without an agent.
+        version: ACP version in every `initialize`.
+        timeout: seconds for each component's response, without the time of its successor.
+        agreed: version in the agent's response; None before it, or without an agent.
     """
 
     version: int
@@ -68,7 +68,7 @@ class VersionSelection(Struct):
     agreed: int | None = None
 
     def fault(self, answer: Answer) -> RpcError | None:
-        """The error for a chain whose answer has another version than its agent's."""
+        """Error if the chain's response has another version than its agent's."""
         answered = answered_version(answer)
         if self.agreed is None or answered == self.agreed:
             return None
@@ -79,10 +79,10 @@ class VersionSelection(Struct):
 
 
 def select_version(params: object) -> int:
-    """The version that a chain will speak: the client's, or the highest known if that is later.
+    """Version for the chain: the client's, or the newest supported one if that is lower.
 
     Raises:
-        RpcError: `protocolVersion` is missing, not a whole number, or unsupported.
+        RpcError: `protocolVersion` is missing, not an integer, or unsupported.
     """
     version = as_object(params).get("protocolVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
@@ -95,27 +95,27 @@ def select_version(params: object) -> int:
 
 
 def answered_version(answer: Answer) -> int | None:
-    """The `protocolVersion` of an initialize result; None without a valid one."""
+    """`protocolVersion` in an initialize result; None if invalid."""
     version = as_object(answer.result).get("protocolVersion")
     return version if isinstance(version, int) and not isinstance(version, bool) else None
 
 
 def pin_version(crossing: ChainMessage, version: int) -> None:
-    """Make a request ask for this version; one that does already is unchanged."""
+    """Set the version in a request; unchanged if equal."""
     params = as_object(crossing.params)
     if params.get("protocolVersion") != version:
         crossing.replace(method=None, params={**params, "protocolVersion": version})
 
 
 AS_AGENT: Final[tuple[Dialect | None, ...]] = (None,)
-"""One attempt, with plain `initialize`."""
+"""One attempt with plain `initialize`."""
 
 AS_PROXY: Final[tuple[Dialect | None, ...]] = ATTEMPTS
-"""The proxy forms of all eras, the next only when the last is not known to the component."""
+"""Proxy forms of all versions; the next one is tried if a component does not know the last."""
 
 
 class Initializer:
-    """Greets one component, in the eras it may understand, until it answers or its time is up."""
+    """Sends `initialize` to one component in each supported form, until an answer or timeout."""
 
     def __init__(self, selection: VersionSelection, *, dialects: Sequence[Dialect | None]) -> None:
         self._selection = selection
@@ -123,11 +123,11 @@ class Initializer:
 
     @property
     def is_for_agent(self) -> bool:
-        """Whether the component is greeted as an agent."""
+        """Whether the component is initialized as an agent."""
         return None in self._dialects
 
     def greet(self, link: Link, call: ModCall) -> None:
-        """Send the request on as the component's greeting; its answer settles the call."""
+        """Forward the request as the component's `initialize`; its answer settles the call."""
         pin_version(call.crossing, self._selection.version)
         greeting = _Greeting(link, call, self._selection, self._dialects)
         begin_greeting(link, greeting)
@@ -135,7 +135,7 @@ class Initializer:
 
 
 class _Greeting:
-    """One component's handshake; the waiter for the response of each attempt."""
+    """Handshake of one component; waits for the response to each attempt."""
 
     def __init__(
         self,
@@ -156,11 +156,11 @@ class _Greeting:
 
     @property
     def request_id(self) -> bytes:
-        """The id that `initialize` had on the hop before."""
+        """Id of `initialize` on the previous connection."""
         return self._call.request_id
 
     def attempt(self) -> None:
-        """Greet in the next era."""
+        """Send the next form."""
         self._dialect = self._left.pop(0)
         method = INITIALIZE if self._dialect is None else ERAS[self._dialect].initialize
         crossing = self._call.crossing
@@ -171,7 +171,7 @@ class _Greeting:
         self._link.transport.send(wire.request(self._call.far_id, method, body, crossing.extra))
 
     def settle(self, answer: Answer) -> None:
-        """Take the response to one attempt."""
+        """Handle the response to one attempt."""
         error = answer.error
         if error is not None and error.code == METHOD_NOT_FOUND and self._left:
             if not self._call.is_cancelled:
@@ -192,12 +192,12 @@ class _Greeting:
         self._call.settle(answer if error is not None or fault is None else Answer(error=fault))
 
     def wait_for(self, call: ModCall) -> None:
-        """The component waits for its successor, whose time it is now."""
+        """Stop the timer while the component waits for its successor."""
         self._successors.add(call)
         self._stop_timer()
 
     def go_on(self, call: ModCall, answer: Answer) -> None:
-        """The successor has answered: the component's own time runs again."""
+        """Restart the component's timer: the successor answered."""
         if call in self._successors:
             self._successors.discard(call)
             self._from_successor = answered_version(answer)
@@ -236,7 +236,7 @@ class _Greeting:
             selected = self._from_successor or selected
             if version == selected:
                 return None
-            hint = f"a mod must pass on the version of its successor ({selected}); update the mod"
+            hint = f"a mod must return the version of its successor ({selected}); update the mod"
         data = {"reason": VERSION_MISMATCH, "component": name, "selected": selected}
         return RpcError(INTERNAL_ERROR, {**data, "answered": version, "hint": hint})
 

@@ -1,9 +1,8 @@
-"""Read the messages of one peer: classify and route each at once.
+"""Read the messages of one peer, and classify and route each at once.
 
-The hot path of the host. A notification without interceptors costs one decoding of its envelope
-and keeps its original bytes; everything is routed in the reader's own call, so order holds by
-construction (acp-host §1.5, R3). Knows nothing of what the messages mean, but for the few that
-speak about ids of this very connection.
+This is the hot path. A notification without interceptors needs one decoding of its envelope, and
+its bytes stay unchanged. Everything is routed within the reader's call, which keeps the order
+(acp-host §1.5, R3). Only messages about ids of this connection are interpreted.
 """
 
 import logging
@@ -46,14 +45,14 @@ from symposium.chain.messages import Answer, ChainMessage
 _log = logging.getLogger(__name__)
 
 MAX_NOTIFIED: Final = 20
-"""Lines of one peer that are no messages and are warned of."""
+"""Maximum number of warnings about malformed lines per peer."""
 
 _SPECIAL: Final = frozenset({CANCEL_REQUEST, *ENVELOPES})
 _LOOKED_AT: Final = _SPECIAL | NAMES_HOP_IDS | {INITIALIZE}
 
 
 class Intake:
-    """The reading half of one link: receives the events of its transport."""
+    """Reading half of a link: handles the events of its transport."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -64,7 +63,7 @@ class Intake:
         self.ended = link.ended
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Route what the peer wrote, in order."""
+        """Route the peer's messages in order."""
         link, decode = self._link, wire.decode
         is_proxy = link.wrapped is not None
         if link.on_lines is not None:
@@ -89,7 +88,7 @@ class Intake:
             self.receive(message, line, self._alone)
 
     def _relayed(self, line: bytes) -> bool:
-        """Whether this was a notification in an envelope that no mod wants, and is on its way."""
+        """Whether this was an enveloped notification without interceptors, now forwarded."""
         way = self._link.wrapped
         if way is None or not way.lanes.idle or self._link.dialect is not CANONICAL:
             return False
@@ -103,12 +102,12 @@ class Intake:
         return True
 
     def receive(self, incoming: wire.Incoming, line: bytes, place: ReplyTarget) -> None:
-        """Route one message, whose answer goes to `place`."""
+        """Route one message; its answer goes to `place`."""
         try:
             match incoming:
                 case Message():
                     if incoming.method is not UNSET and incoming.id is UNSET:
-                        # Not validated further: that is the handler's part.
+                        # Not validated further: the handler does that.
                         self._notification(incoming.method, incoming, line)
                         place.done()
                     elif place is not self._alone or not self._exchanged(incoming, line):
@@ -117,7 +116,7 @@ class Intake:
                     self._batch(lines, place)
                 case Malformed():
                     self._malformed(incoming, place)
-        except Exception:  # noqa: BLE001 - the connection's boundary: a bug here costs one message
+        except Exception:  # noqa: BLE001 - error boundary: a bug costs only one message
             _log.exception("could not route a message of %s", self._link.name)
             self._give_up(incoming, place)
 
@@ -145,7 +144,7 @@ class Intake:
             self._request(message.method, message, line, place)
 
     def _exchanged(self, message: Message, line: bytes) -> bool:
-        """Whether this was a usual request or result, which is on its way."""
+        """Whether this was a canonical request or result, now forwarded."""
         written = message.id
         if written is UNSET or message.error is not UNSET or not (key := bytes(written)).isdigit():
             return False
@@ -178,7 +177,7 @@ class Intake:
         if self._malformed_so_far <= MAX_NOTIFIED:
             _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
         if self._malformed_so_far == MAX_NOTIFIED:
-            # An editor that does not read our stderr would hold us up once that is full.
+            # A client that does not read our stderr would block us once the pipe is full.
             _log.warning("suppressing further warnings about %s", self._link.name)
         if malformed.answer:
             _refuse(malformed.id, malformed.error, place)
@@ -254,12 +253,12 @@ class Intake:
         way.take(crossing, call)
 
     def _unwrapped(self, method: str, params: Body | UnsetType) -> AcpEnvelope | None:
-        """Unwrap an envelope; the era of its name is the peer's from now on (R2)."""
+        """Unwrap an envelope; its name determines the peer's version (R2)."""
         link, shown = self._link, ENVELOPES[method]
         envelope = unwrap(params, shown)
         if envelope is None:
             return None
-        # Two eras share a name: the key of the metadata tells, or what was known before.
+        # Two versions share a name; the metadata key or the known version decides.
         is_sacp = envelope.meta == "meta" or (link.dialect is Dialect.SACP and not envelope.meta)
         link.dialect = Dialect.SACP if is_sacp and shown is Dialect.RUST_SDK else shown
         return envelope
@@ -286,7 +285,7 @@ class Intake:
 
 def _unasked(link: Link, key: bytes) -> None:
     if key == wire.NULL_ID:
-        # Some clients answer notifications that they do not know so.
+        # Some clients answer unknown notifications this way.
         _log.debug("%s answered an unknown id", link.name)
     elif key.isdigit() and 0 < int(key) <= link.last_id:
         _log.debug("%s answered %s late, or twice", link.name, key.decode())
@@ -306,12 +305,12 @@ def _is_object(params: Body) -> bool:
 
 
 def _refusal(link: Link) -> RpcError | None:
-    """Why this peer may not ask more now: it is being ended, or it has asked too much at a time."""
+    """Why this peer may not send requests: it is being closed, or has too many open."""
     if link.state is PeerState.DRAINING:
         return SHUTTING_DOWN
     if len(link.open) < MAX_OPEN and link.open_size <= OVERFLOW:
         return None
-    # Not by reading it no further: the answers to what we ask come on the same wire.
+    # Keep reading: responses to our requests arrive on the same connection.
     limits = {"requests": MAX_OPEN, "bytes": OVERFLOW}
     reason = {"reason": "too_many_open_requests", "peer": link.name, "limits": limits}
     return RpcError(INTERNAL_ERROR, reason)
@@ -322,13 +321,13 @@ def _refuse(request_id: bytes, error: RpcError, place: ReplyTarget) -> None:
 
 
 class BatchEntry:
-    """The asker of a batch: its answer waits for the others."""
+    """Requester in a batch; its answer waits for the others."""
 
     def __init__(self, link: Link, place: ReplyTarget) -> None:
         self._link = link
         self._place = place
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Put the answer in its slot."""
+        """Store the answer in its slot."""
         self._link.forget(call, answer)
         self._place.send(answer.line(call.request_id))

@@ -1,7 +1,7 @@
-"""The connection of one component, with back-pressure.
+"""Connection of one component, with back-pressure.
 
-What arrives is read by `intake`; here is what is written, in order and with a bound, and what
-becomes of it all when the connection ends.
+`intake` handles the input. This module handles the output, in order and with a limit, and the end
+of the connection.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ from symposium.chain.routing import Route
 
 
 class LineBuffer:
-    """Keeps what is to be written until it may be.
+    """Output buffer that can hold lines back.
 
     Attributes:
-        size: bytes that it holds.
-        write: takes the next line: keeps it, or writes it at once.
+        size: number of buffered bytes.
+        write: takes the next line and either holds or writes it.
     """
 
     def __init__(self, send: Callable[[bytes], None], on_growth: Callable[[], None]) -> None:
@@ -34,11 +34,11 @@ class LineBuffer:
         self._lines: list[bytes] = []
 
     def keep(self) -> None:
-        """From now on write nothing."""
+        """Hold all lines from now on."""
         self.write = self._keep
 
     def release(self) -> None:
-        """Write what was kept, in order, and from now on all at once."""
+        """Write the held lines in order; write later ones directly."""
         lines, self._lines = self._lines, []
         self.size = 0
         self.write = self._send
@@ -46,7 +46,7 @@ class LineBuffer:
             self._send(line)
 
     def drop(self) -> None:
-        """Forget what was kept; from now on lines are written, to a peer that is gone."""
+        """Discard the held lines; the peer is disconnected."""
         self._lines.clear()
         self.release()
 
@@ -57,17 +57,17 @@ class LineBuffer:
 
 
 BACK_PRESSURE: Final = 16 * 1024 * 1024
-"""Bytes waiting for a component before writers from the client's side must wait.
+"""Bytes waiting for a component before writers on the client's side must wait.
 
-Far above the mark for the stream towards the client: requests and answers must not wait for each
+Far above the limit for the stream toward the client: requests and answers must not wait for each
 other (R4).
 """
 
 MAX_OPEN: Final = 10_000
-"""Requests of one peer that may wait for their answers at a time, as in `Connection`."""
+"""Maximum number of open requests of one peer, as in `Connection`."""
 
 OVERFLOW: Final = 128 * 1024 * 1024
-"""Bytes waiting for a peer that reads nothing before it counts as lost: two longest lines."""
+"""Bytes waiting for a peer before it counts as disconnected: two of the longest lines."""
 
 
 class PeerState(Enum):
@@ -82,64 +82,63 @@ class PeerState(Enum):
 
 
 class Waiter(Protocol):
-    """Waiter for a response of this link's peer: a call, or the handshake."""
+    """Waiter for a response of this peer: a call or the handshake."""
 
     @property
     def request_id(self) -> bytes:
-        """The JSON text of the id that the request had where it came from."""
+        """JSON text of the request's id on its original connection."""
         ...
 
     def settle(self, answer: Answer) -> None:
-        """Take the response."""
+        """Handle the response."""
         ...
 
 
 class Greeting(Protocol):
-    """The handshake with this link's peer, while it lasts."""
+    """Handshake with this peer."""
 
     def wait_for(self, call: ModCall) -> None:
-        """The peer has greeted its successor: until that has answered, its time stands still."""
+        """Stop the timer: the peer waits for its successor's `initialize`."""
         ...
 
     def go_on(self, call: ModCall, answer: Answer) -> None:
-        """A request of the peer has been answered."""
+        """Restart the timer: a request of the peer was answered."""
         ...
 
 
 class LinkOwner(Protocol):
-    """Owner of a link, notified when it has ended or cannot continue."""
+    """Owner of a link; notified when it ends or cannot continue."""
 
     def link_ended(self, link: "Link", error: Exception | None) -> None:
-        """The peer has written its last line."""
+        """Handle the end of the peer's output."""
         ...
 
     def link_overflowed(self, link: "Link") -> None:
-        """The peer has stopped reading, and too much waits for it."""
+        """Handle a peer that does not read."""
         ...
 
 
 class Pressure:
-    """Why a writer is held: its reader has very much to read. One for each link."""
+    """Reason for holding a writer: its reader has a long backlog. One per link."""
 
 
 class Link:
-    """One peer over one transport, and the ways that its messages take.
+    """One peer on one transport, and the routes of its messages.
 
     Attributes:
-        plain: where its plain messages go: for the client towards the agent, for all others
-            towards the client.
-        wrapped: where the messages in its envelopes go; None for a peer without successor.
-        feeders: links whose stream towards the client ends here; they wait while this peer is slow.
-        writers: links whose messages towards the agent end here; they wait when very much waits
-            for this peer.
-        asked: who waits for which answer of the peer.
-        serving: the peer's open requests by their ids.
-        open: all of them; an id may be in use twice.
-        failure: what every request to the peer is answered, once it is gone.
-        from_predecessor: the lines for it that are no answers and come from the client's side.
-        from_successor: the same from the agent's side.
+        plain: route of its plain messages: toward the agent for the client, else toward the client.
+        wrapped: route of its enveloped messages; None for a peer without a successor.
+        feeders: links whose stream toward the client ends here; they wait while this peer is slow.
+        writers: links whose messages toward the agent end here; they wait while this peer's backlog
+            is long.
+        asked: waiters for the peer's responses, by id.
+        serving: the peer's open requests by id.
+        open: all open requests; an id may repeat.
+        failure: error for every request to the peer after its end.
+        from_predecessor: lines to it from the client's side, without answers.
+        from_successor: lines to it from the agent's side, without answers.
         passing: measures a mod by its requests; None for the client and the agent.
-        on_lines: shown what each read gave, before any of it is on its way.
+        on_lines: receives each batch of lines before it is routed.
     """
 
     plain: Route
@@ -174,36 +173,36 @@ class Link:
         """Bytes that wait for the peer, here and in its transport."""
         return self.transport.backlog + self.from_predecessor.size + self.from_successor.size
 
-    # -- asking
+    # -- requests to the peer
 
     def ask(self, waiter: Waiter) -> bytes:
-        """A fresh id of this hop, under which `waiter` gets the response."""
+        """New id on this connection; its response goes to `waiter`."""
         self.last_id += 1
         key = b"%d" % self.last_id
         self.asked[key] = waiter
         return key
 
-    # -- marks
+    # -- flow control
 
     def hold(self, reason: object) -> None:
-        """Stop reading this peer; it reads on when every reason has gone."""
+        """Stop reading this peer until every reason is removed."""
         if not self._holds:
             self.transport.pause_reading()
         self._holds.add(reason)
 
     def let_go(self, reason: object) -> None:
-        """Undo `hold` for this reason."""
+        """Remove a reason of `hold`."""
         if reason in self._holds:
             self._holds.discard(reason)
             if not self._holds:
                 self.transport.resume_reading()
 
     def writing_paused(self) -> None:
-        """The peer is slow: those who stream to it wait, and others once very much has piled up."""
+        """Handle a slow peer: hold its feeders, and its writers if the backlog is long."""
         self.is_slow = True
         for feeder in self.feeders:
             feeder.hold(self)
-        # Held as a writer and full itself, it may wait for what its reader writes: no circles.
+        # A held writer that is full itself may wait for its reader's output; avoid the cycle.
         for reason in [one for one in self._holds if isinstance(one, Pressure)]:
             self.let_go(reason)
         self._check_backlog()
@@ -218,17 +217,17 @@ class Link:
             self._owner.link_overflowed(self)
 
     def writing_resumed(self) -> None:
-        """The peer has caught up."""
+        """Release the feeders and writers: the peer has caught up."""
         self.is_slow = False
         for feeder in self.feeders:
             feeder.let_go(self)
         for writer in self.writers:
             writer.let_go(self._pressure)
 
-    # -- answering
+    # -- requests of the peer
 
     def serve(self, call: ModCall) -> None:
-        """Take note of a request of this peer."""
+        """Register a request of this peer."""
         self.serving[wire.id_key(call.request_id)] = call
         self.open[call] = size = call.crossing.size
         self.open_size += size
@@ -239,7 +238,7 @@ class Link:
         self.transport.send(answer.line(call.request_id))
 
     def forget(self, call: ModCall, answer: Answer) -> None:
-        """The call is answered: its id may come again."""
+        """Unregister an answered request; its id may be used again."""
         self.open_size -= self.open.pop(call, 0)
         key = wire.id_key(call.request_id)
         if self.serving.get(key) is call:
@@ -250,31 +249,31 @@ class Link:
             self.on_quiet()
 
     def ended(self, error: Exception | None) -> None:
-        """The peer has written its last line."""
+        """Handle the end of the peer's output."""
         self._owner.link_ended(self, error)
 
 
 def keep_until_greeted(link: Link) -> None:
-    """Keep what is for the peer, but for answers and what the handshake writes."""
+    """Hold output until the handshake ends, except answers and the handshake itself."""
     link.from_predecessor.keep()
     link.from_successor.keep()
 
 
 def begin_greeting(link: Link, greeting: Greeting) -> None:
-    """The handshake with the peer begins."""
+    """Start the handshake with the peer."""
     link.state = PeerState.INITIALIZING
     link.greeting = greeting
 
 
 def greets_successor(link: Link, call: ModCall) -> None:
-    """The peer greets its successor and so is ready to hear from it, whatever else it waits for."""
+    """Note that the peer initializes its successor, so it can receive that one's messages."""
     if link.greeting is not None:
         link.greeting.wait_for(call)
         link.from_successor.release()
 
 
 def end_greeting(link: Link, failure: RpcError | None) -> None:
-    """The peer has answered its greeting; for one that has failed nothing is kept any longer."""
+    """End the handshake; on failure, discard the held output."""
     link.greeting = None
     if failure is None:
         link.state = PeerState.READY
@@ -287,7 +286,7 @@ def end_greeting(link: Link, failure: RpcError | None) -> None:
 
 
 def fail(link: Link, error: RpcError) -> None:
-    """The peer is of no use any more: what waits for it and what will ask it gets this error."""
+    """Fail all pending and future requests to the peer with this error."""
     if link.state not in {PeerState.DRAINING, PeerState.CLOSED}:
         link.state = PeerState.FAILED
     link.failure = link.failure or error
@@ -297,26 +296,26 @@ def fail(link: Link, error: RpcError) -> None:
 
 
 def fail_asked(link: Link, error: RpcError) -> None:
-    """Answer everything that waits for this link's peer with an error (R7)."""
+    """Answer all requests that wait for this peer with an error (R7)."""
     asked, link.asked = link.asked, {}
     for waiter in asked.values():
         waiter.settle(Answer(error=error))
 
 
 def fail_serving(link: Link, error: RpcError) -> None:
-    """Answer everything that this link's peer still waits for with an error."""
+    """Answer all open requests of this peer with an error."""
     for call in list(link.open):
         call.fail(error)
 
 
 def cancel_serving(link: Link) -> None:
-    """The peer does not wait any more: its handler is notified (acp-host §1.8)."""
+    """Cancel all open requests of this peer: it does not wait anymore (acp-host §1.8)."""
     for call in list(link.open):
         call.cancel()
 
 
 def abandon(link: Link) -> None:
-    """The peer is gone: cancel its requests to others, and stop holding writers back."""
+    """Clean up after a disconnected peer: cancel its requests and release writers."""
     cancel_serving(link)
     link.open.clear()
     link.open_size = 0

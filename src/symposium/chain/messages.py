@@ -1,4 +1,4 @@
-"""A message on its way along the chain, and its answer. Knows no I/O."""
+"""A message in the chain, and its answer. No I/O."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -25,17 +25,17 @@ class Direction(Enum):
 
 
 class ChainMessage:
-    """One request or notification on its way along the chain.
+    """A request or notification in the chain.
 
-    `params` is decoded when first asked for, once for all mods; a mod may change it in place, and
-    then must return `Forward(message.params)` for the change to count.
+    `params` is decoded on first use, once for all mods. A mod may change it in place, but must then
+    return `Forward(message.params)`.
 
     Attributes:
         method: the method of the message.
-        body: the params as bytes; unset if missing, or once a mod has replaced them.
-        is_request: whether an answer is owed.
-        line: the original line, while no mod has changed it; empty otherwise.
-        message: that line, decoded; only where it was a notification.
+        body: params as bytes; unset if missing or replaced by a mod.
+        is_request: whether it needs an answer.
+        line: original line while unchanged; empty otherwise.
+        message: the decoded line; only for notifications.
     """
 
     __slots__ = (
@@ -65,14 +65,14 @@ class ChainMessage:
 
     @property
     def params(self) -> Any:
-        """The decoded params: a dict for every method of ACP; None if missing."""
+        """Decoded params: a dict for every method of ACP; None if missing."""
         if self._value is UNSET:
             self._value = None if self.body is UNSET else decode_value(self.body)
         return self._value
 
     @property
     def session_id(self) -> str | None:
-        """The session that the message belongs to, if it names one."""
+        """Session of the message, if it names one."""
         params = self.params
         if not isinstance(params, Mapping):
             return None
@@ -81,7 +81,7 @@ class ChainMessage:
 
     @property
     def extra(self) -> bytes:
-        """Members of the message that JSON-RPC does not name, to be written after ours."""
+        """Members that JSON-RPC does not define; written after the others."""
         if self.message is not None:
             self._extra = extra_members(self.message, self._source)
             self.message = None
@@ -93,17 +93,17 @@ class ChainMessage:
 
     @property
     def size(self) -> int:
-        """Bytes of the params as they came: what the message holds in memory, roughly."""
+        """Size of the original params in bytes, as an estimate of the memory."""
         return self._size if self.body is UNSET else len(self.body)
 
     def encoded(self) -> Raw | bytes | UnsetType:
-        """The params as bytes, encoded once if a mod has replaced them."""
+        """Params as bytes; encoded once if replaced by a mod."""
         if self.body is UNSET and self._value is not UNSET and self._value is not None:
             self.body = encode_value(self._value)
         return self.body
 
     def replace(self, *, method: str | None, params: Any) -> None:
-        """Change what travels on; for the chain, which does it when a mod says `Forward`."""
+        """Apply a mod's `Forward`. Called by the chain."""
         if method is not None and method != self.method:
             self.method = method
             self.line = b""
@@ -111,7 +111,7 @@ class ChainMessage:
             self.edit(params)
 
     def edit(self, params: Any) -> None:
-        """Change the params that travel on."""
+        """Replace the params."""
         self._value = params
         if self.body is not UNSET:
             self._size = len(self.body)
@@ -120,12 +120,12 @@ class ChainMessage:
 
 
 class Answer:
-    """A result or an error on its way back; either is decoded when first asked for.
+    """A result or an error, decoded on first use.
 
     Attributes:
-        body: the original result; unset for an error, or for a result made here.
-        error_body: the original error object; unset for a result, or for an error made here.
-        extra: members of the response that JSON-RPC does not name.
+        body: original result; unset for errors and for results created here.
+        error_body: original error object; unset for results and for errors created here.
+        extra: members of the response that JSON-RPC does not define.
     """
 
     __slots__ = ("_error", "_value", "body", "error_body", "extra")
@@ -147,30 +147,30 @@ class Answer:
 
     @property
     def error(self) -> RpcError | None:
-        """The error; None where the answer is a result."""
+        """The error; None for a result."""
         if self._error is None and self.error_body is not UNSET:
             self._error = rpc_error(self.error_body)
         return self._error
 
     @property
     def result(self) -> Any:
-        """The decoded result; None where the answer is an error or carries none."""
+        """Decoded result; None for an error or a missing result."""
         if self._value is UNSET:
             self._value = None if self.body is UNSET else decode_value(self.body)
         return self._value
 
     @property
     def size(self) -> int:
-        """Bytes of the original answer."""
+        """Size of the original answer, in bytes."""
         body = self.body if self.error_body is UNSET else self.error_body
         return 0 if body is UNSET else len(body)
 
     def encode(self) -> None:
-        """Make what a mod answered into bytes.
+        """Encode an answer created by a mod.
 
         Raises:
             TypeError: it has no JSON form.
-            ValueError: it is nested too deeply, or in itself.
+            ValueError: it is nested too deeply or recursive.
         """
         if self.error_body is UNSET and self._error is not None:
             self.error_body = encode_value(self._error.body())
@@ -178,7 +178,7 @@ class Answer:
             self.body = encode_value(None if self._value is UNSET else self._value)
 
     def line(self, request_id: bytes) -> bytes:
-        """The response that carries this answer to the request of that id."""
+        """Response line with this answer for a request id."""
         self.encode()
         if self.error_body is not UNSET:
             return error_response(request_id, self.error_body, self.extra)
@@ -187,4 +187,4 @@ class Answer:
 
 
 UNCHANGED: Final = object()
-"""The params as they came, byte for byte."""
+"""Original bytes of the params."""

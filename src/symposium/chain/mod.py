@@ -1,8 +1,7 @@
-"""The mod API: Mod, its outcomes, and how a catalog lists mods and agents.
+"""The mod API: Mod, its outcomes, and the specs of mods and agents.
 
-A mod sees nothing it did not ask for, and pays for nothing it does not see. It knows its two
-neighbours, the client's side and the agent's side, and neither their number nor their kind. Knows
-no I/O.
+A mod receives only the methods that it intercepts; other messages cost nothing. It has two
+neighbors, the client's side and the agent's side, and does not know their number or kind. No I/O.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -18,14 +17,14 @@ Kind: TypeAlias = Literal["adapter", "component"]
 
 
 class Needs(Struct, frozen=True):
-    """Primitives by name, as in `ide_operations` (acp-host §3.2).
+    """Required and provided primitives by name, such as `ide_operations` (acp-host §3.2).
 
     Attributes:
         kind: an adapter supplies a primitive that the editor lacks; a component uses primitives.
-        requires: what must be there before it.
-        provides: what is there after it.
-        enriches: what it makes of a primitive, by the primitive.
-        is_optional: whether the chain may go without it.
+        requires: primitives that must exist before it.
+        provides: primitives that it adds.
+        enriches: improved primitives, by the original primitive.
+        is_optional: whether the chain works without it.
     """
 
     kind: Kind = "component"
@@ -40,50 +39,50 @@ NO_NEEDS: Final = Needs()
 
 
 EVERY_METHOD: Final = "*"
-"""All methods, where a mod names the ones it intercepts."""
+"""Matches all methods."""
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """Answer a request here; the rest of the chain never sees it."""
+    """Answer a request; later components do not receive it."""
 
     result: Any = None
 
 
 class Refuse(Struct, frozen=True, gc=False):
-    """Answer a request here with an error."""
+    """Answer a request with an error."""
 
     error: RpcError
 
 
 class Drop(Struct, frozen=True, gc=False):
-    """Let a notification end here."""
+    """Discard a notification."""
 
 
 class Deferred(Struct, frozen=True, gc=False):
-    """Answer a request here when `work` is done, and let what comes behind it go on meanwhile.
+    """Answer a request when `work` is done, without delaying later messages.
 
-    For what takes long and has nothing to do with the order of messages, as a tool's call does. A
-    handler that waits by itself holds its session up instead. `work` is cancelled with the request.
+    For long work that does not depend on the order of messages, such as a tool call. An async
+    handler delays its session instead. `work` is cancelled with the request.
     """
 
     work: "Coroutine[Any, Any, Reply | Refuse]"
 
 
 Revision: TypeAlias = Reply | Refuse | None
-"""Outcome of a mod for an answer: another result, an error, or None for unchanged."""
+"""Revision of an answer by a mod: another result, an error, or None for unchanged."""
 
 Then: TypeAlias = Callable[[Answer], Revision | Awaitable[Revision]]
 
 
 class Forward(Struct, frozen=True, gc=False):
-    """Let the message travel on.
+    """Forward the message.
 
     Attributes:
-        params: the new params; left out, the bytes that came go on untouched.
-        method: a new method; left out, the same.
-        then: for a request, called with its answer on the way back if that is a result.
-        catch: the same, if it is an error.
-        cancelled: for a request, called when its asker cancels it; the answer still arrives.
+        params: new params; default: the original bytes.
+        method: new method; default: unchanged.
+        then: for a request, called with a successful answer.
+        catch: for a request, called with an error answer.
+        cancelled: for a request, called when its sender cancels it; the answer still follows.
     """
 
     params: Any = UNCHANGED
@@ -98,37 +97,37 @@ Handler: TypeAlias = Callable[[ChainMessage], Outcome | Awaitable[Outcome]]
 
 
 class Neighbour(Protocol):
-    """One direction of the chain as seen by a mod: everything up to that end."""
+    """One direction of the chain, as seen by a mod."""
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask, and wait for the result.
+        """Send a request and wait for the result.
 
         Raises:
-            RpcError: the answer is an error, or the chain has ended.
+            RpcError: the answer is an error, or the chain has stopped.
         """
         ...
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell; nothing comes back."""
+        """Send a notification."""
         ...
 
 
 class _Unattached:
     async def request(self, method: str, params: Any = None) -> Any:
         del params
-        raise RuntimeError(f"cannot ask {method}: this mod is not part of a chain yet")
+        raise RuntimeError(f"cannot send {method}: this mod is not part of a chain yet")
 
     def notify(self, method: str, params: Any = None) -> None:
         del params
-        raise RuntimeError(f"cannot tell {method}: this mod is not part of a chain yet")
+        raise RuntimeError(f"cannot send {method}: this mod is not part of a chain yet")
 
 
 class Mod:
-    """The class to derive a mod from; one object serves one chain.
+    """Base class of mods; one object serves one chain.
 
     Attributes:
-        client: the neighbours towards the editor.
-        agent: the neighbours towards the agent.
+        client: the components toward the editor.
+        agent: the components toward the agent.
     """
 
     client: Neighbour = _Unattached()
@@ -145,14 +144,14 @@ class Mod:
         return found
 
     async def run(self) -> None:
-        """Work of its own from `initialize` answered to the chain's end; cancelled then."""
+        """Do background work from the response to `initialize` on; cancelled at the end."""
 
     async def aclose(self) -> None:
-        """Give back what the mod holds; called once when the chain ends."""
+        """Release resources; called once when the chain stops."""
 
 
 class Interception(Struct, frozen=True):
-    """One method that a mod wants to see in one direction, and the handler that takes it."""
+    """An intercepted method in one direction, and its handler."""
 
     direction: Direction
     method: str
@@ -169,12 +168,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def from_client(*methods: str) -> Callable[[_F], _F]:
-    """Mark a mod's method as the handler of messages towards the agent; `"*"` is every method."""
+    """Mark a method as the handler of messages toward the agent; `"*"` is every method."""
     return _marking(Direction.TO_AGENT, methods)
 
 
 def from_agent(*methods: str) -> Callable[[_F], _F]:
-    """Mark a mod's method as the handler of messages towards the client; `"*"` is every method."""
+    """Mark a method as the handler of messages toward the client; `"*"` is every method."""
     return _marking(Direction.TO_CLIENT, methods)
 
 
@@ -188,16 +187,16 @@ def _marking(direction: Direction, methods: tuple[str, ...]) -> Callable[[_F], _
 
 
 class ComponentSpec(Struct, frozen=True):
-    """A mod as a catalog lists it.
+    """Description of a mod for the catalog.
 
     Attributes:
-        name: what a person writes in `--proxy` and in the config.
+        name: name in `--proxy` and in the config.
         summary: one line for menus and the reference.
-        make: makes the mod, one for each chain.
-        options: names of settings the mod understands, with a line on each.
-        needs: what it needs of the editor, and what it adds.
-        suits: patterns of file names; it is of use where one is in the workspace. Empty: anywhere.
-        tokens: about how many tokens it adds to the context of each session.
+        make: creates the mod, once per chain.
+        options: supported settings, with one line of help each.
+        needs: required editor capabilities, and added ones.
+        suits: file patterns; the mod is useful in workspaces with a match. Empty: everywhere.
+        tokens: estimated number of tokens that it adds to the context of each session.
     """
 
     name: str
@@ -210,12 +209,12 @@ class ComponentSpec(Struct, frozen=True):
 
 
 class AgentSpec(Struct, frozen=True):
-    """An agent that needs no program of its own.
+    """Description of a built-in agent.
 
     Attributes:
-        name: what a person writes in `--agent` and in the config.
+        name: name in `--agent` and in the config.
         summary: one line for menus and the reference.
-        serve: serves one peer until it ends.
+        serve: serves one peer until its end.
     """
 
     name: str

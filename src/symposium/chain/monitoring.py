@@ -1,9 +1,9 @@
-"""The sessions of a chain, and the latency of its mods.
+"""Sessions of a chain, and the latency of its mods.
 
-It sees the few requests that set sessions up and end them, and none of what streams.
+Only requests that open or close sessions are intercepted, no streams.
 
-A mod in this process is measured at its handlers, so a message that no mod wants costs nothing. A
-mod that is a program is measured by the requests that go in and come out of it again.
+An in-process mod is measured at its handlers, so other messages cost nothing. A mod that is a
+program is measured by the requests that pass it.
 """
 
 from collections import deque
@@ -21,15 +21,15 @@ from symposium.chain.capabilities import BRIDGE_COMPONENTS, Mode
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Handler, Interception, Mod, from_client
 
-_CHAIN_SESSIONS: Final = "ledger"
+_CHAIN_SESSIONS: Final = "sessions"
 
 
 class ChainSession(Struct, frozen=True):
-    """One session.
+    """An open session.
 
     Attributes:
-        cwd: where it works.
-        servers: the declarations of its MCP servers, with what they need to be reached left out.
+        cwd: working directory.
+        servers: declarations of its MCP servers, without secrets.
     """
 
     cwd: str
@@ -37,12 +37,12 @@ class ChainSession(Struct, frozen=True):
 
 
 class ChainSessions:
-    """Sessions of a chain.
+    """Open sessions of a chain.
 
     Attributes:
-        sessions: by the agent's ids.
-        greeting: the agent's own answer to `initialize`; None before it.
-        mode: of the bridge.
+        sessions: sessions by the agent's ids.
+        greeting: the agent's response to `initialize`; None before it.
+        mode: mode of the bridge.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class ChainSessions:
     def placed(
         self, mods: Sequence[Component], beside_agent: Sequence[InProcess]
     ) -> list[Component]:
-        """The mods of a chain with ours among them: above the bridge, and next to the agent."""
+        """Add the monitoring mods to a chain: before the bridge, and next to the agent."""
         bridge = [
             at for at, mod in enumerate(mods) if mod.name in BRIDGE_COMPONENTS and _is_hidden(mod)
         ]
@@ -65,8 +65,8 @@ class ChainSessions:
 
 
 class _Sessions(Mod):
-    def __init__(self, ledger: ChainSessions) -> None:
-        self._ledger = ledger
+    def __init__(self, sessions: ChainSessions) -> None:
+        self._sessions = sessions
 
     @from_client(*SETUP_METHODS)
     def _set_up(self, message: ChainMessage) -> Forward:
@@ -78,7 +78,7 @@ class _Sessions(Mod):
         def opened(answer: Answer) -> None:
             made = as_object(answer.result).get("sessionId", named)
             if isinstance(made, str):
-                self._ledger.sessions[made] = session
+                self._sessions.sessions[made] = session
 
         return Forward(then=opened)
 
@@ -87,21 +87,21 @@ class _Sessions(Mod):
         named = message.session_id or ""
 
         def ended(_: Answer) -> None:
-            self._ledger.sessions.pop(named, None)
+            self._sessions.sessions.pop(named, None)
 
         return Forward(then=ended)
 
 
 class _Greeting(Mod):
-    def __init__(self, ledger: ChainSessions) -> None:
-        self._ledger = ledger
+    def __init__(self, sessions: ChainSessions) -> None:
+        self._sessions = sessions
 
     @from_client(INITIALIZE)
     def _initialize(self, message: ChainMessage) -> Forward:
         del message
 
         def greeted(answer: Answer) -> None:
-            self._ledger.greeting = answer.result
+            self._sessions.greeting = answer.result
 
         return Forward(then=greeted)
 
@@ -113,7 +113,7 @@ def _is_hidden(component: Component) -> bool:
 def _session(params: Mapping[str, Any]) -> ChainSession:
     listed: Any = params.get("mcpServers")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
-    # Neither a header nor a variable is kept: so it cannot leak from here.
+    # Headers and variables are not stored, so they cannot leak.
     servers = [
         {name: as_object(entry)[name] for name in ("name", "type") if name in as_object(entry)}
         for entry in entries
@@ -122,13 +122,13 @@ def _session(params: Mapping[str, Any]) -> ChainSession:
 
 
 MAX_STORED: Final = 256
-"""Measurements of one mod that are kept, the latest."""
+"""Maximum number of stored measurements per mod."""
 
 ONE_IN: Final = 64
-"""Of so many notifications one is measured."""
+"""Sampling interval of notifications."""
 
 MAX_INSIDE: Final = 64
-"""Requests of one method inside a program that are kept in mind."""
+"""Maximum number of tracked requests of one method in a program."""
 
 _HALF: Final = 0.5
 _HIGH_QUANTILE: Final = 0.95
@@ -138,9 +138,9 @@ class Latency(Struct, frozen=True):
     """Delay added by a mod, in milliseconds.
 
     Attributes:
-        p50: half of the messages take no longer.
-        p95: of a hundred messages, ninety-five take no longer.
-        count: how many were measured.
+        p50: median.
+        p95: 95th percentile.
+        count: number of measurements.
     """
 
     p50: float
@@ -155,7 +155,7 @@ class Durations:
         self._seconds: deque[float] = deque(maxlen=MAX_STORED)
 
     def note(self, seconds: float) -> None:
-        """Take one down."""
+        """Add a measurement."""
         self._seconds.append(seconds)
 
     def latency(self) -> Latency | None:
@@ -170,7 +170,7 @@ class Durations:
 
 
 def timed(interceptions: Sequence[Interception], durations: Durations) -> list[Interception]:
-    """The same, measured."""
+    """The same interceptions with measured handlers."""
     return [
         Interception(each.direction, each.method, _measured(each.handler, durations.note))
         for each in interceptions
@@ -197,7 +197,7 @@ def _measured(handler: Handler, note: Callable[[float], None]) -> Handler:
 
 
 class _Awaited:
-    """Awaitable of a slow handler that no one has to await."""
+    """Awaitable of an async handler; closes it if it is never awaited."""
 
     def __init__(self, work: Any, began: float, note: Callable[[float], None]) -> None:
         self._work: Awaitable[Any] = work
@@ -216,29 +216,29 @@ class _Awaited:
 
 
 class Passing:
-    """The requests that are inside a mod that is a program."""
+    """Open requests inside a mod that is a program."""
 
     def __init__(self) -> None:
         self.durations = Durations()
         self._inside: dict[str, deque[float]] = {}
 
     def entered(self, method: str) -> None:
-        """A request was given to it."""
+        """Note a request sent to the mod."""
         self._inside.setdefault(method, deque(maxlen=MAX_INSIDE)).append(perf_counter())
 
     def left(self, method: str) -> None:
-        """It has passed a request on; of those of the same name, the latest is meant."""
+        """Note a request forwarded by the mod; matches the latest one of this method."""
         waiting = self._inside.get(method)
         if waiting:
             self.durations.note(perf_counter() - waiting.pop())
 
 
 class LatencyTable(Struct, frozen=True):
-    """Measured delays of each mod that the user configured.
+    """Measurements of each mod in the user's configuration.
 
     Attributes:
-        names: the mods, from the client's side, each with its measurements.
-        in_process: those of mods in this process, by the identity of the mod.
+        names: mods from the client's side, with their measurements.
+        in_process: measurements of in-process mods, by identity.
     """
 
     names: Sequence[tuple[str, Durations | Passing]]
@@ -246,7 +246,7 @@ class LatencyTable(Struct, frozen=True):
 
     @classmethod
     def of(cls, mods: Sequence[Component]) -> "LatencyTable":
-        """For a chain of these mods."""
+        """Table for a chain of these mods."""
         names: list[tuple[str, Durations | Passing]] = []
         in_process: dict[int, Durations] = {}
         for mod in mods:
@@ -262,7 +262,7 @@ class LatencyTable(Struct, frozen=True):
         return [measure for _, measure in self.names if isinstance(measure, Passing)]
 
     def latencies(self) -> Sequence[tuple[str, Latency | None]]:
-        """Delay added by each mod."""
+        """Latency of each mod."""
         return [
             (name, (each.durations if isinstance(each, Passing) else each).latency())
             for name, each in self.names

@@ -1,9 +1,9 @@
-"""The order of messages in a session while a mod works.
+"""Order of messages in a session while a mod works.
 
-Each mod on the way is a *stop*. At a stop, messages of one session never overtake each other,
-responses included. A message without a session (the answer to `session/new`, say) lets nothing pass
-it and passes nothing. Sessions do not wait for each other, and nothing waits for a mod that it has
-passed already or that it started behind (docs/decisions/0010-order-per-session.md).
+Each mod on a route is a *stop*. At a stop, messages of one session never overtake each other,
+including responses. A message without a session (such as the answer to `session/new`) keeps its
+place among all others. Sessions do not wait for each other. A message never waits for a mod that it
+has already passed or that started it (docs/decisions/0010-order-per-session.md).
 """
 
 from collections import Counter
@@ -17,25 +17,25 @@ from peerwire.jsonrpc.values import encode_value
 from symposium.chain.messages import ChainMessage
 
 Key: TypeAlias = bytes | None
-"""A session; None for a message of no session."""
+"""A session id; None for a message without a session."""
 
 OVERHEAD: Final = 128
-"""Bytes that a waiting message holds beside its body, roughly."""
+"""Estimated memory of a waiting message without its body, in bytes."""
 
 
 class Started(Protocol):
-    """A task, as far as this module needs to know one."""
+    """The part of a task that this module uses."""
 
     def cancel(self) -> object:
-        """Ask it to stop."""
+        """Request cancellation."""
         ...
 
     def cancelled(self) -> bool:
-        """Whether it was stopped, perhaps before its first step."""
+        """Whether it was cancelled, possibly before its first step."""
         ...
 
     def add_done_callback(self, callback: Callable[[Any], None], /) -> object:
-        """Call back when it has ended in any way."""
+        """Add a callback for its end."""
         ...
 
 
@@ -44,12 +44,12 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], Started]
 
 
 class QueuedItem(Struct, frozen=True):
-    """One message that waits at a stop.
+    """A message that waits at a stop.
 
     Attributes:
         key: its session.
-        size: bytes of its body.
-        resume: carries it on from this stop.
+        size: size of its body, in bytes.
+        resume: continues from this stop.
     """
 
     key: Key
@@ -67,13 +67,13 @@ class _Stop(Struct):
 
 
 class OrderedQueues:
-    """The messages of one direction that a mod holds, and those that wait behind them.
+    """Messages of one direction that a mod holds, and those that wait behind them.
 
     Attributes:
-        idle: no mod holds anything and nothing waits: a message may pass without asking.
-        waiting_bytes: what waits.
-        answers_due: how many mods wait for an answer that comes on this way.
-        is_over: the chain has stopped its tasks: no mod may begin to take its time.
+        idle: whether nothing is held or waits, so that messages pass without a check.
+        waiting_bytes: size of the waiting messages.
+        answers_due: number of mods that wait for an answer on this route.
+        is_over: whether the chain has stopped, so that mods may not start tasks.
         spawn: starts a task.
     """
 
@@ -87,7 +87,7 @@ class OrderedQueues:
         self._stops: dict[int, _Stop] = {}
 
     def stops(self) -> list[int]:
-        """The positions of the mods at which something stands."""
+        """Positions of mods with held or waiting messages."""
         return list(self._stops)
 
     def holds(self, position: int) -> bool:
@@ -96,7 +96,7 @@ class OrderedQueues:
         return stop is not None and bool(stop.parked)
 
     def keeps(self, position: int, item: QueuedItem) -> bool:
-        """Keep a message at this stop if others of its session are before it; whether it was."""
+        """Queue a message if others of its session are before it; returns whether it was queued."""
         stop = self._stops.get(position)
         if stop is None or not stop.blocks(item.key):
             return False
@@ -107,12 +107,12 @@ class OrderedQueues:
         return True
 
     def run_in_order(self, position: int, key: Key, rest: Coroutine[Any, Any, None]) -> Started:
-        """Let the mod at a stop take its time over a message; what comes behind it waits there."""
+        """Run the task of a mod for a message; later messages of the session wait at its stop."""
         self._stops.setdefault(position, _Stop()).parked[key] += 1
         self.idle = False
         task = self.spawn(rest)
 
-        # A callback, not a `finally`: a task cancelled before its first step runs none.
+        # A callback, not `finally`: a task cancelled before its first step does not run it.
         def ended(_: Any) -> None:
             rest.close()
             self._finished(position, key)
@@ -121,7 +121,7 @@ class OrderedQueues:
         return task
 
     def expect(self, answers: int) -> None:
-        """Note that so many more (or fewer) mods wait for an answer that comes on this way."""
+        """Add to the number of mods that wait for an answer on this route."""
         self.answers_due += answers
         self._on_change(self)
 
@@ -140,10 +140,10 @@ class OrderedQueues:
             still.append(item)
             ahead.add(item.key)
             if item.key is None or len(ahead) == len(stop.keys):
-                # Nothing behind can pass: not to be asked one by one, each time one has passed.
+                # The rest cannot pass either; do not check it again for every message.
                 still += pending[at + 1 :]
                 break
-        # Lines that arrived meanwhile are queued after those held here.
+        # Messages that arrived meanwhile are queued after the held ones.
         stop.waiting = still + stop.waiting
         if not stop.parked and not stop.waiting:
             del self._stops[position]
@@ -169,7 +169,7 @@ _decode_scope: Final = msgspec.json.Decoder(_Scope).decode
 
 
 def session_key(crossing: ChainMessage) -> Key:
-    """The session that a message belongs to, as the lanes know it; None where it names none."""
+    """Session of a message; None if it names none."""
     if crossing.body is UNSET:
         session = crossing.session_id
         return None if session is None else encode_value(session)

@@ -1,12 +1,10 @@
-"""Files that record a chain: rotation, and the debug log of its wires.
+"""Recordings of a chain: files with rotation, and the debug log of its connections.
 
-It is made here and nowhere else, readable by its owner alone. Lines wait in memory for the end of
-the loop's turn and go out as whole lines; a file that cannot be written any more ends the
-recording, with one line in the log, and nothing else.
+Recording files are readable only by their owner. Lines are buffered until the end of the event
+loop's turn and written completely. If writing fails, the recording stops with one log message.
 
-For looking at bytes where the trace looks at messages: `0 → +12ms {…}` is what was written to the
-first component, `←` what came from it, `!` its standard error; the client is `C`. Secrets are taken
-out, and colours too.
+The debug log shows bytes, while the trace shows messages: `0 → +12ms {…}` is output to the first
+component, `←` its input to us, `!` its stderr; the client is `C`. Secrets and colors are removed.
 """
 
 import asyncio
@@ -27,21 +25,21 @@ from symposium.errors import SymposiumError
 _log = logging.getLogger(__name__)
 
 SOON: Final = 256 * 1024
-"""Bytes that may wait for the end of the turn: a longer turn writes meanwhile."""
+"""Maximum size of the buffer in bytes; a longer turn writes earlier."""
 
 MAX_PER_SECOND: Final = 1000
-"""Files that one second's name is numbered up to before the directory is taken to be broken."""
+"""Maximum number of files with the same second in their name."""
 
 
 class RecordingError(SymposiumError):
-    """A requested recording cannot be made."""
+    """A requested recording cannot be started."""
 
 
 class RecordFile:
-    """One such file; made by `new_file`.
+    """A recording file; made by `new_file`.
 
     Attributes:
-        path: where it is.
+        path: its path.
     """
 
     def __init__(self, descriptor: int, path: Path) -> None:
@@ -54,11 +52,11 @@ class RecordFile:
 
     @property
     def is_open(self) -> bool:
-        """Whether what is written still gets there."""
+        """Whether lines are still written."""
         return self._descriptor is not None
 
     def write(self, line: bytes) -> None:
-        """Append a line, without its newline; it is written when the loop's turn ends."""
+        """Append a line, without newline; written at the end of the loop's turn."""
         if self._descriptor is None:
             return
         self._lines.append(line)
@@ -69,7 +67,7 @@ class RecordFile:
             self._schedule()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the buffer."""
         if self._descriptor is None or not self._lines:
             return
         lines = b"\n".join([*self._lines, b""])
@@ -87,7 +85,7 @@ class RecordFile:
             self._written += len(lines)
 
     def close(self) -> None:
-        """Write what waits and give the file back; closing twice is no harm."""
+        """Write the buffer and close the file; may be called twice."""
         self.flush()
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
@@ -97,7 +95,7 @@ class RecordFile:
         try:
             asyncio.get_running_loop().call_soon(self._turn_ended)
             self._is_scheduled = True
-        except RuntimeError:  # no loop, and so no turn to wait for
+        except RuntimeError:  # no event loop, so write at once
             self.flush()
 
     def _turn_ended(self) -> None:
@@ -107,16 +105,16 @@ class RecordFile:
     def _give_up(self, descriptor: int, error: OSError) -> None:
         self._descriptor = None
         with suppress(OSError):
-            os.ftruncate(descriptor, self._written)  # half a line is of no use to a reader
+            os.ftruncate(descriptor, self._written)  # remove the incomplete line
         os.close(descriptor)
-        _log.warning("nothing more is recorded in %s: %s", self.path, error.strerror or error)
+        _log.warning("stopped recording into %s: %s", self.path, error.strerror or error)
 
 
 def new_file(directory: Path, stem: str, suffix: str) -> RecordFile:
-    """Make a file of that name, numbered if there is one already, in a directory made if need be.
+    """Create a file, numbered if it exists, and its directory if necessary.
 
     Raises:
-        RecordingError: the directory cannot be made or written to.
+        RecordingError: the directory cannot be created or written.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
     try:
@@ -127,12 +125,12 @@ def new_file(directory: Path, stem: str, suffix: str) -> RecordFile:
                 return RecordFile(os.open(path, flags, 0o600), path)
     except OSError as error:
         message = f"cannot record into {directory}: {error.strerror or error}"
-        raise RecordingError(message, "name a directory that you may write to") from error
+        raise RecordingError(message, "choose a writable directory") from error
     raise RecordingError(f"cannot record into {directory}: every name is taken", "empty it")
 
 
 def time_stem() -> str:
-    """The name of a file that begins now: local date and time, to the second."""
+    """File name from the local date and time, to the second."""
     return time.strftime("%Y%m%d-%H%M%S")
 
 
@@ -144,10 +142,10 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;:?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?
 
 
 class DebugLog:
-    """One such log.
+    """Debug log of a chain.
 
     Attributes:
-        file: where it goes.
+        file: its file.
     """
 
     def __init__(
@@ -161,30 +159,30 @@ class DebugLog:
         file.write(HEADER)
 
     def tap(self, transport: Transport, index: int | None = None, name: str = "") -> Transport:
-        """The same transport, with all its lines logged.
+        """A transport that logs all lines of another one.
 
         Args:
-            transport: to the client, or to a component.
-            index: the component's place in the chain; None for the client.
-            name: what `on_stderr` will call the component.
+            transport: transport to the client or to a component.
+            index: position of the component in the chain; None for the client.
+            name: name of the component in `on_stderr`.
         """
         label = CLIENT_LABEL if index is None else str(index)
         self._labels[name] = label
         return _Tapped(transport, self, label)
 
     def on_stderr(self, name: str, line: bytes) -> None:
-        """Take a line of a component's standard error."""
+        """Log a line of a component's stderr."""
         self._write(self._labels.get(name, name), "!", line.decode(errors="replace"))
 
     def line(self, label: str, arrow: str, line: bytes) -> None:
-        """Take a line of a wire."""
+        """Log a line of a connection."""
         redacted = self._redactor.json(line)
         if redacted == UNREADABLE:
             redacted = self._redactor.text(line.decode(errors="replace")).encode()
         self._write(label, arrow, redacted.decode(errors="replace"))
 
     def close(self) -> None:
-        """Write what waits, and end the log."""
+        """Write the buffer and close the log."""
         self.file.close()
 
     def _write(self, label: str, arrow: str, text: str) -> None:
@@ -195,7 +193,7 @@ class DebugLog:
 
 
 class _Tapped:
-    """A transport between two others: what passes is logged, and passes."""
+    """Transport that logs its lines."""
 
     def __init__(self, transport: Transport, log: DebugLog, label: str) -> None:
         self._transport = transport
@@ -211,16 +209,16 @@ class _Tapped:
         return self._transport.backlog
 
     def start(self, listener: Listener) -> None:
-        """Begin to read, for the log and for the listener."""
+        """Start reading, for the log and the listener."""
         self._transport.start(_TappedListener(listener, self._log, self._label))
 
     def send(self, line: bytes) -> None:
-        """Log and send."""
+        """Log a line and send it."""
         self._log.line(self._label, "→", line)
         self._transport.send(line)
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """End the transport."""
+        """Close the transport."""
         await self._transport.aclose(grace=grace)
 
 
@@ -241,9 +239,9 @@ class _TappedListener:
 
 
 def open_debug_log(directory: Path, known_secrets: Iterable[str] = ()) -> DebugLog:
-    """Begin a debug log in a new file of this directory; called within the loop.
+    """Start a debug log in a new file of a directory; needs a running event loop.
 
     Raises:
-        RecordingError: the directory cannot be made or written to.
+        RecordingError: the directory cannot be created or written.
     """
     return DebugLog(new_file(directory, time_stem(), ".log"), Redactor(known_secrets))

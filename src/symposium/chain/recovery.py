@@ -7,22 +7,22 @@ from msgspec import Struct
 
 
 class RestartPolicy(Struct, frozen=True):
-    """When to give up, and how long what may take.
+    """Limits and timeouts of a restart.
 
     Attributes:
-        most: failures within `window` after which nothing is started any more.
-        window: seconds.
+        max_failures: number of failures within `window` after which restarts end.
+        window: length of the window, in seconds.
         tell_after: seconds after a crash until the user is notified, unless recovered.
-        burial: seconds that the rest of the dead chain gets to end before another is started.
-        patience: seconds that an agent gets to take a session up again.
-        cancel_grace: seconds that a turn gets to end once it has been cancelled.
-        clock: tells the seconds.
+        close_timeout: seconds for the rest of the failed chain to end before a restart.
+        reopen_timeout: seconds for an agent to load a session again.
+        cancel_grace: seconds for a turn to end after a cancellation.
+        clock: monotonic clock, in seconds.
     """
 
-    most: int = 3
+    max_failures: int = 3
     window: float = 300.0
     tell_after: float = 0.6
-    burial: float = 3.5
-    patience: float = 60.0
+    close_timeout: float = 3.5
+    reopen_timeout: float = 60.0
     cancel_grace: float = 2.5
     clock: Callable[[], float] = time.monotonic

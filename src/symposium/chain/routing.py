@@ -1,8 +1,8 @@
-"""Route messages between two ends of the wire; pure: no I/O, no tasks, no clock.
+"""Route messages between two links. No I/O, no tasks, no clock.
 
 A *span* lies between two links and holds the in-process mods between them. Each of its two
 directions is a `Route`. A chain without out-of-process mods is one span; each out-of-process mod
-divides it in two.
+splits it in two.
 
             ┌──────────── span ────────────┐
     link ═══╡ way to agent:  mod → mod →   ╞═══ link
@@ -46,20 +46,20 @@ from symposium.chain.ordering import OrderedQueues, QueuedItem, Started, session
 
 
 class Route:
-    """One direction of a span: the mods that a message meets, in order, and its far end.
+    """One direction of a span: its mods in order, and its far end.
 
     Attributes:
-        steps: for a method that some mod intercepts, the handlers it meets.
-        other: the handlers that any other method meets; mostly none.
-        length: how many mods stand on the way.
-        lanes: what is parked on the way.
-        far: where it ends.
-        back: the other direction of the same span.
+        steps: handlers of intercepted methods.
+        other: handlers of all other methods; usually none.
+        length: number of mods.
+        lanes: queues of held messages.
+        far: its end.
+        back: opposite direction of the same span.
     """
 
     back: "Route"
     is_open = True
-    """Whether there is a chain to go through."""
+    """Whether an open chain follows."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Route:
         self.other = self.steps.pop(EVERY_METHOD, ())
 
     def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
-        """Carry a message on from behind the mod at `after`; a request comes with its call."""
+        """Continue with a message after the mod at `after`; a request has a call."""
         if self.lanes.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
             self._pass(crossing, call)
         else:
@@ -104,10 +104,10 @@ class Route:
         else:
             self._hand_back(call, answer, after)
 
-    # -- towards the far end
+    # -- toward the far end
 
     def _pass(self, crossing: ChainMessage, call: ModCall | None) -> None:
-        """The short way of a message past mods that let it go on at once."""
+        """Fast path of a message while no mod holds anything."""
         lanes = self.lanes
         for step in self.steps.get(crossing.method, self.other):
             outcome = guarded(step.mod, step.handler, crossing, crossing)
@@ -144,7 +144,7 @@ class Route:
             if not self._apply_outcome(outcome, step, crossing, call):
                 return
             if was_idle and not lanes.idle and not (call is not None and call.is_urgent):
-                # This very mod has sent something that another one holds now.
+                # This mod sent a message that another mod now holds.
                 self._carry(crossing, call, position, BEFORE_ALL)
                 return
         self._deliver(crossing, call)
@@ -152,7 +152,7 @@ class Route:
     def _apply_outcome(
         self, outcome: Any, step: Step, crossing: ChainMessage, call: ModCall | None
     ) -> bool:
-        """Do as a mod says; whether the message travels on at once."""
+        """Apply the outcome of a mod; returns whether the message continues at once."""
         if type(outcome) is Forward:
             return self._forward(outcome, step, crossing, call)
         if type(checked_outcome(step.mod, outcome, crossing)) is Forward:
@@ -191,7 +191,7 @@ class Route:
             call.thens.append((step, outcome))
         if method is None:
             return True
-        # Those behind are asked for what it is called now.
+        # Later mods intercept the new name.
         self._carry(crossing, call, step.position, BEFORE_ALL)
         return False
 
@@ -233,10 +233,10 @@ class Route:
         else:
             self.far.ask(call)
 
-    # -- back to the asker
+    # -- back to the requester
 
     def _hand_back(self, call: ModCall, answer: Answer, after: int) -> None:
-        """The short way of an answer past mods that wait for it, where none holds anything up."""
+        """Fast path of an answer while no mod holds anything."""
         lanes, last = self.lanes, _mirrored(self, call.place)
         while call.thens:
             step, passed = call.thens[-1]
@@ -252,7 +252,7 @@ class Route:
                 answer = revised(answer, revision)
             after = position
             if not lanes.idle:
-                # This very mod has sent something that another one holds now.
+                # This mod sent a message that another mod now holds.
                 self._carry_back(call, answer, after, BEFORE_ALL)
                 return
         call.give(answer)
@@ -276,7 +276,7 @@ class Route:
         call.give(answer)
 
     def _next_stop(self, call: ModCall, after: int) -> int | None:
-        """The next mod on the way back that waits for this answer, or holds something up."""
+        """Next mod on the way back that waits for this answer or holds messages."""
         waiting = [_mirrored(self, step.position) for step, _ in call.thens[-1:]]
         last = _mirrored(self, call.place)
         ahead = [at for at in (*waiting, *self.lanes.stops()) if after < at < last]
@@ -295,12 +295,12 @@ class Route:
 
         task = self.lanes.run_in_order(position, session_key(call.crossing), rest())
         task.add_done_callback(lambda _: _close(revision))
-        # Cancelled as the chain ends: the asker gets the answer unchanged.
+        # Cancelled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
 
 def _mirrored(way: Route, position: int) -> int:
-    """The position of the same mod on the way back."""
+    """Position of the same mod on the way back."""
     return way.length - 1 - position
 
 
@@ -317,7 +317,7 @@ def _watch(task: Started, call: ModCall | None, *work: Any) -> None:
 
 
 def _is_too_late(lanes: OrderedQueues, call: ModCall | None, work: object) -> bool:
-    """Whether the chain has stopped; the request is then settled as a canceled one."""
+    """Whether the chain has stopped; settles the request as canceled."""
     if not lanes.is_over:
         return False
     _close(work)
@@ -327,7 +327,7 @@ def _is_too_late(lanes: OrderedQueues, call: ModCall | None, work: object) -> bo
 
 
 def _close(*work: Any) -> None:
-    # One that was cancelled before its first step would be lamented as never awaited.
+    # Close coroutines that never started, to avoid a warning.
     for one in work:
         if isinstance(one, CoroutineType):
             one.close()
@@ -344,6 +344,6 @@ def _leave(answer: Answer) -> None:
 
 
 def join(to_agent: Route, to_client: Route) -> None:
-    """Make two ways the directions of one span."""
+    """Make two routes the directions of one span."""
     to_agent.back = to_client
     to_client.back = to_agent

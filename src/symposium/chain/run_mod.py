@@ -1,4 +1,4 @@
-"""Run a mod's own file as a program; does nothing where that file is only imported."""
+"""Run a mod's file as a program; does nothing when the file is imported."""
 
 from typing import NoReturn
 
@@ -6,12 +6,13 @@ from symposium.chain.mod import Mod
 
 
 def run_mod(mod: Mod) -> NoReturn:
-    """Be a program with this one mod: speak as a proxy on standard input and output, then exit.
+    """Run this mod as a proxy on stdin and stdout, then exit.
 
-    Any host of ACP proxies can start it: `symposium run-with --proxy 'python my_mod.py'`.
+    Any host of ACP proxies can start it, for example `symposium run-with --proxy 'python
+    my_mod.py'`.
 
     Raises:
-        SystemExit: always; 0 when the host has ended the connection.
+        SystemExit: always; 0 when the host closed the connection.
     """
     from symposium.chain.standalone import serve_alone  # noqa: PLC0415 - hosts import mods
 

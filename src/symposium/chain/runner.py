@@ -1,8 +1,8 @@
-"""Starts and ends the components of a chain, and reports on it.
+"""Start and stop the components of a chain, and report on it.
 
-Who the client is, and what becomes of the client when the chain ends, is its owner's affair.
+The owner handles the client, before and after the chain.
 
-No secret is in it: of a server only its name, its kind, and how it is reached.
+Reports contain no secrets: only name, kind, and transport of a server.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ _log = logging.getLogger(__name__)
 
 
 Tap: TypeAlias = Callable[[Transport, int, str], Transport]
-"""Given a component's transport, place and name: the transport, with its lines logged."""
+"""Wraps a component's transport to log its lines, given its position and name."""
 
 
 class ComponentTasks:
-    """Starts what a chain needs, and knows what is running."""
+    """Starts the components and tasks of a chain."""
 
     def __init__(
         self,
@@ -72,23 +72,23 @@ class ComponentTasks:
         return task
 
     def stop(self) -> None:
-        """Cancel what is still running, and start no more work of mods."""
+        """Cancel all tasks, and start no more tasks of mods."""
         for lanes in self._lanes:
-            # A canceled task resumes what waited behind it.
+            # A canceled task resumes the messages behind it.
             lanes.is_over = True
         for task in self._running:
             task.cancel()
 
     async def stopped(self) -> None:
-        """Wait until nothing is running any more."""
+        """Wait until all tasks have ended."""
         if self._running:
             await asyncio.wait(self._running)
 
     def lanes(self, source: Link) -> OrderedQueues:
-        """The lanes of a way that this link feeds: the link waits while much is parked."""
+        """Queues of a route fed by this link; the link waits while they are long."""
 
         def brake(lanes: OrderedQueues) -> None:
-            # A mod that waits for an answer from there would wait for ever if nobody read it.
+            # Keep reading for a mod that waits for an answer from this link.
             limit = OVERFLOW if lanes.answers_due else HIGH_WATER
             if lanes.waiting_bytes > limit:
                 source.hold(lanes)
@@ -106,7 +106,7 @@ class ComponentTasks:
         """Start a component.
 
         Raises:
-            RpcError: it could not be started; the data names it, its place and the reason.
+            RpcError: it could not be started; the data contains name, position, and reason.
         """
         try:
             transport = self._open(component)
@@ -119,7 +119,7 @@ class ComponentTasks:
         return Link(component.name, transport, self._owner)
 
     def start_mod(self, component: InProcess) -> None:
-        """Start the mod's own work."""
+        """Start the mod's background work."""
         self.start(log_failures(component.name, component.mod.run))
 
     def _open(self, component: Program | Served) -> Transport:
@@ -135,10 +135,10 @@ class ComponentTasks:
 
 
 async def log_failures(name: str, function: Callable[[], Awaitable[None]]) -> None:
-    """Let a component's own work fail alone: in process it must fail no further than a program."""
+    """Log exceptions of a component's own work, so that they end nothing else."""
     try:
         await function()
-    except Exception:  # noqa: BLE001 - the components' boundary: what runs beside the messages
+    except Exception:  # noqa: BLE001 - error boundary of background work
         _log.exception("%s failed", name)
 
 
@@ -146,30 +146,30 @@ async def _served(component: Served, transport: MemoryTransport) -> None:
     try:
         await log_failures(component.name, lambda: component.serve(transport))
     finally:
-        # However it ends, whoever waits for it has to learn of it.
+        # In any case, close the transport, so that the peer notices.
         await transport.aclose()
 
 
 AGENT_GRACE: Final = 1.0
-"""Seconds that the agent gets to end before the input of those before it ends too."""
+"""Seconds for the agent to exit before the input of the other components is closed."""
 
 _LAST_LINE: Final = 200
-"""Characters of a component's last line that stand in the log."""
+"""Maximum length of a component's last line in the log, in characters."""
 
 MOD_GRACE: Final = 2.0
-"""Seconds that a mod gets to give back what it holds."""
+"""Seconds for a mod's `aclose`."""
 
 
 class ChainSettings(Struct, frozen=True):
-    """How a chain is made.
+    """Settings of a chain.
 
     Attributes:
-        initialize_timeout: seconds for each component's greeting.
-        watcher: records every leg, if the chain is traced.
-        on_stderr: takes each line of a component's standard error, with its name.
-        tap: stands between the chain and each component's transport, for the debug log.
-        client_end: stands at the client's end of the chain; the client's link where it is left out.
-        beside_agent: makes the mods of the host that stand next to the agent.
+        initialize_timeout: seconds for each component's response to `initialize`.
+        watcher: recorder of every leg, if the chain is traced.
+        on_stderr: receives each line of a component's stderr, with its name.
+        tap: wraps the transports for the debug log.
+        client_end: route end on the client's side; default: the client's link.
+        beside_agent: creates the host's mods next to the agent.
     """
 
     initialize_timeout: float = INITIALIZE_TIMEOUT
@@ -181,12 +181,12 @@ class ChainSettings(Struct, frozen=True):
 
 
 class RunningChain:
-    """The components of one chain, from the first message to the last process reaped.
+    """The components of one chain, from `initialize` until the last process has exited.
 
     Attributes:
-        stage: the tasks and programs of this chain.
-        failure: what the first component that died left as an error; None while all live.
-        ledger: its sessions, and how their MCP servers reach the agent.
+        components: tasks and programs of this chain.
+        failure: error of the first failed component; None while all are running.
+        sessions: its sessions, and how their MCP servers reach the agent.
     """
 
     def __init__(
@@ -199,20 +199,20 @@ class RunningChain:
         self._client = client
         self._settings = settings
         self._on_death = on_death
-        self.stage = ComponentTasks(tasks, self, settings.on_stderr, settings.tap)
+        self.components = ComponentTasks(tasks, self, settings.on_stderr, settings.tap)
         self._places: dict[Link, int] = {}
         self._mods: list[InProcess] = []
         self._measures = LatencyTable.of(())
-        self.ledger = ChainSessions()
+        self.sessions = ChainSessions()
         self._is_ending = False
         self._selection = VersionSelection(0)
         self.failure: RpcError | None = None
 
     async def start(self, instantiate: Instantiator, crossing: ChainMessage, version: int) -> Route:
-        """Choose and start the components for this `initialize`; the way that all shall take.
+        """Select and start the components for `initialize`; returns the client's route.
 
         Raises:
-            RpcError: a component could not be started; `end` ends those that were.
+            RpcError: a component could not be started; `end` stops the others.
         """
         blueprint = instantiate(crossing.params)
         if isinstance(blueprint, Awaitable):
@@ -222,21 +222,21 @@ class RunningChain:
             pin_version(crossing, version)
         self._measures = LatencyTable.of(blueprint.mods)
         if blueprint.agent is not None:
-            # In a chain that is itself a proxy, the agent is the outer conductor's.
-            mods = self.ledger.placed(blueprint.mods, self._settings.beside_agent())
+            # In a chain that is itself a proxy, the outer conductor has the agent.
+            mods = self.sessions.placed(blueprint.mods, self._settings.beside_agent())
             blueprint = replace(blueprint, mods=mods)
         self._selection = VersionSelection(version, self._settings.initialize_timeout)
         workshop = AssemblyContext(
             self._client,
             self._open_link,
-            self.stage.lanes,
+            self.components.lanes,
             self._selection,
             self._settings.watcher,
             self._settings.client_end,
             self._measures.in_process,
         )
         assembly = assemble(workshop, blueprint)
-        # The agent's link is the last, if there is an agent.
+        # The last link is the agent's, if there is an agent.
         for link, passing in zip(assembly.links, self._measures.programs(), strict=False):
             link.passing = passing
         for link in assembly.links:
@@ -245,17 +245,17 @@ class RunningChain:
         return assembly.entrance
 
     def checked(self, answer: Answer) -> Answer:
-        """The chain's answer to `initialize`; an error if its version is not the agent's."""
+        """The chain's response to `initialize`; an error if its version is not the agent's."""
         fault = None if answer.error is not None else self._selection.fault(answer)
         return answer if fault is None else Answer(error=fault)
 
     def opened(self) -> None:
-        """The chain has answered `initialize`: from now on its mods may speak by themselves."""
+        """Start the mods' background work: the chain answered `initialize`."""
         for component in self._mods:
-            self.stage.start_mod(component)
+            self.components.start_mod(component)
 
     async def end(self) -> None:
-        """End the components: the agent first, so that its last words can pass those before it."""
+        """Stop the components, the agent first, so that its last messages pass the others."""
         self._is_ending = True
         links = list(self._places)
         for link in links:
@@ -269,8 +269,8 @@ class RunningChain:
                 fail(link, self.failure or SHUTTING_DOWN)
                 abandon(link)
             self._leave_client(links)
-            self.stage.stop()
-        await self.stage.stopped()
+            self.components.stop()
+        await self.components.stopped()
         mods, self._mods = self._mods, []
         for component in mods:
             with suppress(TimeoutError):
@@ -279,45 +279,45 @@ class RunningChain:
 
     @property
     def latencies(self) -> Sequence[tuple[str, Latency | None]]:
-        """What each mod adds, from the client's side."""
+        """Latency of each mod, from the client's side."""
         return self._measures.latencies()
 
     @property
     def agent_name(self) -> str:
-        """What the component at the end is called."""
+        """Name of the last component."""
         return list(self._places)[-1].name if self._places else "agent"
 
     def give_up(self, death: RpcError) -> None:
-        """End the component at the end at once, for it goes on with what it was told to stop."""
+        """Kill the last component: it did not stop when asked."""
         if self._is_ending or self.failure is not None or not self._places:
             return
         self.failure = death
         link = list(self._places)[-1]
         fail(link, death)
         abandon(link)
-        self.stage.start(log_failures(link.name, lambda: link.transport.aclose(grace=0)))
+        self.components.start(log_failures(link.name, lambda: link.transport.aclose(grace=0)))
         self._on_death(death)
 
     def link_ended(self, link: Link, error: Exception | None) -> None:
-        """A component has written its last line: its end, if ours is not near, is a failure."""
+        """Handle the end of a component's output; a failure unless the chain is stopping."""
         if self._is_ending or link.state in {PeerState.FAILED, PeerState.CLOSED}:
             fail_asked(link, link.failure or self.failure or SHUTTING_DOWN)
             return
         death = _death(link, self._places[link], error)
-        _log.error("component %s is gone: %s", link.name, _manner(error))
+        _log.error("component %s exited: %s", link.name, _manner(error))
         self.failure = self.failure or death
         fail(link, death)
         abandon(link)
         self._on_death(death)
 
     def link_overflowed(self, link: Link) -> None:
-        """A component reads nothing while much is written for it: it counts as gone."""
+        """Treat a component as failed: it does not read."""
         if link.state not in {PeerState.FAILED, PeerState.CLOSED}:
             error = overflow(link)
             asyncio.get_running_loop().call_soon(self.link_ended, link, error)
 
     def _open_link(self, component: Program | Served, index: int) -> Link:
-        link = self.stage.open_link(component, index)
+        link = self.components.open_link(component, index)
         keep_until_greeted(link)
         self._places[link] = index
         return link
@@ -328,16 +328,16 @@ class RunningChain:
 
 
 def overflow(link: Link) -> TransportError:
-    """What becomes of a peer that does not read: it counts as gone."""
+    """Error for a peer that does not read."""
     error = TransportError(f"{link.name} has stopped reading, and too much waits for it")
     _log.error("%s", error)
     return error
 
 
 def _manner(error: Exception | None) -> str:
-    """How it has ended, and the last line of what it wrote: whoever reads the log has no more."""
+    """Reason of an exit with the last line of stderr, for the log."""
     if not isinstance(error, ProcessExitedError):
-        return str(error or "it closed its side")
+        return str(error or "it closed the connection")
     lines = error.stderr_tail.decode(errors="replace").strip().splitlines()
     return f"{error}: {one_line(lines[-1], width=_LAST_LINE)}" if lines else str(error)
 
@@ -388,32 +388,32 @@ async def _close(links: Sequence[Link]) -> None:
             for link in links[:-1]:
                 tasks.create_task(close_after_agent(link))
     finally:
-        # A task that was cancelled before its first step has closed nothing.
+        # A task cancelled before its first step has closed nothing.
         for link in list(left):
             await link.transport.aclose(grace=0)
 
 
-def reaches(ledger: ChainSessions, session: str) -> list[Reach]:
-    """How each server of a session reaches the agent."""
-    known = ledger.sessions.get(session)
+def reaches(sessions: ChainSessions, session: str) -> list[Reach]:
+    """Reachability of each server of a session."""
+    known = sessions.sessions.get(session)
     servers = () if known is None else known.servers
-    return [reachability(server, ledger.mode, ledger.greeting) for server in servers]
+    return [reachability(server, sessions.mode, sessions.greeting) for server in servers]
 
 
 def chain_report(running: RunningChain, names: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A chain as JSON.
+    """Report of a chain as JSON.
 
     Args:
         running: the chain.
-        names: the editor's ids of its sessions by the agent's, where they can differ.
+        names: the editor's session ids by the agent's, if they differ.
     """
     sessions = [
         {
             "id": known if names is None else names.get(known, known),
             "cwd": session.cwd,
-            "mcp": [asdict(reach) for reach in reaches(running.ledger, known)],
+            "mcp": [asdict(reach) for reach in reaches(running.sessions, known)],
         }
-        for known, session in running.ledger.sessions.items()
+        for known, session in running.sessions.sessions.items()
         if names is None or known in names
     ]
     mods = [

@@ -1,4 +1,4 @@
-"""One mod as a program of its own: a conductor in proxy mode with nothing else in its chain."""
+"""Run one mod as a program: a conductor in proxy mode without other components."""
 
 import asyncio
 from typing import Any
@@ -9,11 +9,11 @@ from symposium.chain.conductor import Conductor, Settings
 from symposium.chain.mod import Mod
 
 INTERRUPTED = 130
-"""The exit code of a program that was interrupted from its terminal."""
+"""Exit code after an interrupt from the terminal."""
 
 
 def serve_alone(mod: Mod) -> int:
-    """Serve the mod over our standard streams until the host ends them; the exit code."""
+    """Serve the mod on stdin and stdout until the host closes them; returns the exit code."""
 
     async def serve() -> int:
         conductor = Conductor(stdio_transport(), instantiate, Settings(is_proxy=True))

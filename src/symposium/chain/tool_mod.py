@@ -1,4 +1,4 @@
-"""The class to derive a mod with tools from: it declares them, and answers for them."""
+"""Base class of mods with tools."""
 
 from collections import deque
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
@@ -28,22 +28,22 @@ from symposium.chain.tools import ToolConnection, ToolServer
 _ENDS_SESSION: Final = ("session/close", "session/delete")
 
 _REMEMBERED: Final = 1024
-"""Remembered ids of closed connections: their late messages are not another mod's."""
+"""Number of remembered closed connections: their late messages are not for another mod."""
 
 
 @dataclass(slots=True)
 class _ForOne:
-    """The servers of one session, from its request on."""
+    """Servers of one session, from its request on."""
 
     servers: Sequence[ToolServer]
     session_id: str | None = None
 
 
 class ToolMod(Mod):
-    """A mod with tools; a handler of its own for `session/new` and the like still runs, first.
+    """A mod with tools; its own handlers for `session/new` and the like run first.
 
     Args:
-        servers: what it offers to every session.
+        servers: tool servers for every session.
     """
 
     def __init__(self, *servers: ToolServer) -> None:
@@ -58,13 +58,13 @@ class ToolMod(Mod):
         return ()
 
     def session_opened(self, session_id: str, servers: Sequence[ToolServer]) -> None:
-        """Learn the id of the session that these servers are for; to be overridden."""
+        """Called with the id of the session of these servers; override this."""
 
     def session_ended(self, servers: Sequence[ToolServer]) -> None:
-        """Learn that the session is over, or has not come to be; to be overridden."""
+        """Called when a session ended or could not be opened; override this."""
 
     def interceptions(self) -> list[Interception]:
-        """Interceptions of the mod itself, and those that its tools need."""
+        """Interceptions of the mod itself and of its tools."""
         own = super().interceptions()
         setup = [self._with(own, Direction.TO_AGENT, each, self._declare) for each in SETUP_METHODS]
         ends = [self._with(own, Direction.TO_AGENT, each, self._ending) for each in _ENDS_SESSION]
@@ -72,7 +72,7 @@ class ToolMod(Mod):
         mcp = [self._before(own, method, answer) for method, answer in answers]
         return [*setup, *ends, *mcp, *own]
 
-    # -- next to the mod's own handlers: the chain calls one for each method
+    # -- combined with the mod's own handlers: the chain calls one handler per method
 
     def _with(
         self, own: list[Interception], direction: Direction, method: str, ours: Handler
@@ -97,7 +97,7 @@ class ToolMod(Mod):
 
         return Interception(Direction.TO_CLIENT, method, handle)
 
-    # -- towards the agent
+    # -- toward the agent
 
     def _declare(self, message: ChainMessage) -> Outcome:
         params = message.params
@@ -111,7 +111,7 @@ class ToolMod(Mod):
         servers = [*self._servers.values(), *one.servers]
         if not servers:
             return Forward()
-        # Registered before the agent gets it: the agent may connect before it answers.
+        # Before the request is forwarded: the agent may connect before it answers.
         self._sessions.append(one)
         declarations: list[Any] = [*(declared or ())]
         declarations += [server.declaration() for server in servers]
@@ -195,7 +195,7 @@ class ToolMod(Mod):
 
 @dataclass(slots=True)
 class _Caller:
-    """The agent's MCP client on one connection, reached through the chain."""
+    """The agent's MCP client of one connection."""
 
     agent: Neighbour
     connection_id: str = ""
@@ -222,7 +222,7 @@ async def _after(
 
 
 def _also(message: ChainMessage, outcome: Outcome, ours: Handler) -> Outcome:
-    """Let our handler have its say after the mod's own; both see the answer, the mod's own last."""
+    """Call our handler after the mod's own, which handles the answer last."""
     if not isinstance(outcome, Forward):
         return outcome
     if outcome.params is not UNCHANGED:
@@ -240,7 +240,7 @@ def _also(message: ChainMessage, outcome: Outcome, ours: Handler) -> Outcome:
 
 
 def _both(first: Any, second: Any) -> Any:
-    """One function for an answer out of two, the first of which changes nothing."""
+    """Combine two answer handlers; the first one changes nothing."""
     if first is None or second is None:
         return first or second
 

@@ -1,6 +1,6 @@
-"""Functions as MCP tools, and the server of a mod's tools in this process.
+"""Python functions as MCP tools, and the in-process MCP server of a mod.
 
-Speaks MCP's every revision that begins with `initialize`. Knows nothing of how its messages travel.
+Supports every MCP version with `initialize`, on any transport.
 """
 
 import asyncio
@@ -25,36 +25,36 @@ from peerwire.mcp.session import NEWEST, REVISIONS
 
 
 class ToolContext(Protocol):
-    """Caller of a tool; a tool function gets it by annotating a parameter with this class.
+    """Context of a tool call; a tool function receives it by a parameter with this annotation.
 
     Attributes:
-        server_id: of the server that the tool belongs to.
-        connection_id: of the caller's connection to it.
+        server_id: server of the tool.
+        connection_id: the caller's connection.
     """
 
     server_id: str
     connection_id: str
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask the caller's MCP client, `elicitation/create` say, and wait for the result.
+        """Send a request to the caller's MCP client, such as `elicitation/create`.
 
         Raises:
-            RpcError: it refused, or has gone.
+            RpcError: it returned an error or disconnected.
         """
         ...
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell the caller's MCP client."""
+        """Send a notification to the caller's MCP client."""
         ...
 
     def progress(self, done: float, message: str) -> None:
-        """Tell how far the call is, if its caller wants to know (MCP, "Progress")."""
+        """Report progress if the caller requested it (MCP, "Progress")."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContent:
-    """Returned by a tool that says its content block by block, as MCP has them."""
+    """Tool result of explicit MCP content blocks."""
 
     blocks: list[dict[str, Any]]
 
@@ -63,12 +63,12 @@ ToolFunction = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
 
 class Tool:
-    """One function, callable with the arguments of `tools/call`.
+    """A function, callable with the arguments of `tools/call`.
 
     Attributes:
-        name: the function's, by default.
-        description: the function's docstring.
-        schema: the JSON schema of its arguments.
+        name: name of the tool; default: the function's.
+        description: docstring of the function.
+        schema: JSON schema of the arguments.
     """
 
     def __init__(self, function: ToolFunction, *, name: str | None = None) -> None:
@@ -87,12 +87,12 @@ class Tool:
         self.schema = _schema(self._arguments)
 
     def listed(self) -> dict[str, Any]:
-        """Its entry in `tools/list`."""
+        """Entry in `tools/list`."""
         entry: dict[str, Any] = {"name": self.name, "inputSchema": self.schema}
         return entry | {"description": self.description} if self.description else entry
 
     async def call(self, arguments: object, context: ToolContext) -> dict[str, Any]:
-        """Call the function: the result of `tools/call`, which also reports its failure."""
+        """Call the function; returns the result of `tools/call`, also for a failure."""
         try:
             given = msgspec.convert({} if arguments is None else arguments, self._arguments)
         except msgspec.ValidationError as error:
@@ -109,7 +109,7 @@ class Tool:
 
 
 def failure(reason: str) -> dict[str, Any]:
-    """The result of a tool that has failed."""
+    """Result of a failed tool."""
     return {"content": [{"type": "text", "text": reason}], "isError": True}
 
 
@@ -128,7 +128,7 @@ def _field(parameter: Parameter, hint: Any) -> tuple[str, Any] | tuple[str, Any,
         Parameter.VAR_KEYWORD,
         Parameter.POSITIONAL_ONLY,
     }:
-        raise TypeError(f"a tool is called by name; {parameter} cannot be given so")
+        raise TypeError(f"tools are called with named arguments; {parameter} cannot be one")
     if parameter.default is Parameter.empty:
         return (parameter.name, hint)
     return (parameter.name, hint, parameter.default)
@@ -148,10 +148,10 @@ PROGRESS: Final = "notifications/progress"
 
 
 class Caller(Protocol):
-    """The MCP client at the other end of one connection."""
+    """MCP client of one connection."""
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask it, and wait for the result."""
+        """Send a request and wait for the result."""
         ...
 
     def notify(self, method: str, params: Any = None) -> None:
@@ -160,16 +160,16 @@ class Caller(Protocol):
 
 
 class ToolServer:
-    """Tools under one name, for any number of connections.
+    """Named set of tools for any number of connections.
 
     Args:
-        name: what the agent calls it.
-        tools: functions, or `Tool`s made of them.
-        allow: the only tools that are shown and can be called; None for all.
-        deny: tools that are neither shown nor can be called.
+        name: name for the agent.
+        tools: functions or `Tool` objects.
+        allow: visible and callable tools; None for all.
+        deny: tools that are neither visible nor callable.
 
     Attributes:
-        server_id: unique for each object, and the same for all sessions that it serves.
+        server_id: unique id of this object, the same in all its sessions.
     """
 
     def __init__(
@@ -189,35 +189,35 @@ class ToolServer:
         self._deny = set(self._known(deny))
 
     def enable(self, *names: str) -> None:
-        """Show these tools, and let them be called; connected clients are notified.
+        """Make tools visible and callable; connected clients are notified.
 
         Raises:
-            LookupError: there is no such tool.
+            LookupError: a tool does not exist.
         """
         self._deny -= set(self._known(names))
         if self._allow is not None:
             self._allow |= set(names)
-        self._tell_of_change()
+        self._notify_change()
 
     def disable(self, *names: str) -> None:
-        """Hide these tools, and let none of them be called; connected clients are notified.
+        """Hide and disable tools; connected clients are notified.
 
         Raises:
-            LookupError: there is no such tool.
+            LookupError: a tool does not exist.
         """
         self._deny |= set(self._known(names))
-        self._tell_of_change()
+        self._notify_change()
 
     @property
     def tools(self) -> list[Tool]:
-        """The tools that are shown."""
+        """Visible tools."""
         return [tool for tool in self._tools.values() if self._is_shown(tool.name)]
 
     def tool(self, name: str) -> Tool:
-        """The tool of that name.
+        """The tool with this name.
 
         Raises:
-            RpcError: it does not exist, or is not shown.
+            RpcError: it does not exist or is hidden.
         """
         if not self._is_shown(name):
             data = {"tool": name, "server": self.name}
@@ -225,18 +225,18 @@ class ToolServer:
         return self._tools[name]
 
     def declaration(self) -> dict[str, Any]:
-        """Its entry in `mcpServers`."""
+        """Entry in `mcpServers`."""
         return {"type": "acp", "name": self.name, "serverId": self.server_id}
 
     def connect(self, caller: Caller) -> "ToolConnection":
-        """A new connection, with a state of its own."""
+        """Open a connection with its own state."""
         connection_id = f"mcp-over-acp-connection:{uuid4()}"
         connection = ToolConnection(self, connection_id, caller)
         self._connections[connection_id] = connection
         return connection
 
     def disconnect(self, connection_id: str) -> None:
-        """Forget a connection; what runs on it is cancelled."""
+        """Close a connection and cancel its calls."""
         connection = self._connections.pop(connection_id, None)
         if connection is not None:
             connection.end()
@@ -252,19 +252,19 @@ class ToolServer:
             raise LookupError(f"{self.name} has no tool {', '.join(unknown)}; it has {known}")
         return names
 
-    def _tell_of_change(self) -> None:
+    def _notify_change(self) -> None:
         for connection in self._connections.values():
             if connection.is_greeted:
                 connection.notify(LIST_CHANGED)
 
 
 class ToolConnection:
-    """One client's conversation with a tool server.
+    """One client's connection to a tool server.
 
     Attributes:
-        server_id: of the server.
+        server_id: id of the server.
         connection_id: `mcp-over-acp-connection:` and a UUID.
-        revision: of MCP, as agreed on.
+        revision: negotiated MCP version.
     """
 
     def __init__(self, server: ToolServer, connection_id: str, caller: Caller) -> None:
@@ -276,29 +276,29 @@ class ToolConnection:
         self._calls: set[asyncio.Timeout] = set()
 
     def end(self) -> None:
-        """Cancel the calls that are under way: no one waits for them."""
+        """Cancel the open calls: no one waits for them."""
         now = asyncio.get_running_loop().time()
         for call in self._calls:
             call.reschedule(now)
 
     @property
     def is_greeted(self) -> bool:
-        """Whether the client has asked `initialize`."""
+        """Whether the client sent `initialize`."""
         return bool(self.revision)
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask the client, and wait for the result."""
+        """Send a request to the client and wait for the result."""
         return await self._caller.request(method, params)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell the client."""
+        """Send a notification to the client."""
         self._caller.notify(method, params)
 
     async def answer(self, method: str, params: object) -> dict[str, Any]:
-        """The result of one MCP request.
+        """Handle one MCP request and return its result.
 
         Raises:
-            RpcError: it is refused.
+            RpcError: it is rejected.
         """
         match method:
             case "initialize":
@@ -328,7 +328,7 @@ class ToolConnection:
             raise RpcError(INVALID_PARAMS, "tools/call needs the name of a tool")
         call = _Call(self, _members(params.get("_meta")).get("progressToken"))
         tool = self._server.tool(name)
-        # Without a time of its own: it is given one when the connection ends.
+        # No deadline: `end` sets one when the connection ends.
         limit = asyncio.timeout(None)
         try:
             async with limit:
@@ -341,7 +341,7 @@ class ToolConnection:
 
 
 class _Call:
-    """The context of one call of a tool: its connection, and who wants to know how far it is."""
+    """Context of one tool call: its connection and its progress token."""
 
     def __init__(self, connection: ToolConnection, token: object) -> None:
         self._connection = connection

@@ -1,7 +1,7 @@
-"""Every message that passes between two neighbours of a chain, as JSON lines (acp-host §2.7).
+"""Trace of all messages between neighbors of a chain, as JSON lines (acp-host §2.7).
 
-What is recorded is what a leg carries: envelopes and the messages of MCP over ACP are unwrapped,
-and secrets are taken out. What passes is untouched, and never waits for the recording.
+Envelopes and messages of MCP over ACP are unwrapped, and secrets are removed. The messages
+themselves stay unchanged and never wait for the trace.
 """
 
 import logging
@@ -30,15 +30,15 @@ SUFFIX: Final = ".jsons"
 CLIENT: Final = "Client"
 
 PROXY_INITIALIZE: Final = ERAS[CANONICAL].initialize
-"""What `initialize` is called on a leg to a proxy, also to one in process, which has no wire."""
+"""Name of `initialize` on a leg to a mod; in-process mods have no message of their own."""
 
 MCP_MESSAGE: Final = frozenset({MESSAGE, MCP_ERAS[McpDialect.SACP].request})
 
 MAX_NAMES: Final = 512
-"""Redacted names that are kept: methods come again, but peers choose them."""
+"""Maximum number of cached names; methods repeat, but peers choose them."""
 
 LONGEST_ID: Final = 256
-"""Bytes of an id that is kept with its redacted form."""
+"""Maximum length of a cached id, in bytes."""
 
 _NULL: Final = b"null"
 
@@ -58,10 +58,10 @@ _decode_tunnelled = msgspec.json.Decoder(_Tunnelled).decode
 
 
 class TraceRecorder:
-    """The trace of one chain: gives each leg its mod, and writes what they see as they see it.
+    """Trace of one chain: provides the mod for each leg, and writes the events.
 
     Attributes:
-        file: where it goes.
+        file: its file.
     """
 
     def __init__(
@@ -78,29 +78,29 @@ class TraceRecorder:
         self._ids: dict[bytes, bytes] = {}
 
     def leg(self, upper: str, lower: str) -> Mod:
-        """A mod that records what passes between these two."""
+        """A mod that records the messages between these two components."""
         return Leg(self, upper, lower)
 
     def close(self) -> None:
-        """Write what waits, and end the trace."""
+        """Write the buffer and close the trace."""
         self.file.close()
 
     def number(self, crossing: ChainMessage) -> tuple[int, bool]:
-        """The number of a request, the same on every leg of a span; and whether it is new here."""
+        """Number of a request, the same on all legs of a span, and whether it is new."""
         known = self._numbers.get(id(crossing))
         if known is not None:
             return known[1], False
         self._last_number += 1
-        # The crossing is kept with its number: while it is, no other can have its identity.
+        # The message is stored with its number, so that its identity is not reused.
         self._numbers[id(crossing)] = (crossing, self._last_number)
         return self._last_number, True
 
     def settled(self, crossing: ChainMessage) -> None:
-        """The request is answered on the first leg it passed: its number is not needed any more."""
+        """Forget a number: the request was answered on its first leg."""
         self._numbers.pop(id(crossing), None)
 
     def write(self, kind: bytes, members: bytes) -> None:
-        """Append one event."""
+        """Append an event."""
         ts = self._clock() - self._started
         self.file.write(b'{"type":"%b","ts":%.6f,%b}' % (kind, ts, members))
 
@@ -114,7 +114,7 @@ class TraceRecorder:
         return name
 
     def id(self, raw: Raw) -> bytes:
-        """The id of a session or a connection, without secrets."""
+        """Id of a session or a connection, without secrets."""
         text = bytes(raw)
         found = self._ids.get(text)
         if found is None:
@@ -127,14 +127,14 @@ class TraceRecorder:
         """Params or a result without secrets."""
         if body is UNSET:
             return _NULL
-        # One message is seen by every leg of its span, mostly with the same body.
+        # All legs of a span see the same message, usually with the same body.
         if self._last[0] is not body:
             self._last = (body, self._redactor.json(body))
         return self._last[1]
 
 
 class Leg(Mod):
-    """Records what passes between two neighbours, in both directions."""
+    """Records the messages between two neighbors, in both directions."""
 
     def __init__(self, recorder: TraceRecorder, upper: str, lower: str) -> None:
         self._recorder = recorder
@@ -145,7 +145,7 @@ class Leg(Mod):
         self._greeting = PROXY_INITIALIZE if lower.startswith("Proxy(") else INITIALIZE
 
     def interceptions(self) -> list[Interception]:
-        """Everything, both ways."""
+        """Intercept everything in both directions."""
         return [
             Interception(
                 Direction.TO_AGENT, EVERY_METHOD, lambda c: self._passed(c, self._down, self._up)
@@ -230,7 +230,7 @@ class Leg(Mod):
         )
 
     def _session(self, body: Body | UnsetType) -> bytes:
-        """The session that params or a result name, as JSON; `null` where they name none."""
+        """Session in params or a result, as JSON; `null` if it names none."""
         if body is UNSET:
             return _NULL
         try:
@@ -248,7 +248,7 @@ _ON: Final = Forward()
 def _body(crossing: ChainMessage) -> Body | UnsetType:
     if crossing.body is not UNSET or crossing.params is None:
         return crossing.body
-    # Encoded for the record alone: what a mod still changes in place must count afterwards.
+    # Encoded only for the trace: a mod may still change the params in place.
     return _encoded(crossing.params)
 
 
@@ -268,7 +268,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _tunnelled(body: Body | UnsetType) -> _Tunnelled | None:
-    """The message of MCP that params carry; None where they are too odd to tell."""
+    """MCP message in params; None if malformed."""
     try:
         return None if body is UNSET else _decode_tunnelled(body)
     except (ValueError, RecursionError):
@@ -276,10 +276,10 @@ def _tunnelled(body: Body | UnsetType) -> _Tunnelled | None:
 
 
 def open_trace(directory: Path, known_secrets: Iterable[str] = ()) -> TraceRecorder:
-    """Begin a trace in a new file of this directory; give it to a conductor's `Settings.watcher`.
+    """Start a trace in a new file of a directory, for a conductor's `Settings.watcher`.
 
     Raises:
-        RecordingError: the directory cannot be made or written to.
+        RecordingError: the directory cannot be created or written.
     """
     file = new_file(directory, f"{time_stem()}-{os.getpid()}", SUFFIX)
     _log.info("recording into %s", file.path)

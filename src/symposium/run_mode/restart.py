@@ -141,7 +141,7 @@ class AgentRestart:
         self._floor = floor
         self._config = config
         self._terms = floor.settings.revival
-        self._failures: deque[float] = deque(maxlen=max(1, self._terms.most))
+        self._failures: deque[float] = deque(maxlen=max(1, self._terms.max_failures))
         self._reason = ""
         self._dead: OpenChain | None = None
         self._sessions: list[Session] = []
@@ -192,7 +192,7 @@ class AgentRestart:
         dead, self._dead = self._dead, None
         if dead is not None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._terms.burial):
+                async with asyncio.timeout(self._terms.close_timeout):
                     await dead.stopped.wait()
 
     async def _started(self) -> OpenChain | None:
@@ -213,7 +213,7 @@ class AgentRestart:
                 self._sessions.remove(session)
 
     async def _bring_back(self, session: Session, chain: OpenChain) -> None:
-        self._reopening = reopening = SessionReopener(session, chain, self._terms.patience)
+        self._reopening = reopening = SessionReopener(session, chain, self._terms.reopen_timeout)
         try:
             reopened = await reopening.run()
         except RpcError as error:
@@ -244,7 +244,7 @@ class AgentRestart:
         since = self._terms.clock() - self._terms.window
         while self._failures and self._failures[0] <= since:
             self._failures.popleft()
-        return len(self._failures) >= self._terms.most
+        return len(self._failures) >= self._terms.max_failures
 
     def _stop(self) -> None:
         sessions, self._sessions = self._sessions, []

@@ -261,7 +261,7 @@ def named(**texts: str) -> str:
 def test_a_function_whose_parameters_have_no_names_is_no_tool(
     function: Callable[..., str],
 ) -> None:
-    with pytest.raises(TypeError, match="a tool is called by name"):
+    with pytest.raises(TypeError, match="tools are called with named arguments"):
         Tool(function)
 
 

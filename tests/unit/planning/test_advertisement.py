@@ -56,8 +56,8 @@ def test_a_meta_that_is_no_object_or_of_another_major_is_passed_over_and_forward
     assert offered(later) == {}
     assert offered({"_meta": {"symposium": {"version": "1.7", "x": True}}}) == {"x": True}
     assert [record.message for record in caplog.records] == [
-        "_meta.symposium is no object and is passed over: ['ide_operations']",
-        "_meta.symposium has version 2.0; its capabilities are passed over",
+        "ignoring _meta.symposium, which is not an object: ['ide_operations']",
+        "ignoring capabilities of unknown _meta.symposium version 2.0",
     ]
     forwarded = to_chain({"clientCapabilities": later})["clientCapabilities"]["_meta"]["symposium"]
     assert forwarded["ide_operations"] is True

@@ -24,7 +24,7 @@ def _mod_latencies(chain: OpenChain) -> list[str]:
 
 
 def _servers(chain: OpenChain, session: Session) -> list[str]:
-    found = reaches(chain.running.ledger, session.inner_id)
+    found = reaches(chain.running.sessions, session.inner_id)
     rows = [f"- `{each.name}` ({each.kind}): {each.reaching}, {each.why}" for each in found]
     return ["**MCP servers of this session:**", "", *rows, "", ""] if rows else []
 
