@@ -157,3 +157,29 @@ def made_tree(worktree: Path, lines: list[str]) -> str:
     index.write_text("".join(lines), encoding="utf-8")
     with index.open("rb") as file:
         return git("mktree", cwd=worktree, stdin=file)
+
+
+@pytest.mark.requirement("snapshots.refs-read")
+async def test_packed_refs_of_the_store_are_listed(scene: Scene) -> None:
+    made = await snapshotted(scene)
+    before = await scene.engine.history.snapshots(made.id)
+
+    git("pack-refs", "--all", cwd=store_of(scene))
+    (Path(made.worktree) / "later").write_text("later", encoding="utf-8")
+    later = await scene.engine.history.snapshot(made.id, "later")
+
+    assert not list((store_of(scene) / OURS / "snap" / made.id).glob(f"*{before[0].ref[-14:]}"))
+    assert await scene.engine.history.snapshots(made.id) == [*before, later]
+
+
+@pytest.mark.requirement("snapshots.refs-read")
+@pytest.mark.parametrize("text", ["", "\0" * 41, "0" * 39, "é\n", "ref: refs/heads/none\n"])
+async def test_damaged_ref_hides_no_other_snapshot(scene: Scene, text: str) -> None:
+    made = await snapshotted(scene)
+    before = await scene.engine.history.snapshots(made.id)
+
+    (store_of(scene) / before[-1].ref).with_name("00000000000001").write_bytes(
+        text.encode("latin-1")
+    )
+
+    assert await scene.engine.history.snapshots(made.id) == before

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from localio.git import Git, GitCommandError
+from localio.git import Git, GitCommandError, GitRunError
 from symposium.tasks.snapshots.store import LONG, Store, copied_packs, copy_packs, existing
 
 _READ_ONLY: Final = 0o444
@@ -43,10 +43,10 @@ async def give_back(
     is_damaged = await asyncio.to_thread(_repair, store, since - _SLACK)
     clone = store.git().with_variables({"GIT_OBJECT_DIRECTORY": str(objects)})
     ids = set(wanted)
-    held = set(await existing(store.git(), ids))
-    lost = sorted(ids - held - set(await existing(clone, ids - held))) if ids - held else []
+    held, in_clone = await _existing_in_both(store.git(), clone, ids)
+    lost = sorted(ids - held - in_clone)
     notes = [f"{id_} could not be brought back: it is in no snapshot" for id_ in lost]
-    missing = held - set(await existing(clone, held))
+    missing = held - in_clone
     is_sure = not missing and not is_damaged
     if is_sure and (not is_touched or await _is_whole(clone, held, remotes)):
         return notes
@@ -60,6 +60,17 @@ async def give_back(
     except GitCommandError as error:
         notes.append(f"objects could not be given back to the clone: {error.said}")
     return notes
+
+
+async def _existing_in_both(store: Git, clone: Git, ids: set[str]) -> tuple[set[str], set[str]]:
+    """Ask both at once: an undo waits for the answers."""
+    try:
+        async with asyncio.TaskGroup() as both:
+            in_store = both.create_task(existing(store, ids))
+            in_clone = both.create_task(existing(clone, ids))
+    except* GitRunError as group:
+        raise group.exceptions[0] from None
+    return set(in_store.result()), set(in_clone.result())
 
 
 async def _is_whole(clone: Git, ids: set[str], remotes: set[str]) -> bool:

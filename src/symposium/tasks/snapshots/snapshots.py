@@ -38,8 +38,6 @@ BACK: Final = "back to "
 MAX_REMEMBERED: Final = 32
 """Worktrees that are watched; the one unused for longest is read whole next time."""
 
-_NAMES: Final = "%(refname) %(objectname)"
-
 
 class _Memories:
     """Capture data of the worktrees that were used last."""
@@ -159,14 +157,16 @@ class Snapshots:
         """The snapshots of a worktree, oldest first; one that is damaged is passed over.
 
         Raises:
-            TaskspaceError: git cannot list them.
+            TaskspaceError: they cannot be listed.
         """
         store = await self.store(subject)
-        listed = await store.git().ask("for-each-ref", f"--format={_NAMES}", subject.refs)
-        names = [line.partition(" ") for line in listed.text.splitlines()]
-        texts = await store.read(commit for _, _, commit in names)
+        try:
+            names = await asyncio.to_thread(store.refs, subject.refs)
+        except OSError as error:
+            raise TaskspaceError(f"{subject.store} cannot be read: {error}", "") from error
+        texts = await store.read(names.values())
         found: list[Snapshot] = []
-        for ref, _, commit in names:
+        for ref, commit in names.items():
             message = texts.get(commit, b"").partition(b"\n\n")[2]
             made = snapshot_of(ref, commit, message.decode(errors="surrogateescape"))
             if made is not None:

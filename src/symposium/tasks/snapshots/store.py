@@ -7,6 +7,7 @@ the clone is read: git runs in the store, and reads the clone's objects as an al
 
 import asyncio
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -51,6 +52,7 @@ _OURS: Final = (
 )
 """What git says where it fails for want of something else than an object of the clone's."""
 
+_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGE: Final = 16 << 20
 _DEEPEST: Final = 5
 
@@ -179,6 +181,28 @@ class Store:
         if not path.exists() or path.read_text(encoding="utf-8").strip() != id_:
             make_private_directory(path.parent, is_synced=True)
             write_whole(path, f"{id_}\n")
+
+    def refs(self, below: str) -> dict[str, str]:
+        """Refs of the store in a directory, with the object that each names.
+
+        Files are read instead of running git: it takes longer to start than to read them. A ref
+        whose file was damaged is left out, as by `git for-each-ref`.
+
+        Raises:
+            OSError: the directory cannot be read.
+        """
+        found: dict[str, str] = {}
+        with suppress(FileNotFoundError):
+            packed = (self.directory / "packed-refs").read_text(encoding="utf-8").splitlines()
+            lines = (line.partition(" ") for line in packed)
+            found = {name: id_ for id_, _, name in lines if name.startswith(f"{below}/")}
+        with suppress(FileNotFoundError), os.scandir(self.directory / below) as entries:
+            for each in entries:
+                with suppress(FileNotFoundError, IsADirectoryError):
+                    text = Path(each.path).read_text(encoding="ascii", errors="replace")
+                    found[f"{below}/{each.name}"] = text
+        ids = {name: id_.strip() for name, id_ in found.items()}
+        return {name: id_ for name, id_ in ids.items() if _ID.fullmatch(id_)}
 
     def copy_excludes(self) -> bytes:
         """Ignore what the clone's own list says; that list."""
