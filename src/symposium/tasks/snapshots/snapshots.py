@@ -20,7 +20,7 @@ from symposium.tasks.snapshots.capture import (
 )
 from symposium.tasks.snapshots.lateness import changed_since_call
 from symposium.tasks.snapshots.restore import RestoredSnapshot, move_in, restore_worktree
-from symposium.tasks.snapshots.store import LONG, Store, open_store
+from symposium.tasks.snapshots.store import LONG, Store, open_store, refs_in
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
 
 DAYS: Final = 14
@@ -161,7 +161,7 @@ class Snapshots:
         """
         store = await self.store(subject)
         try:
-            names = await asyncio.to_thread(store.refs, subject.refs)
+            names = await asyncio.to_thread(refs_in, store, subject.refs)
         except OSError as error:
             raise TaskspaceError(f"{subject.store} cannot be read: {error}", "") from error
         texts = await store.read(names.values())

@@ -182,28 +182,6 @@ class Store:
             make_private_directory(path.parent, is_synced=True)
             write_whole(path, f"{id_}\n")
 
-    def refs(self, below: str) -> dict[str, str]:
-        """Refs of the store in a directory, with the object that each names.
-
-        Files are read instead of running git: it takes longer to start than to read them. A ref
-        whose file was damaged is left out, as by `git for-each-ref`.
-
-        Raises:
-            OSError: the directory cannot be read.
-        """
-        found: dict[str, str] = {}
-        with suppress(FileNotFoundError):
-            packed = (self.directory / "packed-refs").read_text(encoding="utf-8").splitlines()
-            lines = (line.partition(" ") for line in packed)
-            found = {name: id_ for id_, _, name in lines if name.startswith(f"{below}/")}
-        with suppress(FileNotFoundError), os.scandir(self.directory / below) as entries:
-            for each in entries:
-                with suppress(FileNotFoundError, IsADirectoryError):
-                    text = Path(each.path).read_text(encoding="ascii", errors="replace")
-                    found[f"{below}/{each.name}"] = text
-        ids = {name: id_.strip() for name, id_ in found.items()}
-        return {name: id_ for name, id_ in ids.items() if _ID.fullmatch(id_)}
-
     def copy_excludes(self) -> bytes:
         """Ignore what the clone's own list says; that list."""
         try:
@@ -245,6 +223,29 @@ class Store:
         data = (await self.read([commit])).get(commit, b"")
         first = data.partition(b"\n")[0]
         return await self.tree(first.removeprefix(b"tree ").decode()) if first else {}
+
+
+def refs_in(store: Store, below: str) -> dict[str, str]:
+    """Refs of a store in a directory, with the object that each names.
+
+    Files are read instead of running git: it takes longer to start than to read them. A ref
+    whose file was damaged is left out, as by `git for-each-ref`.
+
+    Raises:
+        OSError: the directory cannot be read.
+    """
+    found: dict[str, str] = {}
+    with suppress(FileNotFoundError):
+        packed = (store.directory / "packed-refs").read_text(encoding="utf-8").splitlines()
+        lines = (line.partition(" ") for line in packed)
+        found = {name: id_ for id_, _, name in lines if name.startswith(f"{below}/")}
+    with suppress(FileNotFoundError), os.scandir(store.directory / below) as entries:
+        for each in entries:
+            with suppress(FileNotFoundError, IsADirectoryError):
+                text = Path(each.path).read_text(encoding="ascii", errors="replace")
+                found[f"{below}/{each.name}"] = text
+    ids = {name: id_.strip() for name, id_ in found.items()}
+    return {name: id_ for name, id_ in ids.items() if _ID.fullmatch(id_)}
 
 
 def _check_ours(error: GitCommandError) -> None:
