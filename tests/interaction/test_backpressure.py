@@ -1,4 +1,7 @@
-"""Peers that do not read: bounded, fair, and never a circle (acp-host §1.5 R4, architecture §4)."""
+"""Peers that do not read:
+
+bounded queues, fairness, no deadlock (acp-host §1.5 R4, architecture §4).
+"""
 
 import asyncio
 from collections.abc import Coroutine, Generator
@@ -24,7 +27,7 @@ from symposium.chain.mod import Forward, Mod, from_agent
 
 LINE = 2048
 BOUND = 4 * HIGH_WATER
-"""What the conductor may hold for one slow reader: the mark, and what a read or two bring."""
+"""Bytes that the conductor may hold for one slow reader: the mark, and one or two reads."""
 
 
 def flood(session: str, count: int) -> list[dict[str, Any]]:
@@ -34,11 +37,11 @@ def flood(session: str, count: int) -> list[dict[str, Any]]:
 
 
 async def settled(it: ChainHarness) -> None:
-    """Let everything that can move move."""
+    """Wait until no message moves any more."""
     before = -1
     while before != (now := it.conductor.client.transport.backlog):
         before = now
-        # What a memory pair delivers it delivers in turns of the loop, of which this takes some.
+        # A memory pair delivers in turns of the loop, and each delivery takes several turns.
         near, far = memory_pair()
         echo = Peer(far)
         for _ in range(100):
@@ -50,7 +53,7 @@ async def settled(it: ChainHarness) -> None:
     "conductor.pressure-slow-client", "jsonrpc.outbox-pauses-source", "jsonrpc.outbox-resumes"
 )
 @pytest.mark.parametrize("nested", [0, 1])
-async def test_a_slow_client_slows_the_agent_and_the_host_holds_little(nested: int) -> None:
+async def test_slow_client_slows_the_agent_and_the_host_holds_little(nested: int) -> None:
     async with chain_harness(*[inner()] * nested) as it:
         agent = await it.open()
         it.client.transport.pause_reading()
@@ -58,7 +61,7 @@ async def test_a_slow_client_slows_the_agent_and_the_host_holds_little(nested: i
         await settled(it)
         held = it.conductor.client.transport.backlog
         assert HIGH_WATER < held < BOUND
-        # The rest has not been taken from the agent.
+        # The agent still has the rest.
         assert agent.transport.backlog > 3000 * LINE - (2 + 4 * nested) * BOUND
         it.client.transport.resume_reading()
         numbers = [message["params"]["n"] for message in await it.client.reads(3000)]
@@ -66,7 +69,7 @@ async def test_a_slow_client_slows_the_agent_and_the_host_holds_little(nested: i
 
 
 @pytest.mark.requirement("conductor.pressure-slow-client")
-async def test_a_slow_client_can_still_be_heard() -> None:
+async def test_slow_client_can_still_send() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.transport.pause_reading()
@@ -77,7 +80,7 @@ async def test_a_slow_client_can_still_be_heard() -> None:
 
 
 @pytest.mark.requirement("conductor.pressure-slow-component", "jsonrpc.outbox-pauses-only-source")
-async def test_a_slow_proxy_holds_up_only_what_goes_through_it_and_cancels_get_past() -> None:
+async def test_slow_proxy_delays_only_its_own_messages_and_cancels_pass() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -93,7 +96,7 @@ async def test_a_slow_proxy_holds_up_only_what_goes_through_it_and_cancels_get_p
         agent.write(*flood("s", 500))
         await settled(it)
         assert agent.transport.backlog > 100 * LINE
-        # The client is read all the while, and what the proxy itself says arrives.
+        # The client is read meanwhile, and the proxy's own messages arrive.
         it.client.ask(1, "session/prompt", {})
         it.client.tell("$/cancel_request", {"requestId": 1})
         await settled(it)
@@ -122,7 +125,7 @@ async def test_both_ends_may_write_much_before_they_read(nested: int) -> None:
 
 
 class Holds(Mod):
-    """Holds the first update until it is let go."""
+    """Holds the first update until the test releases it."""
 
     def __init__(self) -> None:
         self.free = asyncio.Event()
@@ -135,7 +138,7 @@ class Holds(Mod):
 
 
 @pytest.mark.requirement("conductor.pressure-parked")
-async def test_what_waits_behind_a_mod_counts_and_slows_the_agent() -> None:
+async def test_messages_held_by_a_mod_count_and_slow_the_agent() -> None:
     holds = Holds()
     async with chain_harness(*mods(holds)) as it:
         agent = await it.open()
@@ -150,7 +153,7 @@ async def test_what_waits_behind_a_mod_counts_and_slows_the_agent() -> None:
 
 
 @pytest.mark.requirement("conductor.pressure-initialize")
-async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
+async def test_messages_for_a_component_that_initializes_are_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
@@ -161,17 +164,17 @@ async def test_what_waits_for_a_component_that_is_greeted_is_bounded(
         await proxy.read()
         proxy.ask("i", "_proxy/successor", {"method": "initialize", "params": VERSION_ONE})
         agent = await it.agent()
-        greeting = await agent.read()
+        initialize = await agent.read()
         inside = {"method": "m", "params": {"pad": "x" * LINE}}
         proxy.write(*[{"jsonrpc": "2.0", "method": "_proxy/successor", "params": inside}] * 1000)
         await settled(it)
         assert proxy.transport.backlog > 800 * LINE
-        agent.answer(greeting, VERSION_ONE)
+        agent.answer(initialize, VERSION_ONE)
         assert len(await agent.reads(1000)) == 1000
 
 
 @pytest.mark.requirement("conductor.pressure-both")
-async def test_one_who_is_made_to_wait_is_heard_again_when_it_is_slow_itself(
+async def test_paused_peer_is_read_again_when_it_is_slow_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
@@ -181,7 +184,7 @@ async def test_one_who_is_made_to_wait_is_heard_again_when_it_is_slow_itself(
         it.client.write(*flood("s", 400))
         await settled(it)
         assert it.client.transport.backlog > 100 * LINE
-        # Now the agent waits for the client in its turn: somebody has to be read.
+        # Now the agent waits for the client in its turn: one of them must be read.
         it.client.transport.pause_reading()
         agent.write(*flood("s", 400))
         await settled(it)
@@ -189,7 +192,7 @@ async def test_one_who_is_made_to_wait_is_heard_again_when_it_is_slow_itself(
 
 
 @pytest.mark.requirement("jsonrpc.outbox-hard-cap")
-async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
+async def test_peer_that_never_reads_is_disconnected_alone_when_its_backlog_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "BACK_PRESSURE", 100_000)
@@ -198,7 +201,7 @@ async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
         await agent.read()
-        # The client is slow itself, so that it is not made to wait for the agent.
+        # The client is slow itself, so it is not paused for the agent.
         it.client.transport.pause_reading()
         agent.transport.pause_reading()
         agent.write(*flood("s", 200))
@@ -213,7 +216,7 @@ async def test_a_peer_that_never_reads_is_lost_alone_when_too_much_waits_for_it(
 
 
 @pytest.mark.requirement("conductor.pressure-client")
-async def test_a_client_that_never_reads_is_left_within_the_grace(
+async def test_client_that_never_reads_is_left_within_the_grace_period(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(link, "OVERFLOW", 100_000)
@@ -225,7 +228,7 @@ async def test_a_client_that_never_reads_is_left_within_the_grace(
 
 
 @pytest.mark.requirement("jsonrpc.reader-no-task-per-message")
-async def test_forwarding_makes_no_task() -> None:
+async def test_forwarding_creates_no_asyncio_task() -> None:
     loop = asyncio.get_running_loop()
     made: list[Any] = []
 
@@ -254,7 +257,7 @@ async def until_answer(peer: Peer) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("conductor.open-requests-bounded")
-async def test_who_asks_without_end_is_refused_and_may_ask_again_when_answers_have_come() -> None:
+async def test_requests_above_the_limit_are_refused_until_responses_arrive() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         for name in range(MAX_OPEN):
@@ -271,13 +274,13 @@ async def test_who_asks_without_end_is_refused_and_may_ask_again_when_answers_ha
 
 
 @pytest.mark.requirement("conductor.open-requests-bounded")
-async def test_what_open_requests_hold_is_bounded_in_bytes() -> None:
+async def test_open_requests_are_bounded_in_bytes() -> None:
     large = {"x": "x" * (30 * 1024 * 1024)}
     async with chain_harness() as it:
         agent = await it.open()
         for name in range(6):
             it.client.ask(name, "session/prompt", large)
-        # One above the bound is taken, as what has come is known only then.
+        # One above the limit is accepted: its size is known only after the read.
         refused = await it.client.read()
         assert refused["id"] == 5
         assert refused["error"]["data"]["limits"]["bytes"] == OVERFLOW

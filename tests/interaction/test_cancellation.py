@@ -1,4 +1,4 @@
-"""Cancelling: hop by hop, once, with an answer owed all the same (acp-host §1.8)."""
+"""Cancellation hop by hop and once, with a response for each request (acp-host §1.8)."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
 class Rewrites(Mod):
-    """Edits what sets a session up, and looks at the answer."""
+    """Edits setup requests, and watches the response."""
 
     @from_client("session/new", "session/resume")
     def edit(self, message: ChainMessage) -> Forward:
@@ -23,7 +23,7 @@ class Rewrites(Mod):
 
 
 class Waits(Mod):
-    """Takes a turn of the loop over everything."""
+    """Handles everything in a later turn of the loop."""
 
     @from_client("*")
     async def down(self, _: ChainMessage) -> Forward:
@@ -37,7 +37,7 @@ class Waits(Mod):
 
 
 def chains() -> list[Any]:
-    """Chains of all kinds."""
+    """Return chains of all kinds."""
     return [
         pytest.param(list, id="no proxy"),
         pytest.param(lambda: mods(Rewrites()), id="a mod that rewrites"),
@@ -62,7 +62,7 @@ def cancels(peer: Peer) -> list[bytes]:
 )
 @pytest.mark.parametrize("method", ["session/new", "session/resume", "session/prompt", "ext/any"])
 @pytest.mark.parametrize("chain", chains())
-async def test_a_clients_cancel_reaches_the_agent_once_under_its_own_id(
+async def test_cancel_of_the_client_reaches_the_agent_once_under_its_own_id(
     chain: Any, method: str
 ) -> None:
     components: list[Component] = chain()
@@ -90,7 +90,7 @@ async def test_a_clients_cancel_reaches_the_agent_once_under_its_own_id(
 
 @pytest.mark.requirement("conductor.cancel-agent-to-client")
 @pytest.mark.parametrize("chain", chains())
-async def test_an_agents_cancel_reaches_the_client_the_same_way(chain: Any) -> None:
+async def test_cancel_of_an_agent_reaches_the_client_once_under_its_own_id(chain: Any) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open()
         agent.ask(0, "session/request_permission", {"sessionId": "s"})
@@ -105,9 +105,9 @@ async def test_an_agents_cancel_reaches_the_client_the_same_way(chain: Any) -> N
 
 @pytest.mark.requirement("conductor.cancel-without-request")
 @pytest.mark.parametrize(
-    "params", [{}, {"requestId": "nobody"}, {"requestId": {}}, [1], {"requestId": None}]
+    "params", [{}, {"requestId": "missing"}, {"requestId": {}}, [1], {"requestId": None}]
 )
-async def test_a_cancel_that_names_nothing_open_is_ignored(params: Any) -> None:
+async def test_cancel_of_an_unknown_request_is_ignored(params: Any) -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.write({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params})
@@ -117,7 +117,7 @@ async def test_a_cancel_that_names_nothing_open_is_ignored(params: Any) -> None:
 
 
 @pytest.mark.requirement("conductor.cancel-late-result")
-async def test_a_normal_result_after_a_cancel_is_relayed() -> None:
+async def test_result_after_a_cancel_is_relayed() -> None:
     async with chain_harness(*mods(Rewrites())) as it:
         agent = await it.open()
         it.client.ask(1, "session/new", {})
@@ -129,7 +129,7 @@ async def test_a_normal_result_after_a_cancel_is_relayed() -> None:
 
 
 @pytest.mark.requirement("conductor.cancel-prompt-and-permission")
-async def test_cancelling_a_prompt_that_waits_for_a_permission_cancels_both() -> None:
+async def test_cancel_of_a_prompt_that_waits_for_a_permission_cancels_both() -> None:
     async with chain_harness(bare()[0], *mods(Rewrites())) as it:
         agent = await it.open()
         it.client.ask("p", "session/prompt", {"sessionId": "s"})
@@ -154,7 +154,7 @@ async def test_cancelling_a_prompt_that_waits_for_a_permission_cancels_both() ->
 
 
 @pytest.mark.requirement("conductor.peer-never-answers", "peers.openhands-ignores-cancel")
-async def test_an_agent_that_ignores_a_cancel_keeps_only_its_own_turn_open() -> None:
+async def test_agent_that_ignores_a_cancel_keeps_only_its_own_turn_open() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
@@ -169,7 +169,7 @@ async def test_an_agent_that_ignores_a_cancel_keeps_only_its_own_turn_open() -> 
 
 
 @pytest.mark.requirement("conductor.cancel-client-leaves")
-async def test_a_client_that_leaves_has_its_open_requests_cancelled() -> None:
+async def test_open_requests_of_a_client_are_canceled_when_it_disconnects() -> None:
     async with chain_harness(inner()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
@@ -181,7 +181,7 @@ async def test_a_client_that_leaves_has_its_open_requests_cancelled() -> None:
 
 
 @pytest.mark.requirement("conductor.session-invalid-success")
-async def test_a_malformed_success_is_relayed_and_a_second_try_works() -> None:
+async def test_malformed_result_is_relayed_and_a_second_try_works() -> None:
     async with chain_harness(*mods(Waits())) as it:
         agent = await it.open()
         for result in ("not an object", {"sessionId": "s"}):
@@ -191,7 +191,7 @@ async def test_a_malformed_success_is_relayed_and_a_second_try_works() -> None:
 
 
 @pytest.mark.requirement("acp.t7-elicitation-request-id")
-async def test_an_elicitations_request_id_is_translated_on_each_hop() -> None:
+async def test_request_id_of_an_elicitation_is_translated_on_each_hop() -> None:
     async with chain_harness(inner(), inner(*mods(Waits())), inner()) as it:
         agent = await it.open()
         it.client.ask("the prompt", "session/prompt", {"sessionId": "s"})
@@ -203,17 +203,17 @@ async def test_an_elicitations_request_id_is_translated_on_each_hop() -> None:
 
 
 @pytest.mark.requirement("acp.t7-elicitation-request-id")
-async def test_an_elicitation_during_initialize_names_the_clients_request() -> None:
+async def test_elicitation_during_initialize_names_the_clients_request() -> None:
     async with chain_harness(inner()) as it:
         it.client.ask("open", "initialize", {"protocolVersion": 1})
         agent = await it.agent()
-        greeting = await agent.read()
-        agent.ask(0, "elicitation/create", {"requestId": greeting["id"], "message": "?"})
+        initialize = await agent.read()
+        agent.ask(0, "elicitation/create", {"requestId": initialize["id"], "message": "?"})
         assert (await it.client.read())["params"]["requestId"] == "open"
 
 
 @pytest.mark.requirement("acp.t7-unknown-request-id")
-async def test_a_request_id_that_names_nothing_open_goes_on_as_it_is(
+async def test_unknown_request_id_in_an_elicitation_passes_unchanged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with chain_harness() as it:

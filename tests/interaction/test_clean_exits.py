@@ -1,4 +1,4 @@
-"""A component that leaves well: what did not depend on it is still answered (acp-host §1.9)."""
+"""Component with a clean exit: requests that do not need it are still answered (acp-host §1.9)."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from symposium.chain.mod import Mod, Reply, from_client
 
 
 class Thinker(Mod):
-    """Answers by itself, when it is let."""
+    """Answers by itself, once the test allows it."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -24,7 +24,7 @@ class Thinker(Mod):
 
 
 @pytest.mark.requirement("process.exit-spares-foreground")
-async def test_a_mods_own_answer_comes_though_the_agent_has_left() -> None:
+async def test_response_of_a_mod_arrives_after_the_agent_has_exited() -> None:
     thinker = Thinker()
     async with chain_harness(*mods(thinker)) as it:
         agent = await it.open()

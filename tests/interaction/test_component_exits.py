@@ -1,4 +1,4 @@
-"""Components that end, misbehave or stop answering, in memory (acp-host §1.9 R7, §1.10)."""
+"""Components that exit, misbehave, or stop answering, in memory (acp-host §1.9 R7, §1.10)."""
 
 import asyncio
 from typing import Any
@@ -31,7 +31,7 @@ from symposium.chain.mod import Forward, Mod, from_agent, from_client
     "conductor.state-closed",
 )
 @pytest.mark.parametrize("nested", [[], [inner()], [bare()[0]]])
-async def test_when_the_agent_ends_each_open_request_is_answered_once_after_its_last_words(
+async def test_open_requests_are_answered_once_after_the_agents_last_messages(
     nested: list[Served],
 ) -> None:
     async with chain_harness(*nested) as it:
@@ -56,7 +56,7 @@ async def test_when_the_agent_ends_each_open_request_is_answered_once_after_its_
 
 @pytest.mark.requirement("conductor.death-others-end", "conductor.state-failed-from-any")
 @pytest.mark.parametrize("at", [0, 1, 2])
-async def test_when_a_proxy_ends_the_others_are_ended_and_both_sides_have_their_answers(
+async def test_other_components_end_and_both_sides_get_responses_when_a_proxy_exits(
     at: int,
 ) -> None:
     stands = [PlayedComponent(f"p{number}") for number in range(3)]
@@ -94,7 +94,7 @@ async def test_when_a_proxy_ends_the_others_are_ended_and_both_sides_have_their_
 
 
 @pytest.mark.requirement("conductor.death-other-requests-survive")
-async def test_an_answer_that_was_on_its_way_is_delivered() -> None:
+async def test_response_on_its_way_is_delivered() -> None:
     upper, lower = PlayedComponent("upper"), PlayedComponent("lower")
     async with chain_harness(upper.component, lower.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -111,7 +111,9 @@ async def test_an_answer_that_was_on_its_way_is_delivered() -> None:
 
 
 @pytest.mark.requirement("conductor.state-draining-in", "conductor.state-draining-out")
-async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_more() -> None:
+async def test_component_gets_pending_messages_and_cannot_send_requests_when_the_chain_ends() -> (
+    None
+):
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -122,7 +124,7 @@ async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_mor
         it.client.ask(1, "session/prompt", {})
         request = await proxy.read()
         await (await it.agent()).hang_up()
-        # The chain ends now; what the proxy still owes is taken, and what it asks is refused.
+        # The chain ends now: responses of the proxy are accepted, and its requests refused.
         proxy.answer(request, {"stopReason": "end_turn"})
         assert (await it.client.read())["result"] == {"stopReason": "end_turn"}
         assert await it.exit_code() == 1
@@ -130,7 +132,7 @@ async def test_a_component_that_is_ended_gets_what_waits_and_may_ask_nothing_mor
 
 
 @pytest.mark.requirement("conductor.death-open-requests")
-async def test_what_a_dead_agent_has_asked_is_cancelled() -> None:
+async def test_requests_of_an_exited_agent_are_canceled() -> None:
     async with chain_harness(inner()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
@@ -144,7 +146,7 @@ async def test_what_a_dead_agent_has_asked_is_cancelled() -> None:
 
 
 @pytest.mark.requirement("conductor.death-open-requests")
-async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
+async def test_request_of_a_proxy_to_an_exited_agent_is_refused_at_once() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -161,7 +163,7 @@ async def test_a_proxy_that_asks_for_a_dead_agent_is_told_at_once() -> None:
 
 
 @pytest.mark.requirement("conductor.death-open-requests")
-async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason() -> None:
+async def test_request_held_by_a_mod_gets_the_reason_when_the_agent_exits() -> None:
     class Keeps(Mod):
         @from_client("kept")
         async def keep(self, _: ChainMessage) -> Forward:
@@ -181,7 +183,7 @@ async def test_what_a_mod_holds_when_the_agent_dies_is_answered_with_the_reason(
 
 
 @pytest.mark.requirement("conductor.death-open-requests")
-async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> None:
+async def test_request_that_a_running_proxy_does_not_answer_gets_an_error() -> None:
     stand = PlayedComponent("mute")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -199,7 +201,7 @@ async def test_what_a_surviving_proxy_does_not_answer_is_answered_for_it() -> No
 
 
 @pytest.mark.requirement("conductor.state-closed")
-async def test_requests_of_the_client_after_a_death_get_the_reason() -> None:
+async def test_requests_after_an_exit_get_the_reason() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
@@ -211,7 +213,7 @@ async def test_requests_of_the_client_after_a_death_get_the_reason() -> None:
 
 
 @pytest.mark.requirement("conductor.death-while-starting")
-async def test_a_death_during_initialize_is_its_answer_and_another_try_starts_anew() -> None:
+async def test_exit_during_initialize_is_its_error_and_a_second_try_starts_again() -> None:
     stands = [PlayedComponent(), PlayedComponent()]
     left = iter(stands)
     upper = inner(name="upper")
@@ -231,7 +233,7 @@ async def test_a_death_during_initialize_is_its_answer_and_another_try_starts_an
 
 
 @pytest.mark.requirement("conductor.death-served")
-async def test_a_served_component_that_returns_or_raises_counts_as_dead() -> None:
+async def test_served_component_that_returns_or_raises_counts_as_exited() -> None:
     async def serve(transport: Transport) -> None:
         peer = Peer(transport)
         peer.answer(await peer.read(), VERSION_ONE)
@@ -247,7 +249,7 @@ async def test_a_served_component_that_returns_or_raises_counts_as_dead() -> Non
 
 
 @pytest.mark.requirement("conductor.peer-answers-twice", "conductor.peer-unknown-id")
-async def test_second_answers_and_answers_to_nothing_reach_nobody(
+async def test_second_responses_and_unknown_responses_are_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with chain_harness() as it:
@@ -267,7 +269,7 @@ async def test_second_answers_and_answers_to_nothing_reach_nobody(
 
 
 @pytest.mark.requirement("conductor.peer-prints-text", "peers.plain-text-on-stdout")
-async def test_text_among_the_messages_is_refused_shown_and_survived(
+async def test_text_among_the_messages_is_refused_and_logged_and_the_chain_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with chain_harness() as it:
@@ -286,7 +288,7 @@ async def test_text_among_the_messages_is_refused_shown_and_survived(
 
 
 @pytest.mark.requirement("conductor.bad-response-settles")
-async def test_a_response_that_is_no_response_settles_who_waits_for_it() -> None:
+async def test_malformed_response_fails_its_request() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "a")
@@ -305,7 +307,7 @@ async def test_a_response_that_is_no_response_settles_who_waits_for_it() -> None
 
 
 @pytest.mark.requirement("conductor.death-order")
-async def test_last_words_that_a_mod_holds_still_come_before_the_error() -> None:
+async def test_last_messages_held_by_a_mod_arrive_before_the_error() -> None:
     class Slow(Mod):
         @from_agent("session/update")
         async def hold(self, message: ChainMessage) -> Forward:
@@ -325,7 +327,7 @@ async def test_last_words_that_a_mod_holds_still_come_before_the_error() -> None
 
 
 @pytest.mark.requirement("conductor.death-while-starting")
-async def test_a_death_while_a_mod_holds_the_answer_to_initialize_ends_the_chain() -> None:
+async def test_exit_while_a_mod_holds_the_response_to_initialize_ends_the_chain() -> None:
     holds, may_go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(Mod):
@@ -344,14 +346,14 @@ async def test_a_death_while_a_mod_holds_the_answer_to_initialize_ends_the_chain
         await holds.wait()
         await agent.hang_up()
         it.client.ask(2, "session/new")
-        assert (await it.client.read())["id"] == 2  # comes after the end of the agent
+        assert (await it.client.read())["id"] == 2  # arrives after the exit of the agent
         may_go_on.set()
         assert (await it.client.read())["result"] == VERSION_ONE
         assert await it.exit_code() == 1
 
 
 @pytest.mark.requirement("conductor.nothing-kept")
-async def test_nothing_is_kept_of_what_is_finished() -> None:
+async def test_finished_requests_leave_no_state() -> None:
     async with chain_harness(inner(), *mods(Mod())) as it:
         agent = await it.open()
         for number in range(20):
@@ -369,13 +371,13 @@ async def test_nothing_is_kept_of_what_is_finished() -> None:
 
 
 @pytest.mark.requirement("conductor.cancelled-whole")
-async def test_a_conductor_that_is_cancelled_while_it_ends_leaves_nothing_behind() -> None:
+async def test_conductor_canceled_while_it_ends_leaves_nothing_behind() -> None:
     async with chain_harness(inner(), settings=Settings(quiet_grace=60)) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {})
         await agent.read()
         await it.client.hang_up()
-        # What is no message is answered even now, and by then the end has begun.
+        # An invalid message is answered even now, after the end has begun.
         agent.write(b"sync", b"sync")
         await agent.reads(2)
         assert not it.running.done()
@@ -386,7 +388,7 @@ async def test_a_conductor_that_is_cancelled_while_it_ends_leaves_nothing_behind
 
 
 @pytest.mark.requirement("conductor.cancelled-whole")
-async def test_a_conductor_that_is_cancelled_ends_what_it_started() -> None:
+async def test_conductor_ends_its_components_when_it_is_canceled() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)

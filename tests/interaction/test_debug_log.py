@@ -1,4 +1,4 @@
-"""The debug log of a whole chain: each wire under its component's place."""
+"""Debug log of a whole chain: each wire under the place of its component."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ async def serve_arrow(transport: Transport) -> None:
 
 
 @pytest.mark.requirement("conductor.debug-log")
-async def test_a_line_stands_under_the_place_that_a_person_counts_to(tmp_path: Path) -> None:
+async def test_log_line_names_the_component_by_its_place_counted_from_1(tmp_path: Path) -> None:
     log = open_debug_log(tmp_path)
     wired = Served("wired", serve_arrow)
     settings = Settings(tap=log.tap)

@@ -1,4 +1,4 @@
-"""A mod that gives the agent tools, over ACP itself."""
+"""Mod that gives the agent tools, over ACP itself."""
 
 import importlib.util
 import sys
@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def example(name: str) -> ModuleType:
-    """A module of the examples, from its file."""
+    """Load a module of the examples from its file."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -30,7 +30,7 @@ words = example("words")
 
 
 @pytest.mark.requirement("cli.mod-echo", "cli.testing-echo-server", "bridge.mode-native")
-async def test_an_agent_that_can_reaches_the_tools_of_a_mod_over_acp() -> None:
+async def test_agent_with_mcp_over_acp_reaches_the_tools_of_a_mod() -> None:
     async with chain_of("arrow", "echo", "pass", agent="testy") as editor:
         listed = await editor.prompt(render_command(ListTools("echo")))
         said = await editor.prompt(render_command(CallTool("echo", "echo", {"message": "hi"})))
@@ -51,7 +51,7 @@ async def test_an_agent_that_can_reaches_the_tools_of_a_mod_over_acp() -> None:
     "cli.mod-echo", "cli.eliza-mcp-tool-call", "bridge.rewrite-integration-http"
 )
 @pytest.mark.parametrize("bridge", ["auto", "http", "stdio"])
-async def test_an_agent_that_cannot_reaches_them_over_the_bridge(bridge: Mode) -> None:
+async def test_agent_without_it_reaches_the_tools_over_the_bridge(bridge: Mode) -> None:
     async with chain_of("arrow", "echo", agent="eliza", bridge=bridge) as editor:
         listed = await editor.prompt("list tools from echo")
         said = await editor.prompt('use tool echo::echo with {"message": "hi"}')
@@ -66,7 +66,7 @@ async def test_an_agent_that_cannot_reaches_them_over_the_bridge(bridge: Mode) -
 
 
 @pytest.mark.requirement("cli.mod-echo")
-async def test_without_a_bridge_such_an_agent_does_not_reach_them() -> None:
+async def test_agent_without_it_does_not_reach_the_tools_when_the_bridge_is_off() -> None:
     async with chain_of("echo", agent="eliza", bridge="off") as editor:
         turn = await editor.prompt("list tools from echo")
 
@@ -74,7 +74,7 @@ async def test_without_a_bridge_such_an_agent_does_not_reach_them() -> None:
 
 
 @pytest.mark.requirement("cli.testing-example")
-async def test_the_example_with_a_tool_is_as_the_page_says() -> None:
+async def test_example_with_a_tool_behaves_as_on_the_page() -> None:
     async with chain_of(words.make(), agent="eliza") as editor:
         turn = await editor.prompt('use tool words::count_words with {"text": "one two three"}')
 
@@ -82,7 +82,7 @@ async def test_the_example_with_a_tool_is_as_the_page_says() -> None:
 
 
 @pytest.mark.requirement("cli.testing-example")
-async def test_the_example_with_a_tool_is_a_program_too() -> None:
+async def test_example_with_a_tool_runs_as_a_program() -> None:
     program = Program("words", Command((sys.executable, str(EXAMPLES / "words.py"))))
     async with chain_of(program, agent="eliza") as editor:
         turn = await editor.prompt('use tool words::count_words with {"text": "one two"}')

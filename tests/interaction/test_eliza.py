@@ -1,4 +1,4 @@
-"""Eliza as an agent on the wire: sessions, turns, and what she refuses."""
+"""Eliza as an agent on the wire: sessions, turns, and refused requests."""
 
 import sys
 from typing import Any
@@ -14,7 +14,7 @@ GREETING = "How do you do. Please state your problem."
 
 
 @pytest.mark.requirement("cli.eliza-acp")
-async def test_she_is_a_program_on_standard_input_and_output() -> None:
+async def test_eliza_is_a_program_on_standard_input_and_output() -> None:
     program = Program("eliza", Command((sys.executable, "-m", "symposium", "eliza")))
     async with chain_of("arrow", agent=program) as editor:
         turn = await editor.prompt("Hello")
@@ -24,7 +24,7 @@ async def test_she_is_a_program_on_standard_input_and_output() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-acp")
-async def test_she_declares_what_she_can() -> None:
+async def test_eliza_declares_her_capabilities() -> None:
     async with chain_of(bridge="off") as editor:
         result = await editor.initialize()
 
@@ -34,7 +34,7 @@ async def test_she_declares_what_she_can() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-acp", "cli.eliza-deterministic")
-async def test_each_session_is_a_conversation_of_its_own() -> None:
+async def test_sessions_are_separate_conversations() -> None:
     async with chain_of("pass") as editor:
         first, second = await editor.new_session(), await editor.new_session()
         said = [
@@ -47,7 +47,7 @@ async def test_each_session_is_a_conversation_of_its_own() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-acp")
-async def test_she_tells_her_commands_after_the_session_is_known() -> None:
+async def test_commands_are_announced_after_the_session_is_known() -> None:
     seen: list[int] = []
     async with chain_of("pass") as editor:
         await editor.initialize()
@@ -65,23 +65,23 @@ async def test_she_tells_her_commands_after_the_session_is_known() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-load")
-async def test_a_loaded_session_is_new_and_has_no_servers() -> None:
+async def test_loaded_session_is_new_and_has_no_servers() -> None:
     servers: list[Any] = [{"name": "tools", "command": "/nowhere", "args": [], "env": []}]
     params: Any = {"sessionId": "of-yesterday", "cwd": "/", "mcpServers": servers}
     async with chain_of("pass") as editor:
         await editor.initialize()
         loaded = await editor.connection.request("session/load", params)
-        greeted = await editor.prompt("Hello", session_id="of-yesterday")
+        initialized = await editor.prompt("Hello", session_id="of-yesterday")
         listed = await editor.prompt("list tools from tools", session_id="of-yesterday")
 
     assert loaded == {}
-    assert greeted.text == GREETING
+    assert initialized.text == GREETING
     assert listed.text.startswith("ERROR: ")
     assert "this session has no MCP servers" in listed.text
 
 
 @pytest.mark.requirement("cli.eliza-acp")
-async def test_a_closed_session_is_unknown() -> None:
+async def test_closed_session_is_unknown() -> None:
     async with chain_of("pass") as editor:
         session_id = await editor.new_session()
         await editor.connection.request("session/close", {"sessionId": session_id})
@@ -94,12 +94,12 @@ async def test_a_closed_session_is_unknown() -> None:
     ("method", "params"),
     [
         ("session/new", {"mcpServers": []}),
-        ("session/prompt", {"sessionId": "nobody", "prompt": []}),
+        ("session/prompt", {"sessionId": "missing", "prompt": []}),
         ("session/prompt", {"sessionId": 7, "prompt": []}),
-        ("session/close", {"sessionId": "nobody"}),
+        ("session/close", {"sessionId": "missing"}),
     ],
 )
-async def test_wrong_params_are_the_clients_fault(method: str, params: Any) -> None:
+async def test_wrong_params_are_invalid_params(method: str, params: Any) -> None:
     async with chain_of("pass") as editor:
         await editor.initialize()
         with pytest.raises(RpcError) as caught:

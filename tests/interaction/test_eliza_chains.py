@@ -1,4 +1,4 @@
-"""Eliza behind chains of mods: what the reference's tests of its conductor ask."""
+"""Eliza behind chains of mods, after the reference's tests of its conductor."""
 
 import pytest
 
@@ -12,7 +12,7 @@ GREETING = "How do you do. Please state your problem."
 
 
 def proxy_of(*arrows: Arrow) -> Served:
-    """A conductor in proxy mode, inside this process, that holds these arrows."""
+    """Return a conductor in proxy mode, in this process, with these arrow mods."""
 
     async def serve(transport: Transport) -> None:
         blueprint = Blueprint([InProcess("arrow", arrow) for arrow in arrows], None)
@@ -24,7 +24,7 @@ def proxy_of(*arrows: Arrow) -> Served:
 @pytest.mark.requirement(
     "conductor.chain-empty", "cli.eliza-hello", "cli.testing-chain-of", "cli.testing-fake-editor"
 )
-async def test_a_conductor_without_mods_is_transparent() -> None:
+async def test_conductor_without_mods_is_transparent() -> None:
     async with chain_of(agent="eliza") as editor:
         turn = await editor.prompt("Hello")
 
@@ -49,7 +49,7 @@ async def test_two_arrows_in_a_nested_conductor_both_mark_the_answer() -> None:
 
 
 @pytest.mark.requirement("conductor.chain-nested")
-async def test_arrows_mark_the_answer_wherever_they_stand() -> None:
+async def test_arrows_mark_the_answer_at_every_place() -> None:
     nested = proxy_of(Arrow())
     async with chain_of("arrow", nested, "pass", proxy_of(), Arrow(), agent="eliza") as editor:
         turn = await editor.prompt("Hello")

@@ -1,4 +1,4 @@
-"""Eliza uses the tools of MCP servers: of programs, when a prompt tells her to."""
+"""Eliza uses the tools of MCP servers that are programs, when a prompt asks for it."""
 
 import asyncio
 import sys
@@ -17,15 +17,15 @@ SILENT: dict[str, Any] = {
 GONE: dict[str, Any] = {"name": "gone", "command": "/nowhere/server", "args": [], "env": []}
 
 
-async def told(text: str, *servers: dict[str, Any]) -> Turn:
-    """What a prompt brings in a session with these servers."""
+async def answer_to(text: str, *servers: dict[str, Any]) -> Turn:
+    """Return the answer to a prompt in a session with these servers."""
     async with chain_of("pass") as editor:
         await editor.new_session(servers=servers)
         return await editor.prompt(text)
 
 
 def calls_in(turn: Turn) -> list[tuple[Any, ...]]:
-    """Each step of the tool calls, without the texts."""
+    """Return each step of the tool calls, without the texts."""
     keys = ("sessionUpdate", "toolCallId", "status")
     return [
         tuple(update[key] for key in keys)
@@ -35,8 +35,10 @@ def calls_in(turn: Turn) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.requirement("cli.eliza-mcp-tool-call", "cli.eliza-use-tool", "cli.testing-echo-server")
-async def test_she_calls_a_tool_of_a_program_and_reports_it() -> None:
-    turn = await told('USE tool echo::echo WITH {"message": "Hello from the test!"}', ECHO_SERVER)
+async def test_tool_of_a_program_is_called_and_reported() -> None:
+    turn = await answer_to(
+        'USE tool echo::echo WITH {"message": "Hello from the test!"}', ECHO_SERVER
+    )
 
     assert turn.text == "OK: Echo: Hello from the test!"
     assert turn.stop_reason == "end_turn"
@@ -47,8 +49,8 @@ async def test_she_calls_a_tool_of_a_program_and_reports_it() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-list-tools", "bridge.tools-list-text")
-async def test_she_lists_the_tools_of_a_server() -> None:
-    turn = await told("list TOOLS from echo", SILENT, ECHO_SERVER)
+async def test_tools_of_a_server_are_listed() -> None:
+    turn = await answer_to("list TOOLS from echo", SILENT, ECHO_SERVER)
 
     assert turn.text == (
         "Available tools:\n  - echo: Say the message again.\n  - add: Add two whole numbers."
@@ -66,8 +68,8 @@ async def test_she_lists_the_tools_of_a_server() -> None:
         ("/list-toolsy", "I am listening."),
     ],
 )
-async def test_her_commands_can_be_used_as_she_announces_them(text: str, reply: str) -> None:
-    turn = await told(text, ECHO_SERVER)
+async def test_announced_commands_work(text: str, reply: str) -> None:
+    turn = await answer_to(text, ECHO_SERVER)
 
     assert turn.text.startswith(reply)
 
@@ -87,15 +89,15 @@ async def test_her_commands_can_be_used_as_she_announces_them(text: str, reply: 
         ("list tools from gone", "ERROR: gone: "),
     ],
 )
-async def test_what_is_wrong_is_said(text: str, reply: str) -> None:
-    turn = await told(text, ECHO_SERVER, GONE)
+async def test_tool_errors_are_reported(text: str, reply: str) -> None:
+    turn = await answer_to(text, ECHO_SERVER, GONE)
 
     assert turn.text.startswith(reply)
     assert all(status == "failed" for kind, _, status in calls_in(turn) if "update" in kind)
 
 
 @pytest.mark.requirement("cli.eliza-cancel")
-async def test_a_cancelled_turn_ends_and_the_next_one_works() -> None:
+async def test_canceled_turn_ends_and_the_next_one_works() -> None:
     async with chain_of("arrow") as editor:
         await editor.new_session(servers=[SILENT])
         async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""What passes a chain, and that it passes as it came (acp-host §7, and how real peers behave)."""
+"""Messages that pass a chain unchanged (acp-host §7, and the behavior of real peers)."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from symposium.chain.mod import Forward, Mod, from_agent, from_client
 
 
 class Looks(Mod):
-    """Sees everything in both directions, and lets it pass."""
+    """Reads everything in both directions, and forwards it."""
 
     @from_client("*")
     def down(self, message: ChainMessage) -> Forward:
@@ -25,7 +25,7 @@ class Looks(Mod):
 
 
 def chains() -> list[Any]:
-    """Chains in which nobody edits anything."""
+    """Return chains in which nothing is edited."""
     return [
         pytest.param(list, id="no proxy"),
         pytest.param(lambda: mods(Looks(), Looks(), Looks()), id="three mods"),
@@ -107,7 +107,7 @@ UPDATES: list[dict[str, Any]] = [
 ] + [
     {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "x"},
     {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "the same again"},
-    {"sessionUpdate": "tool_call_update", "toolCallId": "nobody announced me"},
+    {"sessionUpdate": "tool_call_update", "toolCallId": "unannounced"},
     {"sessionUpdate": "plan", "entries": []},
     {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "/x"}]},
     {"sessionUpdate": "current_mode_update", "currentModeId": "https://agent/mode#a"},
@@ -123,7 +123,7 @@ META = {"traceparent": "00-1-2-03", "tracestate": "a=b", "baggage": "c=d", "own"
 
 
 async def asks(asker: Peer, asked: Peer, method: str, params: Any, result: Any) -> None:
-    """One request there and its answer back, both as they were written."""
+    """Send one request and its response; check that both arrive as written."""
     match params:
         case {}:
             params = {**params, "_meta": META}
@@ -158,9 +158,7 @@ async def asks(asker: Peer, asked: Peer, method: str, params: Any, result: Any) 
 )
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("chain", chains())
-async def test_every_request_of_a_client_passes_and_its_answer_comes_back(
-    chain: Any, version: int
-) -> None:
+async def test_every_client_request_and_its_response_pass(chain: Any, version: int) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open({"protocolVersion": version}, {"protocolVersion": version})
         for method, (params, results) in TO_AGENT.items():
@@ -181,7 +179,7 @@ async def test_every_request_of_a_client_passes_and_its_answer_comes_back(
     "peers.permission-options",
 )
 @pytest.mark.parametrize("chain", chains())
-async def test_every_request_of_an_agent_passes_and_its_answer_comes_back(chain: Any) -> None:
+async def test_every_agent_request_and_its_response_pass(chain: Any) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open()
         for method, (params, results) in TO_CLIENT.items():
@@ -201,12 +199,17 @@ async def test_every_request_of_an_agent_passes_and_its_answer_comes_back(chain:
     "stories.a-13-unknown",
 )
 @pytest.mark.parametrize("chain", chains())
-async def test_every_notification_passes_as_the_bytes_that_came(chain: Any) -> None:
+async def test_every_notification_passes_with_equal_bytes(chain: Any) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open()
-        told = [("session/update", {"sessionId": "s", "update": update}) for update in UPDATES]
-        told += [("elicitation/complete", {"elicitationId": "e"}), ("qwen/notify/x", {"a": [1]})]
-        for method, params in told:
+        notification = [
+            ("session/update", {"sessionId": "s", "update": update}) for update in UPDATES
+        ]
+        notification += [
+            ("elicitation/complete", {"elicitationId": "e"}),
+            ("qwen/notify/x", {"a": [1]}),
+        ]
+        for method, params in notification:
             line = b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (
                 json.dumps(method).encode(),
                 json.dumps(params).encode(),
@@ -235,7 +238,7 @@ CAPABILITIES: dict[str, Any] = {
     "acp.t9-version-pinned",
 )
 @pytest.mark.parametrize("chain", chains())
-async def test_the_capabilities_of_both_sides_pass_unchanged(chain: Any) -> None:
+async def test_capabilities_of_both_sides_pass_unchanged(chain: Any) -> None:
     params: dict[str, Any] = {
         "protocolVersion": 1,
         "clientCapabilities": {
@@ -255,9 +258,9 @@ async def test_the_capabilities_of_both_sides_pass_unchanged(chain: Any) -> None
     async with chain_harness(*chain()) as it:
         it.client.ask(0, "initialize", params)
         agent = await it.agent()
-        greeting = await agent.read()
-        assert greeting["params"] == params
-        agent.answer(greeting, result)
+        initialize = await agent.read()
+        assert initialize["params"] == params
+        agent.answer(initialize, result)
         assert (await it.client.read())["result"] == result
 
 
@@ -275,7 +278,7 @@ NUMBERS = (
     "stories.a-13-unknown",
 )
 @pytest.mark.parametrize("chain", chains())
-async def test_params_results_and_errors_cross_with_equal_bytes(chain: Any) -> None:
+async def test_params_results_and_errors_pass_with_equal_bytes(chain: Any) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open()
         for asker, asked in ((it.client, agent), (agent, it.client)):
@@ -303,7 +306,7 @@ async def test_params_results_and_errors_cross_with_equal_bytes(chain: Any) -> N
 @pytest.mark.requirement(
     "acp.t12-numbers", "acp.t12-lone-surrogates", "acp.t12-duplicate-keys", "stories.a-13-unknown"
 )
-async def test_a_mod_that_edits_one_member_loses_nothing_of_the_others() -> None:
+async def test_mod_that_edits_one_member_keeps_the_others() -> None:
     class Edits(Mod):
         @from_agent("m")
         def edit(self, message: ChainMessage) -> Forward:
@@ -337,7 +340,7 @@ IDS = [
 
 @pytest.mark.requirement("acp.t5-ids", "peers.ids-from-zero", "peers.old-adapters-string-ids")
 @pytest.mark.parametrize("name", IDS, ids=lambda name: name.decode())
-async def test_an_id_of_any_kind_comes_back_and_no_hop_sees_that_of_another(name: bytes) -> None:
+async def test_ids_of_any_kind_return_and_hops_use_separate_ids(name: bytes) -> None:
     async with chain_harness(inner()) as it:
         agent = await it.open()
         for asker, asked in ((it.client, agent), (agent, it.client)):
@@ -350,7 +353,7 @@ async def test_an_id_of_any_kind_comes_back_and_no_hop_sees_that_of_another(name
 
 
 @pytest.mark.requirement("peers.ids-both-directions", "acp.t5-ids")
-async def test_the_same_id_open_in_both_directions_gives_each_its_own_answer() -> None:
+async def test_same_id_open_in_both_directions_gives_each_side_its_own_response() -> None:
     async with chain_harness(bare()[0], *mods(Looks())) as it:
         agent = await it.open()
         it.client.ask(0, "session/prompt", {"sessionId": "s"})
@@ -366,7 +369,7 @@ async def test_the_same_id_open_in_both_directions_gives_each_its_own_answer() -
 
 
 @pytest.mark.requirement("conductor.same-id-twice")
-async def test_two_open_requests_of_one_id_are_both_answered() -> None:
+async def test_two_open_requests_with_one_id_are_both_answered() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "a")
@@ -387,7 +390,7 @@ async def test_two_open_requests_of_one_id_are_both_answered() -> None:
     "acp.t4-order", "acp.method-session-load", "conductor.session-resume-replay"
 )
 @pytest.mark.parametrize("chain", chains())
-async def test_updates_written_before_an_answer_arrive_before_it(chain: Any) -> None:
+async def test_updates_written_before_a_response_arrive_before_it(chain: Any) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open()
         for method in ("session/load", "session/resume"):
@@ -403,21 +406,21 @@ async def test_updates_written_before_an_answer_arrive_before_it(chain: Any) -> 
 
 
 @pytest.mark.requirement("peers.auth-status-before-new")
-async def test_what_is_told_before_session_new_is_answered_comes_before_the_answer() -> None:
+async def test_notifications_before_the_session_new_response_arrive_before_it() -> None:
     async with chain_harness(inner()) as it:
         agent = await it.open()
         it.client.ask("n", "session/new", {})
         request = await agent.read()
         agent.tell("_auth/status_update", {"ok": True})
         agent.answer(request, {"sessionId": "s"})
-        told, answer = await it.client.reads(2)
-        assert told["method"] == "_auth/status_update"
+        notification, answer = await it.client.reads(2)
+        assert notification["method"] == "_auth/status_update"
         assert answer["id"] == "n"
 
 
 @pytest.mark.requirement("acp.t10-errors", "peers.errors-are-control-flow")
 @pytest.mark.parametrize("chain", chains())
-async def test_errors_are_control_flow_and_pass_whole(chain: Any) -> None:
+async def test_errors_pass_unchanged(chain: Any) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open()
         for method, code in (("session/resume", -32002), ("session/load", -32603)):
@@ -430,7 +433,7 @@ async def test_errors_are_control_flow_and_pass_whole(chain: Any) -> None:
 
 
 @pytest.mark.requirement("peers.opencode-uninvited-write")
-async def test_an_uninvited_write_passes_and_the_clients_error_comes_back() -> None:
+async def test_unannounced_write_passes_and_the_clients_error_returns() -> None:
     async with chain_harness(*mods(Looks())) as it:
         agent = await it.open()
         agent.ask(0, "fs/write_text_file", {"sessionId": "s", "path": "/f", "content": ""})
@@ -442,7 +445,7 @@ async def test_an_uninvited_write_passes_and_the_clients_error_comes_back() -> N
 
 
 @pytest.mark.requirement("peers.notification-answered", "conductor.peer-errors-on-notification")
-async def test_answers_to_notifications_are_swallowed() -> None:
+async def test_responses_to_notifications_are_dropped() -> None:
     async with chain_harness(bare()[0]) as it:
         agent = await it.open()
         error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no"}}
@@ -454,7 +457,7 @@ async def test_answers_to_notifications_are_swallowed() -> None:
 
 
 @pytest.mark.requirement("peers.old-adapters-silent-after-error")
-async def test_an_agent_silent_after_an_error_leaves_one_request_which_a_cancel_settles() -> None:
+async def test_agent_silent_after_an_error_leaves_one_request_that_a_cancel_settles() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})
@@ -469,7 +472,7 @@ async def test_an_agent_silent_after_an_error_leaves_one_request_which_a_cancel_
 
 
 @pytest.mark.requirement("peers.cancelled-prompt-merged", "acp.v2-prompt-accepted")
-async def test_after_a_cancelled_prompt_the_next_is_a_turn_of_its_own() -> None:
+async def test_prompt_after_a_canceled_one_is_a_separate_turn() -> None:
     async with chain_harness(inner()) as it:
         agent = await it.open()
         for reason in ("cancelled", "end_turn"):
@@ -487,7 +490,7 @@ async def test_after_a_cancelled_prompt_the_next_is_a_turn_of_its_own() -> None:
 
 @pytest.mark.requirement("peers.qwen-long-line", "peers.line-half-megabyte")
 @pytest.mark.parametrize("chain", chains())
-async def test_a_line_of_half_a_megabyte_passes_unchanged(chain: Any) -> None:
+async def test_line_of_half_a_megabyte_passes_unchanged(chain: Any) -> None:
     line = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","x":"'
     line += b"x" * (564_421 - len(line) - 3) + b'"}}'
     async with chain_harness(*chain()) as it:
@@ -498,21 +501,21 @@ async def test_a_line_of_half_a_megabyte_passes_unchanged(chain: Any) -> None:
 
 @pytest.mark.requirement("acp.t11-batches", "acp.v2-batches")
 @pytest.mark.parametrize("chain", chains())
-async def test_a_batch_comes_back_as_one_array_in_its_order(chain: Any) -> None:
+async def test_batch_is_answered_by_one_array_in_order(chain: Any) -> None:
     async with chain_harness(*chain()) as it:
         agent = await it.open({"protocolVersion": 2}, {"protocolVersion": 2})
         it.client.write(
             [
                 {"jsonrpc": "2.0", "id": 1, "method": "a"},
-                {"jsonrpc": "2.0", "method": "told"},
+                {"jsonrpc": "2.0", "method": "note"},
                 {"jsonrpc": "2.0", "id": 1, "method": "b"},
                 5,
                 [],
                 {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": {}},
             ]
         )
-        first, told, second = await agent.reads(3)
-        assert (first["method"], told["method"], second["method"]) == ("a", "told", "b")
+        first, notification, second = await agent.reads(3)
+        assert (first["method"], notification["method"], second["method"]) == ("a", "note", "b")
         agent.answer(second, "b")
         it.client.ask("alone", "c")
         agent.answer(await agent.read(), "c")
@@ -524,13 +527,13 @@ async def test_a_batch_comes_back_as_one_array_in_its_order(chain: Any) -> None:
 
 
 @pytest.mark.requirement("acp.t11-batches")
-async def test_odd_batches_are_answered_as_json_rpc_says() -> None:
+async def test_unusual_batches_are_answered_by_the_rules_of_json_rpc() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.write([])
         assert (await it.client.read())["error"]["code"] == -32600
-        it.client.write([{"jsonrpc": "2.0", "method": "told"}])
-        assert (await agent.read())["method"] == "told"
+        it.client.write([{"jsonrpc": "2.0", "method": "note"}])
+        assert (await agent.read())["method"] == "note"
         agent.ask(1, "a")
         agent.ask(2, "b")
         first, second = await it.client.reads(2)
@@ -545,7 +548,7 @@ async def test_odd_batches_are_answered_as_json_rpc_says() -> None:
 
 
 @pytest.mark.requirement("conductor.batch-agent-gone")
-async def test_a_batch_is_settled_when_the_agent_is_gone() -> None:
+async def test_batch_is_answered_when_the_agent_has_exited() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         entries = [{"jsonrpc": "2.0", "id": name, "method": "m"} for name in (1, 1, 2)]
@@ -557,7 +560,7 @@ async def test_a_batch_is_settled_when_the_agent_is_gone() -> None:
 
 
 @pytest.mark.requirement("acp.t14-line-length")
-async def test_the_cap_on_a_line_holds_and_whoever_waits_for_it_is_told() -> None:
+async def test_too_long_line_fails_the_request_that_waits_for_it() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "a")

@@ -1,4 +1,4 @@
-"""A chain that ends while messages wait behind one that a mod holds."""
+"""Chain that ends while messages wait behind one that a mod holds."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ class Holder(Mod):
 
 @pytest.mark.requirement("conductor.end-asks-no-mod")
 @pytest.mark.parametrize("nested", [False, True], ids=["direct", "nested"])
-async def test_a_chain_that_ends_asks_no_mod_about_messages_that_waited(*, nested: bool) -> None:
+async def test_waiting_messages_reach_no_mod_when_the_chain_ends(*, nested: bool) -> None:
     holder = Holder()
     them = mods(holder)
     async with chain_harness(*([inner(*them)] if nested else them)) as it:

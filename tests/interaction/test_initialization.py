@@ -1,4 +1,4 @@
-"""How a chain is opened: eras, versions, bytes, failures, trying again (acp-host §1.2, §2.2)."""
+"""Start of a chain: eras, versions, bytes, failures, and new tries (acp-host §1.2, §2.2)."""
 
 import asyncio
 from typing import Any
@@ -25,16 +25,16 @@ from symposium.chain.mod import Forward, Mod, Refuse, Reply, from_client
 from symposium.mods.arrow import Arrow
 
 
-async def greet(proxy: Peer) -> dict[str, Any]:
-    """Take a proxy's greeting and pass it on."""
+async def initialize_proxy(proxy: Peer) -> dict[str, Any]:
+    """Read a proxy's initialize request and forward it."""
     request = await proxy.read()
     inside = {"method": "initialize", "params": request["params"]}
-    proxy.ask("greeting", "_proxy/successor", inside)
+    proxy.ask("initialize", "_proxy/successor", inside)
     return request
 
 
 @pytest.mark.requirement("conductor.init-single", "acp.method-initialize")
-async def test_a_lone_agent_gets_initialize() -> None:
+async def test_lone_agent_gets_initialize() -> None:
     async with chain_harness() as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         assert (await (await it.agent()).read())["method"] == "initialize"
@@ -48,7 +48,7 @@ async def test_a_lone_agent_gets_initialize() -> None:
     "acp.init-form-underscore",
 )
 @pytest.mark.parametrize("number", [1, 2])
-async def test_all_but_the_last_are_greeted_as_proxies_and_each_in_its_turn(number: int) -> None:
+async def test_components_before_the_last_are_initialized_as_proxies_in_order(number: int) -> None:
     stands = [PlayedComponent(f"p{at}") for at in range(number)]
     async with chain_harness(*(stand.component for stand in stands)) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -57,10 +57,10 @@ async def test_all_but_the_last_are_greeted_as_proxies_and_each_in_its_turn(numb
             peer = await stand.peer()
             later = [await other.peer() for other in stands[at + 1 :]]
             assert not any(other.unread for other in (*later, agent))
-            assert (await greet(peer))["method"] == "_proxy/initialize"
-        greeting = await agent.read()
-        assert greeting["method"] == "initialize"
-        agent.answer(greeting, VERSION_ONE)
+            assert (await initialize_proxy(peer))["method"] == "_proxy/initialize"
+        initialize = await agent.read()
+        assert initialize["method"] == "initialize"
+        agent.answer(initialize, VERSION_ONE)
         for stand in reversed(stands):
             peer = await stand.peer()
             assert not it.client.unread
@@ -76,7 +76,7 @@ async def test_all_but_the_last_are_greeted_as_proxies_and_each_in_its_turn(numb
 
 
 @pytest.mark.requirement("conductor.init-lazy")
-async def test_nothing_is_started_before_the_first_initialize() -> None:
+async def test_no_component_starts_before_the_first_initialize() -> None:
     asked: list[Any] = []
 
     def choose(params: Any) -> Blueprint:
@@ -92,7 +92,7 @@ async def test_nothing_is_started_before_the_first_initialize() -> None:
 
 @pytest.mark.requirement("conductor.init-instantiator-once", "conductor.init-edited-request")
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_what_chooses_the_components_is_asked_once_and_may_edit(is_async: bool) -> None:  # noqa: FBT001 - both forms of one parameter
+async def test_chooser_of_components_is_called_once_and_may_edit(is_async: bool) -> None:  # noqa: FBT001 - both forms of one parameter
     asked: list[Any] = []
     stand = PlayedComponent()
     blueprint = Blueprint([], stand.component, params={**VERSION_ONE, "edited": True})
@@ -113,7 +113,7 @@ async def test_what_chooses_the_components_is_asked_once_and_may_edit(is_async: 
 
 
 @pytest.mark.requirement("conductor.init-instantiator-forms")
-async def test_components_are_given_as_a_list_or_by_a_function() -> None:
+async def test_components_are_a_list_or_a_function() -> None:
     async with chain_harness(*mods(Arrow())) as it:  # proxies and an agent
         await it.open()
     stand = PlayedComponent()
@@ -125,7 +125,7 @@ async def test_components_are_given_as_a_list_or_by_a_function() -> None:
 
 
 @pytest.mark.requirement("conductor.init-agent-mode-first", "conductor.state-client-early-request")
-async def test_a_first_request_other_than_initialize_spoils_the_connection() -> None:
+async def test_first_request_other_than_initialize_is_refused_and_fails_the_connection() -> None:
     async with chain_harness() as it:
         it.client.ask(0, "session/new", {})
         it.client.ask(1, "initialize", VERSION_ONE)
@@ -135,7 +135,7 @@ async def test_a_first_request_other_than_initialize_spoils_the_connection() -> 
 
 
 @pytest.mark.requirement("conductor.state-client-early-request")
-async def test_a_request_before_initialize_was_answered_is_refused() -> None:
+async def test_request_before_the_initialize_response_is_refused() -> None:
     async with chain_harness() as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         it.client.ask(1, "session/new", {})
@@ -149,7 +149,7 @@ async def test_a_request_before_initialize_was_answered_is_refused() -> None:
 
 
 @pytest.mark.requirement("conductor.init-proxy-mode-first", "acp.proxy-refuses-plain-initialize")
-async def test_in_proxy_mode_plain_initialize_is_refused() -> None:
+async def test_plain_initialize_is_refused_in_proxy_mode() -> None:
     async with proxy_harness() as (outer, _):
         outer.ask(0, "initialize", VERSION_ONE)
         error = (await outer.read())["error"]
@@ -158,7 +158,7 @@ async def test_in_proxy_mode_plain_initialize_is_refused() -> None:
 
 
 @pytest.mark.requirement("conductor.state-ready-second-initialize", "conductor.state-ready")
-async def test_a_second_initialize_is_refused_and_the_connection_stays_ready() -> None:
+async def test_second_initialize_is_refused_and_the_connection_stays_ready() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(1, "initialize", VERSION_ONE)
@@ -172,7 +172,7 @@ async def test_a_second_initialize_is_refused_and_the_connection_stays_ready() -
 @pytest.mark.parametrize(
     "version", [{}, {"protocolVersion": "2"}, {"protocolVersion": 1.5}, {"protocolVersion": True}]
 )
-async def test_an_invalid_version_is_answered_at_once(version: dict[str, Any]) -> None:
+async def test_invalid_version_is_refused_at_once(version: dict[str, Any]) -> None:
     async with chain_harness() as it:
         it.client.ask(0, "initialize", version)
         error = (await it.client.read())["error"]
@@ -194,19 +194,19 @@ async def test_version_zero_is_refused_by_name_and_the_client_may_try_another() 
     "peers.fastagent-echoed-version",
 )
 @pytest.mark.parametrize("components", [[], [inner()], [inner(inner())]])
-async def test_a_future_version_reaches_the_components_as_two(components: list[Served]) -> None:
+async def test_future_version_reaches_the_components_as_two(components: list[Served]) -> None:
     async with chain_harness(*components) as it:
         it.client.ask(0, "initialize", {"protocolVersion": 99, "new": {"x": 1}})
         agent = await it.agent()
-        greeting = await agent.read()
-        assert greeting["params"] == {"protocolVersion": 2, "new": {"x": 1}}
-        agent.answer(greeting, {"protocolVersion": 2})
+        initialize = await agent.read()
+        assert initialize["params"] == {"protocolVersion": 2, "new": {"x": 1}}
+        agent.answer(initialize, {"protocolVersion": 2})
         assert (await it.client.read())["result"] == {"protocolVersion": 2}
 
 
 @pytest.mark.requirement("conductor.init-version-routed")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_the_version_asked_for_reaches_the_agent_and_later_requests_follow(
+async def test_requested_version_reaches_the_agent_before_later_requests(
     version: int,
 ) -> None:
     async with chain_harness(inner()) as it:
@@ -216,7 +216,7 @@ async def test_the_version_asked_for_reaches_the_agent_and_later_requests_follow
 
 
 class Upgrade(Mod):
-    """Asks for another version than the client did."""
+    """Requests another version than the client."""
 
     def __init__(self, seen: list[int]) -> None:
         self._seen = seen
@@ -232,7 +232,7 @@ class Upgrade(Mod):
     "conductor.init-version-pinned-nested",
     "conductor.init-edited-request",
 )
-async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> None:
+async def test_mods_and_choosers_cannot_change_the_version() -> None:
     stand = PlayedComponent()
     params = {"protocolVersion": 1}
 
@@ -252,7 +252,7 @@ async def test_neither_mods_nor_who_chooses_them_can_change_the_version() -> Non
 
 
 @pytest.mark.requirement("conductor.init-version-answer-missing")
-async def test_an_answer_without_a_version_fails_initialize() -> None:
+async def test_initialize_result_without_a_version_is_an_error() -> None:
     async with chain_harness() as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         agent = await it.agent()
@@ -276,7 +276,7 @@ RAW_RESULT = b'{"agentCapabilities":{"\\ud800":1.0 },  "protocolVersion":1,"new"
     "acp.capabilities-pass",
 )
 @pytest.mark.parametrize("depth", [0, 1, 2])
-async def test_initialize_of_a_known_version_crosses_with_equal_bytes(depth: int) -> None:
+async def test_initialize_of_a_known_version_passes_with_equal_bytes(depth: int) -> None:
     component = inner()
     for _ in range(depth - 1):
         component = inner(component)
@@ -293,11 +293,11 @@ async def test_initialize_of_a_known_version_crosses_with_equal_bytes(depth: int
 
 
 @pytest.mark.requirement("conductor.init-nested-rejected")
-async def test_in_proxy_mode_a_rejected_initialize_is_the_answer_to_all_that_follows() -> None:
+async def test_rejected_initialize_is_the_answer_to_all_later_requests_in_proxy_mode() -> None:
     async with proxy_harness() as (outer, _):
         outer.ask(0, "_proxy/initialize", VERSION_ONE)
-        greeting = await outer.read()
-        outer.refuse(greeting, -32000, "not you")
+        initialize = await outer.read()
+        outer.refuse(initialize, -32000, "not you")
         outer_answer = await outer.read()
         outer.ask(1, "_proxy/initialize", VERSION_ONE)
         outer.ask(2, "session/new", {})
@@ -306,25 +306,25 @@ async def test_in_proxy_mode_a_rejected_initialize_is_the_answer_to_all_that_fol
 
 
 @pytest.mark.requirement("conductor.init-timeout")
-async def test_a_component_that_does_not_answer_its_greeting_is_named() -> None:
+async def test_component_that_does_not_answer_initialize_is_named() -> None:
     quick = Settings(initialize_timeout=0.05, quiet_grace=0.02)
     async with chain_harness(inner(name="outer"), settings=quick) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         error = (await it.client.read())["error"]
         assert error["code"] == -32603
         assert error["data"]["reason"] == "initialize_timeout"
-        # A proxy's own time stands still while its successor is greeted.
+        # The timeout of a proxy is paused while its successor initializes.
         assert error["data"]["component"] == "agent"
 
 
 @pytest.mark.requirement("peers.openhands-slow-start", "peers.start-times")
-def test_the_time_for_a_greeting_is_far_beyond_the_slowest_agent() -> None:
+def test_initialize_timeout_is_far_above_the_slowest_agent() -> None:
     assert Settings().initialize_timeout >= 60
 
 
 @pytest.mark.requirement("conductor.init-cancellable")
 @pytest.mark.parametrize("nested", [[], [inner()]])
-async def test_initialize_can_be_cancelled_and_a_normal_one_follows(nested: list[Served]) -> None:
+async def test_initialize_can_be_canceled_and_sent_again(nested: list[Served]) -> None:
     stands = [PlayedComponent(), PlayedComponent()]
     chosen = iter(stands)
 
@@ -334,12 +334,12 @@ async def test_initialize_can_be_cancelled_and_a_normal_one_follows(nested: list
     async with chain_harness(choose=choose) as it:
         it.client.ask("first", "initialize", VERSION_ONE)
         agent = await stands[0].peer()
-        greeting = await agent.read()
+        initialize = await agent.read()
         it.client.tell("$/cancel_request", {"requestId": "first"})
         cancel = await agent.read()
         assert cancel["method"] == "$/cancel_request"
-        assert cancel["params"] == {"requestId": greeting["id"]}
-        agent.refuse(greeting, -32800)
+        assert cancel["params"] == {"requestId": initialize["id"]}
+        agent.refuse(initialize, -32800)
         assert (await it.client.read())["error"]["code"] == -32800
         it.client.ask("second", "initialize", VERSION_ONE)
         agent = await stands[1].peer()
@@ -348,7 +348,7 @@ async def test_initialize_can_be_cancelled_and_a_normal_one_follows(nested: list
 
 
 @pytest.mark.requirement("conductor.initialize-cancel")
-async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> None:
+async def test_initialize_can_be_canceled_while_the_components_are_chosen() -> None:
     stands = [PlayedComponent(), PlayedComponent()]
     left = iter(stands)
     chosen = asyncio.Event()
@@ -371,15 +371,15 @@ async def test_initialize_can_be_cancelled_while_the_components_are_chosen() -> 
 
 
 @pytest.mark.requirement("conductor.initialize-cancel")
-async def test_no_further_form_is_tried_for_an_initialize_that_was_cancelled() -> None:
+async def test_no_further_form_is_tried_for_a_canceled_initialize() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        greeting = await proxy.read()
+        initialize = await proxy.read()
         it.client.tell("$/cancel_request", {"requestId": 0})
         assert (await proxy.read())["method"] == "$/cancel_request"
-        proxy.refuse(greeting, -32601)
+        proxy.refuse(initialize, -32601)
         assert (await it.client.read())["error"]["code"] == -32800
         assert not proxy.unread
 
@@ -399,7 +399,7 @@ async def test_no_further_form_is_tried_for_an_initialize_that_was_cancelled() -
         ),
     ],
 )
-async def test_the_forms_are_tried_in_order_and_the_known_one_fixes_the_envelope(
+async def test_forms_are_tried_in_order_and_the_known_one_fixes_the_envelope(
     known: str, tried: list[str], envelope: str
 ) -> None:
     stand = PlayedComponent("proxy")
@@ -424,7 +424,7 @@ async def test_the_forms_are_tried_in_order_and_the_known_one_fixes_the_envelope
 
 
 @pytest.mark.requirement("acp.init-form-order")
-async def test_any_other_error_ends_the_trying_and_is_the_answer() -> None:
+async def test_any_other_error_ends_the_tries_and_is_the_response() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -436,7 +436,7 @@ async def test_any_other_error_ends_the_trying_and_is_the_answer() -> None:
 
 
 @pytest.mark.requirement("acp.init-form-p0-unconfirmed")
-async def test_an_agent_in_the_place_of_a_proxy_is_found_out() -> None:
+async def test_agent_in_the_place_of_a_proxy_is_an_error() -> None:
     stand = PlayedComponent("claude")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -457,15 +457,15 @@ async def test_an_agent_in_the_place_of_a_proxy_is_found_out() -> None:
         ("initialize", {"_meta": {"proxy": True}}, "_proxy/successor/request"),
     ],
 )
-async def test_in_proxy_mode_each_form_is_understood_and_answered_in_its_terms(
+async def test_each_form_of_initialize_is_answered_in_its_era_in_proxy_mode(
     method: str, flag: dict[str, Any], envelope: str
 ) -> None:
     async with proxy_harness() as (outer, _):
         outer.ask(0, method, {**VERSION_ONE, **flag})
-        greeting = await outer.read()
-        assert greeting["method"] == envelope
-        assert greeting["params"]["params"] == VERSION_ONE
-        outer.answer(greeting, VERSION_ONE)
+        initialize = await outer.read()
+        assert initialize["method"] == envelope
+        assert initialize["params"]["params"] == VERSION_ONE
+        outer.answer(initialize, VERSION_ONE)
         assert (await outer.read())["result"] == {**VERSION_ONE, **flag}
 
 
@@ -478,7 +478,7 @@ async def test_in_proxy_mode_each_form_is_understood_and_answered_in_its_terms(
     "conductor.chain-two-arrows",
     "stories.a-13-eras",
 )
-async def test_a_chain_of_all_eras_works_and_each_gets_only_its_own_names() -> None:
+async def test_chain_of_all_eras_works_and_each_component_gets_only_its_own_names() -> None:
     eras = ["sacp", "b1", "p1", "p0", "rfd"]
     made = {era: bare(era, era=era, mark=era[0]) for era in eras}
     components = [component for component, _ in made.values()]
@@ -503,7 +503,7 @@ async def test_a_chain_of_all_eras_works_and_each_gets_only_its_own_names() -> N
 
 
 @pytest.mark.requirement("acp.dialect-last-seen")
-async def test_a_peer_that_changes_its_envelopes_is_answered_under_the_last_name() -> None:
+async def test_peer_that_changes_its_envelopes_is_answered_under_the_last_name() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
@@ -517,63 +517,66 @@ async def test_a_peer_that_changes_its_envelopes_is_answered_under_the_last_name
 
 
 @pytest.mark.requirement("conductor.state-initializing-out", "conductor.state-spawning-buffers")
-async def test_what_comes_for_a_component_that_is_greeted_waits_in_order() -> None:
+async def test_messages_for_a_component_that_initializes_wait_in_order() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        await greet(proxy)
+        await initialize_proxy(proxy)
         agent = await it.agent()
-        greeting = await agent.read()
+        initialize = await agent.read()
         proxy.tell("_proxy/successor", {"method": "one"})
         proxy.ask("two", "_proxy/successor", {"method": "two"})
         proxy.tell("_proxy/successor", {"method": "three"})
         proxy.tell("seen", {})
         assert (await it.client.read())["method"] == "seen"
         assert not agent.unread
-        agent.answer(greeting, VERSION_ONE)
+        agent.answer(initialize, VERSION_ONE)
         assert [message["method"] for message in await agent.reads(3)] == ["one", "two", "three"]
 
 
 @pytest.mark.requirement("conductor.state-initializing-in")
-async def test_what_a_component_says_while_it_is_greeted_is_routed() -> None:
+async def test_messages_of_a_component_that_initializes_are_routed() -> None:
     async with chain_harness(*mods(Arrow())) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         agent = await it.agent()
-        greeting = await agent.read()
+        initialize = await agent.read()
         agent.tell("_auth/status_update", {"ok": False})
         agent.ask("e", "elicitation/create", {"message": "who?"})
-        told, asked = await it.client.reads(2)
-        assert (told["method"], asked["method"]) == ("_auth/status_update", "elicitation/create")
+        notification, asked = await it.client.reads(2)
+        assert (notification["method"], asked["method"]) == (
+            "_auth/status_update",
+            "elicitation/create",
+        )
         it.client.answer(asked, {"action": "decline"})
         assert (await agent.read())["result"] == {"action": "decline"}
-        agent.answer(greeting, VERSION_ONE)
+        agent.answer(initialize, VERSION_ONE)
         assert (await it.client.read())["id"] == 0
 
 
 @pytest.mark.requirement("conductor.state-initializing-in", "acp.t4-order")
-async def test_a_proxy_that_has_greeted_its_successor_hears_it_in_order() -> None:
+async def test_proxy_gets_messages_of_its_initialized_successor_in_order() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        await greet(proxy)
+        await initialize_proxy(proxy)
         agent = await it.agent()
-        greeting = await agent.read()
+        initialize = await agent.read()
         agent.tell("_auth/status_update", {})
-        agent.answer(greeting, VERSION_ONE)
+        agent.answer(initialize, VERSION_ONE)
         first, second = await proxy.reads(2)
         assert first["params"]["method"] == "_auth/status_update"
-        assert second["id"] == "greeting"
+        assert second["id"] == "initialize"
 
 
 @pytest.mark.requirement("conductor.initialize-once")
-async def test_a_component_is_greeted_once() -> None:
+async def test_component_is_initialized_once() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        await greet(proxy)
+        await initialize_proxy(proxy)
         agent = await it.agent()
         agent.answer(await agent.read(), VERSION_ONE)
         assert "result" in await proxy.read()
@@ -584,7 +587,7 @@ async def test_a_component_is_greeted_once() -> None:
 
 
 @pytest.mark.requirement("conductor.state-spawning-failed", "conductor.death-while-starting")
-async def test_a_program_that_cannot_be_started_is_one_error_and_what_was_started_ends() -> None:
+async def test_program_that_cannot_start_is_one_error_and_started_ones_end() -> None:
     stand = PlayedComponent("first")
     missing = Program("ghost", Command(("/nowhere/ghost",), {}))
     async with chain_harness(stand.component, missing) as it:
@@ -598,7 +601,7 @@ async def test_a_program_that_cannot_be_started_is_one_error_and_what_was_starte
 
 
 class Broken(Mod):
-    """Fails when asked what it wants."""
+    """Fails when asked for its interceptions."""
 
     def interceptions(self) -> Any:
         raise LookupError("no settings")
@@ -606,7 +609,7 @@ class Broken(Mod):
 
 @pytest.mark.requirement("conductor.initialize-failed")
 @pytest.mark.parametrize("failing", ["choice", "mod"])
-async def test_a_chain_that_cannot_be_made_is_an_error_and_may_be_tried_again(failing: str) -> None:
+async def test_chain_that_cannot_be_made_is_an_error_and_can_be_tried_again(failing: str) -> None:
     stand = PlayedComponent()
     tried: list[int] = []
 
@@ -631,7 +634,7 @@ async def test_a_chain_that_cannot_be_made_is_an_error_and_may_be_tried_again(fa
 
 
 @pytest.mark.requirement("conductor.death-while-starting")
-async def test_a_component_that_ends_before_its_greeting_fails_the_opening_at_once() -> None:
+async def test_initialize_fails_at_once_when_a_component_exits_before_it() -> None:
     first = PlayedComponent("first")
 
     async def vanish(transport: Any) -> None:
@@ -646,7 +649,7 @@ async def test_a_component_that_ends_before_its_greeting_fails_the_opening_at_on
 
 
 class Answers(Mod):
-    """Answers initialize in the agent's place, well or badly."""
+    """Answers initialize instead of the agent, correctly or not."""
 
     def __init__(self, outcome: Reply | Refuse) -> None:
         self._outcome = outcome
@@ -657,7 +660,7 @@ class Answers(Mod):
 
 
 @pytest.mark.requirement("conductor.initialize-mod")
-async def test_a_mod_may_answer_initialize_itself() -> None:
+async def test_mod_may_answer_initialize_itself() -> None:
     async with chain_harness(*mods(Answers(Reply({"protocolVersion": 1, "mine": 1})))) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         assert (await it.client.read())["result"]["mine"] == 1

@@ -1,7 +1,7 @@
-"""Any tree of chains, any schedule of messages: in order, once, nothing lost, nothing invented.
+"""Any tree of chains, any schedule of messages: in order, exactly once, nothing invented.
 
-The invariants 1 to 4 of the architecture (§4), searched by hypothesis; and a fuzz of broken bytes.
-`FUZZ_SECONDS=60` makes the fuzz last a minute.
+Hypothesis searches the invariants 1 to 4 of the architecture (§4); a fuzz test sends broken bytes.
+`FUZZ_SECONDS=60` makes the fuzz test last a minute.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from symposium.chain.mod import Deferred, Forward, Mod, Outcome, Reply, from_age
 
 SESSIONS = ("a", "b", None)
 LAST = 9999
-"""The number of the question that comes after everything else."""
+"""Number of the last question."""
 
 
 class Sync(Mod):
@@ -43,7 +43,7 @@ class Sync(Mod):
 
 
 class Async(Mod):
-    """Takes some turns over some, and looks at some answers as slowly."""
+    """Waits some turns for some messages, and handles some responses as slowly."""
 
     @from_client("*")
     async def down(self, message: ChainMessage) -> Forward:
@@ -61,7 +61,7 @@ class Async(Mod):
 
 
 class Raises(Mod):
-    """Fails on every notification; none of them may be lost by it."""
+    """Fails on every notification; none of them may be lost."""
 
     @from_agent("tell")
     def up(self, _: ChainMessage) -> Outcome:
@@ -73,7 +73,7 @@ class Raises(Mod):
 
 
 class Replies(Mod):
-    """Answers some requests in the other end's place."""
+    """Answers some requests instead of the other end."""
 
     @from_client("mine")
     def now(self, message: ChainMessage) -> Reply:
@@ -89,7 +89,7 @@ class Replies(Mod):
 
 
 class Speaks(Mod):
-    """Asks its neighbours while it holds a message, and tells them things."""
+    """Sends requests and notifications to its neighbors while it holds a message."""
 
     @from_client("ask")
     async def down(self, message: ChainMessage) -> Forward:
@@ -117,15 +117,15 @@ nodes = st.recursive(
     st.sampled_from(LEAVES), lambda inside: st.lists(inside, max_size=3), max_leaves=5
 )
 in_process = st.sampled_from([Sync, Async, Raises, Replies, Speaks])
-# Of mods that ask while they hold a message there is one where wires lie between: two could wait
-# for each other for ever, since no wire says what is urgent (docs/design/conductor.md).
+# Limit mods that send requests while they hold a message to one where wires lie between: two could
+# deadlock, since no wire says what is urgent (docs/design/conductor.md).
 trees = st.lists(in_process, max_size=6) | st.tuples(
     st.lists(nodes, max_size=2), st.lists(st.just(Speaks), max_size=1), st.lists(nodes, max_size=2)
 ).map(lambda parts: [one for part in parts for one in part])
 
 
 def component(tree: Any) -> Component:
-    """What a drawn tree stands for: a list is a conductor in proxy mode."""
+    """Return the component of a drawn tree: a list is a conductor in proxy mode."""
     match tree:
         case [*them]:
             return inner(*(component(one) for one in them))
@@ -147,11 +147,11 @@ acts = st.lists(
 
 
 class End:
-    """One end: answers what it is asked, late now and then, and notes all that it gets."""
+    """One end: answers requests, some of them late, and records every received message."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        self.told: list[tuple[str | None, int]] = []
+        self.notified: list[tuple[str | None, int]] = []
         self.answers: list[Any] = []
         self.asked = 0
         self.news = asyncio.Event()
@@ -182,11 +182,11 @@ class End:
         elif "id" in message:
             self.asked += 1
             if method != "of a mod":
-                # What was told before the question has been told by now.
-                self.told.append((params.get("sessionId"), params["n"]))
+                # Notifications before the question have arrived by now.
+                self.notified.append((params.get("sessionId"), params["n"]))
             self.write({"id": message["id"], "result": {"answer": params}})
         elif method == "tell":
-            self.told.append((params.get("sessionId"), params["n"]))
+            self.notified.append((params.get("sessionId"), params["n"]))
             assert params["pad"] == {"1.0": [None, "\ud800"]}
 
 
@@ -196,10 +196,10 @@ def params_of(session: str | None, number: int) -> dict[str, Any]:
 
 
 @dataclass
-class Ledger:
-    """What one end has written, and so what the other must get."""
+class SentMessages:
+    """Messages that one end has written, and so those that the other must receive."""
 
-    told: list[tuple[str | None, int]] = field(default_factory=list[tuple[str | None, int]])
+    notified: list[tuple[str | None, int]] = field(default_factory=list[tuple[str | None, int]])
     asked: dict[int, Any] = field(default_factory=dict[int, Any])
 
 
@@ -207,65 +207,65 @@ async def play(tree: list[Any], schedule: list[tuple[str, str, str | None]]) -> 
     async with chain_harness(*(component(one) for one in tree)) as it:
         agent = await it.open()
         ends = {"client": End(it.client.transport), "agent": End(agent.transport)}
-        ledgers = {"client": Ledger(), "agent": Ledger()}
+        sents = {"client": SentMessages(), "agent": SentMessages()}
         for number, (name, act, session) in enumerate(schedule):
             if act == "turn":
                 await asyncio.sleep(0)
             else:
-                do(act, params_of(session, number), ends[name], ledgers[name])
-        await _all_answered(ends, ledgers)
+                do(act, params_of(session, number), ends[name], sents[name])
+        await _all_answered(ends, sents)
         for name, other in (("client", "agent"), ("agent", "client")):
-            _compare(ends[name], ledgers[other])
-            _check_answers(ends[name], ledgers[name])
+            _check_notifications(ends[name], sents[other])
+            _check_answers(ends[name], sents[name])
         _nothing_kept(it)
 
 
-def do(act: str, params: dict[str, Any], end: End, ledger: Ledger) -> None:
-    """One act of a schedule."""
+def do(act: str, params: dict[str, Any], end: End, sent: SentMessages) -> None:
+    """Perform one step of a schedule."""
     number = params["n"]
     if act == "tell":
         end.write({"method": "tell", "params": params})
-        ledger.told.append((params.get("sessionId"), number))
+        sent.notified.append((params.get("sessionId"), number))
         return
-    ledger.asked[number] = params
+    sent.asked[number] = params
     end.write({"id": number, "method": "mine" if act == "mine" else "ask", "params": params})
     if act == "ask and cancel":
         end.write({"method": "$/cancel_request", "params": {"requestId": number}})
 
 
-def _check_answers(end: End, ledger: Ledger) -> None:
-    """Each request has one answer: its own, or that it was cancelled."""
-    assert sorted(name for name, _ in end.answers) == sorted(ledger.asked)
+def _check_answers(end: End, sent: SentMessages) -> None:
+    """Check that each request has one response: its own, or that it was canceled."""
+    assert sorted(name for name, _ in end.answers) == sorted(sent.asked)
     for name, answer in end.answers:
         if "result" in answer:
-            assert answer["result"] == {"answer": ledger.asked[name]}
+            assert answer["result"] == {"answer": sent.asked[name]}
         else:
             assert answer["error"]["code"] == -32800
 
 
-async def _all_answered(ends: dict[str, End], ledgers: dict[str, Ledger]) -> None:
-    """Ask a last question each way: once it is answered all before it has arrived."""
+async def _all_answered(ends: dict[str, End], sents: dict[str, SentMessages]) -> None:
+    """Send a last request each way; its response shows that all before it has arrived."""
     for name, end in ends.items():
-        do("ask", params_of(None, LAST), end, ledgers[name])
+        do("ask", params_of(None, LAST), end, sents[name])
     async with asyncio.timeout(45):
         for name, end in ends.items():
-            while len(end.answers) < len(ledgers[name].asked):
+            while len(end.answers) < len(sents[name].asked):
                 end.news.clear()
                 await end.news.wait()
 
 
-def _compare(end: End, written: Ledger) -> None:
-    """What was told arrived once, and in order."""
-    told = [one for one in end.told if one[1] not in written.asked]
-    assert sorted(told, key=str) == sorted(written.told, key=str)
+def _check_notifications(end: End, written: SentMessages) -> None:
+    """Check that notifications arrived once, and in order."""
+    notified = [one for one in end.notified if one[1] not in written.asked]
+    assert sorted(notified, key=str) == sorted(written.notified, key=str)
     for session in SESSIONS:
-        numbers = [number for named, number in end.told if named == session]
+        numbers = [number for named, number in end.notified if named == session]
         assert numbers == sorted(numbers)
-    # A message without a session passes nothing, and nothing passes it.
-    for at, (session, number) in enumerate(end.told):
+    # A message without a session keeps its order with all others.
+    for at, (session, number) in enumerate(end.notified):
         if session is None:
-            assert all(before < number for _, before in end.told[:at])
-            assert all(after > number for _, after in end.told[at + 1 :])
+            assert all(before < number for _, before in end.notified[:at])
+            assert all(after > number for _, after in end.notified[at + 1 :])
 
 
 def _nothing_kept(it: ChainHarness) -> None:
@@ -290,7 +290,7 @@ def test_any_chain_keeps_order_and_answers_once(
 
 
 class Mute(End):
-    """Answers every other request, and leaves after so many."""
+    """Answers every other request, and exits after a number of them."""
 
     def __init__(self, transport: Transport, requests: int) -> None:
         super().__init__(transport)
@@ -307,14 +307,14 @@ class Mute(End):
         super()._take(message)
 
 
-async def play_to_the_death(
+async def play_until_exit(
     tree: list[Any], schedule: list[tuple[str, str, str | None]], requests: int
 ) -> None:
     """The agent leaves some requests open and dies; each of the client's is answered once."""
     async with chain_harness(*(component(one) for one in tree)) as it:
         agent = await it.open()
         client, mute = End(it.client.transport), Mute(agent.transport, requests)
-        ledgers = {"client": Ledger(), "agent": Ledger()}
+        sents = {"client": SentMessages(), "agent": SentMessages()}
         for number, (name, act, session) in enumerate(schedule):
             if act == "turn":
                 await asyncio.sleep(0)
@@ -323,15 +323,15 @@ async def play_to_the_death(
                     act,
                     params_of(session, number),
                     {"client": client}.get(name, mute),
-                    ledgers[name],
+                    sents[name],
                 )
         await asyncio.sleep(0)
         await agent.hang_up()
         assert await it.exit_code() == 1
-        assert sorted(name for name, _ in client.answers) == sorted(ledgers["client"].asked)
+        assert sorted(name for name, _ in client.answers) == sorted(sents["client"].asked)
         for name, answer in client.answers:
             if "result" in answer:
-                assert answer["result"] == {"answer": ledgers["client"].asked[name]}
+                assert answer["result"] == {"answer": sents["client"].asked[name]}
             else:
                 assert answer["error"]["code"] in {-32800, -32603}
 
@@ -342,7 +342,7 @@ async def play_to_the_death(
 def test_each_request_is_answered_once_when_the_agent_is_silent_and_dies(
     tree: list[Any], schedule: list[tuple[str, str, str | None]], requests: int
 ) -> None:
-    asyncio.run(play_to_the_death(tree, schedule, requests))
+    asyncio.run(play_until_exit(tree, schedule, requests))
 
 
 NUMBERS = st.integers().map(str) | st.from_regex(
@@ -365,7 +365,7 @@ BODIES = st.recursive(
     ),
     max_leaves=8,
 )
-"""JSON texts, in forms that a reader and a writer would change."""
+"""JSON texts in forms that a reader and a writer would change."""
 
 
 class Passes(Mod):
@@ -402,7 +402,7 @@ async def pass_bytes(tree: list[Any], params: str, result: str) -> None:
 @pytest.mark.requirement("jsonrpc.invariant-unchanged")
 @settings(max_examples=150, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(st.lists(readers, max_size=3), BODIES, BODIES)
-def test_any_params_and_results_cross_any_chain_as_the_same_bytes(
+def test_any_params_and_results_pass_any_chain_with_equal_bytes(
     tree: list[Any], params: str, result: str
 ) -> None:
     asyncio.run(pass_bytes(tree, params, result))
@@ -422,7 +422,7 @@ FUZZED: list[Any] = [[], [Sync, Async], [[Sync, []], Speaks]]
 
 
 def garbage(source: random.Random) -> bytes:
-    """A line that is nearly a message, or nowhere near."""
+    """Draw a line that is almost a message, or far from one."""
     if source.random() < 0.2:
         return source.randbytes(source.randrange(1, 60)).replace(b"\n", b"")
     if source.random() < 0.1:
@@ -449,7 +449,7 @@ async def test_broken_bytes_end_nothing_and_leave_nothing(
             for peer in (it.client, agent):
                 peer.write(*(garbage(source) for _ in range(20)))
             count += 1
-            await _still_alive(it, agent, count)
+            await _check_still_running(it, agent, count)
         await it.client.hang_up()
         assert await it.exit_code() == 0
     assert open_files() == files
@@ -460,8 +460,8 @@ def open_files() -> int:
     return len([*Path("/dev/fd").iterdir()])
 
 
-async def _still_alive(it: ChainHarness, agent: Peer, count: int) -> None:
-    """One notification each way gets through, whatever came before it."""
+async def _check_still_running(it: ChainHarness, agent: Peer, count: int) -> None:
+    """Check that one notification each way passes."""
     for peer, other in ((it.client, agent), (agent, it.client)):
         peer.write(b'{"jsonrpc":"2.0","method":"alive","params":[%d]}' % count)
         while b'"method":"alive"' not in await other.line():

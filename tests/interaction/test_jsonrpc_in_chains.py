@@ -25,7 +25,7 @@ CANCEL = "$/cancel_request"
 
 
 class Letters(Mod):
-    """Adds a letter to what passes."""
+    """Appends a letter to each message."""
 
     def __init__(self, letter: str) -> None:
         self.letter = letter
@@ -37,7 +37,7 @@ class Letters(Mod):
 
 
 class Answering(Mod):
-    """Takes one method, and lets another pass."""
+    """Handles one method, and forwards another."""
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -50,7 +50,7 @@ class Answering(Mod):
 
 
 class Consumer(Mod):
-    """Lets a notification end."""
+    """Drops a notification."""
 
     @from_agent("_x/secret")
     def swallow(self, _: ChainMessage) -> Drop:
@@ -58,7 +58,7 @@ class Consumer(Mod):
 
 
 async def cancelled_turn(it: ChainHarness) -> None:
-    """Have the client cancel a turn; how the agent hears of it, and how it ends."""
+    """Let the client cancel a turn; return what the agent receives and the result."""
     agent = await it.open()
     it.client.ask("turn", "session/prompt", {"sessionId": "s", "prompt": []})
     turn = await agent.read()
@@ -71,14 +71,14 @@ async def cancelled_turn(it: ChainHarness) -> None:
 
 
 @pytest.mark.requirement("jsonrpc.batch-split-hop", "jsonrpc.batch-never-originated")
-async def test_a_batch_crosses_message_by_message_and_is_answered_in_one_array() -> None:
+async def test_batch_passes_message_by_message_and_is_answered_in_one_array() -> None:
     ask: dict[str, Any] = {"jsonrpc": "2.0", "method": "session/list"}
     note: dict[str, Any] = {"jsonrpc": "2.0", "method": "_x/note"}
     async with chain_harness(*mods(Mod()), inner()) as it:
         agent = await it.open()
         it.client.write([{**ask, "id": 1}, note, {**ask, "id": 2}])
-        first, told, second = await agent.reads(3)
-        assert (first["method"], told["method"]) == ("session/list", "_x/note")
+        first, notification, second = await agent.reads(3)
+        assert (first["method"], notification["method"]) == ("session/list", "_x/note")
         agent.answer(second, {"sessions": [2]})
         agent.answer(first, {"sessions": [1]})
         answers = await it.client.read()
@@ -89,7 +89,7 @@ async def test_a_batch_crosses_message_by_message_and_is_answered_in_one_array()
 
 
 @pytest.mark.requirement("jsonrpc.order-replay-before-response")
-async def test_updates_replayed_beside_the_response_come_before_it() -> None:
+async def test_updates_replayed_beside_the_response_arrive_before_it() -> None:
     async with chain_harness(*mods(Mod()), bare()[0]) as it:
         agent = await it.open()
         it.client.ask(1, "session/load", {"sessionId": "s", "cwd": "/", "mcpServers": []})
@@ -110,7 +110,7 @@ async def test_updates_replayed_beside_the_response_come_before_it() -> None:
     "jsonrpc.cancel-never-tunnelled-wrapped",
 )
 @pytest.mark.parametrize("kind", ["direct", "in process", "program", "nested"])
-async def test_a_cancel_travels_with_the_id_of_each_hop(kind: str) -> None:
+async def test_cancel_has_the_id_of_each_hop(kind: str) -> None:
     chains: dict[str, Any] = {
         "direct": [],
         "in process": mods(Mod(), Letters("a")),
@@ -124,17 +124,17 @@ async def test_a_cancel_travels_with_the_id_of_each_hop(kind: str) -> None:
 @pytest.mark.requirement(
     "jsonrpc.cancel-to-successor-is-wrapped", "jsonrpc.cancel-wrapped-reaches-wrapped"
 )
-async def test_a_cancel_to_and_from_a_successor_is_wrapped_with_the_outer_id() -> None:
+async def test_cancel_to_and_from_a_successor_is_wrapped_with_the_outer_id() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        greeting = await proxy.read()
+        initialize = await proxy.read()
         proxy.ask(1, "_proxy/successor", {"method": "initialize", "params": VERSION_ONE})
         agent = await it.agent()
         agent.answer(await agent.read(), VERSION_ONE)
         assert (await proxy.read())["id"] == 1
-        proxy.answer(greeting, VERSION_ONE)
+        proxy.answer(initialize, VERSION_ONE)
         assert "result" in await it.client.read()
 
         proxy.ask(2, "_proxy/successor", {"method": "session/list", "params": {}})
@@ -156,13 +156,13 @@ async def test_a_cancel_to_and_from_a_successor_is_wrapped_with_the_outer_id() -
 
 @pytest.mark.requirement("jsonrpc.cancel-wrapped-unhandled")
 @pytest.mark.parametrize("method", [CANCEL, "$/progress", "$/unheard-of"])
-async def test_a_protocol_notification_in_an_envelope_does_no_harm(method: str) -> None:
+async def test_protocol_notification_in_an_envelope_does_no_harm(method: str) -> None:
     async with proxy_harness(*mods(Mod())) as (outer, _):
         outer.ask(0, "_proxy/initialize", VERSION_ONE)
-        greeting = await outer.read()
-        outer.answer(greeting, VERSION_ONE)
+        initialize = await outer.read()
+        outer.answer(initialize, VERSION_ONE)
         assert (await outer.read())["id"] == 0
-        inside = {"method": method, "params": {"requestId": "nobody's"}}
+        inside = {"method": method, "params": {"requestId": "unknown"}}
         outer.tell("_proxy/successor", inside)
         outer.ask(1, "_proxy/successor", {"method": "_x/ask", "params": {}})
         heard = await outer.read()
@@ -172,7 +172,7 @@ async def test_a_protocol_notification_in_an_envelope_does_no_harm(method: str) 
 
 
 @pytest.mark.requirement("jsonrpc.cancel-editor-gone")
-async def test_when_the_client_goes_what_it_asked_is_cancelled() -> None:
+async def test_requests_of_a_client_are_canceled_when_it_disconnects() -> None:
     async with chain_harness(*mods(Mod())) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
@@ -186,7 +186,7 @@ async def test_when_the_client_goes_what_it_asked_is_cancelled() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.cancel-later-handler")
-async def test_a_protocol_notification_reaches_whoever_joins_the_chain_later() -> None:
+async def test_protocol_notification_reaches_components_that_join_later() -> None:
     seen: list[str] = []
 
     class Late(Mod):
@@ -203,28 +203,28 @@ async def test_a_protocol_notification_reaches_whoever_joins_the_chain_later() -
 
 
 @pytest.mark.requirement("jsonrpc.cancel-session-cancel")
-async def test_a_session_cancel_is_an_ordinary_notification_and_both_forms_may_be_sent() -> None:
+async def test_session_cancel_is_an_ordinary_notification_and_both_forms_may_be_sent() -> None:
     async with chain_harness(inner(*mods(Mod()))) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
         turn = await agent.read()
         it.client.tell("session/cancel", {"sessionId": "s"})
         it.client.tell(CANCEL, {"requestId": 1})
-        told = await agent.reads(2)
-        assert [each["method"] for each in told] == ["session/cancel", CANCEL]
+        notification = await agent.reads(2)
+        assert [each["method"] for each in notification] == ["session/cancel", CANCEL]
         agent.answer(turn, {"stopReason": "cancelled"})
         assert (await it.client.read())["result"] == {"stopReason": "cancelled"}
 
 
 @pytest.mark.requirement("jsonrpc.cancel-setup")
-async def test_initialize_and_a_new_session_can_be_cancelled() -> None:
+async def test_initialize_and_a_new_session_can_be_canceled() -> None:
     async with chain_harness(*mods(Mod())) as it:
         it.client.ask("opening", "initialize", VERSION_ONE)
         agent = await it.agent()
-        greeting = await agent.read()
+        initialize = await agent.read()
         it.client.tell(CANCEL, {"requestId": "opening"})
-        assert (await agent.read())["params"] == {"requestId": greeting["id"]}
-        agent.answer(greeting, VERSION_ONE)
+        assert (await agent.read())["params"] == {"requestId": initialize["id"]}
+        agent.answer(initialize, VERSION_ONE)
         assert (await it.client.read())["result"] == VERSION_ONE
         it.client.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
         asked = await agent.read()
@@ -238,7 +238,7 @@ async def test_initialize_and_a_new_session_can_be_cancelled() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.forward-never-received")
-async def test_a_request_whose_connection_ends_is_told_that_no_answer_was_received() -> None:
+async def test_request_fails_with_no_response_received_when_its_connection_ends() -> None:
     async with chain_harness(*mods(Mod())) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
@@ -251,7 +251,7 @@ async def test_a_request_whose_connection_ends_is_told_that_no_answer_was_receiv
 
 @pytest.mark.requirement("jsonrpc.handler-may-edit", "jsonrpc.handler-deep-chain")
 @pytest.mark.parametrize("depth", [2, 1000])
-async def test_each_handler_sees_the_edits_of_those_before_it(depth: int) -> None:
+async def test_each_handler_sees_the_edits_of_earlier_handlers(depth: int) -> None:
     async with chain_harness(*mods(*(Letters(chr(97 + at % 26)) for at in range(depth)))) as it:
         agent = await it.open()
         it.client.ask(1, "_x/ask", {})
@@ -262,7 +262,7 @@ async def test_each_handler_sees_the_edits_of_those_before_it(depth: int) -> Non
 
 
 @pytest.mark.requirement("jsonrpc.handler-first-match", "jsonrpc.handler-fallthrough")
-async def test_the_first_to_claim_a_message_decides_and_what_it_leaves_falls_through() -> None:
+async def test_first_handler_to_claim_a_message_decides_and_others_get_the_rest() -> None:
     first, second = Answering("first"), Answering("second")
     async with chain_harness(*mods(first, second)) as it:
         agent = await it.open()
@@ -276,7 +276,7 @@ async def test_the_first_to_claim_a_message_decides_and_what_it_leaves_falls_thr
 
 
 @pytest.mark.requirement("jsonrpc.handler-may-consume")
-async def test_what_a_handler_consumes_nobody_behind_it_sees() -> None:
+async def test_dropped_message_reaches_no_later_handler() -> None:
     async with chain_harness(*mods(Mod(), Consumer())) as it:
         agent = await it.open()
         agent.tell("_x/secret", {})
@@ -285,7 +285,7 @@ async def test_what_a_handler_consumes_nobody_behind_it_sees() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.handler-connection-as-component")
-async def test_a_set_of_handlers_can_be_a_component() -> None:
+async def test_set_of_handlers_can_be_a_component() -> None:
     agent = FakeAgent("How do you do.")
     async with chain_of(Mod(), agent=agent) as editor:
         await editor.initialize()
@@ -294,7 +294,7 @@ async def test_a_set_of_handlers_can_be_a_component() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.session-config-options-kept")
-async def test_the_config_options_of_a_new_session_reach_the_client() -> None:
+async def test_config_options_of_a_new_session_reach_the_client() -> None:
     options = [{"id": "model", "name": "Model", "type": "select", "currentValue": "a"}]
     agent = FakeAgent()
     agent.requests["session/new"] = lambda _: {"sessionId": "s", "configOptions": options}
@@ -305,7 +305,7 @@ async def test_the_config_options_of_a_new_session_reach_the_client() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.line-10-mib")
-async def test_ten_megabytes_in_one_line_pass_both_ways_in_their_place() -> None:
+async def test_line_of_ten_megabytes_passes_both_ways_in_order() -> None:
     text = "x" * (10 * 1024 * 1024)
     async with chain_harness(*mods(Mod()), inner()) as it:
         agent = await it.open()
@@ -324,18 +324,18 @@ async def test_ten_megabytes_in_one_line_pass_both_ways_in_their_place() -> None
 
 
 @pytest.mark.requirement("jsonrpc.unit-outgoing-readiness")
-async def test_what_waits_for_a_greeting_is_not_on_the_wire_before_it_is_answered() -> None:
+async def test_messages_behind_initialize_are_sent_after_its_response() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        greeting = await proxy.read()
+        initialize = await proxy.read()
         agent = await it.agent()
         agent.ask("early", "session/request_permission", {"sessionId": "s"})
         agent.write(b"what is no message is answered when all before it has been routed")
         assert (await agent.read())["error"]["code"] == PARSE_ERROR
         assert not proxy.unread
-        proxy.refuse(greeting, -32603, "cannot")
+        proxy.refuse(initialize, -32603, "cannot")
         assert "error" in await it.client.read()
         answer = await agent.read()
         assert (answer["id"], "error" in answer) == ("early", True)
@@ -402,9 +402,9 @@ async def test_agent_is_ended_before_the_mods_in_front_of_it() -> None:
         it.client.ask(0, "initialize", VERSION_ONE)
         for stand in stands:
             proxy = await stand.peer()
-            greeting = await proxy.read()
-            inside = {"method": "initialize", "params": greeting["params"]}
-            proxy.ask("greeting", "_proxy/successor", inside)
+            initialize = await proxy.read()
+            inside = {"method": "initialize", "params": initialize["params"]}
+            proxy.ask("initialize", "_proxy/successor", inside)
         agent = await it.agent()
         agent.answer(await agent.read(), VERSION_ONE)
         named = {"agent": agent, **{each.component.name: await each.peer() for each in stands}}

@@ -1,4 +1,4 @@
-"""The bridge in a chain: what the agent is declared, what the chain is told, what is left."""
+"""Bridge in a chain: declarations for the agent, messages of the chain, and cleanup."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ SETUP = ["session/new", "session/load", "session/resume", "session/fork"]
 
 
 def echo(message: str) -> str:
-    """Say the message again."""
+    """Echo the message."""
     return f"Echo: {message}"
 
 
@@ -60,7 +60,7 @@ async def bridged(
 
 
 async def set_up(editor: FakeEditor, agent: FakeAgent, method: str, **params: Any) -> Any:
-    """What the agent is declared in a setup request of this session."""
+    """Return the servers that the agent receives in a setup request of this session."""
     sent: dict[str, Any] = {"sessionId": "s", "cwd": "/", "mcpServers": [], **params}
     await editor.connection.request(method, sent)
     return agent.received.items[-1].params["mcpServers"]
@@ -82,7 +82,7 @@ def port_of(declaration: dict[str, Any]) -> int:
 
 
 @pytest.mark.requirement("bridge.mode-native", "bridge.mode-last-hop")
-async def test_a_native_agent_sees_the_declaration_as_the_mod_wrote_it() -> None:
+async def test_native_agent_gets_the_declaration_unchanged() -> None:
     agent = agent_with(acp=True, http=True)
     async with bridged(tools(), "pass", agent=agent) as editor:
         answer = await editor.initialize()
@@ -93,7 +93,7 @@ async def test_a_native_agent_sees_the_declaration_as_the_mod_wrote_it() -> None
 
 
 @pytest.mark.requirement("bridge.mode-http", "bridge.advertises-acp", "bridge.rewrite-http-form")
-async def test_an_agent_with_http_gets_a_url_and_the_chain_sees_acp() -> None:
+async def test_agent_with_http_gets_a_url_and_the_chain_sees_acp() -> None:
     agent = agent_with(http=True, sse=True)
     async with bridged(tools(), agent=agent) as editor:
         answer = await editor.initialize()
@@ -110,7 +110,7 @@ async def test_an_agent_with_http_gets_a_url_and_the_chain_sees_acp() -> None:
 
 
 @pytest.mark.requirement("bridge.mode-stdio", "bridge.rewrite-stdio-form")
-async def test_an_agent_with_neither_gets_a_program() -> None:
+async def test_agent_with_neither_gets_a_program() -> None:
     agent = agent_with()
     async with bridged(tools(), agent=agent) as editor:
         await editor.initialize()
@@ -121,7 +121,7 @@ async def test_an_agent_with_neither_gets_a_program() -> None:
 
 @pytest.mark.requirement("bridge.advertises-acp-v2", "bridge.v2-unavailable")
 @pytest.mark.requirement("bridge.rewrite-not-load-in-v2")
-async def test_version_2_has_forms_of_its_own() -> None:
+async def test_version_2_has_its_own_forms() -> None:
     agent = agent_with(2)
     async with bridged(tools(), agent=agent) as editor:
         answer = await editor.initialize(version=2)
@@ -134,7 +134,7 @@ async def test_version_2_has_forms_of_its_own() -> None:
 
 
 @pytest.mark.requirement("bridge.mode-forced")
-async def test_the_mode_of_a_run_outweighs_what_the_agent_declares() -> None:
+async def test_mode_of_a_run_overrides_the_agents_capabilities() -> None:
     modes: list[tuple[Mode, str]] = [("http", "url"), ("stdio", "command")]
     for mode, member in modes:
         agent = agent_with(acp=True, http=True)
@@ -145,7 +145,7 @@ async def test_the_mode_of_a_run_outweighs_what_the_agent_declares() -> None:
 
 
 @pytest.mark.requirement("bridge.mode-off")
-async def test_a_bridge_that_is_off_is_not_there() -> None:
+async def test_bridge_that_is_off_changes_nothing() -> None:
     agent = agent_with(http=True)
     async with bridged(tools(), agent=agent, mode="off") as editor:
         answer = await editor.initialize()
@@ -161,7 +161,7 @@ async def test_a_bridge_that_is_off_is_not_there() -> None:
     "bridge.rewrite-fork",
     "bridge.rewrite-same-endpoint",
 )
-async def test_one_server_has_one_url_in_every_setup_request() -> None:
+async def test_server_has_one_url_in_every_setup_request() -> None:
     agent = agent_with(http=True)
     async with bridged(tools(), agent=agent) as editor:
         await editor.initialize()
@@ -171,7 +171,7 @@ async def test_one_server_has_one_url_in_every_setup_request() -> None:
 
 
 @pytest.mark.requirement("bridge.rewrite-only-ours", "bridge.rewrite-keeps-meta")
-async def test_other_servers_and_other_members_stay_as_they_are() -> None:
+async def test_other_servers_and_members_pass_unchanged() -> None:
     agent = agent_with(http=True)
     others: list[Any] = [
         {"name": "files", "command": "x", "args": [], "env": []},
@@ -189,7 +189,7 @@ async def test_other_servers_and_other_members_stay_as_they_are() -> None:
 
 
 @pytest.mark.requirement("bridge.rewrite-headers-must-be-empty")
-async def test_an_acp_url_with_headers_is_refused_and_nothing_dies() -> None:
+async def test_acp_url_with_headers_is_refused_and_the_chain_continues() -> None:
     agent = agent_with(http=True)
     server = {"type": "http", "name": "x", "url": "acp:1", "headers": [{"name": "a", "value": "b"}]}
     async with bridged("pass", agent=agent) as editor:
@@ -201,7 +201,7 @@ async def test_an_acp_url_with_headers_is_refused_and_nothing_dies() -> None:
 
 
 @pytest.mark.requirement("bridge.rewrite-validates")
-async def test_a_setup_request_without_an_array_is_the_agents_to_refuse() -> None:
+async def test_setup_request_without_an_array_is_left_to_the_agent() -> None:
     agent = agent_with(http=True)
     async with bridged("pass", agent=agent) as editor:
         await editor.initialize()
@@ -209,22 +209,22 @@ async def test_a_setup_request_without_an_array_is_the_agents_to_refuse() -> Non
 
 
 @pytest.mark.requirement("bridge.rewrite-unknown-methods")
-@pytest.mark.parametrize("is_told", [False, True])
-async def test_unknown_methods_are_looked_into_only_when_told_so(*, is_told: bool) -> None:
+@pytest.mark.parametrize("is_configured", [False, True])
+async def test_unknown_methods_are_inspected_only_when_configured(*, is_configured: bool) -> None:
     agent = agent_with(http=True)
-    bridge = InProcess("bridge", Bridge(rewrites_unknown=is_told), is_hidden=True)
+    bridge = InProcess("bridge", Bridge(rewrites_unknown=is_configured), is_hidden=True)
     ours = {"type": "acp", "name": "x", "serverId": "e"}
     async with chain_of(bridge, agent=agent, bridge="off") as editor:
         await editor.initialize()
         (declared,) = await set_up(editor, agent, "_vendor/setup", mcpServers=[ours])
-        assert (declared["type"] == "http") is is_told
+        assert (declared["type"] == "http") is is_configured
         (known,) = await set_up(editor, agent, "session/new", mcpServers=[ours])
         assert known["type"] == "http"
 
 
 @pytest.mark.requirement("bridge.rewrite-integration-http", "bridge.rewrite-integration-stdio")
 @pytest.mark.parametrize("mode", ["http", "stdio"])
-async def test_a_session_with_a_bridged_server_is_set_up(mode: Mode) -> None:
+async def test_session_with_a_bridged_server_is_set_up(mode: Mode) -> None:
     async with chain_of("echo", agent="testy", bridge=mode) as editor:
         assert await editor.initialize()
         assert await editor.new_session()
@@ -233,7 +233,7 @@ async def test_a_session_with_a_bridged_server_is_set_up(mode: Mode) -> None:
 @pytest.mark.requirement("bridge.life-session-end")
 @pytest.mark.parametrize("end", ["session/close", "session/delete"])
 @pytest.mark.parametrize("mode", ["http", "stdio"])
-async def test_a_port_closes_with_the_last_session_that_uses_it(mode: Mode, end: str) -> None:
+async def test_port_closes_with_the_last_session_that_uses_it(mode: Mode, end: str) -> None:
     agent = agent_with()
     async with bridged(tools(), agent=agent, mode=mode) as editor:
         await editor.initialize()
@@ -249,7 +249,7 @@ async def test_a_port_closes_with_the_last_session_that_uses_it(mode: Mode, end:
 
 
 @pytest.mark.requirement("bridge.life-session-end")
-async def test_a_session_that_was_refused_leaves_no_port_and_one_that_goes_on_keeps_it() -> None:
+async def test_refused_session_leaves_no_port_and_a_running_one_keeps_it() -> None:
     agent = agent_with(http=True)
 
     def refuse(_: Request) -> Any:
@@ -283,7 +283,7 @@ async def test_no_port_is_left_when_the_chain_has_ended(mode: Mode) -> None:
 
 @pytest.mark.requirement("bridge.tool-call-through-bridge")
 @pytest.mark.parametrize("mode", ["auto", "http", "stdio"])
-async def test_a_prompt_makes_the_agent_call_a_mods_tool(mode: Mode) -> None:
+async def test_prompt_makes_the_agent_call_a_mods_tool(mode: Mode) -> None:
     async with chain_of("echo", agent="testy", bridge=mode) as editor:
         arguments = {"message": "Hello from the test!"}
         call = {"command": "call_tool", "server": "echo", "tool": "echo", "params": arguments}
@@ -294,8 +294,8 @@ async def test_a_prompt_makes_the_agent_call_a_mods_tool(mode: Mode) -> None:
 
 @pytest.mark.requirement("bridge.tool-call-through-bridge", "bridge.http-null-ids-serialized")
 @pytest.mark.parametrize("mode", ["http", "stdio"])
-async def test_many_calls_of_many_clients_each_get_their_own_answer(mode: Mode) -> None:
-    chance = random.Random(3)  # noqa: S311 - to be the same in each run
+async def test_concurrent_calls_of_many_clients_get_their_own_results(mode: Mode) -> None:
+    chance = random.Random(3)  # noqa: S311 - the same in each run
     gates = [asyncio.Event() for _ in range(60)]
 
     async def wait_for(number: int) -> int:
@@ -327,7 +327,7 @@ async def test_many_calls_of_many_clients_each_get_their_own_answer(mode: Mode) 
 
 @pytest.mark.requirement("bridge.mode-last-hop", "bridge.connect-routed")
 @pytest.mark.parametrize("mode", ["http", "stdio"])
-async def test_tools_of_a_mod_in_a_conductor_within_reach_the_agent_outside(mode: Mode) -> None:
+async def test_tools_of_a_mod_in_an_inner_conductor_reach_the_outer_agent(mode: Mode) -> None:
     async def serve(transport: Transport) -> None:
         inner = Blueprint([InProcess("tools", tools())], None)
         await Conductor(transport, lambda _: inner, Settings(is_proxy=True)).run()
@@ -342,20 +342,20 @@ async def test_tools_of_a_mod_in_a_conductor_within_reach_the_agent_outside(mode
 
 @pytest.mark.requirement("bridge.unknown-server")
 @pytest.mark.parametrize("mode", ["http", "stdio"])
-async def test_a_declared_server_that_nobody_serves_is_an_error_of_the_client(mode: Mode) -> None:
+async def test_declared_server_without_an_owner_is_an_error_for_the_client(mode: Mode) -> None:
     agent = agent_with()
-    ours = {"type": "acp", "name": "x", "serverId": "nobody's"}
+    ours = {"type": "acp", "name": "x", "serverId": "unknown"}
     async with bridged("pass", agent=agent, mode=mode) as editor:
         await editor.initialize()
         (declared,) = await set_up(editor, agent, "session/new", mcpServers=[ours])
-        with pytest.raises(PeerwireError, match="nobody's"):
+        with pytest.raises(PeerwireError, match="unknown"):
             async with open_server(declared):
                 pass
 
 
 @pytest.mark.requirement("bridge.rewrite-new")
-async def test_a_client_that_is_quicker_than_the_bridge_waits_for_it() -> None:
-    """Mods begin to run a moment after `initialize` has been answered."""
+async def test_client_that_connects_before_the_bridge_waits_for_it() -> None:
+    """Mods start to run a moment after the response to `initialize`."""
     bridge = Bridge("http")
     set_up_handler = next(
         each.handler for each in bridge.interceptions() if each.method == "session/new"
@@ -363,10 +363,10 @@ async def test_a_client_that_is_quicker_than_the_bridge_waits_for_it() -> None:
     initialized = next(
         each.handler for each in bridge.interceptions() if each.method == "initialize"
     )
-    greeting = initialized(ChainMessage("initialize", b"{}", is_request=True))
-    assert isinstance(greeting, Forward)
-    assert greeting.then is not None
-    greeting.then(Answer(b'{"protocolVersion":1}'))
+    initialize = initialized(ChainMessage("initialize", b"{}", is_request=True))
+    assert isinstance(initialize, Forward)
+    assert initialize.then is not None
+    initialize.then(Answer(b'{"protocolVersion":1}'))
     body = b'{"mcpServers":[{"type":"acp","name":"x","serverId":"s"}]}'
     outcome = set_up_handler(ChainMessage("session/new", body, is_request=True))
     assert isawaitable(outcome)
@@ -379,7 +379,7 @@ async def test_a_client_that_is_quicker_than_the_bridge_waits_for_it() -> None:
 
 
 @pytest.mark.requirement("bridge.life-unknown-connection-survives", "bridge.unknown-connection")
-async def test_an_owner_that_speaks_on_a_connection_that_is_not_open_is_told_so() -> None:
+async def test_owner_that_sends_on_a_closed_connection_gets_an_error() -> None:
     agent = agent_with(http=True)
     async with bridged("pass", agent=agent) as editor:
         await editor.initialize()
@@ -397,7 +397,7 @@ async def test_an_owner_that_speaks_on_a_connection_that_is_not_open_is_told_so(
 
 
 @pytest.mark.requirement("bridge.unknown-connection")
-async def test_an_end_of_a_connection_that_names_none_is_the_fault_of_who_sent_it() -> None:
+async def test_disconnect_without_a_connection_is_an_error_for_its_sender() -> None:
     async with chain_harness(*mods(Bridge())) as it:
         await it.open()
         it.client.write({"jsonrpc": "2.0", "id": 1, "method": "mcp/disconnect", "params": ["x"]})

@@ -1,4 +1,4 @@
-"""Owners of MCP servers from every era, behind an agent that knows only ours."""
+"""Owners of MCP servers from every era, behind an agent that knows only today's names."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -19,11 +19,10 @@ INITIALIZED: dict[str, Any] = {
 
 
 class Owner:
-    """The editor as the owner of a server, in one era; knows no other's methods.
+    """Editor as the owner of a server in one era; it knows no other methods.
 
     Args:
-        editor: whose answers these are.
-        methods: what each method that it knows is answered with.
+        methods: the answer for each known method.
     """
 
     def __init__(self, editor: FakeEditor, methods: Mapping[str, Any]) -> None:
@@ -33,7 +32,7 @@ class Owner:
 
     @property
     def asked(self) -> list[tuple[str, Any]]:
-        """What it was asked, refusals left out."""
+        """Received requests, except refused ones."""
         known = self.editor.answers
         return [
             (each.method, each.params) for each in self.editor.asked.items if each.method in known
@@ -54,7 +53,7 @@ class Owner:
 async def chain(
     methods: Mapping[str, Any], server: Mapping[str, Any]
 ) -> AsyncGenerator[tuple[Owner, FakeAgent, dict[str, Any]], None]:
-    """A chain of an owner, who declares a server, and an agent; what the agent was declared."""
+    """Run a chain with an owner that declares a server; return the agent's declaration."""
     agent = FakeAgent()
     agent.capabilities = {"mcpCapabilities": {"acp": True}}
     async with chain_of("pass", agent=agent) as editor:
@@ -68,7 +67,7 @@ async def ask(agent: FakeAgent, asked: str, /, **params: Any) -> Any:
     return await agent.connection.request(asked, params)
 
 
-def told(agent: FakeAgent) -> list[tuple[str, Any]]:
+def receive(agent: FakeAgent) -> list[tuple[str, Any]]:
     return [(each.method, each.params) for each in agent.received.items if "mcp" in each.method]
 
 
@@ -84,7 +83,7 @@ SACP_SERVER: dict[str, Any] = {
 @pytest.mark.requirement(
     "acp.dialect-mcp-sacp", "acp.dialect-mcp-per-declaration", "bridge.tool-context"
 )
-async def test_an_owner_of_the_first_era_is_spoken_to_in_its_own_names() -> None:
+async def test_owner_of_the_first_era_gets_its_own_names() -> None:
     methods: dict[str, Any] = {
         "_mcp/connect": {"connection_id": "c", "meta": {"b": 2}},
         "_mcp/message": None,
@@ -99,7 +98,7 @@ async def test_an_owner_of_the_first_era_is_spoken_to_in_its_own_names() -> None
         note = {"connectionId": "c", "method": "notifications/x", "_meta": {"a": 1}}
         agent.connection.notify("mcp/message", note)
         assert await ask(agent, "mcp/disconnect", connectionId="c") == {}
-        notes = await owner.editor.told.count(2)
+        notes = await owner.editor.receive.count(2)
     assert owner.asked == [
         ("_mcp/connect", {"acp_url": "acp:1-2", "meta": {"a": 1}}),
         ("_mcp/message", sent),
@@ -112,7 +111,7 @@ async def test_an_owner_of_the_first_era_is_spoken_to_in_its_own_names() -> None
 
 
 @pytest.mark.requirement("acp.dialect-mcp-sacp")
-async def test_what_an_owner_of_the_first_era_says_reaches_the_agent_in_ours() -> None:
+async def test_messages_of_an_owner_of_the_first_era_reach_the_agent_in_todays_names() -> None:
     methods: dict[str, Any] = {"_mcp/connect": {"connection_id": "c"}, "_mcp/message": None}
     async with chain(methods, SACP_SERVER) as (owner, agent, _):
         agent.requests["mcp/message"] = lambda _: {"roots": []}
@@ -123,8 +122,8 @@ async def test_what_an_owner_of_the_first_era_says_reaches_the_agent_in_ours() -
         assert await connection.request("_mcp/message", asked) == {"roots": []}
         connection.notify("_mcp/message", {"connectionId": "c", "method": "n"})
         connection.notify("_mcp/disconnect", {"connection_id": "c"})
-        await agent.received.until(lambda _: len(told(agent)) == 3)
-    assert told(agent) == [
+        await agent.received.until(lambda _: len(receive(agent)) == 3)
+    assert receive(agent) == [
         ("mcp/message", {"connectionId": "c", "method": "roots/list", "_meta": {"a": 1}}),
         ("mcp/message", {"connectionId": "c", "method": "n"}),
         ("mcp/disconnect", {"connectionId": "c"}),
@@ -132,7 +131,7 @@ async def test_what_an_owner_of_the_first_era_says_reaches_the_agent_in_ours() -
 
 
 @pytest.mark.requirement("acp.dialect-mcp-sacp")
-async def test_a_servers_own_unknown_method_is_not_taken_for_an_older_era() -> None:
+async def test_unknown_method_of_a_server_is_not_taken_for_an_older_era() -> None:
     methods: dict[str, Any] = {"_mcp/connect": {"connection_id": "c"}, "_mcp/message": None}
     async with chain(methods, SACP_SERVER) as (owner, agent, _):
         await ask(agent, "mcp/connect", serverId="acp:1-2")
@@ -144,7 +143,7 @@ async def test_a_servers_own_unknown_method_is_not_taken_for_an_older_era() -> N
 
 
 @pytest.mark.requirement("acp.dialect-mcp-b1", "acp.dialect-mcp-per-declaration")
-async def test_an_owner_of_our_era_gets_what_the_agent_wrote() -> None:
+async def test_owner_of_todays_era_gets_the_agents_messages_unchanged() -> None:
     server = {"type": "acp", "name": "tools", "serverId": "s"}
     methods: dict[str, Any] = {
         "mcp/connect": {"connectionId": "c"},
@@ -164,7 +163,7 @@ async def test_an_owner_of_our_era_gets_what_the_agent_wrote() -> None:
 
 
 @pytest.mark.requirement("acp.shape-mcp-message-meta", "bridge.message-wrapper-kept")
-async def test_meta_of_a_message_stands_beside_its_connection() -> None:
+async def test_meta_of_a_message_is_beside_its_connection() -> None:
     methods: dict[str, Any] = {"mcp/connect": {"connectionId": "c"}, "mcp/message": None}
     async with chain(methods, {"type": "acp", "name": "t", "serverId": "s"}) as (owner, agent, _):
         await ask(agent, "mcp/message", connectionId="c", method="ping", _meta={"a": 1}, odd=None)
@@ -173,7 +172,7 @@ async def test_meta_of_a_message_stands_beside_its_connection() -> None:
 
 
 @pytest.mark.requirement("acp.dialect-mcp-rfd", "acp.dialect-mcp-per-declaration")
-async def test_an_owner_of_the_rfd_is_connected_by_its_member() -> None:
+async def test_owner_by_the_rfd_is_connected_by_its_member() -> None:
     server = {"type": "acp", "name": "tools", "id": "s", "_meta": {"a": 1}}
     methods: dict[str, Any] = {
         "mcp/connect": {"connectionId": "c"},
@@ -190,30 +189,30 @@ async def test_an_owner_of_the_rfd_is_connected_by_its_member() -> None:
 
 
 @pytest.mark.requirement("acp.dialect-mcp-p1")
-async def test_an_owner_with_split_names_is_found_out_and_spoken_to_in_them() -> None:
+async def test_owner_with_split_names_is_detected_and_gets_them() -> None:
     methods: dict[str, Any] = {"_mcp/connect": {"connection_id": "c"}, "_mcp/request": None}
     async with chain(methods, SACP_SERVER) as (owner, agent, _):
         await ask(agent, "mcp/connect", serverId="acp:1-2")
-        greeting = await ask(agent, "mcp/message", connectionId="c", method="initialize")
-        assert greeting == INITIALIZED
+        initialize = await ask(agent, "mcp/message", connectionId="c", method="initialize")
+        assert initialize == INITIALIZED
         assert agent.connection is not None
         agent.connection.notify("mcp/message", {"connectionId": "c", "method": "n"})
         await ask(agent, "mcp/message", connectionId="c", method="ping")
         agent.requests["mcp/message"] = lambda _: {}
         back: dict[str, Any] = {"connection_id": "c", "method": "roots/list"}
         assert await owner.editor.connection.request("_mcp/request", back) == {}
-        notes = owner.editor.told.items
+        notes = owner.editor.receive.items
     assert owner.asked == [
         ("_mcp/connect", {"acp_url": "acp:1-2"}),
         ("_mcp/request", {"connection_id": "c", "method": "initialize"}),
         ("_mcp/request", {"connection_id": "c", "method": "ping"}),
     ]
     assert notes == [("_mcp/notification", {"connection_id": "c", "method": "n"})]
-    assert told(agent) == [("mcp/message", {"connectionId": "c", "method": "roots/list"})]
+    assert receive(agent) == [("mcp/message", {"connectionId": "c", "method": "roots/list"})]
 
 
 @pytest.mark.requirement("acp.dialect-mcp-p0")
-async def test_an_owner_without_connections_is_spoken_to_by_its_url() -> None:
+async def test_owner_without_connections_is_addressed_by_its_url() -> None:
     methods: dict[str, Any] = {"_mcp/client_to_server/request": None}
     async with chain(methods, SACP_SERVER) as (owner, agent, _):
         opened = await ask(agent, "mcp/connect", serverId="acp:1-2")
@@ -226,13 +225,13 @@ async def test_an_owner_without_connections_is_spoken_to_by_its_url() -> None:
         answer = await owner.editor.connection.request("_mcp/server_to_client/request", back)
         assert answer == {}
         assert await ask(agent, "mcp/disconnect", connectionId=connection) == {}
-        notes = owner.editor.told.items
+        notes = owner.editor.receive.items
     assert owner.asked == [
         ("_mcp/client_to_server/request", {"url": "acp:1-2", "method": "initialize"})
     ]
     assert notes == [("_mcp/client_to_server/notification", {"url": "acp:1-2", "method": "n"})]
     came: dict[str, Any] = {"connectionId": "acp:1-2", "method": "roots/list", "params": {}}
-    assert told(agent) == [("mcp/message", came)]
+    assert receive(agent) == [("mcp/message", came)]
 
 
 def agent_of_the_first_era() -> FakeAgent:
@@ -243,7 +242,7 @@ def agent_of_the_first_era() -> FakeAgent:
 
 
 @pytest.mark.requirement("bridge.mode-capability-forms", "acp.dialect-mcp-sacp")
-async def test_an_agent_of_the_first_era_reaches_the_tools_of_a_mod_in_its_own_names() -> None:
+async def test_agent_of_the_first_era_reaches_the_tools_of_a_mod_in_its_own_names() -> None:
     agent = agent_of_the_first_era()
     async with chain_of("echo", agent=agent) as editor:
         await editor.new_session()
@@ -265,7 +264,7 @@ async def test_an_agent_of_the_first_era_reaches_the_tools_of_a_mod_in_its_own_n
 
 
 @pytest.mark.requirement("bridge.mode-capability-forms", "acp.dialect-mcp-sacp")
-async def test_what_any_owner_says_reaches_an_agent_of_the_first_era_in_its_names() -> None:
+async def test_messages_of_any_owner_reach_an_agent_of_the_first_era_in_its_names() -> None:
     agent = agent_of_the_first_era()
     agent.requests["_mcp/message"] = lambda _: {"roots": []}
     async with chain_of("pass", agent=agent) as editor:
@@ -276,15 +275,15 @@ async def test_what_any_owner_says_reaches_an_agent_of_the_first_era_in_its_name
         assert await editor.connection.request("mcp/message", wrapped) == {"roots": []}
         gone = {"connectionId": "c"}
         assert await editor.connection.request("mcp/disconnect", gone) == {}
-        await agent.received.until(lambda _: len(told(agent)) == 2)
-    assert told(agent) == [
+        await agent.received.until(lambda _: len(receive(agent)) == 2)
+    assert receive(agent) == [
         ("_mcp/message", {"connectionId": "c", "method": "roots/list", "meta": {"a": 1}}),
         ("_mcp/disconnect", {"connection_id": "c"}),
     ]
 
 
 @pytest.mark.requirement("bridge.mode-forced")
-async def test_a_forced_bridge_serves_an_agent_of_the_first_era_as_any_other() -> None:
+async def test_forced_bridge_serves_an_agent_of_the_first_era_as_any_other() -> None:
     agent = agent_of_the_first_era()
     async with chain_of("echo", agent=agent, bridge="http") as editor:
         await editor.new_session()

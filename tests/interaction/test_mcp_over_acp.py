@@ -1,4 +1,4 @@
-"""Tools that a mod serves, for an agent that speaks MCP over ACP itself."""
+"""Tools of a mod for an agent that speaks MCP over ACP itself."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -22,7 +22,7 @@ SETUP = ["session/new", "session/load", "session/resume", "session/fork"]
 
 
 def echo(message: str) -> str:
-    """Say the message again."""
+    """Echo the message."""
     return f"Echo: {message}"
 
 
@@ -69,7 +69,7 @@ async def message(agent: FakeAgent, connection: str, method: str, params: Any = 
 
 @pytest.mark.requirement("bridge.declare", "bridge.declare-all-setup-methods")
 @pytest.mark.parametrize("method", SETUP)
-async def test_a_mods_server_is_declared_in_every_setup_request(method: str) -> None:
+async def test_server_of_a_mod_is_declared_in_every_setup_request(method: str) -> None:
     server = ToolServer("tools", [echo])
     own: dict[str, Any] = {"name": "files", "command": "files", "args": [], "env": []}
     async with native_chain(ToolMod(server)) as (editor, agent):
@@ -81,7 +81,7 @@ async def test_a_mods_server_is_declared_in_every_setup_request(method: str) -> 
 
 
 @pytest.mark.requirement("bridge.declare")
-async def test_a_request_without_an_array_gains_one_and_one_with_something_else_is_left() -> None:
+async def test_setup_request_without_an_array_gains_one_and_another_type_is_left() -> None:
     async with native_chain(ToolMod(ToolServer("tools", [echo]))) as (editor, agent):
         await editor.connection.request("session/resume", {"sessionId": "s", "cwd": "/"})
         assert len(declared(agent, "session/resume")) == 1
@@ -91,7 +91,7 @@ async def test_a_request_without_an_array_gains_one_and_one_with_something_else_
 
 @pytest.mark.requirement("bridge.declare-keeps-handlers")
 @pytest.mark.parametrize("is_slow", [False, True])
-async def test_a_mods_own_handler_runs_too_and_sees_the_answer(*, is_slow: bool) -> None:
+async def test_handler_of_a_mod_runs_too_and_sees_the_response(*, is_slow: bool) -> None:
     seen: list[Any] = []
 
     class Both(ToolMod):
@@ -115,7 +115,7 @@ async def test_a_mods_own_handler_runs_too_and_sees_the_answer(*, is_slow: bool)
 
 
 @pytest.mark.requirement("bridge.declare-keeps-handlers")
-async def test_a_mod_that_wants_every_method_sees_the_setup_requests_and_mcp_too() -> None:
+async def test_mod_that_handles_every_method_sees_setup_requests_and_mcp() -> None:
     seen: list[str] = []
 
     class Curious(ToolMod):
@@ -131,7 +131,7 @@ async def test_a_mod_that_wants_every_method_sees_the_setup_requests_and_mcp_too
 
 
 @pytest.mark.requirement("bridge.declare-before-forward")
-async def test_a_server_can_be_used_before_the_session_has_been_answered() -> None:
+async def test_server_can_be_used_before_the_session_response() -> None:
     agent = native_agent()
     results: list[Any] = []
 
@@ -147,7 +147,7 @@ async def test_a_server_can_be_used_before_the_session_has_been_answered() -> No
 
 
 @pytest.mark.requirement("bridge.connect-routed", "bridge.connect-answered")
-async def test_a_connect_passes_those_that_do_not_own_the_server() -> None:
+async def test_connect_passes_components_that_do_not_own_the_server() -> None:
     first, second = ToolServer("first", [echo]), ToolServer("second", [echo])
     async with native_chain(ToolMod(first), "pass", ToolMod(second), "pass") as (_, agent):
         for server in (first, second):
@@ -158,7 +158,7 @@ async def test_a_connect_passes_those_that_do_not_own_the_server() -> None:
 
 
 @pytest.mark.requirement("bridge.connect-several", "bridge.disconnect", "bridge.unknown-connection")
-async def test_connections_of_one_server_are_apart_and_end_apart() -> None:
+async def test_connections_of_one_server_are_separate_and_end_separately() -> None:
     server = ToolServer("tools", [echo])
     async with native_chain(ToolMod(server)) as (_, agent):
         one, other = [await connect(agent, server.server_id) for _ in range(2)]
@@ -173,7 +173,7 @@ async def test_connections_of_one_server_are_apart_and_end_apart() -> None:
 
 
 @pytest.mark.requirement("bridge.unknown-connection", "bridge.life-unknown-connection-survives")
-async def test_a_connection_that_never_was_is_unknown_and_everything_lives_on() -> None:
+async def test_unknown_connection_is_refused_and_everything_continues() -> None:
     server = ToolServer("tools", [echo])
     async with native_chain(ToolMod(server)) as (_, agent):
         assert agent.connection is not None
@@ -186,7 +186,7 @@ async def test_a_connection_that_never_was_is_unknown_and_everything_lives_on() 
 
 
 @pytest.mark.requirement("bridge.unknown-server")
-async def test_a_server_that_nobody_owns_is_named_in_the_error() -> None:
+async def test_server_without_an_owner_is_named_in_the_error() -> None:
     async with native_chain(ToolMod(ToolServer("tools", [echo]))) as (_, agent):
         with pytest.raises(RpcError) as caught:
             await connect(agent, "mcp-server:none")
@@ -194,7 +194,7 @@ async def test_a_server_that_nobody_owns_is_named_in_the_error() -> None:
 
 
 @pytest.mark.requirement("bridge.message-request", "bridge.message-error")
-async def test_results_come_as_they_are_and_errors_as_the_servers() -> None:
+async def test_results_pass_unchanged_and_errors_are_the_servers() -> None:
     server = ToolServer("tools", [echo])
     async with native_chain(ToolMod(server)) as (_, agent):
         connection = await connect(agent, server.server_id)
@@ -223,7 +223,7 @@ async def test_positional_params_are_refused(params: Any) -> None:
 
 
 @pytest.mark.requirement("bridge.message-notification", "bridge.message-server-to-client")
-async def test_a_server_asks_and_tells_the_agent_in_order() -> None:
+async def test_server_requests_and_notifications_reach_the_agent_in_order() -> None:
     async def interview(context: ToolContext) -> str:
         context.notify("notifications/message", {"data": "one"})
         answer = await context.request("elicitation/create", {"message": "Name?"})
@@ -239,22 +239,24 @@ async def test_a_server_asks_and_tells_the_agent_in_order() -> None:
         tell = {"connectionId": connection, "method": "notifications/initialized"}
         agent.connection.notify("mcp/message", tell)
         result = await message(agent, connection, "tools/call", {"name": "interview"})
-        told = [each.params for each in agent.received.items if each.method == "mcp/message"]
+        notification = [
+            each.params for each in agent.received.items if each.method == "mcp/message"
+        ]
     assert result["content"][0]["text"] == '"Ada"'
-    assert [each["method"] for each in told] == [
+    assert [each["method"] for each in notification] == [
         "notifications/message",
         "elicitation/create",
         "notifications/message",
     ]
-    assert {each["connectionId"] for each in told} == {connection}
+    assert {each["connectionId"] for each in notification} == {connection}
 
 
 @pytest.mark.requirement("bridge.message-wrapper-kept")
-async def test_what_a_wrapper_holds_besides_is_kept_both_ways() -> None:
+async def test_other_members_of_a_wrapper_are_kept_both_ways() -> None:
     seen: list[Any] = []
 
     class Owner(Mod):
-        """Stands for an owner that is not ours."""
+        """Replaces an owner from another program."""
 
     agent = native_agent()
     agent.requests["mcp/message"] = lambda request: seen.append(request.params) or {}
@@ -267,7 +269,7 @@ async def test_what_a_wrapper_holds_besides_is_kept_both_ways() -> None:
 
 
 @pytest.mark.requirement("bridge.tool-context")
-async def test_a_tool_is_told_of_its_server_and_its_caller() -> None:
+async def test_tool_gets_its_server_and_its_caller() -> None:
     def who(context: ToolContext) -> list[str]:
         return [context.server_id, context.connection_id]
 
@@ -279,9 +281,9 @@ async def test_a_tool_is_told_of_its_server_and_its_caller() -> None:
 
 
 @pytest.mark.requirement("bridge.message-server-to-client", "bridge.disconnect")
-async def test_our_own_client_answers_a_ping_and_hears_of_the_end() -> None:
+async def test_builtin_client_answers_a_ping_and_sees_the_end() -> None:
     async def probe(context: ToolContext) -> list[Any]:
-        context.notify("notifications/message", {"data": "heard by nobody"})
+        context.notify("notifications/message", {"data": "received by no one"})
         answers: list[Any] = [await context.request("ping")]
         try:
             await context.request("roots/list")
@@ -307,7 +309,7 @@ async def test_our_own_client_answers_a_ping_and_hears_of_the_end() -> None:
 
 
 @pytest.mark.requirement("bridge.tools-scoped-proxy")
-async def test_a_tool_reaches_what_its_mod_holds() -> None:
+async def test_tool_reaches_the_state_of_its_mod() -> None:
     class Notes(ToolMod):
         def __init__(self) -> None:
             self.notes = ["first"]
@@ -329,7 +331,7 @@ async def test_a_tool_reaches_what_its_mod_holds() -> None:
 
 
 @pytest.mark.requirement("bridge.tools-scoped-session")
-async def test_an_editor_may_attach_a_server_of_its_own_to_one_session() -> None:
+async def test_editor_may_attach_a_server_to_one_session() -> None:
     pushed: list[str] = ["first"]
 
     def push(note: str) -> int:
@@ -355,7 +357,7 @@ async def test_an_editor_may_attach_a_server_of_its_own_to_one_session() -> None
 
 
 class FakeCaller:
-    """The other end of a connection that is never written to."""
+    """Other end of a connection that is never written to."""
 
     async def request(self, method: str, params: Any = None) -> Any:
         raise RpcError(METHOD_NOT_FOUND, [method, params])
@@ -365,7 +367,7 @@ class FakeCaller:
 
 
 class PerSession(ToolMod):
-    """Gives each session a server of its own."""
+    """Gives each session its own server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -379,7 +381,7 @@ class PerSession(ToolMod):
 
 
 @pytest.mark.requirement("bridge.ids-per-server")
-async def test_a_server_of_one_session_ends_with_it() -> None:
+async def test_server_of_one_session_ends_with_it() -> None:
     mod = PerSession()
     async with native_chain(mod) as (editor, agent):
         first = await editor.new_session()
@@ -395,7 +397,7 @@ async def test_a_server_of_one_session_ends_with_it() -> None:
 
 
 @pytest.mark.requirement("conductor.cancel-cleans-mcp")
-async def test_nothing_of_a_cancelled_session_answers_afterwards() -> None:
+async def test_canceled_session_answers_nothing_afterwards() -> None:
     mod = PerSession()
     agent = native_agent()
     asked = asyncio.Event()
@@ -410,7 +412,7 @@ async def test_nothing_of_a_cancelled_session_answers_afterwards() -> None:
             setting_up = tasks.create_task(refused(editor.new_session()))
             await asked.wait()
             assert await connect(agent, mod.made[0].server_id)
-            # The editor's second request: `initialize` was its first.
+            # The editor's second request: `initialize` was the first.
             editor.connection.notify("$/cancel_request", {"requestId": 2})
         assert setting_up.result().code == REQUEST_CANCELLED
         with pytest.raises(RpcError, match="unknown MCP server"):
@@ -424,7 +426,7 @@ async def refused(work: Any) -> RpcError:
 
 
 @pytest.mark.requirement("bridge.cancel-not-tunnelled")
-async def test_a_call_that_the_agent_takes_back_stops_the_tool() -> None:
+async def test_tool_stops_when_the_agent_cancels_its_call() -> None:
     started, stopped = asyncio.Event(), asyncio.Event()
 
     async def endless() -> None:
@@ -448,8 +450,8 @@ async def test_a_call_that_the_agent_takes_back_stops_the_tool() -> None:
 
 
 @pytest.mark.requirement("bridge.slow-tool")
-async def test_a_tool_that_takes_long_holds_nothing_up() -> None:
-    """A message without a session would hold every session's updates, were it waited for."""
+async def test_long_tool_call_delays_nothing() -> None:
+    """A held message without a session would delay the updates of every session."""
     released = asyncio.Event()
 
     async def slow() -> str:
@@ -473,7 +475,7 @@ async def test_a_tool_that_takes_long_holds_nothing_up() -> None:
 
 
 @pytest.mark.requirement("bridge.tools-list-text")
-async def test_the_test_agent_lists_the_tools_of_a_session() -> None:
+async def test_testy_lists_the_tools_of_a_session() -> None:
     async with chain_of("echo", agent="testy") as editor:
         turn = await editor.prompt(render_command(ListTools("echo")))
     assert turn.text == (

@@ -1,4 +1,4 @@
-"""Mods as programs of their own: the same answers, over real pipes."""
+"""Mods as programs: the same answers as in process, over real pipes."""
 
 import importlib.util
 import re
@@ -22,14 +22,14 @@ GREETING = "How do you do. Please state your problem."
 
 
 def as_program(name: str) -> Program:
-    """A built-in mod as a process that speaks `_proxy/*`."""
+    """Run a built-in mod as a process that speaks `_proxy/*`."""
     script = f"from symposium.catalog import find_mod as f; r = f({name!r})"
     script += "; from symposium import run_mod; run_mod(r.make())"
     return Program(name, Command((sys.executable, "-c", script)))
 
 
 def shout() -> Mod:
-    """The example's mod, from its file."""
+    """Load the example's mod from its file."""
     module_spec = importlib.util.spec_from_file_location("shout", EXAMPLE)
     assert module_spec is not None
     assert module_spec.loader is not None
@@ -39,14 +39,14 @@ def shout() -> Mod:
 
 
 @pytest.mark.requirement("cli.testing-example")
-def test_the_example_has_fifteen_lines_at_most() -> None:
+def test_example_has_up_to_fifteen_lines() -> None:
     lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
 
     assert len([line for line in lines if line.strip()]) <= 15
 
 
 @pytest.mark.requirement("cli.testing-example")
-async def test_the_example_shouts_in_process() -> None:
+async def test_example_shouts_in_process() -> None:
     async with chain_of(shout()) as editor:
         turn = await editor.prompt("Hello")
 
@@ -54,7 +54,7 @@ async def test_the_example_shouts_in_process() -> None:
 
 
 @pytest.mark.requirement("cli.testing-example", "conductor.mod-mixed-with-processes")
-async def test_the_example_shouts_as_a_program() -> None:
+async def test_example_shouts_as_a_program() -> None:
     program = Program("shout", Command((sys.executable, str(EXAMPLE))))
     async with chain_of("arrow", program, "arrow") as editor:
         turn = await editor.prompt("Hello")
@@ -71,12 +71,12 @@ async def test_two_arrows_as_processes_both_mark_the_answer() -> None:
 
 
 def without_uuids(received: list[Received]) -> str:
-    """What came, but for ids that differ from run to run."""
+    """Return the messages without ids that differ from run to run."""
     return re.sub("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", repr(received))
 
 
 def nested(*specs: str) -> Program:
-    """A conductor in proxy mode, as a process, with these mods in it."""
+    """Run a conductor in proxy mode as a process, with these mods in it."""
     proxies = [word for spec in specs for word in ("--proxy", spec)]
     argv = (sys.executable, "-m", "symposium", "run-with", *proxies)
     return Program("nested", Command(argv))
@@ -92,7 +92,7 @@ async def test_two_arrows_as_processes_of_a_nested_process_both_mark_the_answer(
 
 
 @pytest.mark.requirement("conductor.chain-nested-external", "cli.run-with-no-arguments")
-async def test_nested_processes_join_with_mods_in_any_order() -> None:
+async def test_nested_processes_combine_with_mods_in_any_order() -> None:
     async with chain_of(nested(), "arrow", nested("arrow", "pass"), nested("arrow")) as editor:
         turn = await editor.prompt("Hello")
 
@@ -101,7 +101,7 @@ async def test_nested_processes_join_with_mods_in_any_order() -> None:
 
 @pytest.mark.requirement("cli.mods-as-processes")
 @pytest.mark.parametrize("name", mod_names())
-async def test_every_mod_runs_as_a_process_of_its_own(name: str) -> None:
+async def test_every_mod_runs_as_a_process(name: str) -> None:
     inside, outside = FakeAgent("Hello"), FakeAgent("Hello")
     async with chain_of(name, agent=inside, bridge="off") as editor:
         expected = await editor.prompt("Hello")
@@ -114,7 +114,7 @@ async def test_every_mod_runs_as_a_process_of_its_own(name: str) -> None:
 
 
 @pytest.mark.requirement("cli.testing-example")
-def test_the_trial_of_the_example_says_what_the_page_says() -> None:
+def test_example_test_prints_the_output_on_the_page() -> None:
     said = subprocess.check_output([sys.executable, EXAMPLE.with_name("try_shout.py")], text=True)
 
     page = (ROOT / "docs" / "tutorial" / "write-a-mod.md").read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def test_the_trial_of_the_example_says_what_the_page_says() -> None:
 
 
 @pytest.mark.requirement("cli.testing-example", "cli.testing-fake-agent")
-async def test_the_example_with_a_fake_agent_is_as_the_page_says() -> None:
+async def test_example_with_a_fake_agent_behaves_as_on_the_page() -> None:
     agent = FakeAgent("one", "two")
     async with chain_of(shout(), agent=agent) as editor:
         turn = await editor.prompt("Hello")
@@ -133,7 +133,7 @@ async def test_the_example_with_a_fake_agent_is_as_the_page_says() -> None:
 
 
 @pytest.mark.requirement("cli.mod-echo", "cli.mods-as-processes")
-async def test_the_tools_of_a_mod_that_is_a_program_are_reached() -> None:
+async def test_tools_of_a_mod_program_are_reachable() -> None:
     async with chain_of("pass", as_program("echo"), "arrow", agent="testy") as editor:
         turn = await editor.prompt(render_command(CallTool("echo", "add", {"a": 2, "b": 3})))
 
@@ -141,14 +141,14 @@ async def test_the_tools_of_a_mod_that_is_a_program_are_reached() -> None:
 
 
 @pytest.mark.requirement("cli.mods-as-processes")
-def test_a_mod_as_a_program_ends_with_its_host() -> None:
+def test_mod_program_exits_with_its_host() -> None:
     ended = subprocess.run([sys.executable, EXAMPLE], input=b"", capture_output=True, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
 @pytest.mark.requirement("cli.mods-as-processes")
-async def test_what_a_mod_prints_does_not_reach_its_host(tmp_path: Path) -> None:
+async def test_print_of_a_mod_does_not_reach_its_host(tmp_path: Path) -> None:
     noisy = tmp_path / "noisy.py"
     noisy.write_text(
         EXAMPLE.read_text(encoding="utf-8").replace("match ", "print('!')\n        match ")
@@ -160,7 +160,7 @@ async def test_what_a_mod_prints_does_not_reach_its_host(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("cli.testing-example", "cli.prompt-agent-proxies")
-def test_the_command_on_the_page_says_what_the_page_says() -> None:
+def test_command_on_the_page_prints_the_output_on_the_page() -> None:
     page = (ROOT / "docs" / "tutorial" / "write-a-mod.md").read_text(encoding="utf-8")
     command, said = page.split("$ .venv/bin/symposium ")[1].split("\n", 1)
     words = shlex.split(command.replace(".venv/bin/python", shlex.quote(sys.executable)))

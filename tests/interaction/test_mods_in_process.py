@@ -1,4 +1,4 @@
-"""Mods as objects: what they see, say, send, and hold up (architecture D4, performance 4)."""
+"""Mods as objects: received, sent, and held messages (architecture D4, performance 4)."""
 
 import asyncio
 import logging
@@ -66,7 +66,7 @@ def noting(seen: list[str], name: str) -> Callable[[ChainMessage], Outcome]:
 
 
 @pytest.mark.requirement("conductor.mod-only-declared-methods")
-async def test_a_mod_sees_what_it_declares_in_the_direction_it_declares_and_nothing_else() -> None:
+async def test_mod_sees_only_declared_methods_in_the_declared_direction() -> None:
     seen: list[str] = []
     both = [
         down("a", noting(seen, "down")),
@@ -84,7 +84,7 @@ async def test_a_mod_sees_what_it_declares_in_the_direction_it_declares_and_noth
 
 
 @pytest.mark.requirement("conductor.mod-handlers")
-async def test_of_a_mods_handlers_the_one_that_names_the_method_is_called() -> None:
+async def test_handler_that_names_the_method_is_called_instead_of_the_general_one() -> None:
     seen: list[str] = []
 
     class Two(Mod):
@@ -107,7 +107,7 @@ async def test_of_a_mods_handlers_the_one_that_names_the_method_is_called() -> N
 
 
 @pytest.mark.requirement("conductor.mod-edit")
-async def test_the_next_mod_sees_what_the_last_one_made_of_it() -> None:
+async def test_next_mod_sees_the_message_as_edited_by_the_last() -> None:
     def add(name: str) -> Callable[[ChainMessage], Outcome]:
         def handler(message: ChainMessage) -> Outcome:
             message.params["by"].append(name)
@@ -123,7 +123,7 @@ async def test_the_next_mod_sees_what_the_last_one_made_of_it() -> None:
 
 
 @pytest.mark.requirement("conductor.mod-edit")
-async def test_a_mod_may_answer_refuse_drop_and_rename() -> None:
+async def test_mod_may_answer_refuse_drop_and_rename() -> None:
     seen: list[str] = []
     chain = [
         down("reply", lambda _: Reply({"mine": True})),
@@ -147,7 +147,7 @@ async def test_a_mod_may_answer_refuse_drop_and_rename() -> None:
 
 
 @pytest.mark.requirement("conductor.mod-edit")
-async def test_mods_revise_an_answer_from_the_agent_to_the_client() -> None:
+async def test_mods_edit_a_response_from_the_agent_to_the_client() -> None:
     def then(name: str) -> Callable[[ChainMessage], Outcome]:
         return lambda _: Forward(
             then=lambda answer: Reply([*answer.result, name]),
@@ -165,7 +165,7 @@ async def test_mods_revise_an_answer_from_the_agent_to_the_client() -> None:
 
 
 @pytest.mark.requirement("conductor.mod-edit", "acp.t3-meta")
-async def test_an_edited_notification_keeps_what_stands_beside_its_params() -> None:
+async def test_edited_notification_keeps_members_beside_its_params() -> None:
     async with chain_harness(
         *mods(up("m", lambda message: Forward({**message.params, "x": 1})))
     ) as it:
@@ -178,7 +178,7 @@ async def test_an_edited_notification_keeps_what_stands_beside_its_params() -> N
 
 @pytest.mark.requirement("conductor.mod-raises")
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_mod_that_raises_has_a_request_answered_and_a_notification_passes(
+async def test_request_gets_an_error_and_a_notification_passes_when_a_mod_raises(
     caplog: pytest.LogCaptureFixture,
     is_async: bool,  # noqa: FBT001 - both kinds of handler
 ) -> None:
@@ -203,7 +203,7 @@ async def test_a_mod_that_raises_has_a_request_answered_and_a_notification_passe
 
 
 @pytest.mark.requirement("conductor.mod-handlers")
-async def test_an_error_that_a_mod_raises_by_its_code_is_the_answer() -> None:
+async def test_error_raised_with_a_code_is_the_response() -> None:
     def fail(_: ChainMessage) -> Outcome:
         raise RpcError(-32002, {"uri": "x"})
 
@@ -216,7 +216,7 @@ async def test_an_error_that_a_mod_raises_by_its_code_is_the_answer() -> None:
 
 @pytest.mark.requirement("conductor.mod-raises")
 @pytest.mark.parametrize("outcome", UNWRITABLE)
-async def test_what_a_mod_says_that_cannot_be_written_is_an_error_and_the_chain_lives(
+async def test_unserializable_outcome_of_a_mod_is_an_error_and_the_chain_continues(
     outcome: Any,
 ) -> None:
     async with chain_harness(*mods(down("m", lambda _: outcome))) as it:
@@ -232,7 +232,7 @@ async def test_what_a_mod_says_that_cannot_be_written_is_an_error_and_the_chain_
 
 
 class Held(Mod):
-    """Holds what comes from the agent for session "slow" until it is let go."""
+    """Holds messages of the agent for session "slow" until the test releases them."""
 
     def __init__(self) -> None:
         self.free = asyncio.Event()
@@ -255,7 +255,7 @@ def update(session: str, number: int) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("conductor.mod-may-wait")
-async def test_a_mod_that_waits_holds_up_its_session_only_answers_included() -> None:
+async def test_waiting_mod_delays_only_its_session_including_responses() -> None:
     held = Held()
     async with chain_harness(*mods(held)) as it:
         agent = await it.open()
@@ -278,7 +278,7 @@ async def test_a_mod_that_waits_holds_up_its_session_only_answers_included() -> 
 
 
 @pytest.mark.requirement("conductor.mod-may-wait")
-async def test_a_message_without_a_session_passes_nothing_and_nothing_passes_it() -> None:
+async def test_message_without_a_session_keeps_its_order_with_all_others() -> None:
     held = Held()
     async with chain_harness(*mods(held)) as it:
         agent = await it.open()
@@ -294,7 +294,7 @@ async def test_a_message_without_a_session_passes_nothing_and_nothing_passes_it(
 
 
 @pytest.mark.requirement("conductor.mod-may-wait", "conductor.mod-own-requests")
-async def test_a_mod_that_holds_a_message_may_ask_both_neighbours_about_it() -> None:
+async def test_mod_that_holds_a_message_may_query_both_neighbors_about_it() -> None:
     class Asks(Mod):
         @from_client("session/prompt")
         async def consult(self, message: ChainMessage) -> Forward:
@@ -325,7 +325,7 @@ async def test_a_mod_that_holds_a_message_may_ask_both_neighbours_about_it() -> 
 
 
 @pytest.mark.requirement("conductor.mod-own-requests", "conductor.pressure-no-deadlock")
-async def test_a_mod_that_waits_for_the_agent_hears_it_behind_any_flood() -> None:
+async def test_response_to_a_waiting_mod_arrives_behind_any_flood() -> None:
     class Continues(Mod):
         @from_client("session/prompt")
         def watch(self, message: ChainMessage) -> Forward:
@@ -347,7 +347,7 @@ async def test_a_mod_that_waits_for_the_agent_hears_it_behind_any_flood() -> Non
 
 
 @pytest.mark.requirement("conductor.mod-handlers")
-async def test_later_answers_without_holding_anything_up() -> None:
+async def test_deferred_outcome_delays_nothing() -> None:
     done = asyncio.Event()
 
     class Tool(Mod):
@@ -372,14 +372,14 @@ async def test_later_answers_without_holding_anything_up() -> None:
 
 
 @pytest.mark.requirement("conductor.mod-own-requests")
-async def test_a_mods_own_messages_begin_at_its_place() -> None:
+async def test_messages_of_a_mod_start_at_its_place() -> None:
     class Speaks(Mod):
         def __init__(self) -> None:
             self.answers: list[Any] = []
 
         async def run(self) -> None:
-            self.client.notify("told/client")
-            self.agent.notify("told/agent")
+            self.client.notify("note/client")
+            self.agent.notify("note/agent")
             self.answers.append(await self.client.request("ask/client"))
             self.answers.append(await self.agent.request("ask/agent"))
 
@@ -395,20 +395,20 @@ async def test_a_mods_own_messages_begin_at_its_place() -> None:
     )
     async with chain_harness(*chain) as it:
         agent = await it.open()
-        assert (await agent.read())["method"] == "told/agent"
-        told, asked = await it.client.reads(2)
-        assert (told["method"], asked["method"]) == ("told/client", "ask/client")
+        assert (await agent.read())["method"] == "note/agent"
+        notification, asked = await it.client.reads(2)
+        assert (notification["method"], asked["method"]) == ("note/client", "ask/client")
         it.client.answer(asked, 1)
         agent.answer(await agent.read(), 2)
         it.client.tell("sync")
         await agent.read()
         assert speaks.answers == [1, 2]
-    assert above == ["down initialize", "up told/client", "up ask/client", "down sync"]
-    assert below == ["down initialize", "down told/agent", "down ask/agent", "down sync"]
+    assert above == ["down initialize", "up note/client", "up ask/client", "down sync"]
+    assert below == ["down initialize", "down note/agent", "down ask/agent", "down sync"]
 
 
 @pytest.mark.requirement("conductor.mod-own-requests")
-async def test_a_mod_that_stops_waiting_cancels_its_request() -> None:
+async def test_mod_that_stops_waiting_cancels_its_request() -> None:
     gave_up = asyncio.Event()
 
     class Impatient(Mod):
@@ -430,7 +430,7 @@ async def test_a_mod_that_stops_waiting_cancels_its_request() -> None:
 
 
 @pytest.mark.requirement("conductor.chain-hundreds-of-mods")
-async def test_a_chain_of_three_hundred_mods_does_not_exhaust_the_stack() -> None:
+async def test_chain_of_three_hundred_mods_does_not_exhaust_the_stack() -> None:
     def count(message: ChainMessage) -> Outcome:
         return Forward({"n": message.params["n"] + 1})
 
@@ -472,7 +472,7 @@ async def test_mods_and_proxies_on_the_wire_mix_in_any_order() -> None:
     "acp.proxy-parks-early-session-messages",
 )
 @pytest.mark.parametrize("waits", [False, True])
-async def test_a_mod_that_watches_session_new_has_the_answer_before_any_update(
+async def test_mod_that_watches_session_new_has_the_response_before_any_update(
     waits: bool,  # noqa: FBT001 - both kinds of handler
 ) -> None:
     known: list[str] = []
@@ -513,7 +513,7 @@ async def test_a_mod_that_watches_session_new_has_the_answer_before_any_update(
 
 
 @pytest.mark.requirement("conductor.mod-life")
-async def test_mods_run_while_the_chain_lives_and_give_back_what_they_hold() -> None:
+async def test_mods_run_as_long_as_the_chain_and_are_closed_with_it() -> None:
     life: list[str] = []
 
     class Lives(Mod):
@@ -533,7 +533,7 @@ async def test_mods_run_while_the_chain_lives_and_give_back_what_they_hold() -> 
 
 
 @pytest.mark.requirement("conductor.mod-life")
-async def test_a_mod_whose_own_work_fails_is_logged_and_the_chain_lives(
+async def test_failed_background_work_of_a_mod_is_logged_and_the_chain_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Fails(Mod):
@@ -552,7 +552,7 @@ async def test_a_mod_whose_own_work_fails_is_logged_and_the_chain_lives(
 
 
 @pytest.mark.requirement("conductor.mod-life")
-async def test_a_mod_asked_to_speak_when_the_chain_has_ended_gets_an_error() -> None:
+async def test_sending_from_a_mod_fails_when_the_chain_has_ended() -> None:
     errors: list[RpcError] = []
 
     class Last(Mod):
@@ -575,7 +575,7 @@ async def reaches(it: ChainHarness, agent: Peer, method: str) -> None:
 
 
 @pytest.mark.requirement("conductor.mod-cancel")
-async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_behind() -> None:
+async def test_handler_canceled_before_its_first_step_leaves_nothing_behind() -> None:
     async def never(_: ChainMessage) -> Outcome:
         raise AssertionError
 
@@ -588,7 +588,7 @@ async def test_a_handler_that_is_cancelled_before_its_first_step_leaves_nothing_
 
 
 @pytest.mark.requirement("conductor.mod-cancel")
-async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> None:
+async def test_request_that_waits_behind_another_is_canceled_at_once() -> None:
     free = asyncio.Event()
     held: list[ChainMessage] = []
 
@@ -614,7 +614,7 @@ async def test_a_request_that_waits_behind_another_is_cancelled_at_once() -> Non
 
 
 @pytest.mark.requirement("conductor.mod-cancel")
-async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() -> None:
+async def test_handler_that_continues_after_a_cancel_cannot_send_requests() -> None:
     started = asyncio.Event()
 
     async def stubborn(_: ChainMessage) -> Outcome:
@@ -634,7 +634,7 @@ async def test_a_handler_that_goes_on_although_it_was_cancelled_asks_nobody() ->
 
 @pytest.mark.requirement("conductor.mod-order")
 @pytest.mark.parametrize("name", [{}, {"id": 1}])
-async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it(
+async def test_messages_of_a_mod_arrive_before_the_message_it_holds(
     name: dict[str, int],
 ) -> None:
     class Announces(Mod):
@@ -655,7 +655,7 @@ async def test_what_a_mod_sends_before_it_lets_a_message_go_arrives_before_it(
 
 
 @pytest.mark.requirement("conductor.mod-order")
-async def test_an_answer_to_a_mod_waits_for_nothing_behind_that_mod() -> None:
+async def test_response_to_a_mod_does_not_wait_behind_that_mod() -> None:
     class Background(Mod):
         def __init__(self) -> None:
             self.go = asyncio.Event()
@@ -677,20 +677,20 @@ async def test_an_answer_to_a_mod_waits_for_nothing_behind_that_mod() -> None:
 
 
 class Forgetful(Mod):
-    """Returns nothing, as one forgets to."""
+    """Returns None by mistake."""
 
     @from_agent("session/update")
     def plain(self, _: ChainMessage) -> Any:
-        """Say nothing."""
+        """Return nothing."""
 
     @from_agent("_later/update")
     async def later(self, _: ChainMessage) -> Any:
-        """Say nothing, later."""
+        """Return nothing, later."""
 
 
 @pytest.mark.requirement("conductor.mod-returns-nothing")
 @pytest.mark.parametrize("method", ["session/update", "_later/update"])
-async def test_a_notification_that_a_mod_returns_nothing_for_travels_on_and_the_mod_is_named(
+async def test_notification_passes_and_the_mod_is_named_when_a_handler_returns_nothing(
     method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with chain_harness(*mods(Forgetful())) as it:

@@ -1,4 +1,4 @@
-"""A mod that does nothing special, as a proxy of somebody else's chain (acp-host §1.4)."""
+"""Mod without handlers, as a proxy in another host's chain (acp-host §1.4)."""
 
 import json
 from typing import Any
@@ -12,9 +12,9 @@ PARAMS = {"protocolVersion": 1, "clientCapabilities": {"x": 1.50}, "unknown": [N
 RESULT = {"protocolVersion": 1, "agentCapabilities": {"y": "é"}, "more": {}}
 
 
-async def greeted(outer: Peer) -> dict[str, Any]:
-    """Greet the proxy and answer as its successor; what it made of the answer."""
-    outer.ask("greet", "_proxy/initialize", PARAMS)
+async def initialized(outer: Peer) -> dict[str, Any]:
+    """Initialize the proxy, answer as its successor; return its response."""
+    outer.ask("initialize", "_proxy/initialize", PARAMS)
     passed = await outer.read()
     assert passed["method"] == "_proxy/successor"
     assert passed["params"] == {"method": "initialize", "params": PARAMS}
@@ -23,26 +23,26 @@ async def greeted(outer: Peer) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("acp.proxy-default-initialize")
-async def test_it_passes_the_greeting_on_and_the_answer_back() -> None:
+async def test_initialize_and_its_response_pass() -> None:
     async with proxy_harness(*mods(Mod())) as (outer, _):
-        assert await greeted(outer) == {"jsonrpc": "2.0", "id": "greet", "result": RESULT}
+        assert await initialized(outer) == {"jsonrpc": "2.0", "id": "initialize", "result": RESULT}
 
 
 @pytest.mark.requirement("acp.proxy-default-initialize")
-async def test_it_passes_an_error_to_the_greeting_back() -> None:
+async def test_error_to_initialize_passes() -> None:
     async with proxy_harness(*mods(Mod())) as (outer, _):
-        outer.ask("greet", "_proxy/initialize", PARAMS)
+        outer.ask("initialize", "_proxy/initialize", PARAMS)
         outer.refuse(await outer.read(), -32000, {"why": "log in"})
         error = {"code": -32000, "message": "no", "data": {"why": "log in"}}
-        assert await outer.read() == {"jsonrpc": "2.0", "id": "greet", "error": error}
+        assert await outer.read() == {"jsonrpc": "2.0", "id": "initialize", "error": error}
 
 
 @pytest.mark.requirement("acp.proxy-default-forward")
 @pytest.mark.parametrize("method", ["session/prompt", "_vendor/anything", "unheard/of"])
-async def test_it_passes_everything_else_both_ways_with_its_params_unchanged(method: str) -> None:
+async def test_other_messages_pass_both_ways_with_unchanged_params(method: str) -> None:
     params = {"sessionId": "s", "big": 12345678901234567890, "_meta": {"traceparent": "00-1"}}
     async with proxy_harness(*mods(Mod())) as (outer, _):
-        await greeted(outer)
+        await initialized(outer)
         outer.tell(method, params)
         down = await outer.read()
         assert down["params"] == {"method": method, "params": params}

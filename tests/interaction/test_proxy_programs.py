@@ -1,4 +1,4 @@
-"""Proxies written with our library, and not with it, as programs (acp-host §1.4, issue part 1)."""
+"""Proxies with and without peerwire, as programs (acp-host §1.4, issue part 1)."""
 
 import sys
 from pathlib import Path
@@ -15,13 +15,13 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 
 @pytest.mark.requirement("acp.proxy-default-initialize")
-async def test_a_proxy_that_does_nothing_special_relays_initialize_and_its_answer() -> None:
+async def test_proxy_without_handlers_relays_initialize_and_its_response() -> None:
     params = {"protocolVersion": 1, "clientCapabilities": {"x": [1.0]}, "new": None}
     async with proxy_harness(*mods(Mod())) as (outer, _):
         outer.ask("g", "_proxy/initialize", params)
-        greeting = await outer.read()
-        assert greeting["params"] == {"method": "initialize", "params": params}
-        outer.answer(greeting, {**VERSION_ONE, "agentCapabilities": {"y": 1}})
+        initialize = await outer.read()
+        assert initialize["params"] == {"method": "initialize", "params": params}
+        outer.answer(initialize, {**VERSION_ONE, "agentCapabilities": {"y": 1}})
         assert (await outer.read())["result"] == {**VERSION_ONE, "agentCapabilities": {"y": 1}}
     async with proxy_harness(*mods(Mod())) as (outer, _):
         outer.ask("g", "_proxy/initialize", params)
@@ -34,7 +34,7 @@ async def test_a_proxy_that_does_nothing_special_relays_initialize_and_its_answe
 
 
 @pytest.mark.requirement("acp.proxy-default-forward")
-async def test_such_a_proxy_passes_everything_else_with_params_unchanged() -> None:
+async def test_proxy_without_handlers_passes_everything_else_with_unchanged_params() -> None:
     async with chain_harness(inner(*mods(Mod()))) as it:
         agent = await it.open()
         for sender, receiver in ((it.client, agent), (agent, it.client)):
@@ -47,7 +47,7 @@ async def test_such_a_proxy_passes_everything_else_with_params_unchanged() -> No
 
 @pytest.mark.requirement("conductor.mod-out-of-process", "conductor.chain-nested-external")
 @pytest.mark.parametrize("era", ["b1", "p1"])
-async def test_a_proxy_in_any_language_works_as_a_program(era: str) -> None:
+async def test_proxy_in_any_language_works_as_a_program(era: str) -> None:
     argv = (sys.executable, "-I", str(SUPPORT / "bare_proxy.py"), era, ">")
     programs = [Program(f"bare-{number}", Command(argv, {})) for number in range(2)]
     async with chain_harness(*programs) as it:
@@ -59,7 +59,7 @@ async def test_a_proxy_in_any_language_works_as_a_program(era: str) -> None:
 
 
 @pytest.mark.requirement("conductor.session-load-after-restart")
-async def test_after_a_restart_session_load_reaches_an_agent_that_kept_the_session() -> None:
+async def test_session_load_reaches_an_agent_that_saved_the_session_after_a_restart() -> None:
     for method, result in (("session/new", {"sessionId": "kept"}), ("session/load", {})):
         async with chain_harness(inner()) as it:
             agent = await it.open()

@@ -1,4 +1,4 @@
-"""How real agents and clients behave on the wire, and that a chain lives with it (peers.md)."""
+"""Behavior of real agents and clients on the wire, and chains that handle it (peers.md)."""
 
 import json
 from typing import Any
@@ -23,12 +23,12 @@ PERMIT = "session/request_permission"
 
 
 def three_mods() -> list[Component]:
-    """One in process that sees nothing, one that is a proxy of strangers, one nested conductor."""
-    return [*mods(Mod()), bare("stranger")[0], inner(*mods(Mod()))]
+    """One mod in process without handlers, one proxy without peerwire, one nested conductor."""
+    return [*mods(Mod()), bare("other")[0], inner(*mods(Mod()))]
 
 
 async def from_agent(it: ChainHarness, agent: Peer, message: dict[str, Any]) -> Any:
-    """Have the agent say this; what the client hears."""
+    """Send this message from the agent; return what the client receives."""
     agent.write(message)
     return await it.client.read()
 
@@ -45,7 +45,7 @@ def tool_call(kind: str, **members: Any) -> dict[str, Any]:
 @pytest.mark.requirement("peers.session-methods-all")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("method", ["load", "list", "resume", "fork", "close", "delete"])
-async def test_every_method_on_sessions_crosses(method: str, version: int) -> None:
+async def test_every_session_method_passes(method: str, version: int) -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open({"protocolVersion": version}, {"protocolVersion": version})
         it.client.ask(7, f"session/{method}", {"sessionId": "s", "cwd": "/w", "x": [1.50]})
@@ -57,7 +57,7 @@ async def test_every_method_on_sessions_crosses(method: str, version: int) -> No
 
 
 @pytest.mark.requirement("peers.opencode-uninvited-write")
-async def test_an_uninvited_write_is_the_clients_to_refuse_and_the_agent_goes_on() -> None:
+async def test_unannounced_write_is_the_clients_to_refuse_and_the_agent_continues() -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         agent.ask(0, "fs/write_text_file", {"sessionId": "s", "path": "/x", "content": ""})
@@ -68,7 +68,7 @@ async def test_an_uninvited_write_is_the_clients_to_refuse_and_the_agent_goes_on
 
 
 @pytest.mark.requirement("peers.gemini-permission-only", "peers.tool-call-update-alone")
-async def test_a_tool_call_may_be_announced_anywhere_or_twice_or_nowhere() -> None:
+async def test_tool_call_may_be_announced_anywhere_or_twice_or_not_at_all() -> None:
     said = [
         tool_call("tool_call_update", status="in_progress"),
         tool_call("tool_call", title="one"),
@@ -86,7 +86,7 @@ async def test_a_tool_call_may_be_announced_anywhere_or_twice_or_nowhere() -> No
 
 @pytest.mark.requirement("peers.qwen-long-line", "peers.line-half-megabyte")
 @pytest.mark.parametrize("size", [65_536, 131_073, 564_421])
-async def test_a_line_of_half_a_megabyte_passes_unchanged(size: int) -> None:
+async def test_line_of_half_a_megabyte_passes_unchanged(size: int) -> None:
     empty = update({"sessionUpdate": "available_commands_update", "x": ""})
     filling = "é" * ((size - len(json.dumps(empty))) // 6)
     long = update({"sessionUpdate": "available_commands_update", "x": filling})
@@ -96,7 +96,7 @@ async def test_a_line_of_half_a_megabyte_passes_unchanged(size: int) -> None:
 
 
 @pytest.mark.requirement("peers.qwen-own-request", "peers.unknown-agent-methods")
-async def test_methods_of_an_agents_own_pass_and_are_answered() -> None:
+async def test_custom_methods_of_an_agent_pass_and_are_answered() -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         agent.ask(3, "craft/drainMidTurnQueue", {"sessionId": "s"})
@@ -109,7 +109,7 @@ async def test_methods_of_an_agents_own_pass_and_are_answered() -> None:
 
 
 @pytest.mark.requirement("peers.vibe-user-chunks", "peers.mode-ids-are-urls")
-async def test_echoes_of_the_prompt_and_odd_ids_pass_unchanged() -> None:
+async def test_echoes_of_the_prompt_and_unusual_ids_pass_unchanged() -> None:
     content = {"type": "text", "text": "what I said"}
     mode = {"sessionUpdate": "current_mode_update", "currentModeId": "https://x.test/m#a"}
     async with chain_harness(*three_mods()) as it:
@@ -125,7 +125,7 @@ async def test_echoes_of_the_prompt_and_odd_ids_pass_unchanged() -> None:
     ["fs/read_text_file", "fs/write_text_file"]
     + [f"terminal/{name}" for name in ("create", "output", "wait_for_exit", "kill", "release")],
 )
-async def test_the_clients_files_and_terminals_answer_the_agent(method: str) -> None:
+async def test_files_and_terminals_of_the_client_answer_the_agent(method: str) -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         agent.ask(0, method, {"sessionId": "s", "path": "/w/a"})
@@ -136,7 +136,7 @@ async def test_the_clients_files_and_terminals_answer_the_agent(method: str) -> 
 
 
 @pytest.mark.requirement("peers.openhands-ignores-cancel")
-async def test_an_agent_that_ignores_a_cancel_answers_when_it_likes() -> None:
+async def test_agent_that_ignores_a_cancel_answers_later() -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
@@ -155,7 +155,7 @@ async def test_an_agent_that_ignores_a_cancel_answers_when_it_likes() -> None:
 
 
 @pytest.mark.requirement("peers.old-adapters-silent-after-error")
-async def test_an_agent_that_falls_silent_after_a_refusal_leaves_one_open_request() -> None:
+async def test_agent_silent_after_a_refusal_leaves_one_open_request() -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
@@ -172,7 +172,7 @@ async def test_an_agent_that_falls_silent_after_a_refusal_leaves_one_open_reques
 
 @pytest.mark.requirement("peers.ids-from-zero", "peers.old-adapters-string-ids")
 @pytest.mark.parametrize("name", [0, "7b1c-uuid", "", 2**63, -1, 1.5])
-async def test_any_id_comes_back_as_it_was_sent(name: Any) -> None:
+async def test_any_id_returns_unchanged(name: Any) -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(name, "session/list", {})
@@ -184,7 +184,7 @@ async def test_any_id_comes_back_as_it_was_sent(name: Any) -> None:
 
 
 @pytest.mark.requirement("peers.ids-both-directions")
-async def test_one_id_open_in_both_directions_gives_each_side_its_own_answer() -> None:
+async def test_one_id_open_in_both_directions_gives_each_side_its_own_response() -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(0, "session/prompt", {"sessionId": "s", "prompt": []})
@@ -201,7 +201,7 @@ async def test_one_id_open_in_both_directions_gives_each_side_its_own_answer() -
 
 
 @pytest.mark.requirement("peers.notification-answered")
-async def test_answers_to_notifications_are_swallowed() -> None:
+async def test_responses_to_notifications_are_dropped() -> None:
     refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no"}}
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
@@ -216,7 +216,7 @@ async def test_answers_to_notifications_are_swallowed() -> None:
 
 
 @pytest.mark.requirement("peers.auth-status-before-new")
-async def test_what_comes_before_the_answer_to_a_new_session_reaches_the_client_before_it() -> None:
+async def test_messages_before_the_session_new_response_reach_the_client_before_it() -> None:
     status = {"jsonrpc": "2.0", "method": "_auth/status_update", "params": {"ok": True}}
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
@@ -230,7 +230,7 @@ async def test_what_comes_before_the_answer_to_a_new_session_reaches_the_client_
 @pytest.mark.requirement("peers.errors-are-control-flow")
 @pytest.mark.parametrize("code", [-32002, -32603])
 @pytest.mark.parametrize("method", ["session/resume", "session/load"])
-async def test_an_error_to_resume_comes_whole_and_a_new_session_works_after_it(
+async def test_error_to_resume_arrives_unchanged_and_a_new_session_works_after_it(
     method: str, code: int
 ) -> None:
     async with chain_harness(*three_mods()) as it:
@@ -254,7 +254,7 @@ async def test_plain_text_between_messages_does_not_end_the_conversation() -> No
 
 
 @pytest.mark.requirement("peers.permission-options")
-async def test_odd_permission_options_pass_in_their_order_with_their_ids() -> None:
+async def test_unusual_permission_options_pass_in_order_with_their_ids() -> None:
     options = [
         {"optionId": "reject", "kind": "reject_once", "name": "No"},
         {"optionId": "once", "kind": "allow_once", "name": "Yes"},
@@ -272,7 +272,7 @@ async def test_odd_permission_options_pass_in_their_order_with_their_ids() -> No
 
 
 @pytest.mark.requirement("peers.cancelled-prompt-merged")
-async def test_the_prompt_after_a_cancelled_one_is_a_turn_of_its_own() -> None:
+async def test_prompt_after_a_canceled_one_is_a_separate_turn() -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s", "prompt": []})
@@ -298,7 +298,7 @@ async def test_the_prompt_after_a_cancelled_one_is_a_turn_of_its_own() -> None:
         ({"http": True}, "stdio", "stdio"),
     ],
 )
-async def test_the_tools_of_mods_reach_agents_that_take_one_transport_only(
+async def test_tools_of_mods_reach_agents_that_take_one_transport_only(
     capabilities: dict[str, bool], mode: Any, expected: str
 ) -> None:
     agent = FakeAgent()
@@ -312,7 +312,7 @@ async def test_the_tools_of_mods_reach_agents_that_take_one_transport_only(
 
 
 @pytest.mark.requirement("peers.pairs-not-lowered")
-async def test_a_conversation_is_the_same_with_three_mods_as_without() -> None:
+async def test_conversation_is_the_same_with_and_without_three_mods() -> None:
     async def talk(*components: Component) -> list[Any]:
         async with chain_harness(*components) as it:
             agent = await it.open(VERSION_ONE, {**VERSION_ONE, "agentCapabilities": {"x": 1}})

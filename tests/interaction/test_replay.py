@@ -1,7 +1,7 @@
 """Recorded traffic of real agents and clients through chains of all kinds (acceptance 2).
 
-Every message arrives once, in order, and equal as JSON, the order of its members included; only the
-ids are each hop's own.
+Every message arrives once, in order, and equal as JSON, including the order of its members; only
+the ids differ on each hop.
 """
 
 import json
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 class Rewrites(Mod):
-    """Reads every message, and writes it anew as it was."""
+    """Reads every message, and writes it again with equal content."""
 
     @from_client("*")
     def down(self, message: ChainMessage) -> Forward:
@@ -54,7 +54,7 @@ CHAINS = [
 
 
 def conversations(path: Path) -> Iterator[list[Row]]:
-    """The messages of each agent process in a trace."""
+    """Return the messages of each agent process in a trace."""
     rows: list[Row] = []
     for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         if "meta" in row and rows:
@@ -68,19 +68,19 @@ def conversations(path: Path) -> Iterator[list[Row]]:
 
 @dataclass
 class Side:
-    """One end of the replay: what it calls the requests of the other."""
+    """One end of the replay, with its ids for the requests of the other."""
 
     peer: Peer
     names: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def write(self, message: Row) -> None:
-        """Write a recorded message; an answer goes under the id that its request had here."""
+        """Write a recorded message; a response has the id that its request had here."""
         if "method" not in message:
             message = {**message, "id": self.names[json.dumps(message["id"])]}
         self.peer.write(message)
 
     async def read(self, recorded: Row, asked: "Side") -> None:
-        """Read what must be this recorded message."""
+        """Read a message; it must be this recorded one."""
         message = await self.peer.read()
         if "method" in recorded and "id" in recorded:
             self.names[json.dumps(recorded["id"])] = message["id"]
@@ -116,7 +116,7 @@ async def test_recorded_traffic_arrives_once_in_order_and_equal(
 
 
 @pytest.mark.requirement("house.samples-present")
-def test_there_is_traffic_to_replay() -> None:
+def test_recorded_traffic_is_present() -> None:
     lengths = [len(rows) for path in TRACES for rows in conversations(path)]
 
     assert len(TRACES) == 7

@@ -1,4 +1,4 @@
-"""Where messages go: the routing table, row by row, at the bytes (acp-host §2.1)."""
+"""Routing table, row by row, checked in bytes (acp-host §2.1)."""
 
 import pytest
 from tests.support.chain_harness import (
@@ -17,16 +17,16 @@ from symposium.mods.arrow import Arrow
 UPDATE = {"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk"}}
 
 
-async def greet(proxy: Peer) -> None:
-    """Take `_proxy/initialize` and pass it on; the answer comes back as the next line."""
+async def initialize_proxy(proxy: Peer) -> None:
+    """Read `_proxy/initialize` and forward it; the response is the next line."""
     request = await proxy.read()
     assert request["method"] == "_proxy/initialize"
     params = {"method": "initialize", "params": request["params"]}
-    proxy.ask("greeting", "_proxy/successor", params)
+    proxy.ask("initialize", "_proxy/successor", params)
 
 
 @pytest.mark.requirement("conductor.route-client", "conductor.route-agent")
-async def test_without_proxies_client_and_agent_speak_plainly_to_each_other() -> None:
+async def test_client_and_agent_exchange_plain_messages_without_proxies() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.tell("session/cancel", {"sessionId": "s"})
@@ -46,7 +46,7 @@ async def test_without_proxies_client_and_agent_speak_plainly_to_each_other() ->
     "acp.shape-proxy-initialize",
     "acp.role-agent-sees-no-envelope",
 )
-async def test_the_worked_example_happens_message_for_message() -> None:
+async def test_example_of_the_specification_happens_message_for_message() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.write(
@@ -58,9 +58,9 @@ async def test_the_worked_example_happens_message_for_message() -> None:
         )
         proxy.ask(6, "_proxy/successor", {"method": "initialize", "params": VERSION_ONE})
         agent = await it.agent()
-        greeting = await agent.read()
-        assert greeting["method"] == "initialize"
-        agent.answer(greeting, {"protocolVersion": 1, "agentCapabilities": {}})
+        initialize = await agent.read()
+        assert initialize["method"] == "initialize"
+        agent.answer(initialize, {"protocolVersion": 1, "agentCapabilities": {}})
         assert await proxy.read() == {
             "jsonrpc": "2.0",
             "id": 6,
@@ -96,13 +96,13 @@ async def test_the_worked_example_happens_message_for_message() -> None:
 @pytest.mark.requirement(
     "conductor.route-proxy-plain", "conductor.route-proxy-envelope", "conductor.route-agent"
 )
-async def test_between_two_proxies_plain_goes_back_wrapped_and_wrapped_goes_on_plain() -> None:
+async def test_message_between_two_proxies_is_wrapped_backward_and_plain_forward() -> None:
     first, second = PlayedComponent("first"), PlayedComponent("second")
     async with chain_harness(first.component, second.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         upper, lower = await first.peer(), await second.peer()
-        await greet(upper)
-        await greet(lower)
+        await initialize_proxy(upper)
+        await initialize_proxy(lower)
         agent = await it.agent()
         agent.tell("from/agent", {"n": 1})
         assert await lower.read() == {
@@ -129,16 +129,16 @@ async def test_between_two_proxies_plain_goes_back_wrapped_and_wrapped_goes_on_p
     "conductor.route-proxy-mode-in",
     "conductor.route-proxy-mode-out",
 )
-async def test_in_proxy_mode_the_outer_conductor_is_client_and_successor() -> None:
+async def test_outer_conductor_is_client_and_successor_in_proxy_mode() -> None:
     stand = PlayedComponent("only")
     async with proxy_harness(stand.component) as (outer, _):
         outer.ask("g", "_proxy/initialize", VERSION_ONE)
         proxy = await stand.peer()
-        await greet(proxy)
-        greeting = await outer.read()
-        assert greeting["method"] == "_proxy/successor"
-        assert greeting["params"] == {"method": "initialize", "params": VERSION_ONE}
-        outer.answer(greeting, VERSION_ONE)
+        await initialize_proxy(proxy)
+        initialize = await outer.read()
+        assert initialize["method"] == "_proxy/successor"
+        assert initialize["params"] == {"method": "initialize", "params": VERSION_ONE}
+        outer.answer(initialize, VERSION_ONE)
         answer = await proxy.read()
         proxy.write({"jsonrpc": "2.0", "id": 1, "result": answer["result"]})
         assert (await outer.read())["id"] == "g"
@@ -156,11 +156,11 @@ async def test_in_proxy_mode_the_outer_conductor_is_client_and_successor() -> No
 
 
 @pytest.mark.requirement("conductor.chain-proxy-mode-identity", "acp.shape-envelope-meta")
-async def test_a_proxy_mode_conductor_without_proxies_is_the_identity() -> None:
+async def test_proxy_mode_conductor_without_proxies_is_the_identity() -> None:
     async with proxy_harness() as (outer, _):
         outer.ask("g", "_proxy/initialize", VERSION_ONE)
-        greeting = await outer.read()
-        outer.answer(greeting, VERSION_ONE)
+        initialize = await outer.read()
+        outer.answer(initialize, VERSION_ONE)
         assert (await outer.read())["result"] == VERSION_ONE
         outer.write(b'{"jsonrpc":"2.0","method":"a/b","params":{"x":1.0,"_meta":{"k":null}}}')
         assert await outer.line() == (
@@ -179,30 +179,30 @@ async def test_a_proxy_mode_conductor_without_proxies_is_the_identity() -> None:
 @pytest.mark.parametrize(
     "params", [b"", b',"params":null', b',"params":[1,"two"]', b',"params":{}']
 )
-async def test_inner_params_go_on_as_found(params: bytes) -> None:
+async def test_inner_params_pass_unchanged(params: bytes) -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        await greet(proxy)
+        await initialize_proxy(proxy)
         agent = await it.agent()
         await agent.read()
         proxy.write(
             b'{"jsonrpc":"2.0","method":"_proxy/successor","params":{"method":"m"%b}}' % params
         )
-        # The agent is still being greeted, so that this waits for it.
+        # The agent is still initializing, so this waits for it.
         agent.write({"jsonrpc": "2.0", "id": 1, "result": VERSION_ONE})
         assert await agent.line() == b'{"jsonrpc":"2.0","method":"m"%b}' % params
 
 
 @pytest.mark.requirement("acp.shape-nested-envelope")
-async def test_of_an_envelope_inside_an_envelope_each_hop_unwraps_one_level() -> None:
+async def test_each_hop_unwraps_one_level_of_nested_envelopes() -> None:
     first, second = PlayedComponent("first"), PlayedComponent("second")
     async with chain_harness(first.component, second.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         upper, lower = await first.peer(), await second.peer()
-        await greet(upper)
-        await greet(lower)
+        await initialize_proxy(upper)
+        await initialize_proxy(lower)
         agent = await it.agent()
         agent.answer(await agent.read(), VERSION_ONE)
         await lower.read()
@@ -213,12 +213,12 @@ async def test_of_an_envelope_inside_an_envelope_each_hop_unwraps_one_level() ->
 
 
 @pytest.mark.requirement("acp.shape-malformed-envelope")
-async def test_an_envelope_without_a_method_is_refused_and_the_connection_lives() -> None:
+async def test_envelope_without_a_method_is_refused_and_the_connection_continues() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        await greet(proxy)
+        await initialize_proxy(proxy)
         proxy.tell("_proxy/successor", {"params": {}})
         proxy.ask("bad", "_proxy/successor", {"params": {}})
         refusal = await proxy.read()
@@ -228,7 +228,7 @@ async def test_an_envelope_without_a_method_is_refused_and_the_connection_lives(
 
 
 @pytest.mark.requirement("acp.role-agent-sees-no-envelope")
-async def test_an_envelope_from_who_has_no_successor_is_refused() -> None:
+async def test_envelope_from_a_component_without_a_successor_is_refused() -> None:
     async with chain_harness() as it:
         agent = await it.open()
         it.client.ask(5, "_proxy/successor", {"method": "x"})
@@ -241,18 +241,18 @@ async def test_an_envelope_from_who_has_no_successor_is_refused() -> None:
 @pytest.mark.requirement(
     "acp.proxy-forwards-proxy-initialize", "acp.role-conductor-alone-initializes-proxies"
 )
-async def test_a_proxy_that_forwards_proxy_initialize_is_told_so_and_the_client_sees_it() -> None:
+async def test_forwarded_proxy_initialize_is_an_error_for_the_proxy_and_the_client() -> None:
     stand = PlayedComponent("proxy")
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        greeting = await proxy.read()
+        initialize = await proxy.read()
         inside = {"method": "_proxy/initialize", "params": VERSION_ONE}
         proxy.ask("on", "_proxy/successor", inside)
         refusal = await proxy.read()
         assert refusal["error"]["code"] == -32600
         assert "initialize/proxy" in refusal["error"]["data"]
-        proxy.write({"jsonrpc": "2.0", "id": greeting["id"], "error": refusal["error"]})
+        proxy.write({"jsonrpc": "2.0", "id": initialize["id"], "error": refusal["error"]})
         answer = await it.client.read()
         assert "initialize/proxy" in answer["error"]["data"]
 
@@ -260,7 +260,7 @@ async def test_a_proxy_that_forwards_proxy_initialize_is_told_so_and_the_client_
 @pytest.mark.requirement(
     "acp.dialect-envelope-sacp", "acp.dialect-one-meta-key", "acp.dialect-unknown-members"
 )
-async def test_envelope_metadata_and_unknown_members_go_on_in_each_eras_words() -> None:
+async def test_envelope_metadata_and_unknown_members_pass_in_each_eras_words() -> None:
     async with proxy_harness(inner(), inner()) as (outer, _):
         outer.ask("g", "_proxy/initialize", VERSION_ONE)
         outer.answer(await outer.read(), VERSION_ONE)
@@ -268,21 +268,21 @@ async def test_envelope_metadata_and_unknown_members_go_on_in_each_eras_words() 
         envelope = {"method": "m", "params": {}, "meta": {"a": 1}, "peer": "left"}
         outer.tell("_proxy/successor", envelope)
         assert (await outer.read())["peer"] == "left"
-        # Who has shown itself as sacp is spoken to as sacp: `meta`, and never both.
+        # A component that wrote sacp names is addressed with sacp names: `meta`, never both.
         outer.write(b'{"jsonrpc":"2.0","method":"n","params":{},"_meta":{"b":2},"peer":"right"}')
         wrapped = (await outer.read())["params"]
         assert wrapped == {"method": "n", "params": {}, "meta": {"b": 2}, "peer": "right"}
 
 
 @pytest.mark.requirement("acp.dialect-override")
-async def test_a_configured_dialect_is_used_from_the_first_message() -> None:
+async def test_configured_dialect_is_used_from_the_first_message() -> None:
     stand = PlayedComponent("old", Dialect.PACP_SEND)
     async with chain_harness(stand.component) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         proxy = await stand.peer()
-        greeting = await proxy.read()
-        assert greeting["method"] == "initialize"
-        assert greeting["params"] == {"protocolVersion": 1, "_meta": {"proxy": True}}
+        initialize = await proxy.read()
+        assert initialize["method"] == "initialize"
+        assert initialize["params"] == {"protocolVersion": 1, "_meta": {"proxy": True}}
         inside = {"message": {"method": "initialize", "params": VERSION_ONE}}
         proxy.ask("on", "_proxy/successor/send/request", inside)
         agent = await it.agent()
@@ -295,7 +295,7 @@ async def test_a_configured_dialect_is_used_from_the_first_message() -> None:
 
 
 @pytest.mark.requirement("conductor.mod-forward", "acp.t1-raw", "conductor.chain-nesting-no-byte")
-async def test_what_no_mod_declares_passes_as_the_bytes_that_came() -> None:
+async def test_undeclared_messages_pass_with_equal_bytes() -> None:
     line = b'{ "method" : "x/y" , "jsonrpc":"2.0", "params": {"b":1,  "a":null, "n":1e2} }'
     async with chain_harness(*mods(Arrow(), Arrow(), Arrow())) as it:
         agent = await it.open()

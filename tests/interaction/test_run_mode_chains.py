@@ -1,4 +1,4 @@
-"""Which chain a session gets, what sessions share, and what stays apart (acp-host §4.5-§4.9)."""
+"""Chains of sessions: shared and separate ones (acp-host §4.5-§4.9)."""
 
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,10 @@ LOADS = {**VERSION_ONE, "agentCapabilities": {"loadSession": True}}
 
 
 async def second_chain(it: RunModeHarness, session: str = "t") -> Peer:
-    """Change the config, and make a session with what it says now; its agent."""
+    """Change the config, and create a session with it; return its agent."""
     it.write_config(OTHER)
     it.editor.ask("second", "session/new", {"cwd": "/"})
-    agent = await it.greeted(2)
+    agent = await it.initialized_agent(2)
     agent.answer(await agent.read(), {"sessionId": session})
     return agent
 
@@ -38,7 +38,7 @@ async def second_chain(it: RunModeHarness, session: str = "t") -> Peer:
 
 
 @pytest.mark.requirement("run-mode.initialize-without")
-async def test_without_a_config_little_is_promised_and_nothing_started(tmp_path: Path) -> None:
+async def test_few_capabilities_and_no_agent_without_a_config(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         it.editor.ask(0, "initialize", VERSION_ONE)
         result = (await it.editor.read())["result"]
@@ -51,29 +51,29 @@ async def test_without_a_config_little_is_promised_and_nothing_started(tmp_path:
 
 
 @pytest.mark.requirement("run-mode.initialize-failed")
-async def test_a_chain_that_does_not_start_is_no_reason_to_refuse_the_editor(
+async def test_editor_is_initialized_although_the_chain_does_not_start(
     tmp_path: Path,
 ) -> None:
-    async with run_mode_harness(tmp_path, {"agent": "nobody"}) as it:
-        await it.editor_greets()
-        _, told = await it.without_agent()
-        assert "there is no such agent" in told
+    async with run_mode_harness(tmp_path, {"agent": "missing"}) as it:
+        await it.initialize_editor()
+        _, notice = await it.without_agent()
+        assert "there is no such agent" in notice
         it.write_config(CONFIG)
         it.editor.ask(2, "session/new", {"cwd": "/"})
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "s"})
         assert (await it.editor.read())["result"] == {"sessionId": "s"}
 
 
 @pytest.mark.requirement("run-mode.initialize-order")
-async def test_initialize_comes_first_and_once(tmp_path: Path) -> None:
+async def test_initialize_is_first_and_once(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         it.editor.ask(1, "session/new", {"cwd": "/"})
         assert (await it.editor.read())["error"]["code"] == INVALID_REQUEST
 
 
 @pytest.mark.requirement("run-mode.initialize-order")
-async def test_a_second_initialize_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+async def test_second_initialize_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(1, "initialize", VERSION_ONE)
@@ -83,7 +83,7 @@ async def test_a_second_initialize_is_refused_and_changes_nothing(tmp_path: Path
 
 
 @pytest.mark.requirement("run-mode.initialize-again")
-async def test_an_editor_that_asks_for_no_version_may_ask_again(tmp_path: Path) -> None:
+async def test_editor_without_a_version_may_initialize_again(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         it.editor.ask(0, "initialize", {})
         assert (await it.editor.read())["error"]["code"] == -32602
@@ -91,7 +91,7 @@ async def test_an_editor_that_asks_for_no_version_may_ask_again(tmp_path: Path) 
 
 
 @pytest.mark.requirement("run-mode.later-greeting")
-async def test_a_later_chain_is_greeted_with_the_editors_own_request(tmp_path: Path) -> None:
+async def test_later_chain_is_initialized_with_the_editors_own_request(tmp_path: Path) -> None:
     own = {"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": True}}, "odd": [1]}
     async with run_mode_harness(tmp_path) as it:
         it.editor.ask(0, "initialize", own)
@@ -105,7 +105,9 @@ async def test_a_later_chain_is_greeted_with_the_editors_own_request(tmp_path: P
 
 
 @pytest.mark.requirement("run-mode.adapt-images")
-async def test_an_image_that_a_later_agent_cannot_take_is_left_out_and_told(tmp_path: Path) -> None:
+async def test_image_that_a_later_agent_does_not_accept_is_left_out_with_a_notice(
+    tmp_path: Path,
+) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.open(ACCEPTS_IMAGES)
         agent = await second_chain(it)
@@ -118,7 +120,7 @@ async def test_an_image_that_a_later_agent_cannot_take_is_left_out_and_told(tmp_
 
 
 @pytest.mark.requirement("run-mode.adapt-load")
-async def test_a_later_agent_is_not_asked_to_load_what_it_cannot(tmp_path: Path) -> None:
+async def test_later_agent_without_session_load_is_not_asked_to_load(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.open(LOADS)
         await second_chain(it)
@@ -128,7 +130,7 @@ async def test_a_later_agent_is_not_asked_to_load_what_it_cannot(tmp_path: Path)
 
 
 @pytest.mark.requirement("run-mode.load")
-async def test_a_session_is_loaded_with_its_history_before_the_answer(tmp_path: Path) -> None:
+async def test_session_is_loaded_with_its_history_before_the_response(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open(LOADS)
         assert agent is not None
@@ -146,7 +148,9 @@ async def test_a_session_is_loaded_with_its_history_before_the_answer(tmp_path: 
 
 @pytest.mark.requirement("run-mode.default-chain")
 @pytest.mark.parametrize("method", ["authenticate", "logout", "session/list", "_vendor/any"])
-async def test_what_is_of_no_session_goes_to_the_current_chain(tmp_path: Path, method: str) -> None:
+async def test_request_without_a_session_goes_to_the_current_chain(
+    tmp_path: Path, method: str
+) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open()
         assert agent is not None
@@ -158,7 +162,7 @@ async def test_what_is_of_no_session_goes_to_the_current_chain(tmp_path: Path, m
 
 
 @pytest.mark.requirement("run-mode.default-chain-none")
-async def test_without_a_config_nobody_can_be_asked(tmp_path: Path) -> None:
+async def test_request_without_a_session_is_refused_without_a_config(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.editor.ask(1, "authenticate", {"methodId": "m"})
@@ -166,11 +170,11 @@ async def test_without_a_config_nobody_can_be_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.every-chain")
-async def test_a_notification_of_no_session_reaches_every_chain(tmp_path: Path) -> None:
+async def test_notification_without_a_session_reaches_every_chain(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
-        it.editor.tell("_vendor/told", {"x": 1})
+        it.editor.tell("_vendor/note", {"x": 1})
         assert (await first.read())["params"] == {"x": 1}
         assert (await second.read())["params"] == {"x": 1}
 
@@ -179,7 +183,7 @@ async def test_a_notification_of_no_session_reaches_every_chain(tmp_path: Path) 
 
 
 @pytest.mark.requirement("run-mode.shared-chain")
-async def test_sessions_of_one_config_share_an_agent_however_it_is_written(tmp_path: Path) -> None:
+async def test_sessions_of_one_config_share_an_agent_in_any_notation(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.write_config(
@@ -191,7 +195,7 @@ async def test_sessions_of_one_config_share_an_agent_however_it_is_written(tmp_p
 
 
 @pytest.mark.requirement("run-mode.config-next-session")
-async def test_a_changed_config_is_for_the_next_session_only(tmp_path: Path) -> None:
+async def test_changed_config_applies_to_new_sessions_only(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
@@ -211,29 +215,29 @@ async def test_a_changed_config_is_for_the_next_session_only(tmp_path: Path) -> 
         [{"name": "sparkle", "enabled": True}, {"name": "ferris", "enabled": True}],
     ],
 )
-async def test_order_names_and_flags_tell_configs_apart(tmp_path: Path, proxies: Any) -> None:
+async def test_order_names_and_flags_distinguish_configs(tmp_path: Path, proxies: Any) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         it.write_config({**CONFIG, "proxies": proxies})
         it.editor.ask(1, "session/new", {"cwd": "/"})
-        await it.greeted(2)
+        await it.initialized_agent(2)
 
 
 @pytest.mark.requirement("run-mode.single-flight")
-async def test_sessions_asked_for_at_once_start_one_agent(tmp_path: Path) -> None:
+async def test_simultaneous_new_sessions_start_one_agent(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
         it.editor.ask(1, "session/new", {"cwd": "/1"})
         it.editor.ask(2, "session/new", {"cwd": "/2"})
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         one, two = await agent.reads(2)
         assert (one["params"]["cwd"], two["params"]["cwd"]) == ("/1", "/2")
         assert len(it.workshop.started.items) == 1
 
 
 @pytest.mark.requirement("run-mode.single-flight")
-async def test_who_stops_waiting_for_a_start_does_not_stop_it_for_others(tmp_path: Path) -> None:
+async def test_canceled_wait_for_a_start_does_not_stop_it_for_others(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
@@ -241,7 +245,7 @@ async def test_who_stops_waiting_for_a_start_does_not_stop_it_for_others(tmp_pat
         it.editor.ask(2, "session/new", {"cwd": "/2"})
         it.editor.tell("$/cancel_request", {"requestId": 1})
         assert (await it.editor.read())["error"]["code"] == -32800
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         request = await agent.read()
         assert request["params"] == {"cwd": "/2"}
         agent.answer(request, {"sessionId": "s"})
@@ -249,7 +253,9 @@ async def test_who_stops_waiting_for_a_start_does_not_stop_it_for_others(tmp_pat
 
 
 @pytest.mark.requirement("run-mode.failed-start")
-async def test_a_failed_start_is_told_to_all_who_wait_and_not_remembered(tmp_path: Path) -> None:
+async def test_failed_start_is_reported_to_all_waiting_sessions_and_not_remembered(
+    tmp_path: Path,
+) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
@@ -261,13 +267,13 @@ async def test_a_failed_start_is_told_to_all_who_wait_and_not_remembered(tmp_pat
         assert {each["id"] for each in said if "id" in each} == {1, 2}
         assert str(said).count("requires a login") == 2
         it.editor.ask(3, "session/new", {"cwd": "/"})
-        again = await it.greeted(2)
+        again = await it.initialized_agent(2)
         again.answer(await again.read(), {"sessionId": "s"})
         assert (await it.editor.read())["result"] == {"sessionId": "s"}
 
 
 @pytest.mark.requirement("run-mode.start-death")
-async def test_an_agent_that_dies_while_it_is_greeted_is_a_failed_start(tmp_path: Path) -> None:
+async def test_agent_that_crashes_during_initialize_is_a_failed_start(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.write_config(CONFIG)
@@ -275,12 +281,12 @@ async def test_an_agent_that_dies_while_it_is_greeted_is_a_failed_start(tmp_path
         agent = await it.chain()
         await agent.read()
         await agent.hang_up()
-        _, _, told = await it.editor.reads(3)
-        assert "closed the connection" in told["params"]["update"]["content"]["text"]
+        _, _, notice = await it.editor.reads(3)
+        assert "closed the connection" in notice["params"]["update"]["content"]["text"]
 
 
 @pytest.mark.requirement("run-mode.death-is-alone")
-async def test_a_death_leaves_the_sessions_of_other_chains_alone(tmp_path: Path) -> None:
+async def test_crash_leaves_the_sessions_of_other_chains_unchanged(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
@@ -293,21 +299,21 @@ async def test_a_death_leaves_the_sessions_of_other_chains_alone(tmp_path: Path)
 
 
 @pytest.mark.requirement("run-mode.broken-config")
-async def test_a_broken_file_is_told_to_new_sessions_with_its_place_and_left_as_it_is(
+async def test_broken_file_is_reported_to_new_sessions_with_its_place_and_stays_unchanged(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.write_config('{ "agent": 1,\n  oops }')
-        _, told = await it.without_agent()
-        assert f"{it.config}:2:3" in told
+        _, notice = await it.without_agent()
+        assert f"{it.config}:2:3" in notice
         assert it.config.read_text() == '{ "agent": 1,\n  oops }'
         it.prompt("still there?")
         assert (await agent.read())["method"] == "session/prompt"
 
 
 @pytest.mark.requirement("run-mode.idle")
-async def test_a_chain_is_ended_after_its_last_session_is_closed(tmp_path: Path) -> None:
+async def test_chain_ends_after_its_last_session_is_closed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
@@ -319,11 +325,11 @@ async def test_a_chain_is_ended_after_its_last_session_is_closed(tmp_path: Path)
             assert (await it.editor.read())["id"] == number
         await agent.ended()
         it.editor.ask(9, "session/new", {"cwd": "/"})
-        await it.greeted(2)
+        await it.initialized_agent(2)
 
 
 @pytest.mark.requirement("run-mode.idle-busy")
-async def test_a_chain_without_sessions_stays_while_a_request_is_on_its_way(tmp_path: Path) -> None:
+async def test_chain_without_sessions_stays_while_a_request_is_open(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
         agent = await it.begin()
         it.editor.ask(1, "session/close", {"sessionId": "s"})
@@ -342,7 +348,7 @@ async def test_a_chain_without_sessions_stays_while_a_request_is_on_its_way(tmp_
 
 
 @pytest.mark.requirement("run-mode.idle-kept")
-async def test_a_session_that_its_agent_does_not_close_stays(tmp_path: Path) -> None:
+async def test_session_that_its_agent_does_not_close_stays(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings={"idle_timeout": 0}) as it:
         agent = await it.begin()
         it.editor.ask(1, "session/close", {"sessionId": "s"})
@@ -352,11 +358,11 @@ async def test_a_session_that_its_agent_does_not_close_stays(tmp_path: Path) -> 
         assert (await agent.read())["method"] == "session/prompt"
 
 
-# -- ids, and who knows them
+# -- session ids
 
 
 @pytest.mark.requirement("run-mode.id-collision")
-async def test_the_same_id_of_two_agents_gets_another_name_both_ways(tmp_path: Path) -> None:
+async def test_duplicate_id_of_a_second_agent_gets_another_name_both_ways(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it, "s")
@@ -370,11 +376,11 @@ async def test_the_same_id_of_two_agents_gets_another_name_both_ways(tmp_path: P
         assert prompt["params"]["sessionId"] == "s"
         second.tell("session/update", {"sessionId": "s", "update": PLAN})
         second.ask("p", "session/request_permission", {"sessionId": "s", "odd": 1})
-        second.tell("_vendor/told", {"sessionId": "s"})
-        update, asked, told = await it.editor.reads(3)
+        second.tell("_vendor/note", {"sessionId": "s"})
+        update, asked, notice = await it.editor.reads(3)
         assert update["params"] == {"sessionId": alias, "update": PLAN}
         assert asked["params"] == {"sessionId": alias, "odd": 1}
-        assert told["params"] == {"sessionId": alias}
+        assert notice["params"] == {"sessionId": alias}
         it.editor.answer(asked, {"outcome": {}})
         assert (await second.read())["result"] == {"outcome": {}}
         it.editor.tell("session/cancel", {"sessionId": alias})
@@ -388,7 +394,7 @@ async def test_the_same_id_of_two_agents_gets_another_name_both_ways(tmp_path: P
 
 
 @pytest.mark.requirement("run-mode.id-collision")
-async def test_a_list_of_sessions_calls_them_as_the_editor_does(tmp_path: Path) -> None:
+async def test_session_list_uses_the_editors_ids(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         second = await second_chain(it, "s")
@@ -401,7 +407,7 @@ async def test_a_list_of_sessions_calls_them_as_the_editor_does(tmp_path: Path) 
 
 
 @pytest.mark.requirement("run-mode.known-before-updates")
-async def test_what_an_agent_says_before_its_session_is_known_comes_after_it(
+async def test_messages_before_a_session_is_known_arrive_after_its_response(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -419,7 +425,7 @@ async def test_what_an_agent_says_before_its_session_is_known_comes_after_it(
 
 
 @pytest.mark.requirement("run-mode.fork")
-async def test_a_fork_is_a_new_session_of_the_same_chain(tmp_path: Path) -> None:
+async def test_fork_is_a_new_session_of_the_same_chain(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(1, "session/fork", {"sessionId": "s"})
@@ -431,7 +437,7 @@ async def test_a_fork_is_a_new_session_of_the_same_chain(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("run-mode.commands-merged", "stories.a-03-merged")
-async def test_our_commands_stand_last_in_every_list_of_the_agent_and_once(tmp_path: Path) -> None:
+async def test_commands_of_symposium_are_last_in_each_list_and_once(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         theirs = [{"name": "compact", "odd": 1}, {"name": "symposium:config", "description": "?"}]
@@ -445,7 +451,7 @@ async def test_our_commands_stand_last_in_every_list_of_the_agent_and_once(tmp_p
 
 
 @pytest.mark.requirement("run-mode.commands-merged")
-async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
+async def test_command_list_in_the_middle_of_a_stream_is_extended(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
@@ -462,7 +468,7 @@ async def test_a_list_in_the_middle_of_a_stream_is_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.own-commands", "stories.a-03-slash")
-async def test_our_commands_are_ours_and_others_the_agents(tmp_path: Path) -> None:
+async def test_commands_of_symposium_are_handled_and_others_reach_the_agent(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert "`/symposium:config`" in "".join(await it.say("/symposium:help"))
@@ -475,7 +481,7 @@ async def test_our_commands_are_ours_and_others_the_agents(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("run-mode.overviews", "run-mode.own-commands")
-async def test_agents_and_mods_that_there_are_can_be_listed(tmp_path: Path) -> None:
+async def test_existing_agents_and_mods_can_be_listed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         agents = "".join(await it.say("/symposium:agents"))
@@ -488,7 +494,7 @@ async def test_agents_and_mods_that_there_are_can_be_listed(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("run-mode.config-words")
-async def test_the_config_command_is_read_from_the_text_blocks_alone(tmp_path: Path) -> None:
+async def test_config_command_is_read_from_text_blocks_only(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         blocks = [IMAGE, {"type": "text", "text": "  /symposium:config\n"}]
@@ -508,7 +514,7 @@ async def test_the_config_command_is_read_from_the_text_blocks_alone(tmp_path: P
         ["/symposium:", "config, please"],
     ],
 )
-async def test_a_prompt_that_only_contains_the_config_command_is_for_the_agent(
+async def test_prompt_that_contains_the_config_command_inside_is_for_the_agent(
     blocks: list[str], tmp_path: Path
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -522,7 +528,7 @@ async def test_a_prompt_that_only_contains_the_config_command_is_for_the_agent(
 
 
 @pytest.mark.requirement("run-mode.table-delegating-eof")
-async def test_the_end_of_the_editor_ends_the_agents_of_all_its_chains(tmp_path: Path) -> None:
+async def test_agents_of_all_chains_end_when_the_editor_disconnects(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         first = await it.begin()
         second = await second_chain(it)
@@ -532,7 +538,7 @@ async def test_the_end_of_the_editor_ends_the_agents_of_all_its_chains(tmp_path:
 
 
 @pytest.mark.requirement("run-mode.notes")
-async def test_what_a_config_cannot_have_is_told_once_in_each_session(tmp_path: Path) -> None:
+async def test_inapplicable_settings_are_reported_once_in_each_session(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         it.workshop.notes = ["_left out_"]
         agent = await it.begin()
@@ -544,11 +550,11 @@ async def test_what_a_config_cannot_have_is_told_once_in_each_session(tmp_path: 
         assert not it.editor.unread
 
 
-# -- the menu, and those beside it
+# -- the menu, and other sessions
 
 
 @pytest.mark.requirement("run-mode.turn-in-progress")
-async def test_the_menu_does_not_open_in_the_middle_of_a_turn(tmp_path: Path) -> None:
+async def test_menu_does_not_open_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         turn = it.prompt("hello")
@@ -562,7 +568,7 @@ async def test_the_menu_does_not_open_in_the_middle_of_a_turn(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("run-mode.pause-alone")
-async def test_a_menu_in_one_session_does_not_hold_up_another(tmp_path: Path) -> None:
+async def test_menu_in_one_session_does_not_delay_another(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.session(agent, "t")
@@ -576,7 +582,7 @@ async def test_a_menu_in_one_session_does_not_hold_up_another(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("run-mode.pause-conductor")
-async def test_by_option_a_menu_freezes_all_that_share_its_chain(tmp_path: Path) -> None:
+async def test_menu_pauses_all_sessions_of_its_chain_by_option(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
@@ -595,7 +601,7 @@ async def test_by_option_a_menu_freezes_all_that_share_its_chain(tmp_path: Path)
 
 
 @pytest.mark.requirement("run-mode.pause-counted")
-async def test_two_menus_on_one_chain_freeze_it_until_both_are_left(tmp_path: Path) -> None:
+async def test_two_menus_pause_a_chain_until_both_are_left(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
@@ -610,7 +616,7 @@ async def test_two_menus_on_one_chain_freeze_it_until_both_are_left(tmp_path: Pa
 
 
 @pytest.mark.requirement("run-mode.pause-death")
-async def test_a_death_is_noticed_while_its_chain_is_frozen(tmp_path: Path) -> None:
+async def test_crash_is_detected_while_the_chain_is_paused(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings={"pause": "conductor"}) as it:
         agent = await it.begin()
         await it.session(agent, "t")
@@ -624,7 +630,7 @@ async def test_a_death_is_noticed_while_its_chain_is_frozen(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("run-mode.input-order")
-async def test_what_is_typed_ahead_is_heard_in_order_and_the_rest_is_the_agents(
+async def test_input_typed_ahead_is_handled_in_order_and_the_rest_reaches_the_agent(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -640,7 +646,7 @@ async def test_what_is_typed_ahead_is_heard_in_order_and_the_rest_is_the_agents(
 
 
 @pytest.mark.requirement("run-mode.input-waits")
-async def test_what_is_typed_while_agents_are_looked_up_is_not_lost(tmp_path: Path) -> None:
+async def test_input_typed_while_agents_are_looked_up_is_not_lost(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         it.directory.gate.clear()
         await it.open()
@@ -654,7 +660,7 @@ async def test_what_is_typed_while_agents_are_looked_up_is_not_lost(tmp_path: Pa
 
 
 @pytest.mark.requirement("run-mode.input-cancelled")
-async def test_a_prompt_that_waits_for_the_menu_can_be_cancelled(tmp_path: Path) -> None:
+async def test_prompt_that_waits_for_the_menu_can_be_canceled(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         it.directory.gate.clear()
         await it.open()
@@ -670,7 +676,7 @@ async def test_a_prompt_that_waits_for_the_menu_can_be_cancelled(tmp_path: Path)
 
 
 @pytest.mark.requirement("run-mode.changed-on-disk")
-async def test_a_file_that_somebody_else_changed_takes_two_saves(tmp_path: Path) -> None:
+async def test_file_changed_by_another_program_takes_two_saves(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         await it.say("/symposium:config")
@@ -684,7 +690,7 @@ async def test_a_file_that_somebody_else_changed_takes_two_saves(tmp_path: Path)
 
 
 @pytest.mark.requirement("run-mode.save-shows-changes")
-async def test_a_save_shows_what_it_changes(tmp_path: Path) -> None:
+async def test_save_shows_its_changes(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         await it.say("/symposium:config")
@@ -697,20 +703,20 @@ async def test_a_save_shows_what_it_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.setup-first-prompt")
-async def test_what_was_asked_before_there_was_an_agent_is_answered_by_it(tmp_path: Path) -> None:
+async def test_prompt_from_before_the_setup_is_answered_by_the_agent(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
         session = (await it.editor.reads(3))[0]["result"]["sessionId"]
-        assert (await it.say("mend the tests", session))[0] == f"{KEPT}\n\n"
+        assert (await it.say("fix the tests", session))[0] == f"{KEPT}\n\n"
         await it.say("1", session)
         turn = it.prompt("save", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "inner"})
         prompt = await agent.read()
         assert prompt["params"] == {
             "sessionId": "inner",
-            "prompt": [{"type": "text", "text": "mend the tests"}],
+            "prompt": [{"type": "text", "text": "fix the tests"}],
         }
         agent.answer(prompt, {"stopReason": "refusal"})
         _, answer = await it.said(turn)
@@ -718,7 +724,7 @@ async def test_what_was_asked_before_there_was_an_agent_is_answered_by_it(tmp_pa
 
 
 @pytest.mark.requirement("run-mode.setup-agent-fails")
-async def test_a_chosen_agent_that_does_not_start_can_be_changed(tmp_path: Path) -> None:
+async def test_chosen_agent_that_does_not_start_can_be_changed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
@@ -734,14 +740,14 @@ async def test_a_chosen_agent_that_does_not_start_can_be_changed(tmp_path: Path)
         await it.say("a", session)
         await it.say("2", session)
         turn = it.prompt("save", session)
-        other = await it.greeted(2)
+        other = await it.initialized_agent(2)
         other.answer(await other.read(), {"sessionId": "s"})
         texts, _ = await it.said(turn)
         assert texts[-1].startswith("Configuration saved. Starting your session.")
 
 
 @pytest.mark.requirement("run-mode.setup-twice")
-async def test_of_two_setups_the_second_is_told_of_the_first(tmp_path: Path) -> None:
+async def test_second_of_two_setups_is_informed_of_the_first(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         sessions: list[str] = []
@@ -751,7 +757,7 @@ async def test_of_two_setups_the_second_is_told_of_the_first(tmp_path: Path) -> 
         for session in sessions:
             await it.say("1", session)
         turn = it.prompt("save", sessions[0])
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "a"})
         await it.said(turn)
         assert "changed on disk" in "".join(await it.say("save", sessions[1]))

@@ -1,4 +1,4 @@
-"""The seed's sequence diagrams of run mode, message by message (seed 003)."""
+"""Sequence diagrams of run mode, message by message (seed 003)."""
 
 import re
 from pathlib import Path
@@ -19,19 +19,19 @@ COMMANDS = [
 
 
 @pytest.mark.requirement("run-mode.initialize-config", "run-mode.new-session-flow")
-async def test_a_new_session_goes_to_the_chain_of_the_config(tmp_path: Path) -> None:
+async def test_new_session_goes_to_the_chain_of_the_config(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         it.editor.ask(0, "initialize", {"protocolVersion": 1, "clientCapabilities": {"x": 1}})
         agent = await it.chain()
-        greeting = await agent.read()
+        initialize = await agent.read()
         capabilities = {"x": 1, **HOST_CAPABILITIES}
-        assert greeting["params"] == {"protocolVersion": 1, "clientCapabilities": capabilities}
+        assert initialize["params"] == {"protocolVersion": 1, "clientCapabilities": capabilities}
         promised = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True, "new": 1}}
-        agent.answer(greeting, promised)
+        agent.answer(initialize, promised)
         result = (await it.editor.read())["result"]
-        told = result["agentCapabilities"].pop("_meta")["symposium"]
+        notice = result["agentCapabilities"].pop("_meta")["symposium"]
         assert result == promised
-        assert (told["proxy"], told["details"]["chain"]) == (True, [])
+        assert (notice["proxy"], notice["details"]["chain"]) == (True, [])
 
         it.editor.ask(1, "session/new", {"cwd": "/w", "mcpServers": [], "unknown": 1})
         request = await agent.read()
@@ -47,7 +47,7 @@ async def test_a_new_session_goes_to_the_chain_of_the_config(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("run-mode.prompt-flow")
-async def test_a_prompt_and_all_that_answers_it_pass_in_order(tmp_path: Path) -> None:
+async def test_prompt_and_its_answers_pass_in_order(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.ask(7, "session/prompt", {"sessionId": "s", "prompt": []})
@@ -82,36 +82,36 @@ async def test_config_mode_is_entered_and_left_with_save(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")
-async def test_a_saved_agent_is_for_new_sessions_and_the_chat_says_so(tmp_path: Path) -> None:
+async def test_saved_agent_is_for_new_sessions_and_the_chat_reports_it(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, {**CONFIG, "agent": {"builtin": "claude"}}) as it:
         await it.begin()
         await it.say("/symposium:config")
         await it.say("A")
         await it.say("2")
-        diff, told, saved = await it.say("SAVE")
+        diff, notice, saved = await it.say("SAVE")
         assert diff == "```diff\n- agent Claude Code\n+ agent Other\n```\n\n"
-        assert told == (
+        assert notice == (
             "New sessions use Other; this session continues with Claude Code. "
             "To use it, open a new thread or session.\n\n"
         )
         assert saved == "Configuration saved. Returning to your session.\n\n"
 
         await it.say("/symposium:config")
-        assert await it.say("SAVE") == [told, saved]  # nothing has changed, and it is still so
+        assert await it.say("SAVE") == [notice, saved]  # nothing has changed since
 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")
-async def test_saved_mods_are_for_new_sessions_and_the_chat_says_so(tmp_path: Path) -> None:
+async def test_saved_mods_are_for_new_sessions_and_the_chat_reports_it(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         await it.say("/symposium:config")
         await it.say("2")
-        _, told, saved = await it.say("SAVE")
-        assert told.startswith("New sessions use these mods; this session keeps its mods. ")
+        _, notice, saved = await it.say("SAVE")
+        assert notice.startswith("New sessions use these mods; this session keeps its mods. ")
 
         await it.say("/symposium:config")
         await it.say("2")
-        diff, again = await it.say("SAVE")  # as this session has it: nothing to be told
+        diff, again = await it.say("SAVE")  # the mods of this session: no notice
         assert (diff[:7], again) == ("```diff", saved)
 
 
@@ -128,21 +128,21 @@ TABLE = (
 
 
 @pytest.mark.requirement("run-mode.setup-flow")
-async def test_the_first_time_setup_continues_the_same_session(tmp_path: Path) -> None:
+async def test_first_time_setup_continues_the_same_session(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()
         (tmp_path / "pyproject.toml").touch()
         it.editor.ask("new", "session/new", params := {"cwd": str(tmp_path), "mcpServers": []})
-        answer, *told = await it.editor.reads(3)
+        answer, *notice = await it.editor.reads(3)
         session = answer["result"]["sessionId"]
-        assert [each["params"]["update"]["content"]["text"] for each in told] == [WELCOME, TABLE]
+        assert [each["params"]["update"]["content"]["text"] for each in notice] == [WELCOME, TABLE]
         chosen, mods, menu = await it.say("1", session)
         assert chosen == "Agent set to `Claude Code`.\n\n"
         assert re.search(r"- `ferris`: .*About \d+ tokens a session\.", mods)
         assert menu == MENU.replace("[ ]", "[x]")
 
         saved = it.prompt("SAVE", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         request = await agent.read()
         assert request["params"] == params
         agent.answer(request, {"sessionId": "inner"})

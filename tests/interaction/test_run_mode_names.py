@@ -1,4 +1,4 @@
-"""Sessions that the editor knows by a name of ours are found again after a restart (§4.9, §6.7)."""
+"""Sessions with a name that Symposium gave them are found after a restart (§4.9, §6.7)."""
 
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,14 @@ LOADS: dict[str, Any] = {
 
 
 async def set_up(folder: Path) -> str:
-    """A session made by the first-time set-up; what the editor calls it. Its agent says `inner`."""
+    """Create a session by the first-time setup; return the editor's id. The agent uses `inner`."""
     async with run_mode_harness(folder, settings={"names": folder / "names"}) as it:
-        await it.editor_greets()
+        await it.initialize_editor()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         session: str = (await it.editor.read())["result"]["sessionId"]
         await it.say("1", session)
         saved = it.prompt("SAVE", session)
-        agent = await it.greeted(result=LOADS)
+        agent = await it.initialized_agent(result=LOADS)
         agent.answer(await agent.read(), {"sessionId": "inner"})
         await it.said(saved)
         await it.over()
@@ -39,7 +39,7 @@ def remembering_harness(folder: Path) -> Any:
 
 
 async def loaded(it: RunModeHarness, agent: Peer, session: str) -> list[Any]:
-    """Have the session loaded; what the editor is told until it is answered."""
+    """Load the session; return the messages for the editor before the response."""
     it.editor.ask("load", "session/load", {"sessionId": session, "cwd": "/w", "mcpServers": []})
     request = await agent.read()
     assert (request["method"], request["params"]["sessionId"]) == ("session/load", "inner")
@@ -51,7 +51,7 @@ async def loaded(it: RunModeHarness, agent: Peer, session: str) -> list[Any]:
 
 
 @pytest.mark.requirement("run-mode.names-after-restart")
-async def test_the_very_first_session_can_be_loaded_after_a_restart(tmp_path: Path) -> None:
+async def test_first_session_can_be_loaded_after_a_restart(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
     async with remembering_harness(tmp_path) as it:
         agent = await again(it)
@@ -67,7 +67,7 @@ async def test_the_very_first_session_can_be_loaded_after_a_restart(tmp_path: Pa
 
 
 @pytest.mark.requirement("run-mode.names-after-restart")
-async def test_and_after_it_was_closed_in_the_same_run(tmp_path: Path) -> None:
+async def test_first_session_can_be_loaded_after_a_close_in_the_same_run(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
     async with remembering_harness(tmp_path) as it:
         agent = await again(it)
@@ -82,7 +82,7 @@ async def test_and_after_it_was_closed_in_the_same_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.names-after-restart")
-async def test_a_list_names_it_as_the_editor_does(tmp_path: Path) -> None:
+async def test_session_list_uses_the_editors_name(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
     async with remembering_harness(tmp_path) as it:
         agent = await again(it)
@@ -96,7 +96,7 @@ async def test_a_list_names_it_as_the_editor_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.names-after-restart")
-async def test_a_session_that_is_deleted_is_forgotten_and_a_refused_one_is_not(
+async def test_deleted_session_is_forgotten_and_one_whose_delete_failed_is_not(
     tmp_path: Path,
 ) -> None:
     session = await set_up(tmp_path)
@@ -116,7 +116,7 @@ async def test_a_session_that_is_deleted_is_forgotten_and_a_refused_one_is_not(
 
 
 @pytest.mark.requirement("run-mode.names-after-restart")
-async def test_a_load_that_fails_leaves_the_agents_other_sessions_alone(tmp_path: Path) -> None:
+async def test_failed_load_leaves_the_agents_other_sessions_unchanged(tmp_path: Path) -> None:
     session = await set_up(tmp_path)
     async with remembering_harness(tmp_path) as it:
         agent = await again(it)

@@ -1,4 +1,4 @@
-"""Offers in the chat, beside what the agent says: message by message."""
+"""Offers in the chat, beside the agent's messages, message by message."""
 
 import threading
 from pathlib import Path
@@ -13,7 +13,7 @@ from symposium.run_mode.offers import NOTHING, Suggestions
 
 
 class FakeOffer:
-    """One question; `do` notes the answer, and fails on `break`."""
+    """One question; `do` records the answer, and fails on `break`."""
 
     def __init__(self, name: str, answers: list[str]) -> None:
         self._name = name
@@ -33,7 +33,7 @@ class FakeOffer:
 
 
 class FakeOffering:
-    """Offers these, one after the other; looks only while its gate is open."""
+    """Makes these offers one after the other, once its gate is open."""
 
     def __init__(self, *names: str) -> None:
         self.names = list(names)
@@ -49,7 +49,7 @@ class FakeOffering:
         return FakeOffer(left[0], self.answers) if left else None
 
     async def refresh(self) -> None:
-        """Nothing is fetched."""
+        """Do nothing."""
 
 
 def offering(it: RunModeHarness, *names: str) -> FakeOffering:
@@ -64,7 +64,7 @@ async def update(it: RunModeHarness) -> Any:
 
 
 async def answered(it: RunModeHarness, agent: Peer, text: str) -> list[str]:
-    """Prompt, have the agent say `ok`, and what is said till the turn ends."""
+    """Send a prompt, let the agent say `ok`; return the messages until the turn ends."""
     asked = it.prompt(text)
     request = await agent.read()
     assert request["params"]["prompt"][0]["text"] == text
@@ -74,7 +74,7 @@ async def answered(it: RunModeHarness, agent: Peer, text: str) -> list[str]:
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat")
-async def test_an_offer_is_said_after_the_answer_to_the_new_session(tmp_path: Path) -> None:
+async def test_offer_is_sent_after_the_response_to_session_new(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         made = offering(it, "one", "two")
         await it.begin()
@@ -86,7 +86,7 @@ async def test_an_offer_is_said_after_the_answer_to_the_new_session(tmp_path: Pa
 
 
 @pytest.mark.requirement("recommendations.agent-undisturbed")
-async def test_what_is_no_answer_goes_to_the_agent_and_ends_the_offer(tmp_path: Path) -> None:
+async def test_other_text_goes_to_the_agent_and_ends_the_offer(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         made = offering(it, "one")
         agent = await it.begin()
@@ -97,7 +97,7 @@ async def test_what_is_no_answer_goes_to_the_agent_and_ends_the_offer(tmp_path: 
 
 
 @pytest.mark.requirement("recommendations.agent-undisturbed")
-async def test_an_offer_that_comes_late_waits_for_the_next_turn_and_holds_up_nothing(
+async def test_late_offer_waits_for_the_next_turn_and_delays_nothing(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -119,7 +119,7 @@ async def test_an_offer_that_comes_late_waits_for_the_next_turn_and_holds_up_not
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat")
-async def test_an_answer_that_fails_changes_nothing_and_is_told(tmp_path: Path) -> None:
+async def test_failed_answer_changes_nothing_and_is_reported(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         offering(it, "one")
         await it.begin()
@@ -128,7 +128,7 @@ async def test_an_answer_that_fails_changes_nothing_and_is_told(tmp_path: Path) 
 
 
 @pytest.mark.requirement("recommendations.chat-command")
-async def test_the_command_shows_what_there_is_or_that_there_is_nothing(tmp_path: Path) -> None:
+async def test_command_shows_the_offers_or_that_there_are_no_offers(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         made = offering(it, "one")
         await it.begin()
@@ -140,14 +140,14 @@ async def test_the_command_shows_what_there_is_or_that_there_is_nothing(tmp_path
 
 
 @pytest.mark.requirement("recommendations.agent-undisturbed")
-async def test_without_offers_the_same_words_are_the_agents(tmp_path: Path) -> None:
+async def test_same_words_reach_the_agent_without_offers(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert await answered(it, agent, "yes") == []
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat")
-async def test_the_session_of_a_first_time_setup_is_asked_too(tmp_path: Path) -> None:
+async def test_session_of_a_first_time_setup_gets_offers_too(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         offering(it, "one")
         await it.open()
@@ -155,7 +155,7 @@ async def test_the_session_of_a_first_time_setup_is_asked_too(tmp_path: Path) ->
         session = (await it.editor.read())["result"]["sessionId"]
         await it.say("1", session)
         saved = it.prompt("SAVE", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "inner"})
         texts, _ = await it.said(saved)
         while "one?" not in texts:

@@ -1,4 +1,4 @@
-"""Chains of run mode that fit the editor, and go without what they may (acp-host §3.3, R8)."""
+"""Chains of run mode that fit the editor, without needless mods (acp-host §3.3, R8)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,32 +17,34 @@ TAGGING = {"agent": "claude", "proxies": [{"name": "tag", "optional": True}]}
 
 
 def untagged(plan: Plan, answer: Mapping[str, Any]) -> Plan:
-    """Leaves `tag` out for agents that say that they tag by themselves."""
+    """Leave out `tag` for agents that tag by themselves."""
     if not answer.get("agentCapabilities", {}).get("tags"):
         return plan
     return replace(plan, chain=tuple(entry for entry in plan.chain if entry.id != "tag"))
 
 
 @pytest.mark.requirement("run-mode.refine")
-async def test_what_the_agent_makes_needless_is_left_out_by_one_more_start(tmp_path: Path) -> None:
+async def test_mod_that_the_agent_makes_needless_is_left_out_by_one_more_start(
+    tmp_path: Path,
+) -> None:
     async with run_mode_harness(tmp_path, TAGGING, settings={"refine": untagged}) as it:
         it.workshop.mods["tag"] = Tag
         it.editor.ask(0, "initialize", VERSION_ONE)
         tags = {"protocolVersion": 1, "agentCapabilities": {"tags": True}}
-        first = await it.greeted(1, tags)
+        first = await it.initialized_agent(1, tags)
         await first.ended()
-        await it.greeted(2, tags)
+        await it.initialized_agent(2, tags)
         capabilities = (await it.editor.read())["result"]["agentCapabilities"]
         assert capabilities["tags"] is True
         assert capabilities["_meta"]["symposium"]["details"]["chain"] == []
 
 
 @pytest.mark.requirement("run-mode.refine")
-async def test_a_plan_that_fits_is_started_once(tmp_path: Path) -> None:
+async def test_plan_that_fits_is_started_once(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, TAGGING, settings={"refine": untagged}) as it:
         it.workshop.mods["tag"] = Tag
         it.editor.ask(0, "initialize", VERSION_ONE)
-        await it.greeted(1)
+        await it.initialized_agent(1)
         capabilities = (await it.editor.read())["result"]["agentCapabilities"]
         chain = capabilities["_meta"]["symposium"]["details"]["chain"]
         assert chain == [{"id": "tag", "kind": "component"}]
@@ -50,12 +52,12 @@ async def test_a_plan_that_fits_is_started_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.refine")
-async def test_a_refinement_that_drops_what_is_required_starts_no_chain(tmp_path: Path) -> None:
+async def test_refinement_that_drops_a_required_mod_starts_no_chain(tmp_path: Path) -> None:
     config = {"agent": "claude", "proxies": [{"name": "tag"}]}
     async with run_mode_harness(tmp_path, config, settings={"refine": untagged}) as it:
         it.workshop.mods["tag"] = Mod
         it.editor.ask(0, "initialize", VERSION_ONE)
-        await it.greeted(1, {"protocolVersion": 1, "agentCapabilities": {"tags": True}})
+        await it.initialized_agent(1, {"protocolVersion": 1, "agentCapabilities": {"tags": True}})
         result = (await it.editor.read())["result"]
         assert result["agentCapabilities"]["loadSession"] is False
 
@@ -71,7 +73,7 @@ NEEDS = {
 
 @pytest.mark.requirement("run-mode.declared-needs")
 @pytest.mark.parametrize("has_it", [True, False])
-async def test_adapter_of_the_config_stands_in_the_chain_when_the_editor_lacks_what_it_provides(
+async def test_adapter_of_the_config_is_in_the_chain_when_the_editor_lacks_its_feature(
     tmp_path: Path,
     has_it: bool,  # noqa: FBT001 - both forms of one parameter
 ) -> None:
@@ -79,7 +81,7 @@ async def test_adapter_of_the_config_stands_in_the_chain_when_the_editor_lacks_w
         it.workshop.mods = {"mine": Mod, "supply": Mod}
         able = {"_meta": {"symposium": {"teleport": has_it}}}
         it.editor.ask(0, "initialize", {**VERSION_ONE, "clientCapabilities": able})
-        await it.greeted()
+        await it.initialized_agent()
         capabilities = (await it.editor.read())["result"]["agentCapabilities"]
         details = capabilities["_meta"]["symposium"]["details"]
         names = [each["id"] for each in details["chain"]]

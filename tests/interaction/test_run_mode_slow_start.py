@@ -1,4 +1,4 @@
-"""An agent that takes its time to start: nobody else waits for it, and it can be left."""
+"""Agent with a slow start: other sessions do not wait for it, and the user can leave it."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -20,9 +20,9 @@ AT_ONCE: dict[str, Any] = {"start_timeout": 0.0}
 
 @asynccontextmanager
 async def slow_start(folder: Path) -> AsyncGenerator[tuple[RunModeHarness, str, Peer, Any], None]:
-    """A session whose agent has not answered its greeting: its id, the agent, and the greeting."""
+    """Create a session whose agent has not answered initialize; return id, agent, and request."""
     async with run_mode_harness(folder, CONFIG, settings=AT_ONCE) as it:
-        capabilities = (await it.editor_greets())["agentCapabilities"]
+        capabilities = (await it.initialize_editor())["agentCapabilities"]
         assert {**capabilities, **PROMISED} == capabilities
         session = await waiting_session(it)
         agent = await it.chain()
@@ -30,21 +30,21 @@ async def slow_start(folder: Path) -> AsyncGenerator[tuple[RunModeHarness, str, 
 
 
 async def waiting_session(it: RunModeHarness) -> str:
-    session, told = await it.without_agent()
-    assert told == f"{STARTING}\n\n"
+    session, notice = await it.without_agent()
+    assert notice == f"{STARTING}\n\n"
     return session
 
 
-async def made(agent: Peer, greeting: Any) -> None:
-    """Have the agent greet, and make the session that waits."""
-    agent.answer(greeting, VERSION_ONE)
+async def made(agent: Peer, initialize: Any) -> None:
+    """Answer initialize, and create the waiting session."""
+    agent.answer(initialize, VERSION_ONE)
     request = await agent.read()
     assert (request["method"], request["params"]["cwd"]) == ("session/new", "/w")
     agent.answer(request, {"sessionId": "inner"})
 
 
 async def answered(agent: Peer) -> str:
-    """The text of the prompt that the agent gets and answers."""
+    """Answer the next prompt of the agent; return its text."""
     prompt = await agent.read()
     assert (prompt["method"], prompt["params"]["sessionId"]) == ("session/prompt", "inner")
     agent.answer(prompt, {"stopReason": "end_turn"})
@@ -53,29 +53,29 @@ async def answered(agent: Peer) -> str:
 
 
 def spoken(*texts: str) -> list[str]:
-    """Texts as the editor gets them: a blank line is added to those that end without a break."""
+    """Return texts as the editor gets them: a blank line follows one without a line break."""
     return [text if text.endswith("\n") else f"{text}\n\n" for text in texts]
 
 
 @pytest.mark.requirement("run-mode.slow-start")
-async def test_what_is_sent_meanwhile_is_answered_by_the_agent_in_its_own_turn(
+async def test_prompt_sent_meanwhile_is_answered_by_the_agent_in_its_own_turn(
     tmp_path: Path,
 ) -> None:
-    async with slow_start(tmp_path) as (it, session, agent, greeting):
+    async with slow_start(tmp_path) as (it, session, agent, initialize):
         turn = it.prompt("Hello", session)
         assert (await it.editor.read())["params"]["update"]["content"]["text"] == f"{KEPT}\n\n"
-        await made(agent, greeting)
+        await made(agent, initialize)
         assert await answered(agent) == "Hello"
         _, answer = await it.said(turn)
         assert answer["result"] == {"stopReason": "end_turn"}
 
 
 @pytest.mark.requirement("run-mode.slow-start")
-async def test_a_session_that_nobody_has_written_in_is_there_when_its_agent_is(
+async def test_session_without_a_prompt_exists_once_its_agent_runs(
     tmp_path: Path,
 ) -> None:
-    async with slow_start(tmp_path) as (it, session, agent, greeting):
-        await made(agent, greeting)
+    async with slow_start(tmp_path) as (it, session, agent, initialize):
+        await made(agent, initialize)
         commands = await it.editor.read()
         assert commands["params"]["update"]["sessionUpdate"] == "available_commands_update"
         turn = it.prompt("Hello", session)
@@ -88,7 +88,7 @@ END = {"stopReason": "end_turn"}
 
 @pytest.mark.requirement("run-mode.slow-start-left")
 async def test_cancel_ends_the_turn_and_sends_nothing(tmp_path: Path) -> None:
-    async with slow_start(tmp_path) as (it, session, agent, greeting):
+    async with slow_start(tmp_path) as (it, session, agent, initialize):
         turn = it.prompt("Never mind", session)
         assert (await it.editor.read())["method"] == "session/update"
         it.editor.tell("session/cancel", {"sessionId": session})
@@ -97,13 +97,13 @@ async def test_cancel_ends_the_turn_and_sends_nothing(tmp_path: Path) -> None:
         left = [(await it.editor.read())["params"]["update"]["content"]["text"] for _ in range(2)]
         assert [*texts, *left] == spoken(LEFT, f"{NOT_SENT}{CHOICES}")
         later = it.prompt("Hello", session)
-        await made(agent, greeting)
+        await made(agent, initialize)
         assert await answered(agent) == "Hello"
         await it.said(later)
 
 
 @pytest.mark.requirement("run-mode.slow-start-left")
-async def test_the_menu_opens_meanwhile_and_another_agent_takes_what_was_kept(
+async def test_menu_opens_meanwhile_and_another_agent_gets_the_waiting_prompt(
     tmp_path: Path,
 ) -> None:
     async with slow_start(tmp_path) as (it, session, _, _):
@@ -116,7 +116,7 @@ async def test_the_menu_opens_meanwhile_and_another_agent_takes_what_was_kept(
         await it.say("A", session)
         await it.say("2", session)
         saved = it.prompt("SAVE", session)
-        other = await it.greeted(2)
+        other = await it.initialized_agent(2)
         request = await other.read()
         other.answer(request, {"sessionId": "inner"})
         assert await answered(other) == "Hello"
@@ -124,21 +124,21 @@ async def test_the_menu_opens_meanwhile_and_another_agent_takes_what_was_kept(
 
 
 @pytest.mark.requirement("run-mode.slow-start")
-async def test_another_session_and_another_config_go_on_meanwhile(tmp_path: Path) -> None:
+async def test_other_sessions_and_configs_continue_meanwhile(tmp_path: Path) -> None:
     async with slow_start(tmp_path) as (it, session, _, _):
         assert await waiting_session(it) != session
-        it.write_config({"agent": "nobody"})
+        it.write_config({"agent": "missing"})
         await waiting_session(it)
-        told = (await it.editor.read())["params"]["update"]["content"]["text"]
-        assert "there is no such agent" in told
+        notice = (await it.editor.read())["params"]["update"]["content"]["text"]
+        assert "there is no such agent" in notice
 
 
 @pytest.mark.requirement("run-mode.slow-start")
-async def test_a_start_that_fails_says_why_and_keeps_what_was_sent(tmp_path: Path) -> None:
-    async with slow_start(tmp_path) as (it, session, agent, greeting):
+async def test_failed_start_gives_the_reason_and_keeps_the_prompt(tmp_path: Path) -> None:
+    async with slow_start(tmp_path) as (it, session, agent, initialize):
         turn = it.prompt("Hello", session)
         assert (await it.editor.read())["method"] == "session/update"
-        agent.refuse(greeting, -32603)
+        agent.refuse(initialize, -32603)
         texts, answer = await it.said(turn)
         assert answer["result"] == END
         assert texts[0].startswith("**This session has no agent yet.**")
@@ -147,7 +147,7 @@ async def test_a_start_that_fails_says_why_and_keeps_what_was_sent(tmp_path: Pat
 
 @pytest.mark.requirement("run-mode.own-commands-never-kept")
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "notice"),
     [
         ("/symposium:recap", NOTHING_SAID),
         ("/symposium:recommendations", "There is nothing to decide"),
@@ -155,13 +155,13 @@ async def test_a_start_that_fails_says_why_and_keeps_what_was_sent(tmp_path: Pat
         ("/symposium:status", "This session has no agent."),
     ],
 )
-async def test_no_command_of_ours_is_kept_for_an_agent(
-    tmp_path: Path, command: str, told: str
+async def test_commands_of_symposium_are_not_saved_for_an_agent(
+    tmp_path: Path, command: str, notice: str
 ) -> None:
-    async with slow_start(tmp_path) as (it, session, agent, greeting):
+    async with slow_start(tmp_path) as (it, session, agent, initialize):
         turn = it.prompt(command, session)
-        assert (await it.editor.read())["params"]["update"]["content"]["text"].startswith(told)
-        await made(agent, greeting)
+        assert (await it.editor.read())["params"]["update"]["content"]["text"].startswith(notice)
+        await made(agent, initialize)
         await it.said(turn)
         later = it.prompt("Hello", session)
         assert await answered(agent) == "Hello"
@@ -169,25 +169,25 @@ async def test_no_command_of_ours_is_kept_for_an_agent(
 
 
 @pytest.mark.requirement("run-mode.own-commands-never-kept")
-async def test_nor_where_the_agent_does_not_start(tmp_path: Path) -> None:
-    async with run_mode_harness(tmp_path, {"agent": "nobody"}) as it:
-        await it.editor_greets()
+async def test_commands_are_not_saved_when_the_agent_does_not_start(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, {"agent": "missing"}) as it:
+        await it.initialize_editor()
         session, _ = await it.without_agent()
-        (told,) = await it.say("/symposium:recap", session)
-        assert told.startswith(NOTHING_SAID)
+        (notice,) = await it.say("/symposium:recap", session)
+        assert notice.startswith(NOTHING_SAID)
         assert (await it.say("/symposium:retry", session))[0] == "The problem is still there.\n\n"
         it.write_config(CONFIG)
         turn = it.prompt("Hello", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "inner"})
         assert await answered(agent) == "Hello"
         await it.said(turn)
 
 
 @pytest.mark.requirement("run-mode.slow-start-left")
-async def test_a_first_set_up_whose_agent_takes_its_time_can_be_cancelled(tmp_path: Path) -> None:
+async def test_first_setup_with_a_slow_agent_can_be_canceled(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, settings=AT_ONCE) as it:
-        await it.editor_greets()
+        await it.initialize_editor()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         session = (await it.editor.read())["result"]["sessionId"]
         await it.say("1", session)
@@ -202,12 +202,12 @@ async def test_a_first_set_up_whose_agent_takes_its_time_can_be_cancelled(tmp_pa
 
 
 @pytest.mark.requirement("run-mode.slow-start")
-async def test_a_start_that_is_quick_enough_is_waited_for(tmp_path: Path) -> None:
+async def test_fast_start_is_awaited(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings={"start_timeout": 60.0}) as it:
         it.editor.ask("greet", "initialize", VERSION_ONE)
         agent = await it.chain()
-        greeting = await agent.read()
+        initialize = await agent.read()
         async with asyncio.timeout(45):
-            agent.answer(greeting, {**VERSION_ONE, "agentCapabilities": {"loadSession": True}})
+            agent.answer(initialize, {**VERSION_ONE, "agentCapabilities": {"loadSession": True}})
             answer = await it.editor.read()
         assert answer["result"]["agentCapabilities"]["loadSession"] is True

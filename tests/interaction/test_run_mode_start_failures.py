@@ -1,4 +1,4 @@
-"""Sessions whose agent does not start: what is said there, and how they get one."""
+"""Sessions whose agent does not start: their messages, and ways to get an agent."""
 
 import json
 from pathlib import Path
@@ -12,20 +12,20 @@ from peerwire.errors import INVALID_PARAMS
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.failure_text import CHOICES, KEPT, STILL
 
-NOBODY = {**CONFIG, "agent": "nobody"}
+MISSING = {**CONFIG, "agent": "missing"}
 BROKEN = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
 TEXT: dict[str, Any] = {"type": "text"}
 
 
-async def opened(it: RunModeHarness, config: Any = NOBODY) -> tuple[str, str]:
-    """A session that has no agent; its id, and what it says."""
+async def opened(it: RunModeHarness, config: Any = MISSING) -> tuple[str, str]:
+    """Open a session without an agent; return its id and its messages."""
     it.write_config(config)
-    await it.editor_greets()
+    await it.initialize_editor()
     return await it.without_agent()
 
 
 async def made(agent: Peer, name: str = "inner") -> None:
-    """Have the waiting session made by an agent, as the editor has asked for it."""
+    """Answer session/new of the waiting session as the agent."""
     request = await agent.read()
     assert (request["method"], request["params"]) == (
         "session/new",
@@ -35,7 +35,7 @@ async def made(agent: Peer, name: str = "inner") -> None:
 
 
 async def turn_of(it: RunModeHarness, agent: Peer, turn: Any) -> tuple[list[str], str]:
-    """What is said in a turn that reaches the agent, and what that is asked."""
+    """Answer a turn that reaches the agent; return its messages and the prompt."""
     prompt = await agent.read()
     agent.answer(prompt, {"stopReason": "end_turn"})
     texts, answer = await it.said(turn)
@@ -44,30 +44,30 @@ async def turn_of(it: RunModeHarness, agent: Peer, turn: Any) -> tuple[list[str]
 
 
 @pytest.mark.requirement("run-mode.mending-opens")
-async def test_a_session_opens_and_says_what_is_wrong_where_and_what_to_do(tmp_path: Path) -> None:
+async def test_session_opens_and_reports_the_problem_its_place_and_the_fix(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
-        _, told = await opened(it)
-        assert "there is no such agent" in told
-        assert str(it.config) in told
-        assert told.endswith(CHOICES)
+        _, notice = await opened(it)
+        assert "there is no such agent" in notice
+        assert str(it.config) in notice
+        assert notice.endswith(CHOICES)
 
 
 @pytest.mark.requirement("run-mode.mending-opens")
-async def test_an_agent_that_makes_no_session_is_told_in_one(tmp_path: Path) -> None:
+async def test_agent_that_refuses_session_new_is_reported_in_a_session(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open()
         assert agent is not None
         it.editor.ask("new", "session/new", {"cwd": "/w"})
         agent.refuse(await agent.read(), -32000, "Authentication required")
-        answer, _, told = await it.editor.reads(3)
+        answer, _, notice = await it.editor.reads(3)
         assert answer["result"]["sessionId"]
-        text = told["params"]["update"]["content"]["text"]
+        text = notice["params"]["update"]["content"]["text"]
         assert "requires a login" in text
         assert text.endswith(CHOICES)
 
 
 @pytest.mark.requirement("run-mode.mending-editors-fault")
-async def test_what_is_wrong_with_the_request_is_the_editors_to_hear(tmp_path: Path) -> None:
+async def test_invalid_request_is_an_error_for_the_editor(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.open()
         assert agent is not None
@@ -77,17 +77,17 @@ async def test_what_is_wrong_with_the_request_is_the_editors_to_hear(tmp_path: P
 
 
 @pytest.mark.requirement("run-mode.mending-menu", "run-mode.mending-kept")
-async def test_a_good_choice_goes_on_in_the_same_session_with_what_was_asked(
+async def test_good_choice_continues_the_session_with_the_waiting_prompt(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path) as it:
-        session, told = await opened(it)
-        assert await it.say("what is 2+2?", session) == [told, f"{KEPT}\n\n"]
+        session, notice = await opened(it)
+        assert await it.say("what is 2+2?", session) == [notice, f"{KEPT}\n\n"]
         assert "## Current Configuration" in (await it.say("/symposium:config", session))[0]
         await it.say("a", session)
         await it.say("2", session)
         turn = it.prompt("save", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         await made(agent)
         texts, asked = await turn_of(it, agent, turn)
         assert texts == ["Configuration saved. Starting your session.\n\n"]
@@ -98,74 +98,74 @@ async def test_a_good_choice_goes_on_in_the_same_session_with_what_was_asked(
 
 
 @pytest.mark.requirement("run-mode.mending-first-turn")
-async def test_the_first_answer_repeats_the_problem_and_later_answers_do_not(
+async def test_first_answer_repeats_the_problem_and_later_answers_do_not(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path) as it:
-        session, told = await opened(it)
-        assert await it.say("retry", session) == [told]
+        session, notice = await opened(it)
+        assert await it.say("retry", session) == [notice]
         assert await it.say("retry", session) == [f"{STILL}\n\n", CHOICES]
 
 
 @pytest.mark.requirement("run-mode.mending-retry")
-async def test_a_message_tries_anew_and_is_answered_if_it_starts_now(tmp_path: Path) -> None:
+async def test_message_starts_the_agent_again_and_is_answered(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         it.write_config(CONFIG)
         turn = it.prompt("hello", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         await made(agent)
         assert await turn_of(it, agent, turn) == ([], "hello")
 
 
 @pytest.mark.requirement("run-mode.mending-retry")
-async def test_another_reason_is_told_as_the_first_was(tmp_path: Path) -> None:
+async def test_another_reason_is_reported_like_the_first(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         it.write_config(BROKEN)
-        told, kept = await it.say("hello", session)
-        assert f"{it.config}:3:15" in told
-        assert told.endswith(CHOICES)
+        notice, kept = await it.say("hello", session)
+        assert f"{it.config}:3:15" in notice
+        assert notice.endswith(CHOICES)
         assert kept == f"{KEPT}\n\n"
 
 
 @pytest.mark.requirement("run-mode.mending-kept")
-async def test_all_that_was_asked_meanwhile_is_asked_in_order(tmp_path: Path) -> None:
+async def test_waiting_prompts_are_sent_in_order(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         for text in ("one", "again", "two"):
             await it.say(text, session)
         it.write_config(CONFIG)
         turn = it.prompt("retry", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         await made(agent)
         assert (await turn_of(it, agent, turn))[1] == "one\n\ntwo"
 
 
 @pytest.mark.requirement("run-mode.mending-menu")
-async def test_who_cancels_the_menu_is_told_what_is_possible_and_loses_nothing(
+async def test_canceled_menu_lists_the_options_and_loses_nothing(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path) as it:
-        session, told = await opened(it)
+        session, notice = await opened(it)
         await it.say("/symposium:config", session)
         assert await it.say("cancel", session) == ["Configuration cancelled.\n\n", CHOICES]
         it.editor.tell("session/cancel", {"sessionId": session})
-        assert (await it.editor.read())["params"]["update"]["content"]["text"] == told
-        assert json.loads(it.config.read_text()) == NOBODY
+        assert (await it.editor.read())["params"]["update"]["content"]["text"] == notice
+        assert json.loads(it.config.read_text()) == MISSING
 
 
 @pytest.mark.requirement("run-mode.mending-broken")
-async def test_a_broken_file_is_replaced_only_by_save_and_kept_beside_it(tmp_path: Path) -> None:
+async def test_broken_file_is_replaced_only_by_save_and_saved_beside_it(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
-        session, told = await opened(it, BROKEN)
-        assert f"{it.config}:3:15" in told
+        session, notice = await opened(it, BROKEN)
+        assert f"{it.config}:3:15" in notice
         *_, table = await it.say("/symposium:config", session)
         assert table.startswith("# Select Agent")
         await it.say("1", session)
         assert it.config.read_text() == BROKEN
         turn = it.prompt("save", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         await made(agent)
         texts, answer = await it.said(turn)
         kept = it.config.with_name("config.jsonc.broken")
@@ -176,14 +176,14 @@ async def test_a_broken_file_is_replaced_only_by_save_and_kept_beside_it(tmp_pat
 
 
 @pytest.mark.requirement("run-mode.mending-broken")
-async def test_a_broken_file_that_was_mended_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+async def test_broken_file_that_was_fixed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it, BROKEN)
         await it.say("/symposium:config", session)
         await it.say("1", session)
-        it.write_config(NOBODY)
+        it.write_config(MISSING)
         assert "changed on disk" in (await it.say("save", session))[0]
-        assert json.loads(it.config.read_text()) == NOBODY
+        assert json.loads(it.config.read_text()) == MISSING
 
 
 @pytest.mark.requirement("run-mode.mending-commands")
@@ -196,7 +196,9 @@ async def test_a_broken_file_that_was_mended_meanwhile_is_not_overwritten(tmp_pa
         ("/symposium:mods", "## Mods\n"),
     ],
 )
-async def test_our_commands_answer_there_too(tmp_path: Path, command: str, begins: str) -> None:
+async def test_commands_of_symposium_work_without_an_agent(
+    tmp_path: Path, command: str, begins: str
+) -> None:
     async with run_mode_harness(tmp_path) as it:
         session, _ = await opened(it)
         said = "".join(await it.say(command, session))
@@ -204,14 +206,12 @@ async def test_our_commands_answer_there_too(tmp_path: Path, command: str, begin
         assert said.endswith(CHOICES)
 
 
-# -- what an older layout says
+# -- configs of an older layout
 
 
 @pytest.mark.requirement("run-mode.import")
 @pytest.mark.parametrize("word", ["1", "import", "I", "yes"])
-async def test_an_older_config_is_offered_in_the_set_up_and_taken_over(
-    tmp_path: Path, word: str
-) -> None:
+async def test_older_config_is_offered_in_the_setup_and_imported(tmp_path: Path, word: str) -> None:
     async with run_mode_harness(tmp_path) as it:
         it.directory.older_config = Config("other", (ModEntry("ferris"),))
         await it.open()
@@ -227,7 +227,7 @@ async def test_an_older_config_is_offered_in_the_set_up_and_taken_over(
         assert "**Agent:** Other\n" in menu
         assert not it.config.exists()
         turn = it.prompt("save", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         await made(agent)
         await it.said(turn)
         assert '"agent": "other"' in it.config.read_text()
@@ -244,7 +244,7 @@ async def test_an_older_config_is_offered_in_the_set_up_and_taken_over(
         ("hello you", KEPT),
     ],
 )
-async def test_an_older_config_is_forced_on_nobody(tmp_path: Path, word: str, begins: str) -> None:
+async def test_older_config_can_be_declined(tmp_path: Path, word: str, begins: str) -> None:
     async with run_mode_harness(tmp_path) as it:
         it.directory.older_config = Config("other")
         await it.open()

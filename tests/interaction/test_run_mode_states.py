@@ -1,4 +1,4 @@
-"""The table of sessions and events of run mode, cell by cell (acp-host §4.4)."""
+"""Table of session states and events of run mode, cell by cell (acp-host §4.4)."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ NO_REVIVAL = {"revival": RestartPolicy(max_failures=1)}
 
 
 async def in_setup(it: RunModeHarness) -> str:
-    """A session that is being set up, past what it says first; its id."""
+    """Open a session in setup, after its first message; return its id."""
     await it.open()
     it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
     answer, *_ = await it.editor.reads(3)
@@ -24,49 +24,49 @@ async def in_setup(it: RunModeHarness) -> str:
 
 
 async def error_of(it: RunModeHarness, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The error that a request is answered."""
+    """Return the error to a request."""
     it.editor.ask("refused", method, params)
     answer = await it.editor.read()
     assert answer["id"] == "refused"
     return answer["error"]
 
 
-# -- a session that nobody knows
+# -- an unknown session
 
 
 @pytest.mark.requirement("run-mode.table-unknown-prompt")
 @pytest.mark.parametrize("text", ["/symposium:config", "hello"])
-async def test_a_prompt_in_an_unknown_session_is_refused(tmp_path: Path, text: str) -> None:
+async def test_prompt_in_an_unknown_session_is_refused(tmp_path: Path, text: str) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
         prompt = [{"type": "text", "text": text}]
-        error = await error_of(it, "session/prompt", {"sessionId": "nobody's", "prompt": prompt})
+        error = await error_of(it, "session/prompt", {"sessionId": "unknown", "prompt": prompt})
         assert (error["code"], error["message"]) == (INVALID_REQUEST, "Unknown session")
-        assert error["data"] == {"sessionId": "nobody's"}
+        assert error["data"] == {"sessionId": "unknown"}
 
 
 @pytest.mark.requirement("run-mode.table-unknown-notification")
 @pytest.mark.parametrize("method", ["session/cancel", "session/other"])
-async def test_a_notification_of_an_unknown_session_is_dropped(tmp_path: Path, method: str) -> None:
+async def test_notification_of_an_unknown_session_is_dropped(tmp_path: Path, method: str) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
-        it.editor.tell(method, {"sessionId": "nobody's"})
+        it.editor.tell(method, {"sessionId": "unknown"})
         it.prompt("next")
         assert (await agent.read())["method"] == "session/prompt"
 
 
 @pytest.mark.requirement("run-mode.table-unknown-request")
 @pytest.mark.parametrize("method", ["session/set_mode", "session/set_config_option", "_x/y"])
-async def test_a_request_of_an_unknown_session_is_refused(tmp_path: Path, method: str) -> None:
+async def test_request_of_an_unknown_session_is_refused(tmp_path: Path, method: str) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
-        error = await error_of(it, method, {"sessionId": "nobody's"})
+        error = await error_of(it, method, {"sessionId": "unknown"})
         assert (error["code"], error["message"]) == (INVALID_REQUEST, "Unknown session")
 
 
 @pytest.mark.requirement("run-mode.table-unknown-default")
 @pytest.mark.parametrize("method", ["session/close", "session/delete", "session/resume"])
-async def test_what_can_be_asked_of_strangers_goes_to_the_current_chain(
+async def test_list_and_load_without_a_known_session_go_to_the_current_chain(
     tmp_path: Path, method: str
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -79,36 +79,36 @@ async def test_what_can_be_asked_of_strangers_goes_to_the_current_chain(
 
 
 @pytest.mark.requirement("run-mode.table-unknown-agent")
-async def test_what_an_agent_says_of_a_session_we_do_not_know_passes(tmp_path: Path) -> None:
+async def test_message_of_an_agent_for_an_unknown_session_passes(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         agent.tell("session/update", {"sessionId": "its own", "update": PLAN})
         assert (await it.editor.read())["params"]["sessionId"] == "its own"
 
 
-# -- a session that is being set up
+# -- a session in setup
 
 
 @pytest.mark.requirement("run-mode.table-setup-prompt")
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "notice"),
     [
         ("/symposium:config", "Unknown input: `/symposium:config`. Enter a number or `cancel`."),
         ("hello", KEPT),
     ],
 )
-async def test_every_prompt_of_a_setup_is_for_the_dialogue(
-    tmp_path: Path, text: str, told: str
+async def test_every_prompt_of_a_setup_is_for_the_dialog(
+    tmp_path: Path, text: str, notice: str
 ) -> None:
     async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         first, table = await it.say(text, session)
-        assert first == f"{told}\n\n"
+        assert first == f"{notice}\n\n"
         assert table.startswith("# Select Agent\n")
 
 
 @pytest.mark.requirement("run-mode.table-setup-cancel", "run-mode.setup-cancel-again")
-async def test_a_canceled_setup_writes_nothing_and_the_next_message_opens_it_again(
+async def test_canceled_setup_writes_nothing_and_the_next_message_opens_it_again(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path) as it:
@@ -125,7 +125,7 @@ async def test_a_canceled_setup_writes_nothing_and_the_next_message_opens_it_aga
         assert "No configuration found." in first[0]
         await it.say("1", session)
         saved = it.prompt("SAVE", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "inner"})
         prompt = await agent.read()
         assert prompt["params"]["prompt"] == [{"type": "text", "text": "Fix the login."}]
@@ -135,13 +135,13 @@ async def test_a_canceled_setup_writes_nothing_and_the_next_message_opens_it_aga
 
 
 @pytest.mark.requirement("run-mode.setup-cancel-again")
-async def test_a_canceled_setup_uses_a_config_that_was_written_meanwhile(tmp_path: Path) -> None:
+async def test_canceled_setup_uses_a_config_that_was_written_meanwhile(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         await it.say("cancel", session)
         it.write_config(CONFIG)
         turn = it.prompt("Fix the login.", session)
-        agent = await it.greeted()
+        agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "inner"})
         prompt = await agent.read()
         assert prompt["params"]["prompt"] == [{"type": "text", "text": "Fix the login."}]
@@ -150,7 +150,7 @@ async def test_a_canceled_setup_uses_a_config_that_was_written_meanwhile(tmp_pat
 
 
 @pytest.mark.requirement("run-mode.setup-cancel-again")
-async def test_a_session_whose_setup_was_canceled_can_be_closed(tmp_path: Path) -> None:
+async def test_session_with_a_canceled_setup_can_be_closed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         await it.say("cancel", session)
@@ -160,7 +160,7 @@ async def test_a_session_whose_setup_was_canceled_can_be_closed(tmp_path: Path) 
 
 @pytest.mark.requirement("run-mode.table-setup-request")
 @pytest.mark.parametrize("method", ["session/set_mode", "session/close"])
-async def test_a_setup_takes_no_other_request(tmp_path: Path, method: str) -> None:
+async def test_setup_refuses_other_requests(tmp_path: Path, method: str) -> None:
     async with run_mode_harness(tmp_path) as it:
         error = await error_of(it, method, {"sessionId": await in_setup(it)})
         refusal = f"Method not supported in config mode: {method}"
@@ -168,7 +168,7 @@ async def test_a_setup_takes_no_other_request(tmp_path: Path, method: str) -> No
 
 
 @pytest.mark.requirement("run-mode.table-setup-notification")
-async def test_a_setup_drops_other_notifications(tmp_path: Path) -> None:
+async def test_setup_drops_other_notifications(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
         it.editor.tell("session/other", {"sessionId": session})
@@ -176,7 +176,7 @@ async def test_a_setup_drops_other_notifications(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.table-setup-eof")
-async def test_a_setup_that_the_editor_leaves_writes_nothing(tmp_path: Path) -> None:
+async def test_setup_writes_nothing_when_the_editor_disconnects(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.say("1", await in_setup(it))
         assert await it.over() == 0
@@ -187,7 +187,7 @@ async def test_a_setup_that_the_editor_leaves_writes_nothing(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("run-mode.table-delegating-forward")
-async def test_a_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) -> None:
+async def test_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.editor.tell("session/cancel", {"sessionId": "s"})
@@ -207,7 +207,7 @@ async def test_a_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) 
 
 
 @pytest.mark.requirement("run-mode.table-delegating-death", "run-mode.evict")
-async def test_a_death_ends_the_turn_with_its_reason_and_the_next_session_works(
+async def test_crash_ends_the_turn_with_its_reason_and_the_next_session_works(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
@@ -225,13 +225,13 @@ async def test_a_death_ends_the_turn_with_its_reason_and_the_next_session_works(
         assert answer["error"]["data"]["reason"] == "agent_not_running"
 
         it.editor.ask(3, "session/new", {"cwd": "/"})
-        second = await it.greeted(2)
+        second = await it.initialized_agent(2)
         second.answer(await second.read(), {"sessionId": "t"})
         assert (await it.editor.read())["result"] == {"sessionId": "t"}
 
 
 @pytest.mark.requirement("run-mode.table-delegating-eof")
-async def test_the_end_of_the_editor_ends_its_agents(tmp_path: Path) -> None:
+async def test_agents_end_when_the_editor_disconnects(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         assert await it.over() == 0
@@ -252,7 +252,7 @@ async def test_every_prompt_in_config_mode_is_for_the_menu(tmp_path: Path, text:
 
 
 @pytest.mark.requirement("run-mode.table-config-cancel")
-async def test_cancelling_in_config_mode_goes_back_to_the_session(tmp_path: Path) -> None:
+async def test_cancel_in_config_mode_returns_to_the_session(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         before = it.config.read_bytes()
@@ -278,7 +278,7 @@ async def test_config_mode_refuses_to_change_the_session(tmp_path: Path, method:
 
 @pytest.mark.requirement("run-mode.table-config-close")
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
-async def test_closing_leaves_config_mode_first(tmp_path: Path, method: str) -> None:
+async def test_close_leaves_config_mode_first(tmp_path: Path, method: str) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
@@ -305,7 +305,7 @@ async def test_config_mode_drops_other_notifications(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("run-mode.table-config-agent")
-async def test_what_the_agent_says_and_asks_waits_for_the_end_of_the_menu(tmp_path: Path) -> None:
+async def test_messages_of_the_agent_wait_for_the_end_of_the_menu(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
@@ -323,7 +323,7 @@ async def test_what_the_agent_says_and_asks_waits_for_the_end_of_the_menu(tmp_pa
 
 
 @pytest.mark.requirement("run-mode.table-config-answered")
-async def test_what_the_editor_has_been_asked_before_it_answers_in_config_mode_too(
+async def test_request_from_before_is_answered_by_the_editor_in_config_mode_too(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -336,7 +336,7 @@ async def test_what_the_editor_has_been_asked_before_it_answers_in_config_mode_t
 
 
 @pytest.mark.requirement("run-mode.table-config-deleted")
-async def test_without_a_file_config_mode_is_the_setup_and_returns(tmp_path: Path) -> None:
+async def test_config_mode_without_a_file_is_the_setup_and_returns(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         it.config.unlink()
@@ -350,13 +350,15 @@ async def test_without_a_file_config_mode_is_the_setup_and_returns(tmp_path: Pat
 
 
 @pytest.mark.requirement("run-mode.table-config-invalid")
-async def test_a_broken_file_is_told_in_the_chat_and_the_session_goes_on(tmp_path: Path) -> None:
+async def test_broken_file_is_reported_in_the_chat_and_the_session_continues(
+    tmp_path: Path,
+) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await it.begin()
         broken = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
         it.write_config(broken)
-        told = "".join(await it.say("/symposium:config"))
-        assert f"{it.config}:3:15" in told
+        notice = "".join(await it.say("/symposium:config"))
+        assert f"{it.config}:3:15" in notice
         it.prompt("go on")
         assert (await agent.read())["method"] == "session/prompt"
         assert it.config.read_text() == broken
@@ -364,7 +366,7 @@ async def test_a_broken_file_is_told_in_the_chat_and_the_session_goes_on(tmp_pat
 
 @pytest.mark.requirement("run-mode.table-config-death")
 @pytest.mark.parametrize(("word", "done"), [("save", "saved"), ("cancel", "cancelled")])
-async def test_a_death_leaves_the_menu_open_until_it_is_left(
+async def test_crash_leaves_the_menu_open_until_it_is_left(
     tmp_path: Path, word: str, done: str
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
@@ -373,8 +375,8 @@ async def test_a_death_leaves_the_menu_open_until_it_is_left(
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})
         await agent.hang_up()
         assert (await it.editor.read())["params"]["update"] == PLAN
-        told = (await it.editor.read())["params"]["update"]["content"]["text"]
-        assert "not restarted" in told
+        notice = (await it.editor.read())["params"]["update"]["content"]["text"]
+        assert "not restarted" in notice
         assert (await it.say("1"))[0] == "Mod `sparkle` is now disabled.\n\n"
         farewell = (await it.say(word))[-1]
         assert farewell.startswith(f"Configuration {done}. Please start a new session.")
@@ -384,7 +386,7 @@ async def test_a_death_leaves_the_menu_open_until_it_is_left(
 
 
 @pytest.mark.requirement("run-mode.table-config-eof")
-async def test_the_end_of_the_editor_in_the_menu_writes_nothing_and_ends_the_agent(
+async def test_menu_writes_nothing_and_the_agent_ends_when_the_editor_disconnects(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:

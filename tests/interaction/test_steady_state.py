@@ -1,4 +1,4 @@
-"""What forwarding costs and holds, whatever the readers do."""
+"""Cost and memory of forwarding, independent of the readers."""
 
 import asyncio
 from collections.abc import Coroutine, Generator
@@ -44,7 +44,7 @@ async def test_forwarding_ten_thousand_messages_starts_no_task() -> None:
 @pytest.mark.requirement("jsonrpc.invariant-bounded")
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 400)), min_size=1, max_size=12))
-def test_a_reader_that_stops_and_goes_on_at_random_is_never_owed_much(
+def test_backlog_is_bounded_for_a_reader_that_pauses_at_random(
     schedule: list[tuple[bool, int]],
 ) -> None:
     async def play() -> None:

@@ -1,4 +1,4 @@
-"""What is kept for an editor whose user is in the menu (acp-host §4.6, users E-10)."""
+"""Messages stored for an editor whose user is in the menu (acp-host §4.6, users E-10)."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ COUNT = 2 * MAX_QUEUED // SIZE
 
 
 @pytest.mark.requirement("stories.menu-bound")
-async def test_an_agent_that_floods_behind_the_menu_is_not_read_and_loses_nothing(
+async def test_agent_that_floods_behind_the_menu_is_not_read_and_loses_nothing(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:

@@ -19,7 +19,7 @@ CALL: dict[str, Any] = {"sessionUpdate": "tool_call", "toolCallId": "t1", "title
 
 
 @pytest.mark.requirement("stories.a-06-permission")
-async def test_cancelling_answers_what_is_asked_in_its_session_and_in_no_other(
+async def test_cancel_answers_the_requests_of_its_session_only(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -36,7 +36,7 @@ async def test_cancelling_answers_what_is_asked_in_its_session_and_in_no_other(
         assert cancel["method"] == "session/cancel"
         assert (answer["id"], answer["result"]) == (1, {"outcome": {"outcome": "cancelled"}})
 
-        # Too late: nobody waits for it any more.
+        # Too late: no request waits for it.
         chosen = {"outcome": {"outcome": "selected", "optionId": "y"}}
         it.editor.answer(ours, chosen)
         it.editor.answer(others, chosen)
@@ -48,7 +48,7 @@ async def test_cancelling_answers_what_is_asked_in_its_session_and_in_no_other(
 
 
 @pytest.mark.requirement("stories.a-06-in-time")
-async def test_a_turn_that_goes_on_is_ended_with_its_agent_and_the_next_prompt_works(
+async def test_turn_that_ignores_a_cancel_ends_with_its_agent_and_the_next_prompt_works(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings=HASTY) as it:
@@ -61,11 +61,11 @@ async def test_a_turn_that_goes_on_is_ended_with_its_agent_and_the_next_prompt_w
         await agent.over.wait()
 
         turn = it.prompt("again")
-        second = await it.greeted(2)
+        second = await it.initialized_agent(2)
         second.answer(await second.read(), {"sessionId": "n"})
-        told = (await it.editor.read())["params"]["update"]["content"]["text"]
-        assert "`claude` did not stop when asked, so it was killed." in told
-        assert "not answered" not in told
+        notice = (await it.editor.read())["params"]["update"]["content"]["text"]
+        assert "`claude` did not stop when asked, so it was killed." in notice
+        assert "not answered" not in notice
         prompt = await second.read()
         assert prompt["params"]["prompt"][0]["text"] == "again"
         second.answer(prompt, {"stopReason": "end_turn"})
@@ -73,7 +73,7 @@ async def test_a_turn_that_goes_on_is_ended_with_its_agent_and_the_next_prompt_w
 
 
 @pytest.mark.requirement("stories.a-06-in-time", "stories.a-04-offered")
-async def test_a_neighbour_in_the_middle_of_a_turn_is_told_and_offered_its_prompt(
+async def test_other_session_in_a_turn_is_informed_and_offered_its_prompt(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings=HASTY) as it:
@@ -84,7 +84,7 @@ async def test_a_neighbour_in_the_middle_of_a_turn_is_told_and_offered_its_promp
         await agent.reads(2)
         it.editor.tell("session/cancel", {"sessionId": "s"})
         assert (await it.editor.read())["result"] == CANCELLED
-        second = await it.greeted(2)
+        second = await it.initialized_agent(2)
         for name in ("n", "m"):
             second.answer(await second.read(), {"sessionId": name})
         texts, answer = await it.said(other)
@@ -93,7 +93,7 @@ async def test_a_neighbour_in_the_middle_of_a_turn_is_told_and_offered_its_promp
 
 
 @pytest.mark.requirement("stories.a-06-twice")
-async def test_cancelling_twice_or_with_nothing_open_does_no_harm(tmp_path: Path) -> None:
+async def test_second_cancel_and_cancel_without_a_turn_do_no_harm(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG, settings=HASTY) as it:
         agent = await it.begin()
         it.editor.tell("session/cancel", {"sessionId": "s"})
@@ -109,7 +109,7 @@ async def test_cancelling_twice_or_with_nothing_open_does_no_harm(tmp_path: Path
         it.editor.tell("session/cancel", {"sessionId": "s"})
         await agent.read()
 
-        # Another turn, which is still open when the grace of the one before it is over.
+        # Another turn, which is still open when the grace period of the last one ends.
         turn = it.prompt("take your time")
         prompt = await agent.read()
         is_over = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Agents that want a login before they work (users A-11)."""
+"""Agents that require a login (users A-11)."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ END = {"stopReason": "end_turn"}
 
 
 async def refused(it: RunModeHarness, agent: Peer, text: str = "Hello") -> str:
-    """Have a prompt refused for want of a login; what the user is told."""
+    """Refuse a prompt for a missing login; return the message for the user."""
     turn = it.prompt(text)
     agent.refuse(await agent.read(), AUTH_REQUIRED, "no token")
     texts, answer = await it.said(turn)
@@ -36,13 +36,13 @@ async def begun(it: RunModeHarness) -> Peer:
 
 
 @pytest.mark.requirement("stories.a-11-told", "stories.a-11-prompt")
-async def test_after_the_login_the_prompt_that_was_refused_is_answered(tmp_path: Path) -> None:
+async def test_refused_prompt_is_answered_after_the_login(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
-        told = await refused(it, agent)
-        assert "no token" in told
-        assert "1. **Account** - Opens example.org. The agent runs the login; it may open" in told
-        assert "2. **Terminal** - In a terminal:" in told
+        notice = await refused(it, agent)
+        assert "no token" in notice
+        assert "1. **Account** - Opens example.org. The agent runs the login; it may open" in notice
+        assert "2. **Terminal** - In a terminal:" in notice
 
         turn = it.prompt("1")
         asked = await agent.read()
@@ -60,7 +60,7 @@ async def test_after_the_login_the_prompt_that_was_refused_is_answered(tmp_path:
 
 
 @pytest.mark.requirement("stories.a-11-elsewhere")
-async def test_who_has_logged_in_elsewhere_says_retry(tmp_path: Path) -> None:
+async def test_retry_sends_the_prompt_after_a_login_elsewhere(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
@@ -73,7 +73,7 @@ async def test_who_has_logged_in_elsewhere_says_retry(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("stories.a-11-elsewhere")
-async def test_another_message_is_sent_in_place_of_the_first(tmp_path: Path) -> None:
+async def test_another_message_replaces_the_first(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
@@ -82,7 +82,7 @@ async def test_another_message_is_sent_in_place_of_the_first(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("stories.a-11-cancelled")
-async def test_a_login_that_is_left_leaves_a_session_to_go_on_with(tmp_path: Path) -> None:
+async def test_session_can_be_used_after_a_login_is_left(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
@@ -94,7 +94,7 @@ async def test_a_login_that_is_left_leaves_a_session_to_go_on_with(tmp_path: Pat
 
 
 @pytest.mark.requirement("stories.a-11-cancelled")
-async def test_who_waits_for_the_agent_can_stop_waiting(tmp_path: Path) -> None:
+async def test_wait_for_the_agent_can_be_canceled(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
@@ -111,7 +111,7 @@ async def test_who_waits_for_the_agent_can_stop_waiting(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("stories.a-11-failed")
-async def test_a_login_that_does_not_work_says_why_and_can_be_tried_again(tmp_path: Path) -> None:
+async def test_failed_login_gives_the_reason_and_can_be_tried_again(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
@@ -126,7 +126,7 @@ async def test_a_login_that_does_not_work_says_why_and_can_be_tried_again(tmp_pa
 
 
 @pytest.mark.requirement("stories.a-11-session")
-async def test_a_session_that_is_refused_for_want_of_a_login_is_opened_after_it(
+async def test_session_refused_for_a_missing_login_is_opened_after_it(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -136,8 +136,8 @@ async def test_a_session_that_is_refused_for_want_of_a_login_is_opened_after_it(
         agent.refuse(await agent.read(), AUTH_REQUIRED, "no token")
         session = (await it.editor.read())["result"]["sessionId"]
         updates = [each["params"]["update"] for each in await it.editor.reads(2)]
-        told = updates[-1]["content"]["text"]
-        assert "1. **Account**" in told
+        notice = updates[-1]["content"]["text"]
+        assert "1. **Account**" in notice
 
         first = it.prompt("Hello", session)
         again = await agent.read()
@@ -165,13 +165,13 @@ LOGIN_OF_ITS_OWN: list[dict[str, Any]] = [
 
 @pytest.mark.requirement("stories.a-11-editors-own")
 @pytest.mark.parametrize("capabilities", LOGIN_OF_ITS_OWN)
-async def test_an_editor_with_a_login_of_its_own_is_told_that_a_session_needs_one(
+async def test_editor_with_its_own_login_is_informed_that_a_session_needs_one(
     tmp_path: Path, capabilities: dict[str, Any]
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
-        greeting = {"protocolVersion": 1, "clientCapabilities": capabilities}
-        it.editor.ask("open", "initialize", greeting)
-        agent = await it.greeted(result=GREETING)
+        request = {"protocolVersion": 1, "clientCapabilities": capabilities}
+        it.editor.ask("open", "initialize", request)
+        agent = await it.initialized_agent(result=GREETING)
         assert (await it.editor.read())["result"]["authMethods"] == GREETING["authMethods"]
         it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
         agent.refuse(await agent.read(), AUTH_REQUIRED, "no token")
@@ -189,13 +189,13 @@ async def test_an_editor_with_a_login_of_its_own_is_told_that_a_session_needs_on
 
 @pytest.mark.requirement("stories.a-11-editors-own")
 @pytest.mark.parametrize("auth", [{}, {"terminal": False}, None])
-async def test_an_editor_that_only_may_have_one_is_helped_in_the_chat(
+async def test_editor_without_a_login_is_helped_in_the_chat(
     tmp_path: Path, auth: dict[str, Any] | None
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
-        greeting = {"protocolVersion": 1, "clientCapabilities": {"auth": auth}}
-        it.editor.ask("open", "initialize", greeting)
-        agent = await it.greeted(result=GREETING)
+        request = {"protocolVersion": 1, "clientCapabilities": {"auth": auth}}
+        it.editor.ask("open", "initialize", request)
+        agent = await it.initialized_agent(result=GREETING)
         await it.editor.read()
         it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": []})
         agent.refuse(await agent.read(), AUTH_REQUIRED, "no token")

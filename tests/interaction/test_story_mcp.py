@@ -1,4 +1,4 @@
-"""MCP servers of the editor, in agents that do not take their kind (users A-10)."""
+"""MCP servers of the editor, for agents that do not support their kind (users A-10)."""
 
 import json
 from http.server import BaseHTTPRequestHandler
@@ -29,7 +29,7 @@ RESULTS: dict[str, Any] = {
 
 
 def mcp(request: BaseHTTPRequestHandler) -> None:
-    """An MCP server at a URL, in a few lines."""
+    """Answer as an MCP server at a URL."""
     length = int(request.headers["Content-Length"])
     message = json.loads(request.rfile.read(length))
     if "id" not in message:
@@ -52,7 +52,7 @@ def declared(url: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("stories.a-10-bridged")
-async def test_a_server_at_a_url_reaches_an_agent_that_takes_programs_only() -> None:
+async def test_server_at_a_url_reaches_an_agent_that_takes_programs_only() -> None:
     with serving() as server:
         server.answers["/mcp"] = mcp
         async with chain_harness(*bridge_components()) as it:
@@ -63,7 +63,7 @@ async def test_a_server_at_a_url_reaches_an_agent_that_takes_programs_only() -> 
             (declaration,) = request["params"]["mcpServers"]
             assert declaration["name"] == "web"
             assert "command" in declaration
-            # The token is ours to know: the agent gets a way to us, and that is all.
+            # Symposium knows the token; the agent gets only a way to Symposium.
             assert TOKEN not in json.dumps(declaration)
             agent.answer(request, {"sessionId": "s"})
             async with open_server(declaration) as reached:
@@ -72,7 +72,7 @@ async def test_a_server_at_a_url_reaches_an_agent_that_takes_programs_only() -> 
 
 
 @pytest.mark.requirement("stories.a-10-bridged")
-async def test_an_agent_that_takes_urls_gets_the_declaration_as_it_was_written() -> None:
+async def test_agent_that_takes_urls_gets_the_declaration_unchanged() -> None:
     async with chain_harness(*bridge_components()) as it:
         agent = await it.open(result=TAKES_HTTP)
         params = {"cwd": "/", "mcpServers": [declared("http://127.0.0.1:1/mcp")]}
@@ -81,7 +81,7 @@ async def test_an_agent_that_takes_urls_gets_the_declaration_as_it_was_written()
 
 
 @pytest.mark.requirement("stories.a-10-bridged")
-async def test_a_server_that_cannot_be_reached_is_an_error_of_its_own() -> None:
+async def test_unreachable_server_is_a_separate_error() -> None:
     async with chain_harness(*bridge_components()) as it:
         agent = await it.open(result=TAKES_STDIO)
         params = {"cwd": "/", "mcpServers": [declared("http://127.0.0.1:1/mcp")]}

@@ -1,4 +1,4 @@
-"""Questions of agents: what the editor sees of them, and what is taken down (users A-7)."""
+"""Permission requests of agents: the editor's view and the audit log (users A-7)."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def question(session: str = "s") -> bytes:
-    """As odd as an agent may write it: spaces, escapes and numbers are its own affair."""
+    """Build a request as unusual as an agent may write it: spaces, escapes, and numbers."""
     options = json.dumps(OPTIONS, ensure_ascii=True).replace('"a", 1.5', '"\\u0061" , 1.50')
     call = '{"toolCallId":"t1","title":"do it"}'
     params = f'{{"sessionId":"{session}", "toolCall":{call}, "options":{options}}}'
@@ -36,9 +36,9 @@ def question(session: str = "s") -> bytes:
     return f'{{"jsonrpc":"2.0","id":9,"method":"{method}","params":{params}}}'.encode()
 
 
-def watching(witness: InProcess) -> dict[str, Any]:
+def watching(observer: InProcess) -> dict[str, Any]:
     def settings(_: ChainSpec) -> ChainSettings:
-        return ChainSettings(beside_agent=lambda: [witness])
+        return ChainSettings(beside_agent=lambda: [observer])
 
     return {"chain_settings": settings}
 
@@ -48,14 +48,14 @@ def members_after_params(line: bytes) -> bytes:
 
 
 @pytest.mark.requirement("stories.a-07-untouched", "stories.a-07-taken-down")
-async def test_five_odd_options_pass_byte_for_byte_and_the_choice_is_taken_down(
+async def test_five_unusual_options_pass_byte_for_byte_and_the_choice_is_recorded(
     tmp_path: Path,
 ) -> None:
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess(
-        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
+    observer = InProcess(
+        "observer", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
-    settings = watching(witness)
+    settings = watching(observer)
     async with run_mode_harness(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
         agent.write(question())
@@ -67,8 +67,8 @@ async def test_five_odd_options_pass_byte_for_byte_and_the_choice_is_taken_down(
     (entry,) = seen
     assert entry["options"] == OPTIONS
     assert entry["toolCall"] == {"toolCallId": "t1", "title": "do it"}
-    told = {name: entry[name] for name in ("agent", "sessionId", "outcome", "chosen", "by")}
-    assert told == {
+    notice = {name: entry[name] for name in ("agent", "sessionId", "outcome", "chosen", "by")}
+    assert notice == {
         "agent": "claude",
         "sessionId": "s",
         "outcome": "selected",
@@ -78,14 +78,14 @@ async def test_five_odd_options_pass_byte_for_byte_and_the_choice_is_taken_down(
 
 
 @pytest.mark.requirement("stories.a-07-taken-down")
-async def test_a_cancelled_question_and_one_that_nobody_answers_are_taken_down_too(
+async def test_canceled_and_unanswered_requests_are_recorded_too(
     tmp_path: Path,
 ) -> None:
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess(
-        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
+    observer = InProcess(
+        "observer", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
-    settings = watching(witness)
+    settings = watching(observer)
     async with run_mode_harness(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
         agent.write(question())
@@ -111,14 +111,14 @@ options = ["--force", "-f"]
 
 
 @pytest.mark.requirement("stories.a-07-taken-down", "policy.taken-down")
-async def test_what_the_users_rules_decide_is_taken_down_with_the_rule(tmp_path: Path) -> None:
+async def test_decision_by_a_policy_rule_is_recorded_with_the_rule(tmp_path: Path) -> None:
     rules = tmp_path / "policy.toml"
     rules.write_text(FORCE, encoding="utf-8")
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess(
-        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
+    observer = InProcess(
+        "observer", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
-    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [observer])
     async with chain_harness(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         call = b'{"toolCallId":"t1","rawInput":{"command":"git status && git push --force"}}'
@@ -150,16 +150,16 @@ def from_agent_line(method: str, params: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.requirement("policy.terminals-and-files-taken-down")
-async def test_a_terminal_that_a_rule_refuses_is_taken_down_and_the_agent_hears_of_it_once(
+async def test_terminal_refused_by_a_rule_is_recorded_and_the_agent_gets_one_error(
     tmp_path: Path,
 ) -> None:
     rules = tmp_path / "policy.toml"
     rules.write_text(TOUCHING, encoding="utf-8")
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess(
-        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
+    observer = InProcess(
+        "observer", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
-    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [observer])
     async with chain_harness(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         command = {"command": "git", "args": ["push", "--force"]}
@@ -168,8 +168,8 @@ async def test_a_terminal_that_a_rule_refuses_is_taken_down_and_the_agent_hears_
         assert agent.unread == []
     (entry,) = seen
     assert entry["toolCall"]["title"] == "git push --force"
-    told = ("agent", "sessionId", "method", "rule", "options", "outcome", "chosen", "by")
-    assert [entry[name] for name in told] == [
+    notice = ("agent", "sessionId", "method", "rule", "options", "outcome", "chosen", "by")
+    assert [entry[name] for name in notice] == [
         *("claude", "s", "terminal/create", "no-force"),
         *([], "refused", None, "rule:no-force"),
     ]
@@ -185,16 +185,16 @@ async def test_a_terminal_that_a_rule_refuses_is_taken_down_and_the_agent_hears_
         (None, ("unanswered", None, "nobody")),
     ],
 )
-async def test_a_file_that_a_rule_asks_about_is_taken_down_with_the_answer(
+async def test_file_request_of_a_rule_is_recorded_with_the_answer(
     tmp_path: Path, answer: dict[str, Any] | None, taken_down: tuple[str | None, ...]
 ) -> None:
     rules = tmp_path / "policy.toml"
     rules.write_text(TOUCHING, encoding="utf-8")
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess(
-        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
+    observer = InProcess(
+        "observer", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
-    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [observer])
     async with chain_harness(*mods(PolicyMod(rules)), settings=settings) as it:
         agent = await it.open()
         agent.write(from_agent_line("fs/write_text_file", {"path": "notes.txt", "content": "x"}))
@@ -215,7 +215,7 @@ async def test_a_file_that_a_rule_asks_about_is_taken_down_with_the_answer(
 
 
 @pytest.mark.requirement("stories.a-07-taken-down")
-async def test_a_rule_that_answers_is_named() -> None:
+async def test_rule_that_answers_is_named() -> None:
     class Rules(Mod):
         @from_agent("session/request_permission")
         def answer(self, message: ChainMessage) -> Reply:
@@ -224,10 +224,10 @@ async def test_a_rule_that_answers_is_named() -> None:
             return Reply({"outcome": outcome, "_meta": {POLICY_META: {"rule": "no force"}}})
 
     seen: list[Mapping[str, Any]] = []
-    witness = InProcess(
-        "witness", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
+    observer = InProcess(
+        "observer", PermissionObserver("claude", lambda made: seen.append(made())), is_hidden=True
     )
-    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [witness])
+    settings = Settings(quiet_grace=0.02, beside_agent=lambda: [observer])
     async with chain_harness(*mods(Rules()), settings=settings) as it:
         agent = await it.open()
         agent.write(question())

@@ -1,4 +1,4 @@
-"""Agents that die, and what becomes of their sessions (users A-4, A-5)."""
+"""Agents that crash, and their sessions (users A-4, A-5)."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ORIGIN: dict[str, Any] = {"cwd": "/", "mcpServers": []}
 
 @dataclass
 class Clock:
-    """Time as a test makes it pass."""
+    """Time that a test advances."""
 
     seconds: float = 1000.0
 
@@ -33,34 +33,34 @@ class Clock:
 
 @dataclass
 class Story:
-    """One session whose agent dies."""
+    """One session whose agent crashes."""
 
     it: RunModeHarness
     agent: Peer
     chains: int = 1
 
-    async def dies_in_turn(self, text: str = "go") -> int:
-        """Have a prompt reach the agent, which then is gone; the prompt's id."""
+    async def crashes_in_turn(self, text: str = "go") -> int:
+        """Let a prompt reach the agent, which then crashes; return the prompt's id."""
         turn = self.it.prompt(text)
         assert (await self.agent.read())["method"] == "session/prompt"
         await self.agent.hang_up()
         return turn
 
     async def next_agent(self, result: dict[str, Any] | None = None) -> Peer:
-        """The agent that was started in place of the last one, greeted."""
+        """Return the agent that was started as a replacement, initialized."""
         self.chains += 1
-        self.agent = await self.it.greeted(self.chains, result)
+        self.agent = await self.it.initialized_agent(self.chains, result)
         return self.agent
 
     async def notice(self) -> str:
-        """What the editor is shown next."""
+        """Return the next notice for the editor."""
         message = await self.it.editor.read()
         assert message["method"] == "session/update", message
         assert message["params"]["sessionId"] == "s"
         return message["params"]["update"]["content"]["text"]
 
     async def fails(self, turn: int) -> dict[str, Any]:
-        """The error that ends a turn."""
+        """Return the error that ends a turn."""
         answer = await self.it.editor.read()
         assert answer["id"] == turn, answer
         return answer["error"]
@@ -74,7 +74,7 @@ async def begun(it: RunModeHarness, result: dict[str, Any] | None = None) -> Sto
 
 
 async def resumed(story: Story) -> Peer:
-    """The next agent, after it has taken the session up."""
+    """Return the next agent, after it has resumed the session."""
     agent = await story.next_agent(RESUMES)
     request = await agent.read()
     assert request["method"] == "session/resume"
@@ -92,12 +92,12 @@ def text(content: str, session: str = "s") -> dict[str, Any]:
 
 
 @pytest.mark.requirement("stories.a-04-told-once", "stories.a-04-resumed")
-async def test_a_session_is_resumed_by_a_new_agent_and_told_of_in_one_notice(
+async def test_session_is_resumed_by_a_new_agent_with_one_notice(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
-        turn = await story.dies_in_turn()
+        turn = await story.crashes_in_turn()
         agent = await resumed(story)
         told = await story.notice()
         assert "`claude` closed the connection. It was restarted" in told
@@ -114,7 +114,7 @@ async def test_a_session_is_resumed_by_a_new_agent_and_told_of_in_one_notice(
 
 
 @pytest.mark.requirement("stories.a-04-loaded")
-async def test_a_history_that_is_replayed_is_not_shown_again_but_news_of_the_state_are(
+async def test_replayed_history_is_not_shown_again_but_state_changes_are(
     tmp_path: Path,
 ) -> None:
     mode = {
@@ -123,7 +123,7 @@ async def test_a_history_that_is_replayed_is_not_shown_again_but_news_of_the_sta
     }
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, LOADS)
-        turn = await story.dies_in_turn()
+        turn = await story.crashes_in_turn()
         agent = await story.next_agent(LOADS)
         request = await agent.read()
         assert request["method"] == "session/load"
@@ -144,10 +144,10 @@ async def test_a_history_that_is_replayed_is_not_shown_again_but_news_of_the_sta
 
 
 @pytest.mark.requirement("stories.a-04-falls-back")
-async def test_what_is_refused_is_tried_in_the_next_way(tmp_path: Path) -> None:
+async def test_refused_way_to_resume_is_followed_by_the_next(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
-        turn = await story.dies_in_turn()
+        turn = await story.crashes_in_turn()
         agent = await story.next_agent(RESUMES)
         asked: list[str] = []
         for _ in range(2):
@@ -163,12 +163,12 @@ async def test_what_is_refused_is_tried_in_the_next_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("stories.a-04-offered")
-async def test_an_interrupted_prompt_is_sent_again_when_the_user_says_so_and_once(
+async def test_interrupted_prompt_is_sent_again_once_when_the_user_agrees(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
-        turn = await story.dies_in_turn("do it")
+        turn = await story.crashes_in_turn("do it")
         agent = await resumed(story)
         await story.notice()
         await story.fails(turn)
@@ -183,10 +183,10 @@ async def test_an_interrupted_prompt_is_sent_again_when_the_user_says_so_and_onc
 
 
 @pytest.mark.requirement("stories.a-04-offered")
-async def test_another_prompt_takes_the_place_of_the_interrupted_one(tmp_path: Path) -> None:
+async def test_another_prompt_replaces_the_interrupted_one(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
-        turn = await story.dies_in_turn("do it")
+        turn = await story.crashes_in_turn("do it")
         agent = await resumed(story)
         await story.notice()
         await story.fails(turn)
@@ -197,7 +197,7 @@ async def test_another_prompt_takes_the_place_of_the_interrupted_one(tmp_path: P
 
 
 @pytest.mark.requirement("stories.a-04-waits")
-async def test_what_is_sent_meanwhile_waits_for_the_agent_in_order(tmp_path: Path) -> None:
+async def test_prompts_sent_meanwhile_wait_for_the_agent_in_order(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
@@ -214,7 +214,7 @@ async def test_what_is_sent_meanwhile_waits_for_the_agent_in_order(tmp_path: Pat
 
 
 @pytest.mark.requirement("stories.a-04-waits")
-async def test_a_prompt_that_waits_for_the_agent_can_be_cancelled(tmp_path: Path) -> None:
+async def test_prompt_that_waits_for_the_agent_can_be_canceled(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
@@ -230,7 +230,7 @@ async def test_a_prompt_that_waits_for_the_agent_can_be_cancelled(tmp_path: Path
 
 
 @pytest.mark.requirement("stories.a-04-gives-up", "stories.a-04-stopped")
-async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it_again(
+async def test_restart_stops_after_three_failures_until_the_user_asks_again(
     tmp_path: Path,
 ) -> None:
     clock = Clock()
@@ -239,12 +239,12 @@ async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it
     ) as it:
         story = await begun(it, RESUMES)
         for _ in range(2):
-            turn = await story.dies_in_turn()
+            turn = await story.crashes_in_turn()
             await resumed(story)
             await story.notice()
             await story.fails(turn)
             clock.seconds += 100
-        turn = await story.dies_in_turn("third")
+        turn = await story.crashes_in_turn("third")
         told = await story.notice()
         assert "failed 3 times within 5 minutes and is not restarted" in told
         assert "/symposium:retry" in told
@@ -267,7 +267,7 @@ async def test_after_three_failures_it_stops_and_says_so_until_the_user_wants_it
 
 
 @pytest.mark.requirement("stories.a-04-gives-up")
-async def test_failures_that_are_long_ago_do_not_count(tmp_path: Path) -> None:
+async def test_old_failures_do_not_count(tmp_path: Path) -> None:
     clock = Clock()
     async with run_mode_harness(
         tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}
@@ -281,7 +281,7 @@ async def test_failures_that_are_long_ago_do_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("stories.a-04-gives-up")
-async def test_an_agent_that_does_not_start_again_is_given_up_with_the_reason(
+async def test_agent_that_does_not_start_again_is_given_up_with_the_reason(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, {"agent": "claude"}) as it:
@@ -295,11 +295,11 @@ async def test_an_agent_that_does_not_start_again_is_given_up_with_the_reason(
 
 
 @pytest.mark.requirement("stories.a-04-slow")
-async def test_who_has_to_wait_is_told_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
+async def test_waiting_user_is_informed_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
     terms = RestartPolicy(tell_after=0.01)
     async with run_mode_harness(tmp_path, CONFIG, settings={"revival": terms}) as it:
         story = await begun(it, RESUMES)
-        turn = await story.dies_in_turn()
+        turn = await story.crashes_in_turn()
         told = await story.notice()
         assert "closed the connection. It is being restarted." in told
         assert "/symposium:retry" in told
@@ -312,10 +312,10 @@ async def test_who_has_to_wait_is_told_at_once_and_of_the_outcome_later(tmp_path
 
 
 @pytest.mark.requirement("stories.a-04-end")
-async def test_nothing_is_started_for_an_editor_that_leaves_meanwhile(tmp_path: Path) -> None:
+async def test_no_agent_is_started_for_an_editor_that_disconnects_meanwhile(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
-        await story.dies_in_turn()
+        await story.crashes_in_turn()
         new = await it.chain(2)
         assert await new.read()
         assert await it.over() == 0
@@ -323,12 +323,12 @@ async def test_nothing_is_started_for_an_editor_that_leaves_meanwhile(tmp_path: 
 
 
 @pytest.mark.requirement("stories.a-05-fresh")
-async def test_an_agent_that_can_reopen_nothing_has_a_fresh_context_and_the_same_session(
+async def test_agent_without_session_load_has_a_fresh_context_in_the_same_session(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it)
-        turn = await story.dies_in_turn()
+        turn = await story.crashes_in_turn()
         agent = await story.next_agent()
         request = await agent.read()
         assert request["method"] == "session/new"
@@ -347,14 +347,14 @@ async def test_an_agent_that_can_reopen_nothing_has_a_fresh_context_and_the_same
         agent.answer(prompt, END)
         assert (await it.said(turn))[0] == ["yes"]
 
-        # The id that the editor still uses for the first one is taken for nobody else.
+        # The editor still uses this id for the first one, so no other session gets it.
         it.editor.ask("new", "session/new", ORIGIN)
         agent.answer(await agent.read(), {"sessionId": "s"})
         assert (await it.editor.read())["result"]["sessionId"] != "s"
 
 
 @pytest.mark.requirement("stories.a-05-recap", "stories.a-04-offered")
-async def test_a_summary_is_sent_when_the_user_asks_for_it_and_the_prompt_after_it(
+async def test_summary_is_sent_on_request_and_the_prompt_after_it(
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -367,7 +367,7 @@ async def test_a_summary_is_sent_when_the_user_asks_for_it_and_the_prompt_after_
         story.agent.answer(prompt, END)
         await it.said(turn)
 
-        turn = await story.dies_in_turn("spell it")
+        turn = await story.crashes_in_turn("spell it")
         agent = await story.next_agent()
         agent.answer(await agent.read(), {"sessionId": "n"})
         await story.notice()
@@ -387,7 +387,7 @@ async def test_a_summary_is_sent_when_the_user_asks_for_it_and_the_prompt_after_
 
 
 @pytest.mark.requirement("stories.a-04-resumed")
-async def test_a_death_between_turns_is_mended_too_and_offers_nothing(tmp_path: Path) -> None:
+async def test_crash_between_turns_is_recovered_without_an_offer(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
@@ -398,7 +398,9 @@ async def test_a_death_between_turns_is_mended_too_and_offers_nothing(tmp_path: 
 
 
 @pytest.mark.requirement("stories.a-04-one-at-a-time")
-async def test_the_new_agent_is_started_when_nothing_runs_of_the_old_one(tmp_path: Path) -> None:
+async def test_new_agent_is_started_after_every_process_of_the_old_one_has_ended(
+    tmp_path: Path,
+) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         ended, go_on = asyncio.Event(), asyncio.Event()
         seen: list[int] = []

@@ -1,4 +1,4 @@
-"""The scripted test agent behind a mod: every scenario, every session method, every way to stop."""
+"""Scripted test agent behind a mod: every scenario, session method, and way to stop."""
 
 import asyncio
 import sys
@@ -31,7 +31,7 @@ def returned(result: dict[str, Any], _: Request) -> dict[str, Any]:
 
 
 def answer_everything(editor: FakeEditor) -> None:
-    """An editor that can all that it declares."""
+    """Return an editor that supports everything it declares."""
     results: dict[str, dict[str, Any]] = {
         "fs/write_text_file": {},
         "fs/read_text_file": {"content": "written\n"},
@@ -47,7 +47,7 @@ def answer_everything(editor: FakeEditor) -> None:
 
 
 def never(editor: FakeEditor, method: str) -> list[str]:
-    """Let the editor keep a request of this method for ever; says what was taken back."""
+    """Let the editor never answer this method; return the canceled requests."""
     taken_back: list[str] = []
 
     async def wait(request: Request) -> None:
@@ -74,19 +74,19 @@ def kinds_of(updates: Any) -> set[str]:
 
 
 @pytest.mark.requirement("cli.testy-commands")
-async def test_it_greets_and_echoes() -> None:
+async def test_testy_initializes_and_echoes() -> None:
     async with chain_of("pass", agent="testy") as editor:
-        greeted = await editor.prompt('{"command": "greet"}')
+        initialized = await editor.prompt('{"command": "greet"}')
         echoed = await editor.prompt('{"command": "echo", "message": "é\\n2"}')
         talked = await editor.prompt("How are you?")
 
-    assert greeted.text == talked.text == "Hello, world!"
+    assert initialized.text == talked.text == "Hello, world!"
     assert echoed.text == "é\n2"
     assert echoed.stop_reason == "end_turn"
 
 
 @pytest.mark.requirement("testy.behind-guidance")
-async def test_it_obeys_the_first_prompt_when_the_guidance_mod_adds_text_to_it() -> None:
+async def test_first_prompt_is_obeyed_when_the_guidance_mod_adds_text() -> None:
     async with chain_of("guidance", agent="testy") as editor:
         turn = await editor.prompt('{"command": "echo", "message": "hi"}')
 
@@ -94,7 +94,7 @@ async def test_it_obeys_the_first_prompt_when_the_guidance_mod_adds_text_to_it()
 
 
 @pytest.mark.requirement("cli.testy-commands")
-async def test_it_is_a_program_on_standard_input_and_output() -> None:
+async def test_testy_is_a_program_on_standard_input_and_output() -> None:
     program = Program("testy", Command((sys.executable, "-m", "symposium.agents.testy")))
     async with chain_of("arrow", agent=program) as editor:
         answer_everything(editor)
@@ -105,7 +105,7 @@ async def test_it_is_a_program_on_standard_input_and_output() -> None:
 
 
 @pytest.mark.requirement("cli.testy-commands", "testy.wrong-command")
-async def test_a_wrong_command_is_explained_in_the_conversation() -> None:
+async def test_wrong_command_is_explained_in_the_conversation() -> None:
     async with chain_of(agent="testy") as editor:
         turn = await editor.prompt('{"command": "dance"}')
 
@@ -114,16 +114,16 @@ async def test_a_wrong_command_is_explained_in_the_conversation() -> None:
 
 
 @pytest.mark.requirement("cli.testy-commands", "cli.testy-full", "cli.testing-fake-editor")
-async def test_full_sends_every_kind_and_calls_every_method_of_the_client() -> None:
+async def test_full_sends_every_kind_and_calls_every_client_method() -> None:
     async with chain_of("arrow", agent="testy") as editor:
         answer_everything(editor)
         turn = await editor.prompt('{"command": "full"}')
         asked = set(methods_of(editor.asked.items))
-        told = editor.told.items
+        notification = editor.told.items
 
     assert turn.stop_reason == "end_turn"
     assert asked == CLIENT_METHODS | {"elicitation/create"}
-    assert {method for method, _ in told} == {"elicitation/complete"}
+    assert {method for method, _ in notification} == {"elicitation/complete"}
     assert {"plan", "tool_call", "tool_call_update", "usage_update"} <= kinds_of(turn.updates)
     assert 'session/request_permission: {"outcome":{"outcome":"selected"' in turn.text
     assert 'terminal/output: {"output":"testy\\n"' in turn.text
@@ -135,9 +135,7 @@ async def test_full_sends_every_kind_and_calls_every_method_of_the_client() -> N
     ("scripted", "outcome"),
     [("reject-once", '{"outcome":"selected","optionId":"reject-once"}'), (None, "cancelled")],
 )
-async def test_the_editor_answers_permissions_as_it_is_told(
-    scripted: str | None, outcome: str
-) -> None:
+async def test_editor_answers_permissions_as_configured(scripted: str | None, outcome: str) -> None:
     async with chain_of(agent="testy") as editor:
         editor.permissions.append(scripted)
         turn = await editor.prompt('{"command": "callbacks"}')
@@ -146,7 +144,7 @@ async def test_the_editor_answers_permissions_as_it_is_told(
 
 
 @pytest.mark.requirement("cli.testy-commands")
-async def test_an_error_of_the_client_is_reported_and_the_rest_goes_on() -> None:
+async def test_client_error_is_reported_and_the_rest_continues() -> None:
     async with chain_of(agent="testy") as editor:
         turn = await editor.prompt('{"command": "callbacks"}')
 
@@ -156,7 +154,7 @@ async def test_an_error_of_the_client_is_reported_and_the_rest_goes_on() -> None
 
 
 @pytest.mark.requirement("cli.testy-commands", "testy.client-requests")
-async def test_nothing_is_asked_that_the_client_did_not_offer() -> None:
+async def test_undeclared_client_methods_are_not_called() -> None:
     async with chain_of(agent="testy") as editor:
         await editor.initialize(capabilities={"fs": {"readTextFile": True}})
         turn = await editor.prompt('{"command": "full"}')
@@ -198,7 +196,7 @@ async def test_elicitations_are_refused_before_anything_is_sent(offered: dict[st
 
 
 @pytest.mark.requirement("cli.testy-fresh-ids")
-async def test_ids_differ_from_turn_to_turn_and_session_to_session() -> None:
+async def test_ids_differ_between_turns_and_sessions() -> None:
     async with chain_of(agent="testy") as editor:
         answer_everything(editor)
         sessions = [await editor.new_session() for _ in range(3)]
@@ -224,7 +222,7 @@ async def test_ids_differ_from_turn_to_turn_and_session_to_session() -> None:
         ("elicitations", "elicitation/create"),
     ],
 )
-async def test_a_cancelled_turn_takes_back_what_it_asked(command: str, method: str) -> None:
+async def test_canceled_turn_cancels_its_requests(command: str, method: str) -> None:
     async with chain_of("arrow", agent="testy") as editor:
         answer_everything(editor)
         taken_back = never(editor, method)
@@ -245,7 +243,7 @@ async def test_a_cancelled_turn_takes_back_what_it_asked(command: str, method: s
 
 
 @pytest.mark.requirement("cli.testy-cancel")
-async def test_a_terminal_is_given_back_when_the_turn_is_cancelled() -> None:
+async def test_terminal_is_released_when_the_turn_is_canceled() -> None:
     async with chain_of("pass", agent="testy") as editor:
         answer_everything(editor)
         never(editor, "terminal/wait_for_exit")
@@ -260,7 +258,7 @@ async def test_a_terminal_is_given_back_when_the_turn_is_cancelled() -> None:
 
 
 @pytest.mark.requirement("cli.testy-cancel")
-async def test_a_turn_that_waits_ends_when_it_is_cancelled() -> None:
+async def test_waiting_turn_ends_when_it_is_canceled() -> None:
     async with chain_of("pass", agent="testy") as editor:
         await editor.new_session()
         async with asyncio.TaskGroup() as tasks:
@@ -273,7 +271,7 @@ async def test_a_turn_that_waits_ends_when_it_is_cancelled() -> None:
 
 @pytest.mark.requirement("cli.testy-close-delete")
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
-async def test_the_turn_of_an_ended_session_ends_first(method: str) -> None:
+async def test_turn_of_an_ended_session_ends_first(method: str) -> None:
     order: list[str] = []
     async with chain_of(agent="testy") as editor:
         session_id = await editor.new_session()
@@ -296,7 +294,7 @@ async def test_the_turn_of_an_ended_session_ends_first(method: str) -> None:
 
 
 @pytest.mark.requirement("cli.testy-close-delete")
-async def test_a_loaded_id_is_reserved_and_unknown_after_its_close() -> None:
+async def test_loaded_id_is_reserved_and_unknown_after_its_close() -> None:
     setup: dict[str, Any] = {"cwd": "/", "mcpServers": []}
     async with chain_of(agent="testy") as editor:
         await editor.initialize()
@@ -311,7 +309,7 @@ async def test_a_loaded_id_is_reserved_and_unknown_after_its_close() -> None:
 
 
 @pytest.mark.requirement("cli.testy-sessions")
-async def test_load_replays_what_was_said_before_it_answers_and_resume_does_not() -> None:
+async def test_load_replays_the_history_before_its_response_and_resume_does_not() -> None:
     async with chain_of("pass", agent="testy") as editor:
         session_id = await editor.new_session()
         await editor.prompt('{"command": "echo", "message": "one"}')
@@ -339,7 +337,7 @@ async def test_load_replays_what_was_said_before_it_answers_and_resume_does_not(
 
 
 @pytest.mark.requirement("cli.testy-sessions")
-async def test_a_fork_goes_its_own_way() -> None:
+async def test_fork_is_independent() -> None:
     async with chain_of(agent="testy") as editor:
         first = await editor.new_session()
         await editor.prompt("greet")
@@ -365,7 +363,7 @@ async def test_a_fork_goes_its_own_way() -> None:
 
 
 @pytest.mark.requirement("cli.testy-sessions")
-async def test_a_long_list_comes_in_pages() -> None:
+async def test_long_list_has_pages() -> None:
     async with chain_of(agent="testy") as editor:
         made = [await editor.new_session() for _ in range(45)]
         listed: list[str] = []
@@ -385,8 +383,8 @@ async def test_a_long_list_comes_in_pages() -> None:
         ("session/new", {}),
         ("session/new", {"cwd": 7}),
         ("session/load", {"cwd": "/"}),
-        ("session/fork", {"sessionId": "nobody", "cwd": "/"}),
-        ("session/prompt", {"sessionId": "nobody", "prompt": []}),
+        ("session/fork", {"sessionId": "missing", "cwd": "/"}),
+        ("session/prompt", {"sessionId": "missing", "prompt": []}),
         ("session/prompt", {"sessionId": "testy-session-1"}),
         ("session/prompt", None),
         ("session/set_mode", {"sessionId": "testy-session-1", "modeId": "dance"}),
@@ -395,10 +393,10 @@ async def test_a_long_list_comes_in_pages() -> None:
             {"sessionId": "testy-session-1", "configId": "x", "value": 1},
         ),
         ("session/list", {"cursor": "over there"}),
-        ("session/close", {"sessionId": "nobody"}),
+        ("session/close", {"sessionId": "missing"}),
     ],
 )
-async def test_wrong_params_are_the_clients_fault(method: str, params: Any) -> None:
+async def test_wrong_params_are_invalid_params(method: str, params: Any) -> None:
     async with chain_of(agent="testy") as editor:
         await editor.new_session()
         with pytest.raises(RpcError) as caught:
@@ -412,7 +410,7 @@ async def test_wrong_params_are_the_clients_fault(method: str, params: Any) -> N
 
 @pytest.mark.requirement("cli.testy-versions")
 @pytest.mark.parametrize(("asked", "answered"), [(1, 1), (2, 2), (7, 2)])
-async def test_it_answers_in_version_two_when_asked(asked: int, answered: int) -> None:
+async def test_version_two_is_answered_on_request(asked: int, answered: int) -> None:
     async with chain_of("pass", agent="testy") as editor:
         result = await editor.initialize(version=asked)
 
@@ -421,7 +419,7 @@ async def test_it_answers_in_version_two_when_asked(asked: int, answered: int) -
 
 
 @pytest.mark.requirement("cli.testy-commands")
-async def test_every_command_is_taken_and_ends() -> None:
+async def test_every_command_is_accepted_and_ends() -> None:
     async with chain_of(agent="testy") as editor:
         answer_everything(editor)
         for name in set(COMMAND_NAMES) - {"wait_for_cancel", "list_tools", "call_tool"}:

@@ -1,4 +1,4 @@
-"""The test agent reaches an MCP server by URL, with the headers that its declaration names."""
+"""Test agent with an MCP server at a URL, with the headers of its declaration."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ RESULTS: dict[str, dict[str, Any]] = {
 
 @asynccontextmanager
 async def http_server() -> AsyncGenerator[tuple[str, list[dict[str, str]]], None]:
-    """An MCP server on the loopback: its URL, and the headers of each request it got."""
+    """Serve MCP on the loopback address; return its URL and the headers of each request."""
     requests: list[dict[str, str]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,7 +54,7 @@ def declared(url: str, *headers: tuple[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("cli.testy-http-headers")
-async def test_the_headers_of_the_declaration_are_sent_with_every_request() -> None:
+async def test_headers_of_the_declaration_are_sent_with_every_request() -> None:
     async with http_server() as (url, requests), chain_of("pass", agent="testy") as editor:
         headers = ("Authorization", "Bearer a  b=="), ("X-Empty", "")
         await editor.new_session(servers=[declared(url, *headers)])
@@ -72,7 +72,7 @@ async def test_the_headers_of_the_declaration_are_sent_with_every_request() -> N
 @pytest.mark.parametrize(
     "header", [("X-Two", "one\r\nX-Other: two"), ("X Space", "v"), ("", "v"), ("X-Nul", "a\0b")]
 )
-async def test_a_malformed_header_is_refused_and_nothing_is_sent(header: tuple[str, str]) -> None:
+async def test_malformed_header_is_refused_and_nothing_is_sent(header: tuple[str, str]) -> None:
     async with http_server() as (url, requests), chain_of("pass", agent="testy") as editor:
         await editor.new_session(servers=[declared(url, header)])
         turn = await editor.prompt(render_command(ListTools("remote")))

@@ -1,4 +1,4 @@
-"""The test agent uses MCP servers: programs, URLs with headers, and mods behind ACP."""
+"""Test agent with MCP servers: programs, URLs with headers, and mods behind ACP."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ BEHIND_ACP = {"type": "acp", "name": "inside", "serverId": "mcp-server:1"}
 
 
 def serve_tools(editor: FakeEditor) -> list[str]:
-    """Let the editor be an MCP server behind ACP; the methods that reached it."""
+    """Let the editor be an MCP server behind ACP; return the received methods."""
     methods: list[str] = []
 
     def answer(request: Request) -> Any:
@@ -44,22 +44,22 @@ def serve_tools(editor: FakeEditor) -> list[str]:
 
 
 @pytest.mark.requirement("cli.testy-commands")
-async def test_it_lists_and_calls_the_tools_of_a_program() -> None:
+async def test_tools_of_a_program_are_listed_and_called() -> None:
     async with chain_of("pass", agent="testy") as editor:
         await editor.new_session(servers=[ECHO_SERVER])
         listed = await editor.prompt(render_command(ListTools("echo")))
         called = await editor.prompt(render_command(CallTool("echo", "add", {"a": 2, "b": 3})))
         refused = await editor.prompt(render_command(CallTool("echo", "sing")))
-        nobody = await editor.prompt(render_command(ListTools("nobody")))
+        missing = await editor.prompt(render_command(ListTools("missing")))
 
     assert listed.text.splitlines()[:2] == ["Available tools:", "  - echo: Say the message again."]
     assert called.text == 'OK: [{"type":"text","text":"5"}]'
     assert refused.text.startswith("ERROR: ")
-    assert nobody.text == "ERROR: no MCP server is called nobody"
+    assert missing.text == "ERROR: no MCP server is called missing"
 
 
 @pytest.mark.requirement("cli.testy-commands", "bridge.mode-native")
-async def test_it_reaches_a_server_behind_acp_itself() -> None:
+async def test_server_behind_acp_is_reached_directly() -> None:
     async with chain_of("pass", agent="testy") as editor:
         methods = serve_tools(editor)
         await editor.new_session(servers=[BEHIND_ACP])
@@ -74,7 +74,7 @@ async def test_it_reaches_a_server_behind_acp_itself() -> None:
 
 
 @pytest.mark.requirement("cli.testy-cancel")
-async def test_a_call_is_left_when_the_turn_is_cancelled() -> None:
+async def test_call_ends_when_the_turn_is_canceled() -> None:
     async with chain_of("pass", agent="testy") as editor:
         await editor.new_session(servers=[SILENT])
         turn = await cancelled(editor, render_command(CallTool("silent", "anything")))
@@ -83,7 +83,7 @@ async def test_a_call_is_left_when_the_turn_is_cancelled() -> None:
 
 
 @pytest.mark.requirement("cli.testy-close-delete")
-async def test_a_listing_is_left_when_the_session_is_closed() -> None:
+async def test_listing_ends_when_the_session_is_closed() -> None:
     async with chain_of("pass", agent="testy") as editor:
         session_id = await editor.new_session(servers=[SILENT])
         async with asyncio.TaskGroup() as tasks:
@@ -99,11 +99,11 @@ def mode(session_id: str) -> dict[str, str]:
 
 
 async def cancelled(editor: FakeEditor, text: str) -> Turn:
-    """A turn that is cancelled as soon as the agent has it."""
+    """Run a turn that is canceled as soon as the agent has it."""
     async with asyncio.TaskGroup() as tasks:
         prompt = tasks.create_task(editor.prompt(text))
         assert editor.session_id is not None
-        # Answered after the prompt has arrived, since nothing overtakes.
+        # Answered after the prompt has arrived, since messages keep their order.
         await editor.connection.request("session/set_mode", mode(editor.session_id))
         editor.cancel()
     return prompt.result()

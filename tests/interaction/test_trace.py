@@ -1,4 +1,4 @@
-"""What a trace says of whole conversations: the reference's sequences, with nobody mislabelled."""
+"""Traces of whole conversations: the reference's sequences, with correct labels."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ Event: TypeAlias = dict[str, Any]
 
 
 class Traced:
-    """A chain that is recorded; `events` once it has ended."""
+    """Chain that is recorded; `events` once it has ended."""
 
     def __init__(self, directory: Path, *known: str) -> None:
         self._known = known
@@ -46,7 +46,7 @@ class Traced:
         self.events = [json.loads(line) for line in trace.file.path.read_text().splitlines()]
 
     def rows(self) -> list[str]:
-        """The events, a line each; a response by the method it answers."""
+        """Return one line per event; a response has the method of its request."""
         asked: dict[tuple[int, int], str] = {}
         rows: list[str] = []
         for event in self.events:
@@ -70,7 +70,7 @@ def files_in(directory: Path) -> list[Path]:
 
 
 def program_like(mod: Mod) -> Served:
-    """A mod on a wire of its own, as a program would be."""
+    """Put a mod on its own wire, as a program."""
 
     async def serve(transport: Transport) -> None:
         blueprint = Blueprint([InProcess("mod", mod)], None)
@@ -90,7 +90,7 @@ def there_and_back(method: str, *hops: str, first: str = "") -> list[str]:
 
 
 @pytest.mark.requirement("conductor.trace-generation")
-async def test_a_trace_has_requests_and_responses_with_type_and_ts(traced: Traced) -> None:
+async def test_trace_has_requests_and_responses_with_type_and_ts(traced: Traced) -> None:
     async with traced.chain() as editor:
         await editor.prompt("Hello")
 
@@ -113,7 +113,7 @@ def conversation() -> list[str]:
 
 
 @pytest.mark.requirement("conductor.trace-snapshot", "conductor.trace-labels")
-async def test_a_conversation_through_one_proxy(traced: Traced) -> None:
+async def test_conversation_through_one_proxy(traced: Traced) -> None:
     async with traced.chain(Arrow(), agent=FakeAgent("Hi")) as editor:
         await editor.prompt("Hello")
 
@@ -121,11 +121,11 @@ async def test_a_conversation_through_one_proxy(traced: Traced) -> None:
 
 
 @pytest.mark.requirement("conductor.trace-snapshot", "conductor.trace-labels")
-async def test_a_conversation_through_one_proxy_on_a_wire(traced: Traced) -> None:
+async def test_conversation_through_one_proxy_on_a_wire(traced: Traced) -> None:
     async with traced.chain(program_like(Arrow()), agent=FakeAgent("Hi")) as editor:
         await editor.prompt("Hello")
 
-    # What two peers write at once has no order between them: each leg has its own.
+    # Simultaneous messages of two peers have no order between them: check each leg alone.
     for ends in ({"C", "P0"}, {"P0", "A"}):
         on_leg = [row for row in conversation() if set(row.split()[:2]) == ends]
         assert [row for row in traced.rows() if set(row.split()[:2]) == ends] == on_leg
@@ -186,7 +186,7 @@ def agent_that_calls_a_tool(era: str = "mcp") -> FakeAgent:
 
 
 @pytest.mark.requirement("conductor.trace-mcp-tool-call", "conductor.trace-unwrapped")
-async def test_a_tool_call_to_a_proxy_s_mcp_server(traced: Traced) -> None:
+async def test_tool_call_to_the_mcp_server_of_a_proxy(traced: Traced) -> None:
     async with traced.chain(Tools(), agent=agent_that_calls_a_tool()) as editor:
         await editor.prompt("Use the tool")
 
@@ -221,7 +221,7 @@ async def test_a_tool_call_to_a_proxy_s_mcp_server(traced: Traced) -> None:
 
 
 @pytest.mark.requirement("conductor.trace-client-mcp-server")
-async def test_a_tool_call_to_the_client_s_own_mcp_server(traced: Traced) -> None:
+async def test_tool_call_to_the_mcp_server_of_the_client(traced: Traced) -> None:
     async with traced.chain(agent=agent_that_calls_a_tool("_mcp")) as editor:
         editor.answers["_mcp/connect"] = lambda _: {"connectionId": "c1"}
         editor.answers["_mcp/message"] = lambda _: {"content": []}
@@ -300,7 +300,7 @@ async def test_each_kind_of_event_has_its_members(traced: Traced) -> None:
 
 
 @pytest.mark.requirement("conductor.trace-session")
-async def test_a_response_has_the_session_of_its_request_or_the_one_it_names(
+async def test_response_has_the_session_of_its_request_or_the_one_it_names(
     traced: Traced,
 ) -> None:
     async with traced.chain() as editor:
@@ -322,7 +322,7 @@ async def test_a_response_has_the_session_of_its_request_or_the_one_it_names(
 
 
 @pytest.mark.requirement("conductor.trace-hop-ids")
-async def test_the_legs_of_one_request_are_joined_by_its_id(traced: Traced) -> None:
+async def test_legs_of_one_request_are_joined_by_its_id(traced: Traced) -> None:
     async with traced.chain(Arrow(), "pass", Arrow()) as editor:
         await editor.prompt("Hello")
 
@@ -334,7 +334,7 @@ async def test_the_legs_of_one_request_are_joined_by_its_id(traced: Traced) -> N
 
 
 @pytest.mark.requirement("conductor.trace-every-leg")
-async def test_a_cancellation_is_recorded_on_each_leg_it_crosses(traced: Traced) -> None:
+async def test_cancellation_is_recorded_on_each_leg_it_passes(traced: Traced) -> None:
     agent = FakeAgent()
     async with traced.chain(Arrow(), agent=agent) as editor:
         session = await editor.new_session()
@@ -370,7 +370,7 @@ async def test_a_cancellation_is_recorded_on_each_leg_it_crosses(traced: Traced)
         (None, "mcp/message"),
     ],
 )
-async def test_odd_params_are_still_of_the_mcp_protocol(
+async def test_unusual_params_still_have_the_mcp_protocol(
     traced: Traced, params: Any, method: str
 ) -> None:
     agent = FakeAgent()
@@ -386,7 +386,7 @@ async def test_odd_params_are_still_of_the_mcp_protocol(
 
 
 @pytest.mark.requirement("conductor.trace-redaction")
-async def test_secrets_are_carried_and_not_recorded(tmp_path: Path) -> None:
+async def test_secrets_pass_and_are_not_recorded(tmp_path: Path) -> None:
     traced = Traced(tmp_path, "a known value of the environment")
     agent = FakeAgent("the key is sk-abcdefghijklmnopqrstuvwx")
     header = {"name": "Authorization", "value": "Bearer hunter2"}
@@ -404,7 +404,7 @@ async def test_secrets_are_carried_and_not_recorded(tmp_path: Path) -> None:
 
 
 async def lines_of(settings: Settings, mods: Sequence[Mod]) -> list[Any]:
-    """What a bare client gets back for a handshake and a batch, and what the agent gets."""
+    """Return the lines of a bare client and of the agent for initialize and a batch."""
     agent = FakeAgent("Hi")
     near, far = memory_pair()
     components = [InProcess("mod", mod) for mod in mods]
@@ -429,9 +429,7 @@ BATCH = (
 
 @pytest.mark.requirement("conductor.trace-batches", "conductor.trace-no-proxies")
 @pytest.mark.parametrize("mods", [(), (Arrow(),)], ids=["no proxies", "one proxy"])
-async def test_a_trace_changes_nothing_of_what_is_carried(
-    tmp_path: Path, mods: Sequence[Mod]
-) -> None:
+async def test_trace_does_not_change_messages(tmp_path: Path, mods: Sequence[Mod]) -> None:
     trace = open_trace(tmp_path)
     plain = await lines_of(Settings(), mods)
 
@@ -445,7 +443,7 @@ async def test_a_trace_changes_nothing_of_what_is_carried(
 
 @pytest.mark.requirement("conductor.trace-no-proxies")
 @pytest.mark.parametrize("is_traced", [False, True], ids=["untraced", "traced"])
-async def test_a_trace_loses_no_member_of_an_envelope(tmp_path: Path, *, is_traced: bool) -> None:
+async def test_trace_keeps_every_member_of_an_envelope(tmp_path: Path, *, is_traced: bool) -> None:
     line = b'{"jsonrpc":"2.0","method":"x/y","params":{"b":[1.50]},"traceparent":"00-1"}'
 
     async def serve(transport: Transport) -> None:
@@ -466,7 +464,7 @@ async def test_a_trace_loses_no_member_of_an_envelope(tmp_path: Path, *, is_trac
 
 
 @pytest.mark.requirement("conductor.trace-off")
-async def test_without_being_asked_nothing_is_recorded(
+async def test_trace_is_not_recorded_by_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -477,7 +475,7 @@ async def test_without_being_asked_nothing_is_recorded(
 
 
 @pytest.mark.requirement("conductor.trace-write-error")
-async def test_a_trace_that_cannot_go_on_ends_and_the_conversation_does_not(
+async def test_conversation_continues_when_the_trace_cannot(
     traced: Traced, caplog: pytest.LogCaptureFixture
 ) -> None:
     trace = open_trace(traced.directory)

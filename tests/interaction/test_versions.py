@@ -1,4 +1,4 @@
-"""Protocol versions are negotiated: clients and agents of different versions, crossed."""
+"""Negotiated protocol versions: clients and agents of different versions."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ CHAINS = {
 
 
 def chain(kinds: list[str]) -> list[Component]:
-    """Components of these kinds."""
+    """Return components of these kinds."""
     made: list[Component] = []
     for kind in kinds:
         match kind:
@@ -45,12 +45,12 @@ def chain(kinds: list[str]) -> list[Component]:
 
 
 def lowest(client: int, agent: int) -> int:
-    """The version that a client and an agent have in common, as far as it is known here."""
+    """Return the highest version that a client, an agent, and Symposium have in common."""
     return min(client, agent, HIGHEST_VERSION)
 
 
 async def takes_a_turn(it: ChainHarness, agent: Peer) -> None:
-    """Have a prompt pass through the chain, and its answer come back."""
+    """Pass a prompt through the chain, and its response back."""
     it.client.ask("turn", "session/prompt", {"sessionId": "s", "prompt": []})
     prompt = await agent.read()
     assert prompt["method"] == "session/prompt"
@@ -71,10 +71,10 @@ async def test_client_gets_the_version_that_the_agent_negotiates(
     async with chain_harness(*chain(components)) as it:
         it.client.ask(0, "initialize", {"protocolVersion": asked})
         agent = await it.agent()
-        greeting = await agent.read()
-        assert greeting["params"]["protocolVersion"] == min(asked, HIGHEST_VERSION)
-        version = min(greeting["params"]["protocolVersion"], spoken)
-        agent.answer(greeting, {"protocolVersion": version})
+        request = await agent.read()
+        assert request["params"]["protocolVersion"] == min(asked, HIGHEST_VERSION)
+        version = min(request["params"]["protocolVersion"], spoken)
+        agent.answer(request, {"protocolVersion": version})
         assert (await it.client.read())["result"]["protocolVersion"] == lowest(asked, spoken)
         await takes_a_turn(it, agent)
 
@@ -148,12 +148,12 @@ NAMES = ["first", "second", "third"]
 
 
 def config(number: int = 0, agent: str = "claude") -> dict[str, Any]:
-    """A config with so many mods."""
+    """Return a config with this many mods."""
     return {"agent": agent, "proxies": [{"name": name} for name in NAMES[:number]]}
 
 
-async def greets(it: RunModeHarness, version: int) -> None:
-    """Have the editor ask for a version; each mod of the config is an arrow."""
+async def initializes(it: RunModeHarness, version: int) -> None:
+    """Let the editor request a version; each mod of the config is an arrow."""
     it.workshop.mods.update(dict.fromkeys(NAMES, Arrow))
     it.editor.ask("greet", "initialize", {"protocolVersion": version})
 
@@ -166,12 +166,12 @@ async def test_editor_in_run_mode_gets_the_version_that_the_agent_negotiates(
     tmp_path: Path, asked: int, spoken: int, number: int
 ) -> None:
     async with run_mode_harness(tmp_path, config(number)) as it:
-        await greets(it, asked)
+        await initializes(it, asked)
         agent = await it.chain()
-        greeting = await agent.read()
-        assert greeting["params"]["protocolVersion"] == min(asked, HIGHEST_VERSION)
-        version = min(greeting["params"]["protocolVersion"], spoken)
-        agent.answer(greeting, {"protocolVersion": version})
+        request = await agent.read()
+        assert request["params"]["protocolVersion"] == min(asked, HIGHEST_VERSION)
+        version = min(request["params"]["protocolVersion"], spoken)
+        agent.answer(request, {"protocolVersion": version})
         assert (await it.editor.read())["result"]["protocolVersion"] == lowest(asked, spoken)
         await it.session(agent)
         turn = it.prompt("Hello")
@@ -188,23 +188,23 @@ async def test_session_in_run_mode_says_both_versions_when_the_agent_speaks_a_hi
     tmp_path: Path, asked: int, spoken: int, number: int
 ) -> None:
     async with run_mode_harness(tmp_path, config(number)) as it:
-        await greets(it, asked)
-        await it.greeted(result={"protocolVersion": spoken})
+        await initializes(it, asked)
+        await it.initialized_agent(result={"protocolVersion": spoken})
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         again = await it.chain(2)
-        greeting = await again.read()
-        assert greeting["params"]["protocolVersion"] == 1
-        again.answer(greeting, {"protocolVersion": spoken})
+        request = await again.read()
+        assert request["params"]["protocolVersion"] == 1
+        again.answer(request, {"protocolVersion": spoken})
         texts = await said_in_new_session(it)
         assert f"it speaks version {spoken} of ACP; this connection uses version 1" in texts
         assert "To fix that, " in texts
 
 
 async def said_in_new_session(it: RunModeHarness) -> str:
-    """What is said in a session whose agent does not start."""
-    _, _, told = await it.editor.reads(3)
-    text: str = told["params"]["update"]["content"]["text"]
+    """Return the messages of a session whose agent does not start."""
+    _, _, notice = await it.editor.reads(3)
+    text: str = notice["params"]["update"]["content"]["text"]
     return text
 
 
@@ -213,26 +213,26 @@ async def test_slow_agent_is_asked_again_for_the_version_that_the_editor_was_ans
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
-        await greets(it, 2)
+        await initializes(it, 2)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
         agent = await it.chain()
-        greeting = await agent.read()
-        assert greeting["params"]["protocolVersion"] == 2
-        agent.answer(greeting, {"protocolVersion": 2})
+        request = await agent.read()
+        assert request["params"]["protocolVersion"] == 2
+        agent.answer(request, {"protocolVersion": 2})
         await agent.ended()
         again = await it.chain(2)
-        greeting = await again.read()
-        assert greeting["params"]["protocolVersion"] == 1
-        again.answer(greeting, VERSION_ONE)
+        request = await again.read()
+        assert request["params"]["protocolVersion"] == 1
+        again.answer(request, VERSION_ONE)
         await it.session(again)
 
 
 @pytest.mark.requirement("run-mode.version-slow-agent")
 async def test_slow_agent_with_version_one_is_started_once(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, config(), settings={"start_timeout": 0.0}) as it:
-        await greets(it, 2)
+        await initializes(it, 2)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
-        await it.session(await it.greeted())
+        await it.session(await it.initialized_agent())
         assert len(it.workshop.started.items) == 1
 
 
@@ -242,12 +242,12 @@ async def test_session_says_both_versions_when_another_agent_does_not_speak_the_
     tmp_path: Path, later: int
 ) -> None:
     async with run_mode_harness(tmp_path, config()) as it:
-        await greets(it, 2)
-        await it.greeted(result={"protocolVersion": 2})
+        await initializes(it, 2)
+        await it.initialized_agent(result={"protocolVersion": 2})
         assert (await it.editor.read())["result"]["protocolVersion"] == 2
         it.write_config(config(agent="other"))
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
-        await it.greeted(2, {"protocolVersion": later})
+        await it.initialized_agent(2, {"protocolVersion": later})
         text = await said_in_new_session(it)
         assert f"it speaks version {later} of ACP; this connection uses version 2" in text
 
@@ -257,12 +257,12 @@ async def test_session_says_to_reconnect_when_the_editor_could_speak_the_agents_
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, config()) as it:
-        await greets(it, 2)
-        await it.greeted(result={"protocolVersion": 2})
+        await initializes(it, 2)
+        await it.initialized_agent(result={"protocolVersion": 2})
         await it.editor.read()
         it.write_config(config(agent="other"))
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
-        await it.greeted(2)
+        await it.initialized_agent(2)
         assert "reconnect in your editor" in await said_in_new_session(it)
 
 
@@ -272,7 +272,7 @@ async def test_editor_without_an_agent_is_answered_the_version_that_symposium_se
     tmp_path: Path, asked: int
 ) -> None:
     async with run_mode_harness(tmp_path) as it:
-        await greets(it, asked)
+        await initializes(it, asked)
         assert (await it.editor.read())["result"]["protocolVersion"] == 1
 
 
@@ -288,7 +288,7 @@ EDITOR = {
 async def test_editor_without_an_agent_yet_gets_its_own_primitives_and_the_hosts(
     tmp_path: Path, kind: str
 ) -> None:
-    written = {"first start": None, "broken": config(agent="nobody"), "slow": config()}[kind]
+    written = {"first start": None, "broken": config(agent="missing"), "slow": config()}[kind]
     settings = {"start_timeout": 0.0} if kind == "slow" else None
     async with run_mode_harness(tmp_path, written, settings=settings) as it:
         it.editor.ask(0, "initialize", {**VERSION_ONE, "clientCapabilities": EDITOR})

@@ -13,7 +13,7 @@ from tests.support.nursery import EXECUTE, fork_or_execute
 from tests.support.own_home import another_home
 from tests.support.task_cli import TaskCli, open_task_cli
 
-PATIENCE: Final = 45.0
+TIMEOUT: Final = 45.0
 """Seconds that a command may take; more means that it hangs."""
 
 AGENTS: Final = Path(__file__).parent / "agents"
@@ -66,7 +66,7 @@ def symposium(
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
             cwd=tmp_path,
             env=environment,

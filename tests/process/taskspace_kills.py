@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.support.interruptions import act, look, prepare
-from tests.support.task_harness import Surroundings, copy_template, open_scene
+from tests.support.task_harness import EngineOptions, copy_template, open_scene
 
 
 def forked(do: Callable[[], Awaitable[None]]) -> int:
@@ -55,7 +55,7 @@ def main(root: Path, kind: str, stages: list[str]) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         async def do() -> None:
-            scene = open_scene(prepared, Surroundings(passed=die))
+            scene = open_scene(prepared, EngineOptions(passed=die))
             await act(scene, kind, await scene.engine.get(id_) if id_ else None)
 
         async def see() -> None:

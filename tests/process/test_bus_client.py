@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.daemons import Gone, Yard, yard
+from tests.support.daemons import DaemonFolder, ProcessExit, daemon_folder
 
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
@@ -39,17 +39,17 @@ WALKTHROUGH = PresentWalkthrough(content="", base_uri="/")
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path) as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path) as found:
         yield found
 
 
-def window(home: Yard) -> Presence:
+def window(home: DaemonFolder) -> Presence:
     return Presence(kind=WindowKind.EDITOR, workspace_folders=(str(home.folder),))
 
 
 @pytest.mark.requirement("bus.client-starts", "daemon.auto-start")
-async def test_a_client_that_finds_no_daemon_starts_one(home: Yard) -> None:
+async def test_a_client_that_finds_no_daemon_starts_one(home: DaemonFolder) -> None:
     async with home.client(starts=True) as client:
         welcome = await client.ready()
 
@@ -57,7 +57,7 @@ async def test_a_client_that_finds_no_daemon_starts_one(home: Yard) -> None:
 
 
 @pytest.mark.requirement("bus.client-reconnects")
-async def test_a_client_comes_back_after_the_daemon_was_killed(home: Yard) -> None:
+async def test_a_client_comes_back_after_the_daemon_was_killed(home: DaemonFolder) -> None:
     async with home.client(Role.EDITOR, presence=window(home), starts=True) as client:
         before = await client.ready()
         await home.kill()
@@ -70,7 +70,7 @@ async def test_a_client_comes_back_after_the_daemon_was_killed(home: Yard) -> No
 
 
 @pytest.mark.requirement("bus.client-resumes")
-async def test_an_idempotent_request_that_was_lost_is_asked_again(home: Yard) -> None:
+async def test_an_idempotent_request_that_was_lost_is_asked_again(home: DaemonFolder) -> None:
     asked = asyncio.Event()
     times: list[int] = []
     answers = HandlerTable()
@@ -111,7 +111,7 @@ async def until_answered(mcp: BusClient) -> Selection:
 
 
 @pytest.mark.requirement("bus.client-resumes", "bus.client-errors")
-async def test_what_may_not_be_done_twice_is_not_asked_again(home: Yard) -> None:
+async def test_what_may_not_be_done_twice_is_not_asked_again(home: DaemonFolder) -> None:
     asked = asyncio.Event()
     times: list[int] = []
     answers = HandlerTable()
@@ -149,7 +149,7 @@ async def lost(mcp: BusClient) -> BusLostError:
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_while_there_is_no_connection_a_request_says_so(home: Yard) -> None:
+async def test_while_there_is_no_connection_a_request_says_so(home: DaemonFolder) -> None:
     await home.start()
     async with home.client() as client:
         await client.ready()
@@ -161,7 +161,9 @@ async def test_while_there_is_no_connection_a_request_says_so(home: Yard) -> Non
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(home: Yard) -> None:
+async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(
+    home: DaemonFolder,
+) -> None:
     await home.start()
     pid = await home.pid()
     os.kill(pid, signal.SIGSTOP)
@@ -174,7 +176,7 @@ async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(home:
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_a_daemon_that_hangs_up_is_not_waited_for(home: Yard) -> None:
+async def test_a_daemon_that_hangs_up_is_not_waited_for(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
     come: list[int] = []
 
@@ -191,7 +193,7 @@ async def test_a_daemon_that_hangs_up_is_not_waited_for(home: Yard) -> None:
 
 
 @pytest.mark.requirement("bus.client-meets-the-end")
-async def test_a_daemon_that_is_just_going_away_is_not_the_last_word(home: Yard) -> None:
+async def test_a_daemon_that_is_just_going_away_is_not_the_last_word(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
 
     def go_away(transport: FdTransport, uid: int) -> None:
@@ -209,7 +211,7 @@ async def test_a_daemon_that_is_just_going_away_is_not_the_last_word(home: Yard)
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_a_message_that_is_too_long_is_not_sent(home: Yard) -> None:
+async def test_a_message_that_is_too_long_is_not_sent(home: DaemonFolder) -> None:
     async with home.client(starts=True) as client:
         await client.ready()
         with pytest.raises(BusRefusedError, match="bytes at most"):
@@ -217,7 +219,7 @@ async def test_a_message_that_is_too_long_is_not_sent(home: Yard) -> None:
 
 
 @pytest.mark.requirement("bus.client-backoff")
-async def test_attempts_to_come_back_are_further_and_further_apart(home: Yard) -> None:
+async def test_attempts_to_come_back_are_further_and_further_apart(home: DaemonFolder) -> None:
     pauses: list[float] = []
     enough = asyncio.Event()
 
@@ -237,7 +239,7 @@ async def test_attempts_to_come_back_are_further_and_further_apart(home: Yard) -
 
 
 @pytest.mark.requirement("bus.presence")
-async def test_a_window_says_again_and_again_where_it_is(home: Yard) -> None:
+async def test_a_window_says_again_and_again_where_it_is(home: DaemonFolder) -> None:
     await home.start()
     settings = ClientSettings(home.options, dial, heartbeat=0.02)
     who = Identity(Role.EDITOR, "test", Sender("/"), window(home))
@@ -253,7 +255,7 @@ async def test_a_window_says_again_and_again_where_it_is(home: Yard) -> None:
 
 
 @pytest.mark.requirement("bus.client-cancels", "bus.cancelled")
-async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Yard) -> None:
+async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: DaemonFolder) -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
     answers = HandlerTable()
 
@@ -281,7 +283,7 @@ async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Yard) 
 
 @pytest.mark.requirement("bus.client-errors")
 async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
-    home: Yard, caplog: pytest.LogCaptureFixture
+    home: DaemonFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     answers = HandlerTable()
 
@@ -307,7 +309,7 @@ async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
 
 
 @pytest.mark.requirement("bus.acknowledged")
-async def test_an_announcement_is_heard_in_order_and_counted(home: Yard) -> None:
+async def test_an_announcement_is_heard_in_order_and_counted(home: DaemonFolder) -> None:
     heard: list[int] = []
     all_heard = asyncio.Event()
     answers = HandlerTable()
@@ -332,9 +334,9 @@ async def test_an_announcement_is_heard_in_order_and_counted(home: Yard) -> None
 
 
 @pytest.mark.requirement("bus.client-reconnects")
-async def test_the_end_of_the_daemon_on_purpose_is_survived_too(home: Yard) -> None:
+async def test_the_end_of_the_daemon_on_purpose_is_survived_too(home: DaemonFolder) -> None:
     async with home.client(Role.CLI, starts=True) as client:
-        gone = Gone((await client.request(DaemonStatus())).pid)
+        gone = ProcessExit((await client.request(DaemonStatus())).pid)
         await home.symposium("daemon", "stop")
         await gone.wait()
         assert (await client.request(DaemonStatus())).pid

@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 from tests.support import crashing_daemon
-from tests.support.daemons import Gone, Yard, yard
+from tests.support.daemons import DaemonFolder, ProcessExit, daemon_folder
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
@@ -30,8 +30,8 @@ STEPS = 27
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path) as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path) as found:
         yield found
 
 
@@ -75,7 +75,7 @@ class Nursery:
         """Kill whichever daemon lives, and wait until it is gone."""
         pid = int(daemon_address(self._options.socket).life_lock.read_text(encoding="utf-8"))
         with suppress(ProcessLookupError):
-            gone = Gone(pid)
+            gone = ProcessExit(pid)
             os.kill(pid, signal.SIGKILL)
             await gone.wait()
 
@@ -120,7 +120,7 @@ async def settled(request: Awaitable[object]) -> str:
 
 
 @pytest.mark.requirement("bus.kill-anywhere")
-async def test_a_daemon_killed_at_any_step_leaves_nobody_waiting(home: Yard) -> None:
+async def test_a_daemon_killed_at_any_step_leaves_nobody_waiting(home: DaemonFolder) -> None:
     async with Nursery(home.socket) as nursery:
         for step in range(1, STEPS):
             await nursery.start(step)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.daemons import Yard, yard
+from tests.support.daemons import DaemonFolder, daemon_folder
 
 from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.unix import connect_unix
@@ -28,8 +28,8 @@ SENDER = '"sender":{"workingDirectory":"/"}'
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path) as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path) as found:
         yield found
 
 
@@ -83,7 +83,7 @@ class Listener:
 
 
 @pytest.mark.requirement("bus.load", "bus.slow-reader")
-async def test_one_reader_that_has_stopped_costs_the_others_nothing(home: Yard) -> None:
+async def test_one_reader_that_has_stopped_costs_the_others_nothing(home: DaemonFolder) -> None:
     await home.start()
     listeners = [Listener(home.socket, f"n{number}") for number in range(CLIENTS - 1)]
     stopped = Listener(home.socket, "stopped")

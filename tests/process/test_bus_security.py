@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.daemons import Raw, Yard, yard
+from tests.support.daemons import DaemonFolder, RawSocket, daemon_folder
 from tests.support.mcp_process import repository_in
 
 from symposium.bus.errors import BusRefusedError
@@ -25,8 +25,8 @@ UUID = "0f6f3f2e-6a86-4b1e-9d5c-3c1a9f2b7d10"
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path / "home") as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path / "home") as found:
         found.folder.mkdir()
         yield found
 
@@ -57,7 +57,7 @@ def worktrees(clone: Path) -> str:
 @pytest.mark.parametrize("role", [None, "observer", "daemon", "legacy"])
 @pytest.mark.parametrize("type_", ["delete_taskspace", "remove_taskspace", "stop_daemon"])
 async def test_a_client_without_a_role_deletes_and_ends_nothing(
-    home: Yard, tmp_path: Path, role: str | None, type_: str
+    home: DaemonFolder, tmp_path: Path, role: str | None, type_: str
 ) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
@@ -65,7 +65,7 @@ async def test_a_client_without_a_role_deletes_and_ends_nothing(
     async with home.client(Role.CLI) as person:
         made = await person.request(CreateTaskspace(project=str(clone), name="mine"))
         payload = {"project_path": str(clone), "taskspace_uuid": made.taskspace.id}
-        raw = Raw(home.socket)
+        raw = RawSocket(home.socket)
         if role is not None:
             raw.write(hello(role))
         raw.write(line(type_, {**payload, "id": made.taskspace.id}))
@@ -82,14 +82,14 @@ async def test_a_client_without_a_role_deletes_and_ends_nothing(
 
 @pytest.mark.requirement("bus.forged-response", "bus.security")
 @pytest.mark.parametrize("role", [None, "observer", "cli", "editor"])
-async def test_nobody_but_who_was_asked_answers(home: Yard, role: str | None) -> None:
+async def test_nobody_but_who_was_asked_answers(home: DaemonFolder, role: str | None) -> None:
     """The stranger has even learnt the id of the request."""
     strangers: list[Any] = []
     answers = HandlerTable()
 
     async def select(message: GetSelection, asked: RequestContext) -> Selection:
         del message
-        raw = Raw(home.socket)
+        raw = RawSocket(home.socket)
         forged = {"success": True, "data": {"selected_text": "forged"}}
         raw.write(*([] if role is None else [hello(role)]), line("response", forged, asked.id))
         raw.write(line("who", {}, "after"))
@@ -114,13 +114,13 @@ async def test_nobody_but_who_was_asked_answers(home: Yard, role: str | None) ->
 
 
 @pytest.mark.requirement("bus.malformed", "bus.security")
-async def test_each_of_a_hundred_malformed_lines_gets_a_clear_error(home: Yard) -> None:
+async def test_each_of_a_hundred_malformed_lines_gets_a_clear_error(home: DaemonFolder) -> None:
     good = line("polo", {})
     bad = [b"{", b"null", b"[]", b"\xff\xfe", b'{"type":1,"id":"i"}', b"[" * 5000]
     bad += [good[:cut] for cut in range(1, len(good))]
     bad = (bad * 2)[:100]
     await home.start()
-    raw = Raw(home.socket)
+    raw = RawSocket(home.socket)
     raw.write(hello("cli"), *bad)
     _, *told = [outcome(each) for each in await raw.lines(101)]
     raw.write(line("who", {}, "after"))
@@ -141,7 +141,9 @@ HARMLESS = ["../x", "/etc/x", "-rf", "..", ".git", "HEAD", "$(touch pwned)", "@{
 
 
 @pytest.mark.requirement("bus.security")
-async def test_a_hostile_name_is_refused_or_does_no_harm(home: Yard, tmp_path: Path) -> None:
+async def test_a_hostile_name_is_refused_or_does_no_harm(
+    home: DaemonFolder, tmp_path: Path
+) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()
@@ -164,7 +166,7 @@ async def test_a_hostile_name_is_refused_or_does_no_harm(home: Yard, tmp_path: P
 @pytest.mark.requirement("bus.security")
 @pytest.mark.parametrize("kind", ["create", "adopt"])
 async def test_a_hostile_path_is_refused_with_its_reason(
-    home: Yard, tmp_path: Path, kind: str
+    home: DaemonFolder, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "file").write_text("x", encoding="utf-8")

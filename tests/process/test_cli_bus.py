@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.daemons import Yard, yard
+from tests.support.daemons import DaemonFolder, daemon_folder
 
 from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import Log, Polo, Presence, WindowKind
@@ -20,8 +20,8 @@ SECRET = "sk-" + "a1" * 16
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path) as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path) as found:
         yield found
 
 
@@ -30,7 +30,7 @@ def lines_of(text: str) -> list[Any]:
 
 
 @pytest.mark.requirement("bus.cli-send")
-async def test_a_request_is_sent_and_its_reply_printed(home: Yard) -> None:
+async def test_a_request_is_sent_and_its_reply_printed(home: DaemonFolder) -> None:
     answers = HandlerTable()
 
     async def select(message: GetSelection, asked: RequestContext) -> Selection:
@@ -63,7 +63,7 @@ async def test_a_request_is_sent_and_its_reply_printed(home: Yard) -> None:
     ],
 )
 async def test_what_cannot_be_sent_ends_with_a_code_that_says_why(
-    home: Yard, words: list[str], code: int, reason: str
+    home: DaemonFolder, words: list[str], code: int, reason: str
 ) -> None:
     said = await home.symposium("bus", "send", *words)
 
@@ -73,7 +73,7 @@ async def test_what_cannot_be_sent_ends_with_a_code_that_says_why(
 
 
 @pytest.mark.requirement("bus.cli-tail")
-async def test_what_passes_is_shown_as_it_passes_without_secrets(home: Yard) -> None:
+async def test_what_passes_is_shown_as_it_passes_without_secrets(home: DaemonFolder) -> None:
     await home.start()
     words = ("bus", "tail", "--json", "--type", "log", "--from", "test-cli")
     tail = await home.begin(*words)
@@ -98,7 +98,7 @@ async def test_what_passes_is_shown_as_it_passes_without_secrets(home: Yard) -> 
 
 
 @pytest.mark.requirement("bus.cli-tail")
-async def test_what_has_passed_is_shown_with_filters(home: Yard) -> None:
+async def test_what_has_passed_is_shown_with_filters(home: DaemonFolder) -> None:
     async with home.client(Role.CLI, starts=True) as cli:
         await cli.ready()
         await cli.post(Polo())
@@ -116,7 +116,9 @@ async def test_what_has_passed_is_shown_with_filters(home: Yard) -> None:
 
 
 @pytest.mark.requirement("bus.cli-tail")
-async def test_without_a_daemon_there_is_nothing_to_watch_and_none_is_started(home: Yard) -> None:
+async def test_without_a_daemon_there_is_nothing_to_watch_and_none_is_started(
+    home: DaemonFolder,
+) -> None:
     said = await home.symposium("bus", "tail")
 
     assert said.code == 1
@@ -125,7 +127,7 @@ async def test_without_a_daemon_there_is_nothing_to_watch_and_none_is_started(ho
 
 
 @pytest.mark.requirement("bus.cli-replay")
-async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: Yard) -> None:
+async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: DaemonFolder) -> None:
     async with home.client(Role.CLI, starts=True) as cli:
         await cli.ready()
         await cli.post(Polo())
@@ -157,7 +159,7 @@ async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: Yard)
 
 
 @pytest.mark.requirement("bus.cli-replay")
-async def test_a_file_that_is_no_recording_is_named_with_its_line(home: Yard) -> None:
+async def test_a_file_that_is_no_recording_is_named_with_its_line(home: DaemonFolder) -> None:
     file = home.folder / "odd.jsonl"
     file.write_text("{}\n", encoding="utf-8")
     said = await home.symposium("bus", "replay", str(file))
@@ -167,7 +169,7 @@ async def test_a_file_that_is_no_recording_is_named_with_its_line(home: Yard) ->
 
 
 @pytest.mark.requirement("bus.bridge")
-async def test_the_bridge_carries_lines_and_ends_with_its_input(home: Yard) -> None:
+async def test_the_bridge_carries_lines_and_ends_with_its_input(home: DaemonFolder) -> None:
     await home.start()
     bridge = await home.begin("bus", "bridge")
     assert bridge.stdin is not None
@@ -187,7 +189,9 @@ async def test_the_bridge_carries_lines_and_ends_with_its_input(home: Yard) -> N
 
 
 @pytest.mark.requirement("bus.bridge")
-async def test_the_bridge_ends_when_the_daemon_does_and_says_so_by_its_code(home: Yard) -> None:
+async def test_the_bridge_ends_when_the_daemon_does_and_says_so_by_its_code(
+    home: DaemonFolder,
+) -> None:
     await home.start()
     bridge = await home.begin("bus", "bridge")
     assert bridge.stdin is not None
@@ -202,7 +206,9 @@ async def test_the_bridge_ends_when_the_daemon_does_and_says_so_by_its_code(home
 
 
 @pytest.mark.requirement("bus.bridge", "bus.v1-relay")
-async def test_the_bridge_speaks_version_1_for_front_ends_of_the_reference(home: Yard) -> None:
+async def test_the_bridge_speaks_version_1_for_front_ends_of_the_reference(
+    home: DaemonFolder,
+) -> None:
     compat = str(home.compat)
     one = await home.begin(
         *("bus", "bridge", "--compat-socket", compat, "--identity-prefix", "vscode")

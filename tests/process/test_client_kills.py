@@ -64,11 +64,11 @@ def test_a_client_killed_at_any_stage_loses_nothing(harness: PauseHarness, kind:
         client = harness.client(*words_for(kind, task, task_cli.clone, number))
         harness.stopped()
         kill(client)
-        harness.go_on()
+        harness.resume()
 
         harness.whole()
         harness.restart(following)
-        assert not harness.trouble(), (stages[number], harness.trouble())
+        assert not harness.problem(), (stages[number], harness.problem())
         ended_then(harness, kind, task, number)
         until(lambda: not harness.processes())
     assert not harness.lost()
@@ -96,7 +96,7 @@ def ended_then(harness: PauseHarness, kind: str, task: dict[str, Any] | None, nu
     tree = Path(task["worktree"])
     assert git(tree, "show", f"{task['branch']}:committed-{number}") == "by its agent"
     assert (tree / f"committed-{number}").exists()
-    assert not harness.trouble(), harness.trouble()
+    assert not harness.problem(), harness.problem()
 
 
 CALLS: dict[str, tuple[str, dict[str, str]]] = {
@@ -133,7 +133,7 @@ SLOW = 45.0
     ("kind", "victim"),
     [
         *((kind, "agent") for kind in (*CALLS, "land")),
-        *((kind, "keeper") for kind in ("log", "delete", "land")),
+        *((kind, "session_server") for kind in ("log", "delete", "land")),
     ],
 )
 def test_an_agent_killed_at_any_stage_loses_nothing(
@@ -144,20 +144,22 @@ def test_an_agent_killed_at_any_stage_loses_nothing(
     for number, following in enumerate([*stages[1:], ""]):
         task = task_cli.new(f"task {number}", "--agent", playing("tool_agent.py"))
         worked_on(harness, task, number)
-        pid = harness.agent(task["id"]) if victim == "agent" else task_cli.keeper(task["id"])
+        pid = (
+            harness.agent(task["id"]) if victim == "agent" else task_cli.session_server(task["id"])
+        )
 
         harness.arm()
         asked_by_agent(harness, kind, task, number)
         harness.stopped()
         is_there = is_alive(pid)
         kill(pid)
-        harness.go_on()
+        harness.resume()
         if kind in {"delete", "land"}:
             harness.ended()
 
         harness.whole()
         harness.restart(following)
-        assert not harness.trouble(), (stages[number], harness.trouble())
+        assert not harness.problem(), (stages[number], harness.problem())
         ended_then(harness, kind, None if kind == "create" else task, number)
         for session in task_cli.json("session", "list"):
             task_cli.run("session", "kill", session["id"])

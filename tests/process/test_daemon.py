@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.support.daemons import Gone, Raw, Yard, yard
+from tests.support.daemons import DaemonFolder, ProcessExit, RawSocket, daemon_folder
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
 from symposium.bus.connect import DaemonAddress, DaemonOptions, PlaceError, returning
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path) as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path) as found:
         yield found
 
 
@@ -37,7 +37,7 @@ def words_of(pid: int) -> str:
 
 
 @pytest.mark.requirement("daemon.one")
-async def test_of_many_that_start_at_once_exactly_one_is_the_daemon(home: Yard) -> None:
+async def test_of_many_that_start_at_once_exactly_one_is_the_daemon(home: DaemonFolder) -> None:
     async with asyncio.TaskGroup() as tasks:
         starts = [tasks.create_task(home.symposium("daemon", "start")) for _ in range(8)]
     said = [each.result() for each in starts]
@@ -50,7 +50,7 @@ async def test_of_many_that_start_at_once_exactly_one_is_the_daemon(home: Yard) 
 
 
 @pytest.mark.requirement("daemon.one", "daemon.auto-start")
-async def test_many_clients_that_come_at_once_find_one_daemon(home: Yard) -> None:
+async def test_many_clients_that_come_at_once_find_one_daemon(home: DaemonFolder) -> None:
     async def boot() -> str:
         async with home.client(starts=True) as client:
             return (await client.ready()).boot
@@ -63,7 +63,7 @@ async def test_many_clients_that_come_at_once_find_one_daemon(home: Yard) -> Non
 
 @pytest.mark.requirement("trust.no-import", "daemon.auto-start")
 async def test_a_daemon_that_is_started_in_a_workspace_imports_nothing_of_it(
-    home: Yard, monkeypatch: pytest.MonkeyPatch
+    home: DaemonFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = home.folder / "work"
     (work / "symposium").mkdir(parents=True)
@@ -81,7 +81,7 @@ async def test_a_daemon_that_is_started_in_a_workspace_imports_nothing_of_it(
 
 
 @pytest.mark.requirement("daemon.one")
-async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: Yard) -> None:
+async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: DaemonFolder) -> None:
     with starting(DaemonAddress(home.socket, home.folder / "log")):
         process = await home.begin("daemon", "start")
         with pytest.raises(TimeoutError):
@@ -95,7 +95,7 @@ async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: Yard) ->
 
 @pytest.mark.requirement("daemon.options-kept")
 async def test_who_starts_a_daemon_unasked_starts_it_as_it_was_until_it_was_stopped(
-    home: Yard,
+    home: DaemonFolder,
 ) -> None:
     asked = ("--compat-socket", str(home.compat), "--history", "0", "--idle-timeout", "77")
     await home.start(*asked)
@@ -113,7 +113,9 @@ async def test_who_starts_a_daemon_unasked_starts_it_as_it_was_until_it_was_stop
 
 @pytest.mark.requirement("daemon.options-kept")
 @pytest.mark.parametrize("kept", [b"", b"{", b'{"a":1}', b"[1, null]", b"\xff"])
-async def test_options_that_cannot_be_read_are_the_usual_ones(home: Yard, kept: bytes) -> None:
+async def test_options_that_cannot_be_read_are_the_usual_ones(
+    home: DaemonFolder, kept: bytes
+) -> None:
     (home.folder / "run").mkdir(mode=0o700)
     (home.folder / "run" / "bus.sock.options").write_bytes(kept)
     async with home.client(starts=True) as client:
@@ -121,7 +123,7 @@ async def test_options_that_cannot_be_read_are_the_usual_ones(home: Yard, kept: 
 
 
 @pytest.mark.requirement("daemon.stale")
-async def test_what_a_killed_daemon_has_left_is_mended(home: Yard) -> None:
+async def test_what_a_killed_daemon_has_left_is_mended(home: DaemonFolder) -> None:
     await home.start("--compat-socket", str(home.compat))
     await home.kill()
     assert home.socket.exists(), "the kernel leaves the files"
@@ -133,7 +135,7 @@ async def test_what_a_killed_daemon_has_left_is_mended(home: Yard) -> None:
 
 
 @pytest.mark.requirement("daemon.stale")
-async def test_what_is_no_socket_is_not_removed(home: Yard) -> None:
+async def test_what_is_no_socket_is_not_removed(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
     home.socket.write_text("precious", encoding="utf-8")
     said = await home.symposium("daemon", "start")
@@ -145,7 +147,7 @@ async def test_what_is_no_socket_is_not_removed(home: Yard) -> None:
 
 @pytest.mark.requirement("daemon.private")
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o022])
-async def test_whatever_the_umask_nobody_else_may_come(home: Yard, umask: int) -> None:
+async def test_whatever_the_umask_nobody_else_may_come(home: DaemonFolder, umask: int) -> None:
     before = os.umask(umask)
     try:
         await home.start("--compat-socket", str(home.compat))
@@ -160,7 +162,7 @@ async def test_whatever_the_umask_nobody_else_may_come(home: Yard, umask: int) -
 
 
 @pytest.mark.requirement("daemon.private")
-async def test_a_directory_that_is_not_safe_is_refused_by_both_sides(home: Yard) -> None:
+async def test_a_directory_that_is_not_safe_is_refused_by_both_sides(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o777)
     home.socket.parent.chmod(0o777)
     said = await home.symposium("daemon", "start")
@@ -173,7 +175,7 @@ async def test_a_directory_that_is_not_safe_is_refused_by_both_sides(home: Yard)
 
 
 @pytest.mark.requirement("daemon.private")
-async def test_a_directory_that_is_a_link_is_refused(home: Yard) -> None:
+async def test_a_directory_that_is_a_link_is_refused(home: DaemonFolder) -> None:
     (home.folder / "elsewhere").mkdir(mode=0o700)
     home.socket.parent.symlink_to(home.folder / "elsewhere")
     said = await home.symposium("daemon", "start")
@@ -184,7 +186,7 @@ async def test_a_directory_that_is_a_link_is_refused(home: Yard) -> None:
 
 @pytest.mark.requirement("daemon.private")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
-async def test_another_user_cannot_come_though_the_files_let_it(home: Yard) -> None:
+async def test_another_user_cannot_come_though_the_files_let_it(home: DaemonFolder) -> None:
     await home.start()
     for path in (home.folder, home.socket.parent, home.socket):
         path.chmod(0o777)
@@ -210,7 +212,7 @@ async def test_another_user_cannot_come_though_the_files_let_it(home: Yard) -> N
 
 
 @pytest.mark.requirement("daemon.idle")
-async def test_who_is_needed_by_nobody_ends(home: Yard) -> None:
+async def test_who_is_needed_by_nobody_ends(home: DaemonFolder) -> None:
     process = await home.begin("daemon", "start", "--foreground", "--idle-timeout", "0.2")
     await process.communicate()
 
@@ -218,7 +220,7 @@ async def test_who_is_needed_by_nobody_ends(home: Yard) -> None:
     assert not home.socket.exists()
 
 
-async def connected(home: Yard, stack: AsyncExitStack, seconds: float) -> BusClient | None:
+async def connected(home: DaemonFolder, stack: AsyncExitStack, seconds: float) -> BusClient | None:
     """A client of a new daemon that ends when it is idle; None if it has ended before that."""
     await home.start("--idle-timeout", f"{seconds}")
     try:
@@ -228,13 +230,13 @@ async def connected(home: Yard, stack: AsyncExitStack, seconds: float) -> BusCli
 
 
 @pytest.mark.requirement("daemon.idle")
-async def test_a_client_keeps_the_daemon_and_its_leaving_ends_it(home: Yard) -> None:
+async def test_a_client_keeps_the_daemon_and_its_leaving_ends_it(home: DaemonFolder) -> None:
     seconds = 0.8
     async with AsyncExitStack() as stack:
         # A machine that is busy may take longer than that to connect.
         while not (client := await connected(home, stack, seconds)):
             seconds *= 2
-        gone = Gone((await client.request(DaemonStatus())).pid)
+        gone = ProcessExit((await client.request(DaemonStatus())).pid)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(seconds + 0.2):
                 await gone.wait()
@@ -247,7 +249,7 @@ async def test_a_client_keeps_the_daemon_and_its_leaving_ends_it(home: Yard) -> 
 @pytest.mark.requirement("daemon.term", "bus.v1-lines")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
-    home: Yard, number: signal.Signals
+    home: DaemonFolder, number: signal.Signals
 ) -> None:
     await home.start("--compat-socket", str(home.compat))
     reloaded = asyncio.Event()
@@ -258,9 +260,9 @@ async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
         reloaded.set()
 
     answers.on_announcement(ReloadWindow, reload)
-    old = Raw(home.compat)
+    old = RawSocket(home.compat)
     async with home.client(Role.EDITOR, answers) as editor:
-        gone = Gone((await editor.request(DaemonStatus())).pid)
+        gone = ProcessExit((await editor.request(DaemonStatus())).pid)
         os.kill(int((home.folder / "run/bus.sock.lock").read_text()), number)
         await reloaded.wait()
         (line,) = await old.lines(1)
@@ -280,9 +282,9 @@ async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
 
 
 @pytest.mark.requirement("bus.v1-relay", "bus.v1-control")
-async def test_programs_of_version_1_meet_at_the_compat_socket(home: Yard) -> None:
+async def test_programs_of_version_1_meet_at_the_compat_socket(home: DaemonFolder) -> None:
     await home.start("--compat-socket", str(home.compat))
-    one, two = Raw(home.compat), Raw(home.compat)
+    one, two = RawSocket(home.compat), RawSocket(home.compat)
     two.write(b"#identify:two")
     two.write(b'{"x": 1}')
     line = b'{"type":"polo","id":"1","sender":{"workingDirectory":"/"},"payload":{"long":"%b"}}' % (
@@ -301,7 +303,9 @@ async def test_programs_of_version_1_meet_at_the_compat_socket(home: Yard) -> No
 
 
 @pytest.mark.requirement("daemon.auto-start")
-async def test_a_daemon_that_a_client_starts_is_told_all_that_the_client_was(home: Yard) -> None:
+async def test_a_daemon_that_a_client_starts_is_told_all_that_the_client_was(
+    home: DaemonFolder,
+) -> None:
     options = DaemonOptions(home.socket, home.compat, 5.0, 7, "debug")
     who = Identity(Role.CLI, "test", Sender("/"))
     async with BusClient(who, settings=ClientSettings(options)) as client:
@@ -313,7 +317,7 @@ async def test_a_daemon_that_a_client_starts_is_told_all_that_the_client_was(hom
 
 
 @pytest.mark.requirement("daemon.auto-start")
-async def test_why_a_daemon_did_not_start_is_said_to_who_wanted_it(home: Yard) -> None:
+async def test_why_a_daemon_did_not_start_is_said_to_who_wanted_it(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
     home.socket.write_text("precious", encoding="utf-8")
     options = DaemonOptions(home.socket)
@@ -324,7 +328,7 @@ async def test_why_a_daemon_did_not_start_is_said_to_who_wanted_it(home: Yard) -
 
 
 @pytest.mark.requirement("daemon.auto-start")
-async def test_a_daemon_that_fails_says_of_what(home: Yard) -> None:
+async def test_a_daemon_that_fails_says_of_what(home: DaemonFolder) -> None:
     (home.folder / "log").touch()
     said = await home.symposium("daemon", "start")
 
@@ -334,7 +338,7 @@ async def test_a_daemon_that_fails_says_of_what(home: Yard) -> None:
 
 @pytest.mark.requirement("daemon.stays-stopped")
 async def test_who_comes_back_starts_a_daemon_that_has_died_and_none_that_was_stopped(
-    home: Yard,
+    home: DaemonFolder,
 ) -> None:
     reach = returning()
     (await reach(home.options)).close()
@@ -349,10 +353,10 @@ async def test_who_comes_back_starts_a_daemon_that_has_died_and_none_that_was_st
 
 
 @pytest.mark.requirement("daemon.log")
-async def test_the_log_is_json_without_secrets(home: Yard) -> None:
+async def test_the_log_is_json_without_secrets(home: DaemonFolder) -> None:
     home.environment["MY_API_KEY"] = "verysecretvalue"
     await home.start()
-    raw = Raw(home.socket)
+    raw = RawSocket(home.socket)
     raw.write(
         b'{"type":"hello","id":"1","sender":{"workingDirectory":"/"},"payload":'
         b'{"protocol":2,"role":"verysecretvalue","name":"x"}}'
@@ -374,10 +378,10 @@ async def test_the_log_is_json_without_secrets(home: Yard) -> None:
 
 @pytest.mark.requirement("bus.long-lines")
 async def test_a_line_beyond_the_limit_costs_its_sender_an_error_and_nobody_else(
-    home: Yard,
+    home: DaemonFolder,
 ) -> None:
     await home.start()
-    raw = Raw(home.socket)
+    raw = RawSocket(home.socket)
     raw.write(
         b'{"type":"hello","id":"1","sender":{"workingDirectory":"/"},"payload":'
         b'{"protocol":2,"role":"cli","name":"x"}}'
@@ -395,13 +399,13 @@ async def test_a_line_beyond_the_limit_costs_its_sender_an_error_and_nobody_else
 
 
 @pytest.mark.requirement("daemon.cli")
-async def test_status_and_stop_say_how_it_is(home: Yard) -> None:
+async def test_status_and_stop_say_how_it_is(home: DaemonFolder) -> None:
     none = await home.symposium("daemon", "status", "--json")
     stopped = await home.symposium("daemon", "stop")
     await home.start()
     text = await home.symposium("daemon", "status")
     data = await home.symposium("daemon", "status", "--json")
-    gone = Gone(json.loads(data.out)["pid"])
+    gone = ProcessExit(json.loads(data.out)["pid"])
     stop = await home.symposium("daemon", "stop")
     await gone.wait()
 

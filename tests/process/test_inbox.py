@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from uuid import uuid4
 
 import pytest
-from tests.support.task_cli import PATIENCE, TaskCli, until
+from tests.support.task_cli import TIMEOUT, TaskCli, until
 
 Spec: TypeAlias = Callable[..., str]
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
@@ -29,7 +29,7 @@ def test_each_time_that_an_agent_asks_to_delete_its_task_it_is_asked_and_answere
         asking = start("bus", "send", "delete_taskspace", payload, "--json")
         items += until(lambda: task_cli.json("inbox"))
         task_cli.ok("inbox", "answer", items[-1]["id"], answer)
-        out, err = asking.communicate(timeout=PATIENCE)
+        out, err = asking.communicate(timeout=TIMEOUT)
         assert heard in out + err
     late = task_cli.run("inbox", "answer", items[0]["id"], "archive")
 
@@ -224,7 +224,7 @@ def test_watch_prints_what_agents_do_as_it_happens(
     # An interrupted watcher may not have printed the line yet.
     out += "".join(until_line(plain, "half done"))
     plain.send_signal(signal.SIGINT)
-    out += plain.communicate(timeout=PATIENCE)[0]
+    out += plain.communicate(timeout=TIMEOUT)[0]
 
     first = seen.all[0]
     assert (first["type"], first["cause"]) == ("taskspace_changed", "listed")
@@ -307,7 +307,7 @@ def test_signal_is_told_how_many_watch(task_cli: TaskCli, start: Start) -> None:
     signalled = {"project_path": "", "taskspace_uuid": task["id"], "message": "Which scope?"}
     seen = json.loads(task_cli.ok("bus", "send", "signal_user", json.dumps(signalled), "--json"))
     watching.send_signal(signal.SIGINT)
-    watching.communicate(timeout=PATIENCE)
+    watching.communicate(timeout=TIMEOUT)
     unseen = json.loads(task_cli.ok("bus", "send", "signal_user", json.dumps(signalled), "--json"))
 
     assert (seen["watchers"], unseen["watchers"]) == (1, 0)

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.support.daemons import Yard, yard
+from tests.support.daemons import DaemonFolder, daemon_folder
 from tests.support.git_repository import GitRepository
 from tests.support.mcp_process import joined, repository_in, speaking
 
@@ -39,14 +39,14 @@ Nowhere.
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def home(tmp_path: Path) -> AsyncGenerator[DaemonFolder]:
+    async with daemon_folder(tmp_path) as found:
         yield found
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs", "walkthroughs.store")
 async def test_what_was_presented_in_a_taskspace_is_listed_and_shown_there_and_in_the_clone(
-    home: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: DaemonFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
@@ -96,7 +96,7 @@ def comment(review_id: str, text: str) -> UserFeedback:
 
 @pytest.mark.requirement("mcp-server.reviews-kept", "mcp-server.reviews-arrive")
 async def test_a_review_outlives_its_server_and_its_reviewer_speaks_over_the_bus(
-    home: Yard, changed: Path
+    home: DaemonFolder, changed: Path
 ) -> None:
     own = {"SYMPOSIUM_HOME": str(home.folder)}
     await home.start()
@@ -116,7 +116,7 @@ async def test_a_review_outlives_its_server_and_its_reviewer_speaks_over_the_bus
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
 async def test_a_reviewer_on_the_bus_is_shown_the_change_and_its_words_reach_the_tool(
-    home: Yard, changed: Path
+    home: DaemonFolder, changed: Path
 ) -> None:
     answers, shown = HandlerTable(), list[CreateSyntheticPr]()
     came = asyncio.Event()

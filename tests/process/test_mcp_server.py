@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.daemons import Yard, yard
+from tests.support.daemons import DaemonFolder, daemon_folder
 from tests.support.mcp_harness import TASK
 from tests.support.mcp_process import GREETING, Spoken, joined, repository_in, speaking
 
@@ -26,8 +26,8 @@ Begin = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def home(tmp_path: Path) -> AsyncGenerator[DaemonFolder]:
+    async with daemon_folder(tmp_path) as found:
         yield found
 
 
@@ -44,7 +44,7 @@ async def test_without_a_daemon_it_serves_and_ends_with_its_input(tmp_path: Path
 
 
 @pytest.mark.requirement("mcp-server.code-tools", "mcp-server.references")
-async def test_a_real_bus_brings_an_editor_and_references(home: Yard) -> None:
+async def test_a_real_bus_brings_an_editor_and_references(home: DaemonFolder) -> None:
     answers = HandlerTable()
 
     async def select(message: GetSelection, asked: RequestContext) -> Selection:
@@ -72,7 +72,7 @@ async def until(server: Spoken, tool: str, text: str) -> Any:
 
 
 @pytest.mark.requirement("mcp-server.references")
-async def test_a_peer_of_the_bus_stores_what_is_expanded_here(home: Yard) -> None:
+async def test_a_peer_of_the_bus_stores_what_is_expanded_here(home: DaemonFolder) -> None:
     """The reference's test F7, through a real daemon: stored by a peer, expanded by an agent."""
     await home.start()
     async with speaking(home.folder, "--join") as server, home.client(Role.EDITOR) as editor:
@@ -85,7 +85,7 @@ async def test_a_peer_of_the_bus_stores_what_is_expanded_here(home: Yard) -> Non
 
 
 @pytest.mark.requirement("mcp-server.references")
-async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: Yard) -> None:
+async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: DaemonFolder) -> None:
     """As an editor of version 1 says it; no server need run then."""
     await home.start()
     async with home.client(Role.EDITOR) as editor:
@@ -99,7 +99,9 @@ async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: Yard) -> 
 @pytest.mark.requirement(
     "mcp-server.taskspace-tools", "mcp-server.prompts", "guidance.read-visible"
 )
-async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_path: Path) -> None:
+async def test_a_real_taskspace_is_known_updated_and_told_of(
+    home: DaemonFolder, tmp_path: Path
+) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()
@@ -126,7 +128,7 @@ async def test_a_real_taskspace_is_known_updated_and_told_of(home: Yard, tmp_pat
     assert readings.keys() == {"yiasou", "hi", "main.md"}
 
 
-async def until_read(home: Yard, task: str, text: str) -> dict[str, Any]:
+async def until_read(home: DaemonFolder, task: str, text: str) -> dict[str, Any]:
     """What `task show` lists of the guidance that was read, once a text is among it."""
     async with asyncio.timeout(20):
         while True:

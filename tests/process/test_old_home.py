@@ -26,7 +26,7 @@ from tests.support.old_commands import (
 from tests.support.old_home import DATA, environment_of, filled, unpack
 from tests.support.session_wire import Line, OldClient, played, shape
 from tests.support.surface import listed, members_of_output
-from tests.support.task_cli import PATIENCE, TaskCli, end_processes, git, until
+from tests.support.task_cli import TIMEOUT, TaskCli, end_processes, git, until
 
 WRITE_COMMANDS = "if it is meant: python -m tests.support.make_old_home --commands"
 AGENT = Path(__file__).parent / "agents" / "scripted_agent.py"
@@ -198,7 +198,7 @@ def test_commands_understand_a_session_server_of_the_version_before(old: TaskCli
             env=old.environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
 
@@ -216,7 +216,7 @@ def test_a_session_server_understands_commands_of_the_version_before(old: TaskCl
     session = old.ok(*words, asking).strip()
     until(lambda: old.json("session", "questions", session)["questions"])
     watching, *others = told["talks"]
-    viewer = OldClient(server_socket(old, session), PATIENCE)
+    viewer = OldClient(server_socket(old, session), TIMEOUT)
     viewer.write(watching[0][1])
     seen = [viewer.answer(watching[0][1]["id"])]
     lost = [lost_shapes(watching[1][1], seen[0])]
@@ -241,7 +241,7 @@ def test_a_terminal_understands_commands_of_the_version_before(old: TaskCli) -> 
     session = old.ok("session", "start", "--", "sh", "-c", program).strip()
     until(lambda: "ready" in old.ok("session", "attach", session, "--no-follow"))
     (talk,) = told["talks"]
-    viewer = OldClient(server_socket(old, session), PATIENCE)
+    viewer = OldClient(server_socket(old, session), TIMEOUT)
     lost: list[set[str]] = []
     for who, message in talk:
         if who == "client":
@@ -259,7 +259,7 @@ def test_a_terminal_understands_commands_of_the_version_before(old: TaskCli) -> 
 
 def ask_again(path: Path, talk: list[Line]) -> list[set[str]]:
     """Write an old talk's requests; what each answer lacks of the old one."""
-    client = OldClient(path, PATIENCE)
+    client = OldClient(path, TIMEOUT)
     lost: list[set[str]] = []
     asked = [message for who, message in talk if who == "client"]
     answers = {

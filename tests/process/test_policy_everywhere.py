@@ -236,7 +236,7 @@ def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
 
     file.write_text("[[rule")
     session = editor.session()
-    told = editor.told(session)
+    told = editor.notices(session)
     assert "Your policy rules cannot be read, so no agent starts" in told
     assert f"{file}: line 1, column 7: " in told
 

@@ -175,7 +175,7 @@ def test_a_config_broken_by_hand_is_told_where_one_looks_and_nothing_is_lost(
     config.write_text(broken)
     told = it.say(session, "/symposium:config")
     assert f"{config}:2:" in told
-    assert f"{config}:2:" in it.told(it.session())
+    assert f"{config}:2:" in it.notices(it.session())
     assert it.say(session, "Hello") == HELLO
     assert config.read_text() == broken
     assert it.end() == 0
@@ -187,7 +187,7 @@ def test_an_agent_that_is_not_there_is_named_with_what_was_to_be_started(
 ) -> None:
     config.write_text(config_text("/no/such/agent --acp"))
     it = editor()
-    told = it.told(it.session())
+    told = it.notices(it.session())
     assert "/no/such/agent --acp" in told
     assert "No such file" in told
     assert it.end() == 0

@@ -56,7 +56,7 @@ def test_characters_that_no_program_can_have_are_told_in_the_chat(
     it = started_editor(start)
     session = it.session()
 
-    assert reason in it.told(session)
+    assert reason in it.notices(session)
     assert it.end() == 0
 
 
@@ -82,7 +82,7 @@ def test_an_agent_that_does_not_start_is_told_and_changed_in_the_chat(
     config.write_text(text_of(words))
     it = started_editor(start)
     session = it.session()
-    told = it.told(session)
+    told = it.notices(session)
     assert reason in told
     assert "`/symposium:config`" in told
     assert "is saved" in it.say(session, QUESTION)
@@ -98,7 +98,7 @@ def test_a_mod_that_ends_is_told_and_switched_off_in_the_chat(start: Start, conf
     config.write_text(text_of("eliza", local("mine", "false")))
     it = started_editor(start)
     session = it.session()
-    told = it.told(session)
+    told = it.notices(session)
     assert "The mod `mine` did not start" in told
     assert "exited with code 1" in told
     assert "type `/symposium:config`, then `1`" in told
@@ -118,7 +118,7 @@ def test_a_mistake_in_a_mod_is_shown_with_its_last_words_and_mended_beside_the_c
     config.write_text(text_of("eliza", local("mine", sys.executable, str(program))))
     it = started_editor(start)
     session = it.session()
-    told = it.told(session)
+    told = it.notices(session)
     assert "SyntaxError" in told
     assert "is saved" in it.say(session, QUESTION)
     config.write_text(text_of("eliza"))
@@ -134,7 +134,7 @@ def test_a_file_that_is_cut_off_is_told_and_kept_beside_the_new_one(
     config.write_text(cut)
     it = started_editor(start)
     session = it.session()
-    assert f"{config}:1:" in it.told(session)
+    assert f"{config}:1:" in it.notices(session)
     assert "is saved" in it.say(session, QUESTION)
     it.say(session, "/symposium:config")
     it.say(session, "Eliza")
@@ -152,7 +152,7 @@ def test_a_mod_whose_program_is_not_there_is_left_out_and_told(
     config.write_text(text_of("eliza", local("mine", command), {"name": "arrow"}))
     it = started_editor(start)
     session = it.session()
-    told = it.told(session)
+    told = it.notices(session)
     assert "The mod `mine` is left out" in told
     assert command in told
     assert it.say(session, QUESTION) == f">{ANSWER}"
@@ -180,7 +180,7 @@ def test_what_an_older_version_was_told_is_offered_and_stays_where_it_is(
     it = started_editor(start)
     session = it.session()
     it.until(lambda: "`CANCEL`" in it.said.get(session, ""))
-    assert "**Agent:** Eliza" in it.told(session)
+    assert "**Agent:** Eliza" in it.notices(session)
     it.say(session, "import")
     assert "Starting your session" in it.say(session, "save")
     assert it.say(session, QUESTION) == ANSWER
@@ -196,7 +196,7 @@ def test_what_a_variable_is_set_to_is_never_shown_in_the_chat(
     config.write_text(text_of("API_KEY=s3cr3t-word /no/such/agent"))
     it = started_editor(start)
     session = it.session()
-    told = [it.told(session)]
+    told = [it.notices(session)]
     config.write_text(text_of(f"API_KEY=s3cr3t-word {scripted()}"))
     session = it.session()
     told += [it.say(session, f"/symposium:{each}") for each in ("status", "agents", "config")]

@@ -84,7 +84,7 @@ def test_an_agent_that_is_nowhere_is_named_with_where_it_was_looked_for(
     (tmp_path / "home" / "config.jsonc").write_text('{"agent": "no-such-agent --any"}')
 
     it = started_editor(start)
-    text = it.told(it.session())
+    text = it.notices(it.session())
     assert it.end() == 0
     for part in ("no-such-agent", "/usr/bin", str(dock), "install no-such-agent"):
         assert part in text

@@ -90,7 +90,7 @@ def test_an_optional_mod_that_ends_is_left_out_and_told(start: Start, config: Pa
     it, told = greeted(start)
     assert [each["id"] for each in told["details"]["chain"]] == ["arrow"]
     session = it.session()
-    assert "The mod `mine` is left out: it did not start" in it.told(session)
+    assert "The mod `mine` is left out: it did not start" in it.notices(session)
     assert it.say(session, "Hello") == f">{ANSWER}"
     assert it.end() == 0
 
@@ -100,7 +100,7 @@ def test_a_mod_that_is_required_is_not_left_out(start: Start, config: Path) -> N
     mods = [local("mine", "/no/such/mod", optional=False)]
     config.write_text(json.dumps({"agent": "eliza", "proxies": mods}))
     it, _ = greeted(start)
-    told = it.told(it.session())
+    told = it.notices(it.session())
     assert "The mod `mine` did not start" in told
     assert "/no/such/mod" in told
     assert it.end() == 0

@@ -233,7 +233,7 @@ def test_a_program_that_only_the_path_of_who_starts_it_leads_to_is_found(
 def test_a_list_says_since_when_a_session_server_has_not_answered(task_cli: TaskCli) -> None:
     hangs, works = (task_cli.new(name, "hello", "--agent", "eliza") for name in ("hangs", "works"))
     until(lambda: [each["state"] for each in task_cli.tasks().values()] == ["idle", "idle"])
-    server = task_cli.keeper(hangs["id"])
+    server = task_cli.session_server(hangs["id"])
     os.kill(server, signal.SIGSTOP)
     try:
         # A server that announces is asked by a list once it was not heard for some seconds.

@@ -177,7 +177,7 @@ def test_task_stop_ends_the_agent_and_keeps_the_worktree(task_cli: TaskCli) -> N
     task = task_of(task_cli, "testy")
     tree = Path(task_cli.tasks()["talk"]["worktree"])
     (tree / "work.txt").write_text("mine\n", encoding="utf-8")
-    server = task_cli.keeper(task)
+    server = task_cli.session_server(task)
 
     stopped = task_cli.run("task", "stop", "talk")
     again = task_cli.run("task", "stop", "talk")
@@ -197,7 +197,7 @@ def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(task_cl
     task = task_of(task_cli, "testy")
     empty = task_cli.run("task", "say", "talk", " ")
     empty_of_session = task_cli.run("session", "say", task, "")
-    os.kill(task_cli.keeper(task), signal.SIGKILL)
+    os.kill(task_cli.session_server(task), signal.SIGKILL)
     until(lambda: task_cli.tasks()["talk"]["state"] == "lost contact")
     lost = task_cli.run("task", "say", "talk", "more")
 

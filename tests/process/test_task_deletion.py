@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.daemons import Raw, Yard, yard
+from tests.support.daemons import DaemonFolder, RawSocket, daemon_folder
 from tests.support.mcp_process import repository_in
 
 from symposium.bus.envelope import read_envelope
@@ -30,15 +30,15 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path / "home") as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path / "home") as found:
         found.folder.mkdir()
         yield found
 
 
 @pytest.mark.requirement("taskspaces.deletion-announced")
 async def test_editors_hear_that_a_taskspace_goes_before_it_does(
-    home: Yard, tmp_path: Path
+    home: DaemonFolder, tmp_path: Path
 ) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
@@ -53,7 +53,7 @@ async def test_editors_hear_that_a_taskspace_goes_before_it_does(
     answers.on_announcement(TaskspaceWillDelete, hear)
     await home.start("--compat-socket", str(home.compat))
     window = Presence(kind=WindowKind.EDITOR)
-    old = Raw(home.compat)
+    old = RawSocket(home.compat)
     async with (
         home.client(Role.EDITOR, answers, window) as editor,
         home.client(Role.CLI) as person,
@@ -76,7 +76,7 @@ async def test_editors_hear_that_a_taskspace_goes_before_it_does(
 
 
 @pytest.mark.requirement("taskspaces.archived-take-no-part")
-async def test_an_archived_task_takes_no_part(home: Yard, tmp_path: Path) -> None:
+async def test_an_archived_task_takes_no_part(home: DaemonFolder, tmp_path: Path) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_cli import PATIENCE, TaskCli, git, until
+from tests.support.task_cli import TIMEOUT, TaskCli, git, until
 
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 
@@ -292,7 +292,7 @@ def test_waiting_for_a_landing_ends_with_the_decision(
     conflict.script.write_text(REBASE)
     waiting = start("task", "land", "second", "--resolve", "--wait")
     conflict.settle(conflict.item(), answer)
-    out, err = waiting.communicate(timeout=PATIENCE)
+    out, err = waiting.communicate(timeout=TIMEOUT)
 
     assert waiting.returncode == code, err
     assert "nothing lands before you approve it" in out

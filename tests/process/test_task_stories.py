@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_cli import PATIENCE, TaskCli, is_alive, make_clone, until
+from tests.support.task_cli import TIMEOUT, TaskCli, is_alive, make_clone, until
 from tests.support.web import reply, serving
 
 from symposium.config.paths import paths
@@ -63,7 +63,7 @@ def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
     lost = task_cli.new("lost", "--agent", playing("environment_agent.py"))
     running = task_cli.new("running", "--agent", "eliza")
     task_cli.ok("task", "log", "lost", "--add", "Which one?", "--category", "question")
-    keepers = {each["id"]: task_cli.keeper(each["id"]) for each in (lost, running)}
+    keepers = {each["id"]: task_cli.session_server(each["id"]) for each in (lost, running)}
     until(lambda: all(task_cli.said(each) for each in keepers))
     task_cli.kill_daemon()
     os.kill(keepers[lost["id"]], signal.SIGKILL)
@@ -78,7 +78,7 @@ def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
     assert tasks["lost"]["session"] == "running"
     assert tasks["lost"]["outcome"] == "restarted its agent; fresh context"
     assert (tasks["running"]["session"], tasks["running"]["outcome"]) == ("running", "")
-    assert task_cli.keeper(running["id"]) == keepers[running["id"]]
+    assert task_cli.session_server(running["id"]) == keepers[running["id"]]
     assert [item["text"] for item in up["inbox"]] == ["Which one?"]
     prompts = [each for each in task_cli.events(lost["id"]) if each["type"] == "prompt"]
     assert len(prompts) == 1
@@ -290,7 +290,7 @@ def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_w
         begun = time.monotonic()
         assert len(task_cli.tasks()) == 12
         slowest = max(slowest, time.monotonic() - begun)
-    keepers = [resident(task_cli.keeper(each["id"])) for each in tasks]
+    keepers = [resident(task_cli.session_server(each["id"])) for each in tasks]
     daemon = resident(task_cli.json("daemon", "status")["pid"])
     deaf.close()
 
@@ -300,7 +300,7 @@ def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_w
         assert task_cli.said(each["id"]).count("line ") == 300
     assert max(keepers) < MOST_MEMORY, keepers
     assert daemon < MOST_MEMORY, daemon
-    assert slowest < PATIENCE, slowest
+    assert slowest < TIMEOUT, slowest
 
 
 def resident(pid: int) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.support.task_cli import PATIENCE, TaskCli, git, until
+from tests.support.task_cli import TIMEOUT, TaskCli, git, until
 
 from symposium.tasks.handlers.overlap_watch import PAUSE
 
@@ -159,7 +159,7 @@ def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
     task_cli.ok("inbox", "answer", item["id"], answer)
 
     for each in asking:
-        out, err = each.communicate(timeout=PATIENCE)
+        out, err = each.communicate(timeout=TIMEOUT)
         assert (each.returncode, heard in out + err) == (code, True)
     assert task_cli.tasks()["done with it"]["state"] == state
 
@@ -424,7 +424,7 @@ def test_the_tree_is_kept_before_a_tool_can_run_and_undo_brings_it_back(
 def test_after_everything_was_killed_each_task_is_there_and_can_go_on(task_cli: TaskCli) -> None:
     task = task_cli.new("goes on", "--agent", "eliza")
     task_cli.ok("task", "log", "goes on", "--add", "Which one?", "--category", "question")
-    keeper = task_cli.keeper(task["id"])
+    keeper = task_cli.session_server(task["id"])
     task_cli.kill_daemon()
     os.kill(keeper, signal.SIGKILL)
 

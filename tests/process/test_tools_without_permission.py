@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.support.chaos import AGENT, PATIENCE, WAYS, UnaskedTasks, results, whole
+from tests.support.chaos import AGENT, TIMEOUT, WAYS, UnaskedTasks, results, whole
 from tests.support.task_cli import TaskCli, until
 
 SOME: Final = tuple(WAYS)[::7]
@@ -15,7 +15,7 @@ SOME: Final = tuple(WAYS)[::7]
 @pytest.mark.requirement("tasks.undo-unasked")
 def test_the_first_thing_that_an_agent_does_without_asking_is_undone(task_cli: TaskCli) -> None:
     task = task_cli.new("chaos", "$ rm -rf ./*", "--agent", AGENT)
-    until(lambda: results(task_cli, task["id"]), PATIENCE)
+    until(lambda: results(task_cli, task["id"]), TIMEOUT)
     file = Path(task["worktree"]) / "a.txt"
     is_destroyed = not file.exists()
 
@@ -31,7 +31,7 @@ def test_what_one_tool_call_made_and_the_next_destroys_is_brought_back(task_cli:
     calls = [*made, "rm -rf new; git checkout -q a.txt"]
     prompt = "\n".join(f"$ {command}" for command in calls)
     task = task_cli.new("chaos", prompt, "--agent", AGENT)
-    until(lambda: results(task_cli, task["id"]), PATIENCE)
+    until(lambda: results(task_cli, task["id"]), TIMEOUT)
 
     task_cli.ok("task", "undo", task["id"])
 
@@ -45,7 +45,7 @@ def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(task_cli: T
     store = task_cli.home / "taskspaces" / "snapshots"
     calls = [f"$ rm -rf '{store}'; echo no store > '{store}'", "$ echo on > on"]
     task = task_cli.new("chaos", "\n".join(calls), "--agent", AGENT)
-    until(lambda: results(task_cli, task["id"]), PATIENCE)
+    until(lambda: results(task_cli, task["id"]), TIMEOUT)
 
     told = [
         each["data"]["text"] for each in task_cli.events(task["id"]) if each["type"] == "notice"
@@ -57,10 +57,10 @@ def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(task_cli: T
 @pytest.mark.requirement("snapshots.stands-still")
 def test_an_agent_goes_on_at_once_without_a_daemon_and_that_is_told_once(task_cli: TaskCli) -> None:
     task = task_cli.new("chaos", "$ true", "--agent", AGENT)
-    until(lambda: results(task_cli, task["id"]), PATIENCE)
+    until(lambda: results(task_cli, task["id"]), TIMEOUT)
     task_cli.ok("daemon", "stop")
     task_cli.ok("session", "say", task["id"], "$ echo one > on\n$ echo two >> on")
-    until(lambda: results(task_cli, task["id"]) > 1, PATIENCE)
+    until(lambda: results(task_cli, task["id"]) > 1, TIMEOUT)
 
     told = [
         each["data"]["text"] for each in task_cli.events(task["id"]) if each["type"] == "notice"

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.daemons import Yard, yard
+from tests.support.daemons import DaemonFolder, daemon_folder
 from tests.support.mcp_process import repository_in
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
@@ -22,20 +22,20 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Yard]:
-    async with yard(tmp_path / "home") as found:
+async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
+    async with daemon_folder(tmp_path / "home") as found:
         found.folder.mkdir()
         yield found
 
 
-def agent_in(home: Yard, worktree: str, taskspace: str) -> BusClient:
+def agent_in(home: DaemonFolder, worktree: str, taskspace: str) -> BusClient:
     who = Identity(Role.MCP_SERVER, "agent", Sender(worktree, taskspace))
     return BusClient(who, settings=ClientSettings(home.options, dial_running))
 
 
 @pytest.mark.requirement("bus.window-registered", "taskspaces.presence")
 async def test_a_window_answers_for_its_task_until_it_disconnects(
-    home: Yard, tmp_path: Path
+    home: DaemonFolder, tmp_path: Path
 ) -> None:
     clone = tmp_path / "app"
     repository_in(clone)

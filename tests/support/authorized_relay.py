@@ -1,10 +1,10 @@
-"""A relay that adds a token to each request, for a conformance suite that cannot send one.
+"""Relay that adds a token to each request, for a conformance suite that cannot send one.
 
     python authorized_relay.py PROGRAM ARGUMENT ...       prints the URL
 
-The program is a server that asks for the token of SYMPOSIUM_MCP_TOKEN and prints its URL on its
-standard error. One line is added to the head of each request; every other byte passes as it is,
-Host and Origin too, and each connection carries one request.
+The program is a server that requires the token of SYMPOSIUM_MCP_TOKEN and prints its URL on its
+standard error. The relay adds one line to the head of each request and changes no other byte, Host
+and Origin included. Each connection carries one request.
 """
 
 import asyncio
@@ -20,28 +20,28 @@ _KEPT_OPEN: Final = re.compile(rb"\r\nconnection:[^\r]*", re.IGNORECASE)
 
 
 async def port_of(program: asyncio.subprocess.Process) -> int:
-    """The port that the program says it listens on."""
+    """Return the port that the program prints."""
     assert program.stderr is not None
     while line := await program.stderr.readline():
         if found := _URL.search(line):
             return int(found[1])
-    message = "the program ended before it named a URL"
+    message = "the program exited before it printed a URL"
     raise RuntimeError(message)
 
 
 async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Pass on what comes until it ends."""
+    """Copy bytes until the source ends."""
     while data := await source.read(LIMIT):
         target.write(data)
         await target.drain()
 
 
 async def relay(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on one request and its response."""
+    """Relay one request and its response."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
-        writer.close()  # a connection that was opened ahead and never used
+        writer.close()  # a connection opened in advance and never used
         return
     token = os.environ["SYMPOSIUM_MCP_TOKEN"].encode()
     added = b"\r\nAuthorization: Bearer " + token + b"\r\nConnection: close\r\n\r\n"
@@ -53,14 +53,14 @@ async def relay(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamW
             await copy(there, writer)
             body.cancel()
     except* ConnectionError:
-        pass  # the suite has left: what it no longer reads is not a failure of the server
+        pass  # the suite disconnected: unread output is no failure of the server
     finally:
         server.close()
         writer.close()
 
 
 async def main(command: list[str]) -> None:
-    """Run the program and relay to it until one of the two ends."""
+    """Run the program and relay to it until one of the two exits."""
     program = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, program.terminate)
     try:

@@ -1,8 +1,8 @@
-"""An agent that knows nothing of ours: `python -I bare_agent.py [STEP] [FAULT]`.
+"""Agent written without peerwire: `python -I bare_agent.py [STEP] [FAULT]`.
 
-At STEP (initialize, new, prompt, permission, cancel) it says `agent/waiting` and does as FAULT
-says: hang, exit (with 0), close (its output, and live on), print (text and go on), twice (answer
-so), odd (answer ids it was never asked).
+At STEP (initialize, new, prompt, permission, cancel) it sends `agent/waiting` and misbehaves as
+FAULT says: hang, exit (with 0), close (its output, and keep running), print (text and continue),
+twice (answer twice), odd (answer unknown ids).
 """
 
 import json
@@ -20,12 +20,11 @@ RESULTS: dict[str, Any] = {
 
 
 def write(message: dict[str, Any]) -> None:
-    """One line."""
     os.write(1, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
 def misbehave(fault: str, name: Any, result: Any) -> None:
-    """Do as the fault says, at the step of the test."""
+    """Perform the fault of this step."""
     write({"method": "agent/waiting", "params": {"sessionId": "s"}})
     match fault:
         case "exit":
@@ -48,7 +47,7 @@ def misbehave(fault: str, name: Any, result: Any) -> None:
 
 
 def main() -> None:
-    """Serve until the end of the input, or of patience."""
+    """Serve until the end of the input or the timeout."""
     step, fault = [*sys.argv[1:], *("none", "hang")[len(sys.argv) - 1 :]]
     for line in sys.stdin.buffer:
         message = json.loads(line)

@@ -1,7 +1,7 @@
-"""A proxy that knows nothing of ours: the standard library, one era's names, and two id tables.
+"""Proxy written without peerwire: the standard library, the names of one era, and two id tables.
 
-As a program it speaks on its standard streams: `python bare_proxy.py [ERA] [MARK]`. In a test it is
-fed lines and gives lines.
+As a program it uses its standard streams: `python bare_proxy.py [ERA] [MARK]`. A test passes it
+lines and reads lines.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Words:
-    """What an era calls things, as a proxy sees it."""
+    """Names of methods in one era, as a proxy sees them."""
 
     initialize: str = "_proxy/initialize"
     out: tuple[str, str] = ("_proxy/successor", "_proxy/successor")
@@ -40,19 +40,19 @@ Message = dict[str, Any]
 
 @dataclass
 class BareProxy:
-    """Passes everything on; `seen` are the methods of what came, as they came."""
+    """Forwards everything; `seen` lists the methods of received messages."""
 
     words: Words = field(default_factory=Words)
     mark: str = ""
     seen: list[str] = field(default_factory=list)
-    # Our id to what to write it back as.
+    # Maps an own id to the function that writes the response back.
     waiting: dict[int, Callable[[Message], Message]] = field(default_factory=dict)
-    # The id of a request that came to the id under which it went on, and whether in an envelope.
+    # Maps a received request id to the forwarded id, and whether it is in an envelope.
     passed: dict[str, tuple[int, bool]] = field(default_factory=dict)
     last: int = 100
 
     def receive(self, line: bytes) -> list[bytes]:
-        """What to write, now that this line has come."""
+        """Return the lines to write for a received line."""
         message = json.loads(line)
         return [json.dumps(one).encode() for one in self._receive(message)]
 
@@ -147,7 +147,7 @@ def _refusal(name: Any, method: str) -> Message:
 
 
 def main() -> None:
-    """Be a program."""
+    """Run as a program."""
     era, mark = [*sys.argv[1:], *("b1", "")[len(sys.argv) - 1 :]]
     proxy = BareProxy(ERAS[era], mark)
     for line in sys.stdin.buffer:

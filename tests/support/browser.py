@@ -1,4 +1,4 @@
-"""Chromium with no window, told what to do over its debugging pipe."""
+"""Headless Chromium, controlled over its debugging pipe."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 CHROMIUM: Final = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-"""The browser that is installed; None if there is none."""
+"""Path of the installed browser, or None."""
 
 FLAGS: Final = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -21,11 +21,11 @@ FLAGS: Final = (
     *("--remote-debugging-pipe", "about:blank"),
 )
 FAULTS: Final = {"Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"}
-"""Events that no page of ours may cause."""
+"""Events that a page of Symposium must not cause."""
 
 
 class Browser:
-    """One tab of a headless browser, told what to do over its debugging pipe."""
+    """One tab of a headless browser, controlled over its debugging pipe."""
 
     def __init__(self, commands: int, answers: int) -> None:
         self._commands = commands
@@ -41,7 +41,7 @@ class Browser:
             self.tell(f"{domain}.enable")
 
     def tell(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Do something, and wait until it is done."""
+        """Run a command and wait for its result."""
         self._last += 1
         message: dict[str, Any] = {"id": self._last, "method": method, "params": params or {}}
         if self._session is not None:
@@ -59,7 +59,7 @@ class Browser:
         return cast("dict[str, Any]", json.loads(line))
 
     def open(self, page: Path, *, width: int = 1280, scheme: str = "light") -> None:
-        """Show a page in a window of that width, and wait until it has been drawn."""
+        """Show a page in a window of that width, and wait until it is drawn."""
         metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
         self.tell("Emulation.setDeviceMetricsOverride", metrics)
         wanted = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -69,14 +69,14 @@ class Browser:
             self.events.append(self._next())
 
     def look(self, script: str) -> Any:
-        """The value of an expression in the page."""
+        """Return the value of an expression in the page."""
         wish = {"expression": script, "returnByValue": True, "awaitPromise": True}
         answer = self.tell("Runtime.evaluate", wish)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def drawn(self, script: str) -> Any:
-        """The value of an expression once it is neither empty nor false."""
+        """Return the value of an expression once it is neither empty nor false."""
         return self.look(
             "new Promise((done) => { const look = () => { const value = "
             f"({script}); if (value) done(value); else requestAnimationFrame(look); }}; look(); }})"
@@ -89,14 +89,14 @@ class Browser:
         self.tell("Input.dispatchKeyEvent", {"type": "keyUp", "key": key})
 
     def texts(self, selector: str) -> list[str]:
-        """What elements say."""
+        """Return the text of each matching element."""
         query = json.dumps(selector)
         return self.look(f"[...document.querySelectorAll({query})].map((e) => e.textContent)")
 
 
 @contextmanager
 def started_browser() -> Generator[Browser]:
-    """One that is ended with the block."""
+    """Start a browser that ends with the block."""
     with ExitStack() as stack:
         profile = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
         command = [CHROMIUM or "", f"--user-data-dir={profile}", *FLAGS]
@@ -104,7 +104,7 @@ def started_browser() -> Generator[Browser]:
         answers, their_output = os.pipe()
         for end in (commands, answers):
             stack.callback(os.close, end)
-        # The browser wants its pipe at 3 and 4: the shell puts it there.
+        # The browser expects its pipe at 3 and 4: the shell moves it there.
         script = f'exec "$@" 3<&{their_input} 4>&{their_output}'
         process = subprocess.Popen(
             ["/bin/bash", "-c", script, "sh", *command],

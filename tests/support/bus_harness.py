@@ -1,4 +1,4 @@
-"""A bus without sockets: a broker, and peers that write lines and keep what they are sent."""
+"""Bus without sockets: a broker, and peers that write lines and store what they receive."""
 
 import json
 from collections.abc import Iterable
@@ -28,25 +28,25 @@ class Scene:
         self._ids = 0
 
     def join(self, name: str, role: str, **told: Any) -> str:
-        """Somebody comes and says hello."""
+        """Connect a peer and send its hello."""
         self.connect(name)
         sender = told.pop("sender", SENDER)
         payload = {"protocol": 2, "role": role, "name": name, **told}
         self.say(name, "hello", payload, sender=sender)
-        # A peer that handles roll calls hears one right behind the answer.
+        # A peer that handles roll calls receives one right after the response.
         answer = next(each for each in self.heard(name) if each["type"] == "response")
         assert answer["payload"]["success"], self.heard(name)
         self.raw[name].clear()
         return name
 
     def connect(self, name: str, door: SocketKind = SocketKind.BUS) -> str:
-        """Somebody comes and says nothing yet."""
+        """Connect a peer without a hello."""
         self.raw[name] = []
         self.broker.connected(name, door, self.now)
         return name
 
     def legacy(self, *names: str) -> None:
-        """Peers of version 1 come."""
+        """Connect peers of version 1."""
         for name in names:
             self.connect(name, SocketKind.COMPAT)
 
@@ -60,7 +60,7 @@ class Scene:
         sender: dict[str, Any] | None = None,
         id_: str = "",
     ) -> str:
-        """Write a message; its id."""
+        """Write a message; return its id."""
         self._ids += 1
         request_id = id_ or f"id-{self._ids}"
         message = {
@@ -75,26 +75,25 @@ class Scene:
         return request_id
 
     def write(self, name: str, line: bytes | OversizedLine) -> None:
-        """Write a line."""
         self.do(self.broker.receive(name, line, self.now))
 
     def answer(self, name: str, request: dict[str, Any], data: object = None) -> None:
-        """Answer a message that was heard."""
+        """Answer a received message."""
         reply: object = data if data is not None else {}
         self.say(name, "response", {"success": True, "data": reply}, id_=request["id"])
 
     def leave(self, name: str) -> None:
-        """Somebody disconnects."""
+        """Disconnect a peer."""
         self.do(self.broker.disconnected(name))
 
     def wait(self, seconds: float) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.now += seconds
         self.uptime += seconds
         self.do(self.broker.expire())
 
     def do(self, actions: Iterable[Action]) -> None:
-        """Carry out what the broker says."""
+        """Perform actions of the broker."""
         for action in actions:
             match action:
                 case Deliver(connections, line):
@@ -106,22 +105,22 @@ class Scene:
                     self.warned.append(text)
 
     def heard(self, name: str) -> list[dict[str, Any]]:
-        """All that somebody was sent."""
+        """All messages that a peer received."""
         return [json.loads(line) for line in self.raw[name]]
 
     def types(self, name: str) -> list[str]:
-        """The types of all that somebody was sent."""
+        """The types of all messages that a peer received."""
         return [each["type"] for each in self.heard(name)]
 
     def outcome(self, name: str) -> dict[str, Any]:
-        """The payload of the one response that somebody was sent; takes all away."""
+        """Return the payload of the only response of a peer, and forget its messages."""
         (response,) = [each for each in self.heard(name) if each["type"] == "response"]
         self.raw[name].clear()
         return response["payload"]
 
     def code(self, name: str) -> str:
-        """The code of the one error that somebody was sent."""
+        """Return the code of the only error of a peer."""
         outcome = self.outcome(name)
         assert outcome["success"] is False
-        assert outcome["error"], "an error says what is wrong"
+        assert outcome["error"], "an error has a message"
         return outcome["code"]

@@ -1,4 +1,4 @@
-"""Chains to be looked at byte by byte: a client and components that do what a test writes."""
+"""Chains checked byte by byte: a test plays the client and the components."""
 
 import asyncio
 import json
@@ -22,24 +22,23 @@ VERSION_ONE = {"protocolVersion": 1}
 
 HASTY = Settings(quiet_grace=0.02)
 HASTY_PROXY = Settings(is_proxy=True, quiet_grace=0.02)
-"""For tests that leave before all is answered."""
+"""For tests that leave before every request is answered."""
 
 
 class Lines(LinePeer):
-    """The bare end of a wire, of which one can wait for the end as long as it takes."""
+    """Bare end of a wire whose end a test can await."""
 
     def __init__(self, transport: Transport) -> None:
         self.over = asyncio.Event()
         super().__init__(transport)
 
     def ended(self, error: Exception | None) -> None:
-        """Record the end."""
         super().ended(error)
         self.over.set()
 
 
 class Peer:
-    """One end of a wire: writes what it is told, and reads line by line."""
+    """One end of a wire: writes messages, and reads line by line."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -48,7 +47,7 @@ class Peer:
         self._read = 0
 
     def write(self, *messages: bytes | dict[str, Any] | list[Any]) -> None:
-        """Write these, in one turn of the loop."""
+        """Write these in one turn of the loop."""
         for message in messages:
             self._lines.write(
                 message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -72,7 +71,7 @@ class Peer:
         self.write({"jsonrpc": "2.0", "id": request["id"], "error": error})
 
     async def line(self) -> bytes:
-        """The next line, as it came."""
+        """The next line, unchanged."""
         self._read += 1
         lines = await self._lines.lines.count(self._read)
         line = lines[self._read - 1]
@@ -93,7 +92,7 @@ class Peer:
         return self._lines.lines.items[self._read :]
 
     async def ended(self) -> None:
-        """Wait until the other end has written its last."""
+        """Wait until the other end has written its last line."""
         await self._lines.ends.count(1)
 
     async def hang_up(self) -> None:
@@ -102,7 +101,7 @@ class Peer:
 
 
 class PlayedComponent:
-    """A component that a test plays."""
+    """Component that a test plays."""
 
     def __init__(self, name: str = "agent", dialect: Dialect | None = None) -> None:
         self.component = Served(name, self._serve, dialect)
@@ -123,7 +122,7 @@ class PlayedComponent:
 
 
 def bare(name: str = "bare", *, era: str = "b1", mark: str = "") -> tuple[Served, BareProxy]:
-    """A component that is a proxy not written with our library, and the proxy itself."""
+    """Return a component that is a proxy written without peerwire, and the proxy itself."""
     proxy = BareProxy(ERAS[era], mark)
 
     class Lines:
@@ -154,7 +153,7 @@ def bare(name: str = "bare", *, era: str = "b1", mark: str = "") -> tuple[Served
 
 
 def inner(*mods: Component, name: str = "inner") -> Served:
-    """A conductor in proxy mode, as a component of another one."""
+    """Return a conductor in proxy mode as a component of another one."""
 
     async def serve(transport: Transport) -> None:
         await Conductor(transport, lambda _: Blueprint(mods, None), HASTY_PROXY).run()
@@ -163,13 +162,13 @@ def inner(*mods: Component, name: str = "inner") -> Served:
 
 
 def mods(*them: Mod) -> list[InProcess]:
-    """Mods as components, each called by its class."""
+    """Return mods as components, each named by its class."""
     return [InProcess(type(mod).__name__, mod) for mod in them]
 
 
 @dataclass
 class ChainHarness:
-    """A running conductor with its client and its agent in the test's hands."""
+    """Running conductor whose client and agent the test plays."""
 
     client: Peer
     conductor: Conductor
@@ -204,7 +203,7 @@ async def chain_harness(
     agent: Served | Program | None = None,
     choose: Callable[[Any], Blueprint | Awaitable[Blueprint]] | None = None,
 ) -> AsyncGenerator[ChainHarness, None]:
-    """A conductor that runs inside the block, and has ended after it with nothing left."""
+    """Run a conductor inside the block; check afterwards that nothing is left."""
     near, far = memory_pair()
     stand = PlayedComponent()
     blueprint = Blueprint(components, agent or stand.component)
@@ -223,7 +222,7 @@ async def chain_harness(
 async def proxy_harness(
     *components: Component,
 ) -> AsyncGenerator[tuple[Peer, "asyncio.Task[int]"], None]:
-    """A conductor in proxy mode, and its outer conductor in the test's hands."""
+    """Run a conductor in proxy mode; the test plays its outer conductor."""
     near, far = memory_pair()
     conductor = Conductor(far, lambda _: Blueprint(components, None), HASTY_PROXY)
     async with asyncio.TaskGroup() as tasks:

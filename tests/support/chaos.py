@@ -1,4 +1,4 @@
-"""Ways in which an agent destroys its worktree, and the work that is to come back."""
+"""Ways in which an agent destroys its worktree, and the work that must be restored."""
 
 import os
 import shlex
@@ -30,7 +30,7 @@ WAYS: Final = {
     "git stash and drop": "git stash -qu && git stash drop -q",
     "git stash clear": "git stash -q && git stash clear",
     "checkout of another branch": "git checkout -qf -b other && rm -rf src",
-    "detached and gone on": "git checkout -qf --detach HEAD~1 && echo x > y",
+    "detached with new commits": "git checkout -qf --detach HEAD~1 && echo x > y",
     "an orphan branch": "git checkout -q --orphan nothing && git rm -rqf .",
     "the branch deleted": "git checkout -qf --detach && git branch -qD task/fix-login",
     "the branch's ref deleted": "git update-ref -d refs/heads/task/fix-login",
@@ -53,7 +53,7 @@ WAYS: Final = {
     ),
     "the index cut": 'truncate -s 40 "$(git rev-parse --git-path index)"',
     "the index garbage": 'echo garbage > "$(git rev-parse --git-path index)"',
-    "the index gone": 'rm "$(git rev-parse --git-path index)"',
+    "the index deleted": 'rm "$(git rev-parse --git-path index)"',
     "a lock left behind": 'touch "$(git rev-parse --git-path index.lock)"; rm -rf src',
     ".git gone": "rm .git; rm -rf src",
     ".git a lie": "echo 'gitdir: /nowhere' > .git; rm -rf src",
@@ -100,7 +100,7 @@ WAYS: Final = {
         "git gc -q --prune=now; rm -rf src"
     ),
 }
-"""What the agent does, in a shell in its worktree."""
+"""Commands of the agent, in a shell in its worktree."""
 
 G: Final = 'G="$(git rev-parse --git-common-dir)"; '
 
@@ -219,7 +219,7 @@ MORE_WAYS: Final = {
         " m = mmap.mmap(f.fileno(), 0); m[0:3] = b'xxx'; m.close(); f.close()\""
     ),
 }
-"""Ways through plumbing, damage to the clone, and what git does not keep of files."""
+"""Ways through plumbing, damage to the clone, and file attributes that git does not store."""
 
 STATE: Final = (
     ("status", "--porcelain=v2", "--branch"),
@@ -285,7 +285,7 @@ def more_work_in(worktree: Path) -> None:
 
 
 def add_submodule(worktree: Path) -> None:
-    """Add one called `libs`, with a commit that nobody else has."""
+    """Add a submodule `libs` with a commit that exists only there."""
     upstream = worktree.with_name(f"{worktree.name} libs")
     git("init", "-q", str(upstream), cwd=worktree)
     (upstream / "lib.txt").write_text("lib\n", encoding="utf-8")
@@ -298,18 +298,18 @@ def add_submodule(worktree: Path) -> None:
 
 
 def state_of(worktree: Path) -> list[str]:
-    """All that must come back, as a person would look at it."""
+    """State of git that must be restored."""
     return [git(*words, cwd=worktree) for words in STATE]
 
 
 def whole(worktree: Path) -> list[object]:
-    """The same, with every byte, and of the repository inside."""
+    """The same, with every byte, and the repositories inside."""
     inside = [state_of(worktree / each)[:3] for each in ("nested", "libs")]
     return [tree_of(worktree), state_of(worktree), inside, *beside_git(worktree)]
 
 
 def beside_git(worktree: Path) -> list[object]:
-    """What git keeps nothing of, and what the clone has beside this worktree."""
+    """State that git does not track, and state of the clone outside of this worktree."""
     modes = {name: (worktree / name).lstat().st_mode for name in ("src", "empty/deep", "pipe")}
     is_linked = (worktree / "linked-one").samefile(worktree / "linked-two")
     common = worktree / git("rev-parse", "--git-common-dir", cwd=worktree)
@@ -324,29 +324,29 @@ ORIGIN: Final = "refs/remotes/"
 AGENT: Final = shlex.join(
     [sys.executable, str(Path(__file__).parents[1] / "process" / "agents" / "chaos_agent.py")]
 )
-"""Asks nobody, and does each line of a prompt that begins with `$` at once."""
+"""Runs each prompt line that begins with `$` at once, without asking."""
 
-PATIENCE: Final = 45.0
+TIMEOUT: Final = 45.0
 
 
 @dataclass(frozen=True)
 class Unasked:
-    """A task whose agent asks nobody."""
+    """Task whose agent never asks for permission."""
 
     task_cli: TaskCli
     task: str
     tree: Path
 
     def turn(self, *commands: str) -> None:
-        """Tell the agent to run these, and wait until it has."""
+        """Let the agent run these commands, and wait until it has."""
         before = results(self.task_cli, self.task)
         self.task_cli.ok(
             "task", "say", self.task, "\n".join(f"$ {command}" for command in commands)
         )
-        until(lambda: results(self.task_cli, self.task) > before, PATIENCE)
+        until(lambda: results(self.task_cli, self.task) > before, TIMEOUT)
 
     def undo(self) -> None:
-        """As a person does."""
+        """Undo by the command."""
         self.task_cli.ok("task", "undo", self.task)
 
 
@@ -354,7 +354,7 @@ ALL_WAYS: Final = {**WAYS, **MORE_WAYS}
 
 
 class UnaskedTasks:
-    """One task for many ways: undo makes it as good as new. After a failure, another one."""
+    """One task for many ways: undo restores it. After a failure, a new one."""
 
     def __init__(self, directories: pytest.TempPathFactory) -> None:
         self._directories = directories
@@ -373,19 +373,19 @@ class UnaskedTasks:
             raise
 
     def close(self) -> None:
-        """End the one that is open."""
+        """End the open task."""
         self._open = None
         self._stack.close()
 
 
 def results(task_cli: TaskCli, task: str) -> int:
-    """How many turns are over."""
+    """Count the finished turns."""
     return sum(each["type"] == "result" for each in task_cli.events(task))
 
 
 @contextmanager
 def unasked(directory: Path) -> Generator[Unasked]:
-    """One task for many ways: undo makes it as good as new."""
+    """One task for many ways: undo restores it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SYMPOSIUM_HOME", str(directory / "symposium"))
         patch.setenv("SYMPOSIUM_RECOMMENDATIONS", "none")
@@ -394,7 +394,7 @@ def unasked(directory: Path) -> Generator[Unasked]:
         environment = {"SYMPOSIUM_HOME": str(directory / "symposium")}
         task_cli = TaskCli(make_template(directory) / "clone", environment)
         task = task_cli.new("Fix login", "--agent", AGENT)
-        until(lambda: results(task_cli, task["id"]), PATIENCE)
+        until(lambda: results(task_cli, task["id"]), TIMEOUT)
         work_in(Path(task["worktree"]))
         yield Unasked(task_cli, task["id"], Path(task["worktree"]))
         task_cli.run("session", "kill", task["id"])

@@ -1,9 +1,9 @@
-"""Daemons that kill themselves at their n-th step: a line taken, about to be written, written.
+"""Daemons that kill themselves at their n-th step: a line received, before or after a write.
 
     python crashing_daemon.py SOCKET
 
-For each number on standard input one daemon is forked, which costs no start of an interpreter; of
-0 it never dies. It prints READY when it listens. Tests go through all steps, and so through every
+For each number on standard input it forks one daemon, which is faster than starting an interpreter.
+With 0 the daemon never crashes. It prints READY when it listens. Tests run all steps, and so every
 stage of a request.
 """
 
@@ -21,20 +21,19 @@ from symposium.daemon.connection_table import ConnectionTable
 
 _steps = itertools.count(1)
 last = 0
-"""The step that kills."""
+"""The step at which the daemon kills itself."""
 
 
 def step() -> None:
-    """One more; the last kills."""
+    """Count a step; kill the process at the last one."""
     if next(_steps) == last:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class MortalSwitchboard(ConnectionTable):
-    """Dies before a line is looked at, before one is written, or after it."""
+class CrashingSwitchboard(ConnectionTable):
+    """Crashes before a line is read, before one is written, or after it."""
 
     def route(self, name: str, message: Lines | Envelope) -> None:
-        """Take lines, or a message from inside the daemon."""
         step()
         super().route(name, message)
 
@@ -45,12 +44,12 @@ class MortalSwitchboard(ConnectionTable):
 
 
 def say(word: bytes) -> None:
-    """Tell the test."""
+    """Print a word for the test."""
     os.write(1, word + b"\n")
 
 
 if __name__ == "__main__":
-    server.ConnectionTable = MortalSwitchboard
+    server.ConnectionTable = CrashingSwitchboard
     process.part_specs = list
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

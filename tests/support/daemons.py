@@ -1,4 +1,4 @@
-"""Real daemons for tests: in a folder of their own, ended when the test is over."""
+"""Real daemons for tests: each in its own folder, ended with the test."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from symposium.bus.protocol import Role
 
 @dataclass(slots=True)
 class Said:
-    """What a command left behind."""
+    """Result of a command."""
 
     code: int
     out: str
@@ -29,8 +29,8 @@ class Said:
 
 
 @dataclass(slots=True)
-class Yard:
-    """A folder with at most one daemon, and the commands that deal with it."""
+class DaemonFolder:
+    """Folder with at most one daemon, and the commands for it."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
@@ -48,13 +48,13 @@ class Yard:
         return DaemonOptions(self.socket)
 
     async def symposium(self, *words: str, stdin: bytes | None = None) -> Said:
-        """Run `symposium` with these words to its end."""
+        """Run `symposium` with these words until it exits."""
         process = await self.begin(*words)
         out, err = await process.communicate(stdin)
         return Said(process.returncode or 0, out.decode(), err.decode())
 
     async def begin(self, *words: str) -> asyncio.subprocess.Process:
-        """Run `symposium` with these words."""
+        """Start `symposium` with these words."""
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "symposium", *words),
             stdin=asyncio.subprocess.PIPE,
@@ -69,14 +69,13 @@ class Yard:
         assert said.code == 0, said.err
 
     async def pid(self) -> int:
-        """The daemon's process."""
         async with self.client(Role.CLI) as client:
             return (await client.request(DaemonStatus())).pid
 
     async def kill(self) -> None:
-        """Kill the daemon, and wait until it is gone."""
+        """Kill the daemon, and wait until it has exited."""
         pid = await self.pid()
-        gone = Gone(pid)
+        gone = ProcessExit(pid)
         os.kill(pid, signal.SIGKILL)
         await gone.wait()
 
@@ -88,14 +87,14 @@ class Yard:
         *,
         starts: bool = False,
     ) -> BusClient:
-        """A client, which starts no daemon unless it is told to."""
+        """Return a client, which starts no daemon by default."""
         who = Identity(role, f"test-{role.value}", Sender(str(self.folder)), presence)
         settings = ClientSettings(self.options, dial if starts else dial_running)
         return BusClient(who, answers, settings)
 
 
-class Gone:
-    """Waits for the end of a process that is not our child."""
+class ProcessExit:
+    """Waits for the end of a process that is not a child."""
 
     def __init__(self, pid: int) -> None:
         self._handle = os.pidfd_open(pid)
@@ -103,16 +102,15 @@ class Gone:
         asyncio.get_running_loop().add_reader(self._handle, self._over.set)
 
     async def wait(self) -> None:
-        """Wait."""
         await self._over.wait()
         asyncio.get_running_loop().remove_reader(self._handle)
         os.close(self._handle)
 
 
 @asynccontextmanager
-async def yard(folder: Path) -> AsyncGenerator[Yard]:
-    """A folder for a daemon; whatever runs there at the end is killed."""
-    found = Yard(folder)
+async def daemon_folder(folder: Path) -> AsyncGenerator[DaemonFolder]:
+    """Create a folder for a daemon; kill its processes at the end."""
+    found = DaemonFolder(folder)
     os.environ["SYMPOSIUM_HOME"] = str(folder)
     try:
         yield found
@@ -122,7 +120,7 @@ async def yard(folder: Path) -> AsyncGenerator[Yard]:
 
 
 def end_daemon(lock: Path) -> None:
-    """Kill whoever has written its number into this lock, if it still holds it."""
+    """Kill the process whose id is in this lock, if it still holds it."""
     if not lock.exists() or not (text := lock.read_text(encoding="utf-8").strip()):
         return
     try:
@@ -133,8 +131,8 @@ def end_daemon(lock: Path) -> None:
         os.kill(int(text), signal.SIGKILL)
 
 
-class Raw:
-    """The bare end of a socket: writes lines, and keeps what comes."""
+class RawSocket:
+    """Bare end of a socket: writes lines, and stores what it receives."""
 
     def __init__(self, path: Path) -> None:
         self._transport = connect_unix(path)
@@ -142,14 +140,13 @@ class Raw:
         self._transport.start(self.seen)
 
     def write(self, *lines: bytes) -> None:
-        """Write these."""
         for line in lines:
             self._transport.send(line)
 
     async def lines(self, count: int) -> Sequence[object]:
-        """The first lines that come."""
+        """Return the first received lines."""
         return await self.seen.received(count)
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._transport.close()

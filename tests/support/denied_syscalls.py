@@ -1,4 +1,4 @@
-"""Refuses system calls of this process and of all that it starts, as another kernel does."""
+"""Denies system calls to this process and its children, as other kernels do."""
 
 import ctypes
 import errno
@@ -20,17 +20,17 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 
 def refuse_clone_parent() -> None:
-    """Let no process make a sibling."""
+    """Deny starting a sibling process."""
     _refuse(_NUMBERS[os.uname().machine][0], _HAS_BITS, CLONE_PARENT)
 
 
 def refuse_new_arguments() -> None:
-    """Let no process change the arguments that it shows."""
+    """Deny changing the arguments that a process shows."""
     _refuse(_NUMBERS[os.uname().machine][1], _EQUALS, PR_SET_MM)
 
 
 def _refuse(number: int, comparison: int, value: int) -> None:
-    """Let a system call fail where its first argument is this one, or has these bits."""
+    """Deny a system call whose first argument has this value, or these bits."""
     lines = [
         (_LOAD, 0, 0, _NUMBER),
         (_EQUALS, 0, 3, number),

@@ -1,4 +1,4 @@
-"""An editor that talks to `symposium run` as a program."""
+"""Editor that talks to `symposium run` as a program."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 
 
 class Editor:
-    """One editor connection, blocking: what nobody has asked for yet is kept."""
+    """One blocking editor connection, which stores messages until a test reads them."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -20,7 +20,7 @@ class Editor:
         self._asked = 0
 
     def begin(self, method: str, params: dict[str, Any]) -> int:
-        """Write a request; its id."""
+        """Write a request; return its id."""
         self._asked += 1
         self.write({"id": self._asked, "method": method, "params": params})
         return self._asked
@@ -31,7 +31,7 @@ class Editor:
         self.process.stdin.flush()
 
     def until(self, done: Callable[[], bool]) -> None:
-        """Read on until it is so."""
+        """Read until the condition holds."""
         assert self.process.stdout is not None
         while not done():
             message = json.loads(self.process.stdout.readline())
@@ -43,39 +43,39 @@ class Editor:
                 self.asked_of_us.append(message)
 
     def answer(self, request_id: int) -> Any:
-        """The answer to a request."""
+        """Return the response to a request."""
         self.until(lambda: request_id in self.answers)
         return self.answers.pop(request_id)
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
-        """Ask, and wait for the answer."""
+        """Send a request and wait for the response."""
         return self.answer(self.begin(method, params))
 
     def session(self) -> str:
-        """Make a session."""
+        """Create a session."""
         answer = self.ask("session/new", {"cwd": "/", "mcpServers": []})
         assert "result" in answer, answer
         return answer["result"]["sessionId"]
 
-    def told(self, session: str) -> str:
-        """What is said in a session unasked."""
+    def notices(self, session: str) -> str:
+        """Text of a session outside of turns."""
         self.until(lambda: session in self.said)
         return self.said.pop(session)
 
     def prompt(self, session: str, text: str) -> int:
-        """Begin a turn; its id."""
+        """Start a turn; return its id."""
         prompt = [{"type": "text", "text": text}]
         return self.begin("session/prompt", {"sessionId": session, "prompt": prompt})
 
     def say(self, session: str, text: str) -> str:
-        """What is said in a turn."""
+        """Text of one turn."""
         self.said.pop(session, None)
         answer = self.answer(self.prompt(session, text))
         assert answer["result"]["stopReason"] == "end_turn", answer
         return self.said.pop(session, "")
 
     def end(self) -> int:
-        """Close its input; its exit code."""
+        """Close its input; return its exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self.process.wait(45)
@@ -88,7 +88,7 @@ class Editor:
 
 
 def started_editor(start: Start, *words: str) -> Editor:
-    """Start `symposium run` with these words, and greet it."""
+    """Start `symposium run` with these words, and initialize it."""
     made = Editor(start("run", "--no-registry", *words))
     assert "result" in made.ask("initialize", {"protocolVersion": 1})
     return made

@@ -1,4 +1,4 @@
-"""A bus on which somebody listens, and what they heard."""
+"""Bus with a listener, which records announcements."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Heard = TypeVar("Heard", bound=Announcement)
 
 
 class Mailbox(Generic[Value]):
-    """Values in the order in which they came; `next` waits for one."""
+    """Values in the order in which they arrived; `next` waits for one."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -22,7 +22,7 @@ class Mailbox(Generic[Value]):
         self._has_more.set()
 
     async def next(self) -> Value:
-        """Take the oldest."""
+        """Take the oldest value."""
         while not self.values:
             self._has_more.clear()
             await self._has_more.wait()
@@ -30,14 +30,14 @@ class Mailbox(Generic[Value]):
 
 
 class Listener:
-    """Somebody who listens to every announcement, or to none.
+    """Listener for every announcement, or for none.
 
     Args:
-        is_heard: whether they listen.
+        is_heard: whether it listens.
         clock: seconds, for `at`.
 
     Attributes:
-        at: when each announcement came, by class.
+        at: when each announcement arrived, by class.
     """
 
     def __init__(self, clock: Callable[[], float], *, is_heard: bool = True) -> None:
@@ -55,7 +55,7 @@ class Listener:
         return self._is_heard
 
     async def next(self, kind: type[Heard]) -> Heard:
-        """The next announcement of a class; others before it are dropped."""
+        """Return the next announcement of a class, and drop others before it."""
         while not isinstance(found := await self.box.next(), kind):
             pass
         return found

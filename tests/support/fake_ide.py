@@ -1,4 +1,4 @@
-"""Someone who knows a few symbols, in place of an editor."""
+"""Fake editor that knows a few symbols."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,40 +29,39 @@ USES = (
 
 @dataclass(slots=True)
 class FakeIde:
-    """Knows the symbols that the reference's tests know; remembers what it was asked.
+    """Knows the symbols of the reference's tests, and records requests.
 
     Attributes:
-        asked: the names and places.
-        also: more symbols, which it gives for any name.
+        asked: the requested names and places.
+        also: more symbols, returned for any name.
     """
 
     asked: list[str] = field(default_factory=list[str])
     also: Sequence[SymbolDefinition] = ()
 
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
-        """Those that it knows."""
         self.asked.append(name)
         known = [each for each in (USER, *VALIDATE) if each.name == name]
         return [*known, *self.also]
 
     async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
-        """Those of `User`."""
+        """Return references to `User`."""
         self.asked.append(symbol.defined_at.path)
         return USES if symbol.name == "User" else []
 
     async def definitions(self, at: At) -> Sequence[CodeRange]:
-        """That of `User`, wherever it is asked for."""
+        """Return the definition of `User` for every place."""
         self.asked.append(f"{at.path}:{at.line}:{at.column}")
         return [USER.defined_at]
 
     async def hover(self, at: At) -> Hover:
-        """A type."""
+        """Return a type."""
         self.asked.append(f"{at.path}:{at.line}:{at.column}")
         return Hover("a **struct**")
 
     async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
-        """One, unless the file is `broken`."""
+        """Return one diagnostic, unless the file is `broken`."""
         self.asked.append(path)
         if path.endswith("broken"):
-            raise IdeError("the server has gone", "ask again")
+            raise IdeError("the server exited", "ask again")
         return [Diagnostic(place(path, 1, 1, 2), "error", "it is wrong", "E1", "test")]

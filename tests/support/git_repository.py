@@ -1,4 +1,4 @@
-"""A git repository that is written step by step."""
+"""Git repository that tests write step by step."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class GitRepository:
-    """Files that are written, added and committed in a folder.
+    """Files that tests write, add, and commit in a folder.
 
     Attributes:
         path: the folder.
@@ -25,7 +25,7 @@ class GitRepository:
         return file
 
     def append(self, name: str, text: str) -> None:
-        """Write at the end of a file."""
+        """Append to a file."""
         self.write(name, (self.path / name).read_text(encoding="utf-8") + text)
 
     def commit(self, message: str = "change") -> None:
@@ -34,7 +34,7 @@ class GitRepository:
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
 
     def git(self, *arguments: str) -> str:
-        """Run git, without what the machine has set."""
+        """Run git without the settings of the machine."""
         identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
         environment = {
             "PATH": os.environ["PATH"],
@@ -42,7 +42,7 @@ class GitRepository:
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
         done = subprocess.run(
-            ["git", *identity, *arguments],  # noqa: S607 - the git that is installed
+            ["git", *identity, *arguments],  # noqa: S607 - the installed git
             cwd=self.path,
             env=environment,
             check=True,

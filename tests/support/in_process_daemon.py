@@ -1,4 +1,4 @@
-"""A daemon in the process of the test, with one part."""
+"""Daemon with one part, in the process of the test."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -14,7 +14,7 @@ from symposium.daemon.server import Daemon, DaemonConfig
 
 @asynccontextmanager
 async def daemon_of(part: Part, folder: Path) -> AsyncGenerator[ClientSettings]:
-    """How clients connect to a daemon that runs this part."""
+    """Run this part in a daemon; return the way for clients to connect."""
     place = DaemonAddress(folder / "run" / "s", folder / "log")
     with starting(place):
         acquire_instance_lock(place)

@@ -1,4 +1,4 @@
-"""What may be interrupted at each stage of a taskspace's life, and what must hold afterwards."""
+"""Interruptible stages of a taskspace, and the checks after each interruption."""
 
 from pathlib import Path
 
@@ -15,12 +15,12 @@ KINDS = sorted({stage.partition(".")[0] for stage in STAGES})
 
 
 def stages_of(kind: str) -> list[str]:
-    """The stages of one kind of work, as the engine lists them."""
+    """The stages of one kind of operation, as the engine lists them."""
     return [stage for stage in STAGES if stage.startswith(f"{kind}.")]
 
 
 def work(worktree: Path) -> None:
-    """Leave work of every kind."""
+    """Create uncommitted and committed work of every kind."""
     (worktree / "src/app.py").write_text("staged", encoding="utf-8")
     git("add", "-A", cwd=worktree)
     (worktree / "untracked").write_text("x", encoding="utf-8")
@@ -29,7 +29,7 @@ def work(worktree: Path) -> None:
 
 
 async def prepare(scene: Scene, kind: str) -> Taskspace | None:
-    """What there is before; its work is acknowledged."""
+    """Create the state before the operation, with acknowledged work."""
     if kind == "create":
         return None
     made = await scene.make()
@@ -45,7 +45,7 @@ async def prepare(scene: Scene, kind: str) -> Taskspace | None:
 
 
 async def act(scene: Scene, kind: str, made: Taskspace | None) -> None:
-    """What is interrupted."""
+    """Perform the operation that is interrupted."""
     match kind, made:
         case "create", None:
             await scene.make()
@@ -66,7 +66,7 @@ async def act(scene: Scene, kind: str, made: Taskspace | None) -> None:
 
 
 async def look(scene: Scene, kind: str, made: Taskspace | None) -> None:
-    """Assert what must hold, and that the work can be ended then."""
+    """Check the result, and that the operation can be completed then."""
     await consistent(scene)
     if made is None:
         for each in await scene.engine.taskspaces():
@@ -99,14 +99,14 @@ async def look(scene: Scene, kind: str, made: Taskspace | None) -> None:
 
 
 async def consistent(scene: Scene) -> None:
-    """No worktree without a record or half made, no record without one, no branch lost."""
+    """Check that records and worktrees match, and that no branch is lost."""
     records = await scene.engine.taskspaces(scene.clone)
     live = {each.worktree: each for each in records if each.standing is not TaskState.ARCHIVED}
     listed = git("worktree", "list", "--porcelain", cwd=scene.clone).split("\n\n")
     paths = {block.splitlines()[0].removeprefix("worktree ") for block in listed}
     assert paths - {str(scene.clone)} == set(live), (paths, set(live))
     assert await scene.engine.orphans(scene.clone) == []
-    assert await scene.ground.journal.read(unfinished) == []
+    assert await scene.context.journal.read(unfinished) == []
     for path, each in live.items():
         assert each.standing in {TaskState.READY, TaskState.SETUP_FAILED}, each
         assert not git("ls-files", "--deleted", cwd=Path(path)), "half made"

@@ -1,4 +1,4 @@
-"""JSON values, and texts for them with comments wherever a comment may stand."""
+"""JSON values, and texts for them with comments wherever comments are allowed."""
 
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ COMMENTS = st.one_of(
 
 @st.composite
 def decorated(draw: st.DrawFn) -> tuple[Any, str]:
-    """A value, and a text for it with comments wherever they may stand."""
+    """Draw a value, and a text for it with comments wherever they are allowed."""
 
     def trivia() -> str:
         return "".join(draw(st.lists(COMMENTS, max_size=2)))

@@ -1,4 +1,4 @@
-"""The same signal settings for every test process, whoever has started it."""
+"""The same signal settings for every test process, however it was started."""
 
 import signal
 from typing import Final

@@ -1,9 +1,9 @@
 """Write tests/golden/old_home/ with this code: `python -m tests.support.make_old_home`.
 
-The data was written once, by the last version before the layout changed. Write it again only to
-keep the home of another version; then keep the old data beside it. With `--commands` the home
-stays, and what commands print of it is written again, after a change of a `--json` output that is
-meant. Then `python -m tests.support.surface --write` writes the list of members.
+The last version before the layout changed wrote the data once. Write it again only to keep the home
+of another version, and keep the old data beside it. `--commands` keeps the home and only records
+the output of commands again, after an intended change of a `--json` output. Then `python -m
+tests.support.surface --write` writes the list of members.
 """
 
 import io
@@ -79,11 +79,11 @@ LEFT_OUT = (
 
 
 def main(words: list[str]) -> None:
-    """Make a home by commands and keep it, or only what the commands print."""
+    """Make a home by commands, or only record their output."""
     if words == ["--commands"]:
         own = take_own_home()
-        told = json.loads((DATA / "sessions.json").read_text(encoding="utf-8"))
-        record_commands(dict(os.environ), told)
+        recording = json.loads((DATA / "sessions.json").read_text(encoding="utf-8"))
+        record_commands(dict(os.environ), recording)
         leave_own_home(own)
     else:
         make_all()
@@ -102,22 +102,22 @@ def make_all() -> None:
         task_cli = TaskCli(make_clone(root / "clone"), environment)
         try:
             with chdir(task_cli.clone):
-                told = make(root, user, task_cli)
+                recording = make(root, user, task_cli)
         finally:
             end_processes(home)
         DATA.mkdir(exist_ok=True)
         pack(root, left_out=LEFT_OUT)
-        text = json.dumps(told, indent=1, ensure_ascii=False)
+        text = json.dumps(recording, indent=1, ensure_ascii=False)
         text = re.sub(r'\[\s+("(?:client|server)"),\s+("(?:[^"\\]|\\.)*")\s+\]', r"[\1, \2]", text)
         (DATA / "sessions.json").write_text(unfilled(text, root) + "\n", encoding="utf-8")
-        record_commands(environment, told)
+        record_commands(environment, recording)
     finally:
         shutil.rmtree(root)
         leave_own_home(own)
 
 
 def make(root: Path, user: Path, task_cli: TaskCli) -> Any:
-    """Use everything that leaves something behind; what the session servers said."""
+    """Use every feature that leaves files; return the messages of the session servers."""
     (task_cli.home / "config.jsonc").write_text(CONFIG)
     (task_cli.home / "policy.toml").write_text(POLICY)
     asking = shlex.join([sys.executable, str(AGENT), "prompt=ask:edit"])
@@ -137,18 +137,18 @@ def make(root: Path, user: Path, task_cli: TaskCli) -> Any:
     settings.parent.mkdir(parents=True)
     settings.write_text(ZED)
     task_cli.ok("setup", "zed", "--write", "--yes")
-    told = talk_with_agent(task_cli, asking), talk_with_terminal(task_cli)
+    recording = talk_with_agent(task_cli, asking), talk_with_terminal(task_cli)
     task_cli.ok("task", "stop", "live work")
-    # A daemon brings the files of tasks up to date when it first reads them.
+    # A daemon updates the files of tasks when it first reads them.
     for _ in range(2):
         task_cli.ok("daemon", "stop")
         task_cli.ok("task", "show", "live work")
     task_cli.ok("daemon", "stop")
-    return {"agent": told[0], "terminal": told[1]}
+    return {"agent": recording[0], "terminal": recording[1]}
 
 
 def make_tasks(task_cli: TaskCli) -> None:
-    """Tasks in several states, with log lines, snapshots, an archive, and what waits."""
+    """Create tasks in several states, with log lines, snapshots, an archive, and questions."""
     words = ("--description", "A live task", "--budget", "3usd,20min,30turns")
     live = task_cli.new("live work", "Say hello", "--agent", "eliza", *words)
     until(lambda: task_cli.tasks()["live work"]["state"] == "idle" and task_cli.said(live["id"]))
@@ -234,7 +234,7 @@ def call(task_cli: TaskCli, place: Path, tool: str, **arguments: Any) -> None:
 
 
 def install_agents(root: Path, task_cli: TaskCli) -> None:
-    """An agent of a registry, with a receipt, and a command."""
+    """Install an agent of a registry, with a receipt, and a command."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:
         info = tarfile.TarInfo("agent")
@@ -256,13 +256,13 @@ def install_agents(root: Path, task_cli: TaskCli) -> None:
     task_cli.ok("agents", "add", "--no-test", "--id", "mine", "sh -c cat")
 
 
-def record_commands(environment: dict[str, str], told: Any) -> None:
-    """Run the commands on two copies of the home, and keep what they have in common."""
+def record_commands(environment: dict[str, str], recording: Any) -> None:
+    """Run the commands on two copies of the home, and record what they have in common."""
     runs: list[list[dict[str, Any]]] = []
     for _ in range(2):
         root = Path(tempfile.mkdtemp(prefix="old-"))
         try:
-            runs.append(run_commands(root, environment, told))
+            runs.append(run_commands(root, environment, recording))
         finally:
             end_processes(root / "home")
             shutil.rmtree(root, ignore_errors=True)
@@ -271,12 +271,12 @@ def record_commands(environment: dict[str, str], told: Any) -> None:
     COMMANDS.write_text(text, encoding="utf-8")
 
 
-def run_commands(root: Path, environment: dict[str, str], told: Any) -> list[dict[str, Any]]:
+def run_commands(root: Path, environment: dict[str, str], recording: Any) -> list[dict[str, Any]]:
     unpack(root)
     prepare(root)
     task_cli = TaskCli(root / "clone", environment_of(root, environment))
     found: list[dict[str, Any]] = []
-    ids = {"@terminal@": told["terminal"]["session"], "@agent@": told["agent"]["session"]}
+    ids = {"@terminal@": recording["terminal"]["session"], "@agent@": recording["agent"]["session"]}
     (ids["@timeline@"],) = {
         each["session"]
         for each in task_cli.json("timeline", "list")
@@ -293,7 +293,7 @@ def run_commands(root: Path, environment: dict[str, str], told: Any) -> list[dic
 
 
 def talk_with_agent(task_cli: TaskCli, asking: str) -> Any:
-    """Each command that speaks with the session server of an ACP agent."""
+    """Run each command that uses the session server of an ACP agent."""
     session = task_cli.ok(
         *(
             "session",
@@ -315,7 +315,7 @@ def talk_with_agent(task_cli: TaskCli, asking: str) -> Any:
         shown.append({"words": list(words), "stdout": text})
         return text
 
-    # Kept as it is while its server runs: the old server runs when the new version comes.
+    # Copied while its server runs: the old server still runs during an update.
     folder = task_cli.home / "sessions" / session
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)
@@ -356,7 +356,7 @@ def talk_with_terminal(task_cli: TaskCli) -> Any:
 
 
 def lines_of(recording: Recording) -> list[list[tuple[str, str]]]:
-    """The talks with each message as its line, so that the data has a line for each."""
+    """Write each message of the talks on its own line."""
     return [
         [(who, json.dumps(message, ensure_ascii=False)) for who, message in talk]
         for talk in recording.talks

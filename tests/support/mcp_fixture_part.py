@@ -1,6 +1,6 @@
-"""What the conformance suite expects of any server, as a part for ours; never shipped.
+"""Tools, resources, and prompts that the conformance suite expects; tests only.
 
-The suite calls tools, reads resources and gets prompts of fixed names. Results are MCP's own JSON.
+The suite uses fixed names. Results are MCP's own JSON.
 """
 
 import asyncio
@@ -135,19 +135,19 @@ ROOTS: Json = {"method": "roots/list", "params": {}}
 
 
 def more(requests: Json, state: str | None = None) -> Json:
-    """A result that asks for input before it can be one."""
+    """Return a result that requests input before it can be complete."""
     result: Json = {"resultType": "input_required", "inputRequests": requests}
     return result if state is None else result | {"requestState": sealed(state)}
 
 
 def sealed(state: str) -> str:
-    """A state that a client carries and cannot change."""
+    """Return a state that a client carries and cannot change."""
     mark = hmac.new(SECRET, state.encode(), hashlib.sha256).hexdigest()
     return base64.urlsafe_b64encode(f"{mark}:{state}".encode()).decode()
 
 
 def opened(params: Mapping[str, Any]) -> str | None:
-    """The state that came back; refused if it is not as it was given."""
+    """Open the returned state; refuse a changed one."""
     given = params.get("requestState")
     if given is None:
         return None
@@ -168,7 +168,7 @@ Call = Callable[[Mapping[str, Any], ToolCaller], Awaitable[Json]]
 
 
 class FixturePart:
-    """Test tools, resources and prompts beside whatever else the server offers."""
+    """Test tools, resources, and prompts, beside those of the server."""
 
     def __init__(self) -> None:
         self.server: SymposiumMcpServer | None = None
@@ -223,7 +223,7 @@ class FixturePart:
             "test_input_required_result_capabilities": self._capable,
         }
 
-    # -- what a part offers
+    # -- the offers of the part
 
     def tools(self) -> Sequence[Json]:
         schemas: dict[str, Json] = {
@@ -435,13 +435,13 @@ class FixturePart:
 
 
 async def ask(caller: ToolCaller, request: Json) -> Json:
-    """Ask the client of a request, on the way that the request came."""
+    """Send a request to the client on the way that its request came."""
     context = caller.context
-    outbound = context.session._request_outbound  # noqa: SLF001 - the SDK has typed ways only
+    outbound = context.session._request_outbound  # noqa: SLF001 - the SDK has only typed methods
     return await outbound.send_raw_request(request["method"], request["params"])
 
 
 async def log(caller: ToolCaller, words: str) -> None:
-    """Say something in MCP's log, on the way that the request came."""
+    """Send an MCP log message on the way that the request came."""
     context = caller.context
     await context.session.send_log_message("info", words, related_request_id=context.request_id)

@@ -1,4 +1,4 @@
-"""Our server with the conformance suite's fixtures in it, as a program.
+"""Symposium's MCP server with the fixtures of the conformance suite, as a program.
 
 python mcp_fixture_server.py stdio
 python mcp_fixture_server.py http        prints the URL, and serves until it is terminated
@@ -33,7 +33,7 @@ from symposium.mcp_server.workplace import ServerContext, Site
 
 
 class Events(EventStore):
-    """What was sent, for a client that comes back."""
+    """Sent events, for a client that reconnects."""
 
     def __init__(self) -> None:
         self._events: list[tuple[StreamId, types.JSONRPCMessage | None]] = []
@@ -56,7 +56,7 @@ class Events(EventStore):
 
 
 class WithToken:
-    """Shows the token for a client that cannot: the suite sends no headers of ours."""
+    """Adds the token for the suite, which cannot send headers."""
 
     def __init__(self, app: App, token: str) -> None:
         self._app = app
@@ -70,7 +70,7 @@ class WithToken:
 
 
 def fixture_server(workplace: ServerContext) -> SymposiumMcpServer:
-    """Our own server with one part more."""
+    """Return the MCP server with one more part."""
     offering, fixture = ToolOffering(workplace), FixturePart()
     server = SymposiumMcpServer(
         [offering, fixture], version="0", instructions=offering.instructions
@@ -96,7 +96,7 @@ async def serve(workplace: ServerContext, transport: str) -> None:
         return
     door = open_door(0)
     app = server.app(event_store=Events(), retry=100)
-    print(door.url, flush=True)  # noqa: T201 - whoever started us waits for it
+    print(door.url, flush=True)  # noqa: T201 - the parent process reads it
     guarded = WithToken(Guard(app, door.token), door.token)
     await with_notices(server, workplace, lambda: run_app(guarded, door.listener))
 

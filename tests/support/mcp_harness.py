@@ -1,4 +1,4 @@
-"""A workplace with a fake bus, and an MCP client in memory that speaks raw JSON."""
+"""Server context with a fake bus, and an in-memory MCP client that speaks raw JSON."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ Respond = Callable[[Any, OnProgress | None], Awaitable[Any]]
 
 
 class FakeBus:
-    """Answers by message type; who has nothing to say is nobody."""
+    """Answers by message type; a type without an answer has no handler."""
 
     def __init__(self) -> None:
         self.asked: list[BusMessage] = []
@@ -40,7 +40,7 @@ class FakeBus:
         self.answers: dict[str, Respond] = {}
 
     def answer(self, type_: str, reply: Any) -> None:
-        """Answer with a value, or fail with an error."""
+        """Set the answer for a type: a value or an error."""
 
         async def respond(message: Any, news: OnProgress | None) -> Any:
             del message, news
@@ -58,20 +58,19 @@ class FakeBus:
         on_progress: OnProgress | None = None,
         patience: float | None = None,
     ) -> Any:
-        """Ask."""
         del to
         self.asked.append(message)
         self.patience.append(patience)
         respond = self.answers.get(message.about.type)
         if respond is None:
-            raise BusRefusedError(f"nobody answers {message.about.type}", NO_HANDLER)
+            raise BusRefusedError(f"no handler for {message.about.type}", NO_HANDLER)
         return await respond(message, on_progress)
 
 
 def workplace_in(
     root: Path, bus: BusPort | None = None, *, ide: IdePort | None = None, taskspace: str = TASK
 ) -> ServerContext:
-    """A workplace with everything below one directory."""
+    """Create a server context with everything below one directory."""
     home = root / "home"
     checkout = root / "checkout"
     (checkout / ".git").mkdir(parents=True, exist_ok=True)
@@ -91,8 +90,8 @@ def workplace_in(
     )
 
 
-class Told:
-    """What a client was told while it waited."""
+class ProgressRecorder:
+    """Records the progress that a client receives."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -105,10 +104,15 @@ class Told:
 
 
 async def call_tool(
-    workplace: ServerContext, name: str, arguments: dict[str, Any], told: Told | None = None
+    workplace: ServerContext,
+    name: str,
+    arguments: dict[str, Any],
+    progress: ProgressRecorder | None = None,
 ) -> ToolAnswer:
     """Call a tool as a client does."""
-    return await all_tools()[name].call(arguments, ToolInvocation(workplace, told or Told()))
+    return await all_tools()[name].call(
+        arguments, ToolInvocation(workplace, progress or ProgressRecorder())
+    )
 
 
 class RawClient:
@@ -144,16 +148,15 @@ class RawClient:
         self.over.set()
 
     def write(self, line: bytes) -> None:
-        """Write anything."""
+        """Write any bytes."""
         self._transport.send(line)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params or {}}
         self.write(json.dumps(message).encode())
 
     async def ask(self, method: str, params: Any = None) -> Any:
-        """Ask, and wait for the whole response."""
+        """Send a request, and wait for the whole response."""
         self._ids += 1
         future = asyncio.get_running_loop().create_future()
         self._waiting[self._ids] = future
@@ -164,21 +167,21 @@ class RawClient:
             return await future
 
     async def result(self, method: str, params: Any = None) -> Any:
-        """Ask, and wait for the result."""
+        """Send a request, and wait for the result."""
         response = await self.ask(method, params)
         assert "result" in response, response
         return response["result"]
 
     async def greet(self, revision: str = "2025-11-25") -> Any:
-        """The handshake."""
+        """Initialize."""
         info = {"name": "raw", "version": "0"}
-        told = {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
-        result = await self.result("initialize", told)
+        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
+        result = await self.result("initialize", params)
         self.notify("notifications/initialized")
         return result
 
     async def next_unasked(self) -> Any:
-        """The next message that is no answer."""
+        """The next message that is no response."""
         async with asyncio.timeout(45):
             while not self.unasked:
                 self.came.clear()
@@ -186,7 +189,7 @@ class RawClient:
         return self.unasked.pop(0)
 
     async def aclose(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         await self._transport.aclose()
 
 
@@ -194,7 +197,7 @@ class RawClient:
 async def serving(
     serve: Callable[[MemoryTransport], Coroutine[Any, Any, None]],
 ) -> AsyncGenerator[RawClient, None]:
-    """A server, and a client of it, for one block."""
+    """Run a server and a client for one block."""
     ours, theirs = memory_pair()
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(serve(theirs))

@@ -1,4 +1,4 @@
-"""`symposium mcp` as a child of a test, and what it stands in."""
+"""`symposium mcp` as a child process of a test, and its folders."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ GREETING = {
 
 
 class Spoken:
-    """A server as a child, and its lines."""
+    """Server as a child process, and its lines."""
 
     def __init__(self, child: asyncio.subprocess.Process) -> None:
         self.child = child
@@ -65,7 +65,7 @@ async def speaking(folder: Path, *words: str, **more: str) -> AsyncGenerator[Spo
 
 
 async def joined(editor: BusClient) -> Present:
-    """The server, when it has joined the bus."""
+    """Return the server once it has joined the bus."""
     async with asyncio.timeout(45):
         while True:
             for each in await editor.request(Who()):
@@ -74,7 +74,7 @@ async def joined(editor: BusClient) -> Present:
 
 
 def repository_in(folder: Path) -> None:
-    """A clone with one commit."""
+    """Create a clone with one commit."""
     folder.mkdir()
     who = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
     for words in (["init", "-q", "-b", "main"], [*who, "commit", "-q", "--allow-empty", "-m", "1"]):

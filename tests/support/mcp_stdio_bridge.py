@@ -1,9 +1,9 @@
-"""A stdio MCP server behind HTTP, for a conformance suite that speaks HTTP only.
+"""Stdio MCP server behind HTTP, for a conformance suite that speaks HTTP only.
 
     python mcp_stdio_bridge.py PROGRAM ARGUMENT ...       prints the URL
 
-Messages are passed as they are, and never through the SDK's types: what the suite sees is what the
-server wrote. One child for each session. Only for the era that begins with `initialize`.
+Messages pass unchanged and never through the SDK's types, so the suite sees what the server wrote.
+Each session has its own child process. Only for the era that begins with `initialize`.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class Stream:
 
 
 class Session:
-    """One child, and the streams that wait for what it says."""
+    """One child process, and the streams that wait for its messages."""
 
     def __init__(self, child: asyncio.subprocess.Process) -> None:
         self.child = child
@@ -66,7 +66,7 @@ class Session:
                 self._open.pop(message["id"]).put(message, is_last=True)
 
     async def send(self, message: Any) -> Stream | None:
-        """Pass a message on; the stream of its answer, if it wants one."""
+        """Pass a message on; return the stream of its response, if it needs one."""
         assert self.child.stdin is not None
         stream = None
         if "id" in message and "method" in message:
@@ -78,7 +78,7 @@ class Session:
         return stream
 
     def _stream_for(self, message: Any) -> Stream:
-        """Progress goes to its request, changes to whoever listens, all else to what is open."""
+        """Route progress to its request, changes to listeners, and the rest to an open stream."""
         token = params_of(message).get("progressToken")
         if token is not None and self._tokens.get(token) in self._open:
             return self._open[self._tokens[token]]
@@ -156,7 +156,7 @@ async def main(command: list[str]) -> None:
     door = open_door(0)
     async with asyncio.TaskGroup() as tasks:
         bridge = Bridge(command, tasks)
-        print(door.url, flush=True)  # noqa: T201 - whoever started us waits for it
+        print(door.url, flush=True)  # noqa: T201 - the parent process reads it
         await run_app(WithToken(Guard(bridge, door.token), door.token), door.listener)
 
 

@@ -1,17 +1,17 @@
-"""A place in memory for the files of tests: they make and remove a hundred thousand."""
+"""Folder in memory for test files: tests create and remove a hundred thousand files."""
 
 import os
 from pathlib import Path
 from typing import Final
 
 ROOM: Final = 4 * 1024**3
-"""Bytes that must be free."""
+"""Required free bytes."""
 
 SHARED_MEMORY: Final = Path("/dev/shm")
 
 
 def in_memory(place: Path = SHARED_MEMORY, room: int = ROOM) -> Path | None:
-    """The place, if files can be written and programs started there; None elsewhere."""
+    """Return the folder if files can be written and programs started there, or None."""
     try:
         found = os.statvfs(place)
     except OSError:

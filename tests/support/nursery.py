@@ -1,15 +1,15 @@
 """Forks `symposium` from a process that has imported it, instead of starting an interpreter.
 
-`fork_or_execute` replaces the function of `subprocess` that forks and executes. A command or a
-session server of Symposium that is started in the usual way comes from the nursery: a program that
-has imported them, and only forks. Every other program is executed as always, and so is every
-program on a machine where the nursery cannot do its work: it tries that when it starts.
+`fork_or_execute` replaces the function of `subprocess` that forks and executes. The nursery forks
+commands and session servers of Symposium that are started in the usual way: it is a program that
+has imported them. Every other program is executed as always. On a machine where the nursery does
+not work, every program is executed; it tests that when it starts.
 
-A command is a child of its caller, with the arguments, environment, directory, and descriptors that
-were asked for. It ends as an interpreter ends, but takes no module apart: that costs more than most
-commands. A session server leaves its caller at once, so its caller gets another child that ends at
-once. What the nursery has forked starts session servers in the same way, and daemons in the
-background: there a small program waits for the command, and ends with its exit code.
+A command is a child of its caller, with the requested arguments, environment, directory, and
+descriptors. It ends as an interpreter ends, but does not tear down modules, which takes longer than
+most commands. A session server detaches from its caller at once, so its caller gets another child
+that ends at once. Forked processes start session servers in the same way, and daemons in the
+background: there a small program waits for the command and ends with its exit code.
 """
 
 import atexit
@@ -41,7 +41,7 @@ _STATUS: Final = Path("/proc/self/status")
 EXECUTE: Final[Callable[..., int] | None] = (
     vars(subprocess).get("_fork_exec") if _STATUS.exists() else None
 )
-"""Forks and executes; None where `subprocess` has no such function, or the kernel no `/proc`."""
+"""Forks and executes; None if `subprocess` has no such function or the kernel no `/proc`."""
 
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
 
@@ -54,20 +54,20 @@ _STARTS: Final = {
     _SERVER: (sys.executable, "-P", "-m", "symposium.sessions"),
     _DAEMON: (sys.executable, "-P", "-m", "symposium", "daemon", "start"),
 }
-"""The ways to start a command; the first one that fits is taken."""
+"""Ways to start a command; the first that fits is used."""
 
 _WAYS_ABOVE: Final = (_SERVER, _DAEMON)
-"""Those that a forked process has: it is no parent of what the nursery forks."""
+"""Ways of a forked process: it is no parent of what the nursery forks."""
 
 _INTERPRETER: Final = re.compile(rb"(?:PYTHON|LANG=|LANGUAGE=|LC_|LD_)")
 """Variables that an interpreter reads when it starts."""
 
 _ARGUMENTS: Final = 23
-"""Arguments of `EXECUTE` in the Pythons that are known."""
+"""Arguments of `EXECUTE` in the known Python versions."""
 
 _ENDS_AT_ONCE: Final = (b"/bin/true",)
 _WAITS: Final = (b"/bin/sh", b"-c", b'read -r code; exit "$code"')
-"""Ends with the exit code that it reads, and with an error if there is none."""
+"""Ends with the exit code that it reads, and with an error without one."""
 
 _LENGTH: Final = struct.Struct("=q")
 _FLAGS: Final = 0x00008000 | 17
@@ -76,22 +76,22 @@ _FLAGS: Final = 0x00008000 | 17
 _CLONE: Final = {"x86_64": 56, "aarch64": 220}
 _SET_NAME, _SET_MM, _SET_MM_MAP = 15, 35, 14
 _FAR: Final = 400
-"""A descriptor above those that a program is given."""
+"""A descriptor above those that a program receives."""
 
 _INHERITED: Final = "SigBlk|Uid|Gid|Groups|CapEff|Seccomp"
 """Fields of `/proc/self/status`."""
 
 _SHOWN: Final[list[object]] = []
-"""What the kernel reads as our arguments and variables."""
+"""The memory that the kernel reads as the arguments and variables of this process."""
 
 
 class Nursery:
-    """A process that forks commands; it is started when the first command is, and ends with us.
+    """Process that forks commands; it starts with the first command, and ends with the caller.
 
     Attributes:
         kind: the kind of process for which commands are forked, the caller's by default. A process
-            of another kind executes its commands, and does not start the nursery.
-        count: the processes that were forked.
+        of another kind executes its commands, and does not start the nursery.
+        count: the number of forked processes.
     """
 
     def __init__(self, command: Sequence[str] = (sys.executable, "-P", __file__)) -> None:
@@ -105,7 +105,7 @@ class Nursery:
     def fork(
         self, asked: Mapping[str, Any], environment: Sequence[bytes], descriptors: Sequence[int]
     ) -> int | None:
-        """Fork a command; return its process id, or None where it must be executed."""
+        """Fork a command; return its process id, or None if it must be executed."""
         kind = Kind.of_this_process()
         with self._lock:
             if not self._is_tried and not kind.differs(self.kind):
@@ -125,7 +125,7 @@ class Nursery:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 cwd="/",
-                # A test ends all that has its home.
+                # A test kills every process that has its home.
                 env={name: os.environ[name] for name in os.environ if "SYMPOSIUM" not in name},
             )
         atexit.register(lambda: (ours.close(), process.wait()))
@@ -134,7 +134,7 @@ class Nursery:
 
 
 class NurseryAbove:
-    """The nursery that has forked this process, for its session servers."""
+    """The nursery that forked this process, for its session servers."""
 
     def __init__(self, address: bytes, kind: "Kind") -> None:
         self._address = address
@@ -157,10 +157,10 @@ class NurseryAbove:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a process passes on to the programs that it starts, beside what it says.
+    """Inherited state of a process, beside its arguments.
 
     Attributes:
-        variables: those that an interpreter reads when it starts.
+        variables: variables that an interpreter reads when it starts.
         status: blocked signals, user, group, and rights.
         ignored: ignored signals, a bit each; the caller may ignore more than the nursery.
     """
@@ -173,7 +173,7 @@ class Kind:
 
     @classmethod
     def of_this_process(cls) -> "Kind":
-        """That of the caller; the same for all where the kernel has no `/proc`."""
+        """Return the kind of the caller; the same for all if the kernel has no `/proc`."""
         if not _STATUS.exists():
             return cls(frozenset(), (), "", (), 0)
         status = _STATUS.read_text()
@@ -186,11 +186,11 @@ class Kind:
         )
 
     def differs(self, other: "Kind") -> list[str]:
-        """Names of what is not the same in both."""
+        """Return the names of fields that differ."""
         return [name for name in vars(self) if vars(self)[name] != vars(other)[name]]
 
     def fits(self, caller: "Kind", environment: Sequence[bytes]) -> bool:
-        """Whether what is forked here starts as what the caller would execute."""
+        """Whether a forked process starts like one that the caller executes."""
         variables = frozenset(filter(_INTERPRETER.match, environment))
         return caller == self and variables == self.variables and not self.ignored & ~caller.ignored
 
@@ -222,7 +222,7 @@ def _start_waiting(
     asked: tuple[dict[str, Any], list[int]],
     given: Sequence[Any],
 ) -> int:
-    """Fork a command that is not our child; return a child that ends with its exit code."""
+    """Fork a command that is not a child; return a child that ends with its exit code."""
     words, descriptors = asked
     reading, writing = os.pipe()
     try:
@@ -236,7 +236,7 @@ def _start_waiting(
 
 
 def _asked(ways: Sequence[str], given: Sequence[Any]) -> tuple[dict[str, Any], list[int]] | None:
-    """What to ask the nursery for, with the descriptors; None if it is to be executed."""
+    """Return the request for the nursery, with the descriptors, or None if it cannot fork this."""
     words, _, closes, passed, cwd, environment, *others = given
     streams, failing = (others[0], others[3], others[5]), others[7]
     restores, session = others[8:10]
@@ -273,14 +273,14 @@ def _umask() -> int:
 
 
 def _ask(link: socket.socket, asked: Mapping[str, Any], descriptors: Sequence[int]) -> int | None:
-    """Send a request; return the process id in the answer, None if nothing was forked."""
+    """Send a request; return the process id in the response, None if nothing was forked."""
     text = json.dumps(asked).encode()
     try:
         socket.send_fds(link, [_LENGTH.pack(len(text))], descriptors)
         link.sendall(text)
         (child,) = _LENGTH.unpack(_exactly(link, _LENGTH.size))
     except (OSError, EOFError):
-        # It has ended, or is not ours to reach.
+        # It has ended, or is not reachable from here.
         return None
     return child if child > 0 else None
 
@@ -295,10 +295,10 @@ def _exactly(link: socket.socket, count: int) -> bytes:
 
 
 def _serve(link: socket.socket, others: socket.socket) -> dict[str, Any] | None:
-    """Fork for the test process, and session servers for what was forked.
+    """Fork for the test process, and session servers for forked processes.
 
     Returns:
-        In the child what it is to do; None when the test process has ended.
+        In the child the command to run; None when the test process has ended.
     """
     while True:
         ready, _, _ = select.select([link, others], [], [])
@@ -310,7 +310,7 @@ def _serve(link: socket.socket, others: socket.socket) -> dict[str, Any] | None:
             head += _exactly(caller, _LENGTH.size - len(head)) if head else b""
             asked = json.loads(_exactly(caller, _LENGTH.unpack(head)[0]))
             _import_for(asked)
-            # These leave whoever starts them: they may be our children.
+            # These detach from their caller, so they may be children of the nursery.
             child = os.fork() if asked["way"] in _WAYS_ABOVE else _clone()
             if child == 0:
                 link.detach()
@@ -321,7 +321,7 @@ def _serve(link: socket.socket, others: socket.socket) -> dict[str, Any] | None:
 
 
 def _import_for(asked: Mapping[str, Any]) -> None:
-    """Import the SDK that a command imports late, once for all that follow."""
+    """Import the SDK that a command imports late, once for all later commands."""
     if "mcp" in asked.get("words", ())[1:5]:
         import_module("symposium.mcp_server.transports")
 
@@ -339,7 +339,7 @@ def _report_end(asked: dict[str, Any]) -> None:
 
 
 def _run_to_end(run: Callable[[], Any]) -> None:
-    """Run a command; at a usual end, end the process without taking modules apart."""
+    """Run a command; at a usual end, end the process without tearing down modules."""
     code = 0
     try:
         run()
@@ -347,7 +347,7 @@ def _run_to_end(run: Callable[[], Any]) -> None:
         if not isinstance(end.code, int | None):
             raise
         code = end.code or 0
-    # What the interpreter does when it ends, in this order.
+    # The steps of the interpreter at its end, in this order.
     vars(threading)["_shutdown"]()
     vars(atexit)["_run_exitfuncs"]()
     gc.collect()
@@ -355,13 +355,13 @@ def _run_to_end(run: Callable[[], Any]) -> None:
         try:
             stream.flush()
         except (OSError, ValueError):
-            # The interpreter will say so.
+            # The interpreter will report it.
             sys.exit(code)
     os._exit(code & 0xFF)
 
 
 def _clone() -> int:
-    """As `os.fork` does, but the child's parent is ours; -1 where that cannot be."""
+    """Fork like `os.fork`, but with the parent of this process; return -1 if that is impossible."""
     number = _CLONE.get(os.uname().machine)
     if number is None:
         return -1
@@ -376,7 +376,7 @@ def _clone() -> int:
 
 
 def _try() -> bool:
-    """Whether this process can be shown as another one."""
+    """Whether this process can show other arguments."""
     _SHOWN.append(_show([b"a", b"b"], [b"C=d"]))
     place = Path("/proc/self")
     texts = (place / "cmdline").read_bytes(), (place / "environ").read_bytes()
@@ -384,7 +384,7 @@ def _try() -> bool:
 
 
 def _become(asked: Mapping[str, Any]) -> Callable[[], Any]:
-    """Be the process that was asked for; return what it is to do."""
+    """Become the requested process; return the command to run."""
     words, way = [os.fsencode(each) for each in asked["words"]], asked["way"]
     variables = [os.fsencode(each) for each in asked["environment"]]
     if asked["session"]:
@@ -402,12 +402,12 @@ def _become(asked: Mapping[str, Any]) -> Callable[[], Any]:
     module = None if way == "script" else _STARTS[way][-1]
     entry, ours = sys.modules[f"{module or 'symposium'}.__main__"], sys.modules["__main__"]
     place = str(entry.__file__) if module else PROGRAM
-    # From these click takes the name of the program.
+    # click takes the name of the program from these.
     ours.__package__, ours.__file__ = module, place
     if way in {"script", "module"}:
         sys.path.insert(0, asked["cwd"] if module else str(Path(PROGRAM).parent))
     sys.argv[:] = [place, *asked["words"][len(_STARTS[way]) :]]
-    # As the kernel starts a script.
+    # The kernel starts a script in the same way.
     line = words if module else [os.fsencode(sys.executable), *words]
     sys.orig_argv[:] = [os.fsdecode(each) for each in line]
     _SHOWN.append(_show(line, variables))
@@ -418,7 +418,7 @@ def _become(asked: Mapping[str, Any]) -> Callable[[], Any]:
 
 
 def _take(sources: Sequence[int], targets: Sequence[int]) -> None:
-    """Have these descriptors under these numbers, and no other."""
+    """Move these descriptors to these numbers, and close all others."""
     far = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, max(_FAR, *targets) + 1) for each in sources]
     for each, target in zip(far, targets, strict=True):
         os.dup2(each, target)
@@ -441,7 +441,7 @@ def _take(sources: Sequence[int], targets: Sequence[int]) -> None:
 
 
 def _show(words: Sequence[bytes], variables: Sequence[bytes]) -> ctypes.Array[ctypes.c_char]:
-    """Let `/proc` show these arguments and variables, as long as the value is kept."""
+    """Let `/proc` show these arguments and variables, as long as the returned value exists."""
     texts = [b"".join(each + b"\0" for each in them) for them in (words, variables)]
     kept = ctypes.create_string_buffer(b"".join(texts))
     start = ctypes.addressof(kept)
@@ -462,7 +462,7 @@ NURSERY: Final = Nursery()
 
 
 def main() -> None:
-    """Import everything, fork for whoever asks, and run the command in the child."""
+    """Import everything, fork for callers, and run the command in the child."""
     address = f"\0symposium-nursery-{secrets.token_hex(16)}".encode()
     kind = Kind.of_this_process()
     # No caller waits for the children of this process.

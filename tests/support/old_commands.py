@@ -1,8 +1,8 @@
-"""Commands on an old home and what they printed, in tests/golden/old_home/commands.jsonl.
+"""Commands on an old home and their recorded output, in tests/golden/old_home/commands.jsonl.
 
-A line has the words, the exit code, and the JSON of standard output. `"@any number@"` stands for a
-number that differs from run to run. What a command prints today must contain what it printed then:
-members may be added, and none may be missing.
+A line has the words, the exit code, and the JSON of standard output. `"@any number@"` matches a
+number that differs from run to run. Today's output must contain the recorded one: members may be
+added, and none may be missing.
 """
 
 import json
@@ -55,7 +55,7 @@ READS: Final = (
     "status",
     "plan --capabilities @ROOT@/editor.json --mods ide-ops,ferris",
 )
-"""Commands that only read: the same values are there."""
+"""Commands that only read: the same values must be present."""
 
 CHANGES: Final = (
     "task new @fresh@ --agent none --project @ROOT@/clone",
@@ -80,7 +80,7 @@ CHANGES: Final = (
     "task show nothing",
     "prompt --agent @ROOT@/missing Hello",
 )
-"""Commands that change something: the same members are there."""
+"""Commands that change something: the same members must be present."""
 
 NAMES: Final = {
     "@live@": "live work",
@@ -93,18 +93,18 @@ NAMES: Final = {
 
 
 def prepare(root: Path) -> None:
-    """Add what is no part of the home, and what the commands read."""
+    """Add files that are no part of the home, but that the commands read."""
     (root / "editor.json").write_text('{"fs": {"readTextFile": true}}')
 
 
 def words_of(line: str, ids: dict[str, str]) -> list[str]:
-    """The words of a command, with names in place of their short forms."""
+    """Return the words of a command, with names in place of their short forms."""
     known = NAMES | ids
     return [known.get(word, word) for word in line.split()]
 
 
 def output_of(task_cli: TaskCli, words: Sequence[str], root: Path) -> dict[str, Any]:
-    """Run a command with `--json`; its exit code and what it printed."""
+    """Run a command with `--json`; return its exit code and its output."""
     done = task_cli.run(*[filled(word, root) for word in words], "--json")
     text = unfilled(done.stdout, root)
     try:
@@ -115,20 +115,20 @@ def output_of(task_cli: TaskCli, words: Sequence[str], root: Path) -> dict[str, 
 
 
 def recorded_commands() -> list[dict[str, Any]]:
-    """What was printed then, in the order of the commands."""
+    """Return the recorded outputs in the order of the commands."""
     lines = COMMANDS.read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 PROSE: Final = {"choices", "description", "hint", "message", "reasons", "text", "why"}
-"""Members with sentences of the program's own, which may be written better."""
+"""Members with sentences of the program, whose words may change."""
 
 _OF_USER: Final = ("task", "up", "session", "timeline", "walkthrough", "audit")
-"""Commands whose sentences are the user's, an agent's, or kept in the home."""
+"""Commands whose sentences come from the user, an agent, or the home."""
 
 
 def without_prose(output: dict[str, Any]) -> dict[str, Any]:
-    """An output in which sentences of the program may be any."""
+    """Return an output in which sentences of the program match any text."""
     printed = "json" if "json" in output else "lines"
     is_error = "error" in {each.get("type") for each in _events(output[printed])}
     is_of_user = output["words"][0] in _OF_USER and not is_error
@@ -153,7 +153,7 @@ def _plain(value: Any, prose: set[str]) -> Any:
 
 
 def _any(value: Any) -> Any:
-    """The same with any text in it."""
+    """Return the same value with any text in it."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return {
@@ -165,7 +165,7 @@ def _any(value: Any) -> Any:
 
 
 def common(one: Any, other: Any) -> Any:
-    """What two runs of one command have in common."""
+    """Return what two runs of one command have in common."""
     if isinstance(one, dict) and isinstance(other, dict):
         left, right = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         return {name: common(left[name], right[name]) for name in left if name in right}
@@ -176,7 +176,7 @@ def common(one: Any, other: Any) -> Any:
 
 
 def missing(old: Any, new: Any, place: str = "") -> list[str]:
-    """What a new output lacks of an old one, by path."""
+    """List what a new output lacks of an old one, by path."""
     kind = any_kind(old) or kind_of(old)
     if kind_of(new) != kind:
         return [f"{place}: {new!r} instead of {kind}"]
@@ -197,7 +197,7 @@ def _missing_members(old: dict[str, Any], new: dict[str, Any], place: str) -> li
 
 
 def _missing_items(old: list[Any], new: list[Any], place: str) -> list[str]:
-    """What a list lacks; there may be more in one whose items have ids."""
+    """List missing items; a list whose items have ids may have more of them."""
     if old and isinstance(old[0], dict) and "id" in old[0]:
         by_id = {each["id"]: each for each in new}
         return _joined(
@@ -217,9 +217,9 @@ def _joined(lists: Iterable[list[str]]) -> list[str]:
 
 
 def lost_members(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """The members of an old output that a new one has not, or has with another type.
+    """List the members of an old output that a new one lacks or has with another type.
 
-    A member that was null needs only be there.
+    A member that was null only needs to be present.
     """
     names = {each.partition(":")[0] for each in shape(new.get("json", new.get("lines")))}
     kinds = shape(new.get("json", new.get("lines")))

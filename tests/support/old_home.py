@@ -1,9 +1,10 @@
-"""A home that an earlier version of Symposium left behind, as data in tests/golden/old_home/.
+"""Home of an earlier version of Symposium, as data in tests/golden/old_home/.
 
-`files.jsonl` has one line for each file, link and directory. Places of the machine are replaced:
-`@ROOT@` is the directory of everything, `@SYMPOSIUM@` and `@PYTHON@` are programs, `@NOW@` is the
-time in seconds since 1970, and `@SHA256:20:clone/.git@` is the start of the hash of a path. These
-placeholders are rules of the version that wrote the home, so no code of Symposium computes them.
+`files.jsonl` has one line for each file, link, and directory. Placeholders replace machine-specific
+text: `@ROOT@` is the common root directory, `@SYMPOSIUM@` and `@PYTHON@` are programs, `@NOW@` is
+the time in seconds since 1970, and `@SHA256:20:clone/.git@` is the start of the hash of a path. The
+placeholders follow the rules of the version that wrote the home, so no code of Symposium computes
+them.
 """
 
 import base64
@@ -43,7 +44,7 @@ def _words(root: Path) -> dict[str, str]:
 
 
 def filled(text: str, root: Path) -> str:
-    """Text of the data with the places of this machine."""
+    """Replace placeholders with the values of this machine."""
 
     def digest(found: re.Match[str]) -> str:
         return hashlib.sha256(os.fsencode(root / found[2])).hexdigest()[: int(found[1])]
@@ -55,7 +56,7 @@ def filled(text: str, root: Path) -> str:
 
 
 def unfilled(text: str, root: Path) -> str:
-    """Text of this machine with placeholders for its places."""
+    """Replace the values of this machine with placeholders."""
     for place in _PLACES:
         digest = hashlib.sha256(os.fsencode(root / place)).hexdigest()
         for size in _SIZES:
@@ -109,7 +110,7 @@ def _write(path: Path, entry: Mapping[str, Any], root: Path) -> None:
 
 
 def pack(root: Path, *, left_out: Sequence[str]) -> None:
-    """Write what is below a directory into the data, except these paths."""
+    """Write everything below a directory into the data, except these paths."""
     lines: list[str] = []
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -149,7 +150,7 @@ def _dumped(path: Path, root: Path) -> dict[str, Any]:
 
 
 def _readable(statement: str) -> str:
-    """A statement with blobs of text as text, and no time after which a row counts as too old."""
+    """Return a statement with blobs as text, and without a time after which a row expires."""
 
     def text(found: re.Match[str]) -> str:
         words = bytes.fromhex(found[1]).decode().replace("'", "''")

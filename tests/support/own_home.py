@@ -1,4 +1,4 @@
-"""A home directory and git settings for the tests; the developer's own take no part."""
+"""Home directory and git settings for the tests, separate from the developer's."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ KEPT: Final = frozenset(
         *("SYMPOSIUM_PEERS", "SYMPOSIUM_TRANSCRIPTS"),
     }
 )
-"""Variables that say where the machine has something, not how a program behaves."""
+"""Variables that locate files of the machine, not ones that change a program's behavior."""
 
 
 def cleaned(environment: Mapping[str, str]) -> dict[str, str]:
@@ -40,7 +40,7 @@ def cleaned(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def take_own_home() -> Path:
-    """Give this process, and every child of it, an empty home with git settings."""
+    """Create an empty home with git settings for this process and its children."""
     home = Path(tempfile.mkdtemp(prefix="symposium-tests-"))
     settings = home / ".gitconfig"
     settings.write_text(GIT_SETTINGS, encoding="utf-8")
@@ -59,16 +59,16 @@ def take_own_home() -> Path:
         }
     )
     if rustup.is_dir():
-        # The toolchain is a program; the settings of cargo stay with the developer.
+        # The toolchain is a program; cargo does not read the developer's settings.
         os.environ.setdefault("RUSTUP_HOME", str(rustup))
     return home
 
 
 def leave_own_home(home: Path) -> None:
-    """Remove the home, with whatever the tests left in it."""
+    """Remove the home, with everything that the tests left in it."""
     shutil.rmtree(home, ignore_errors=True)
 
 
 def another_home() -> Path:
-    """An empty home for one test; it goes with the home of the session."""
+    """Create an empty home for one test; it is removed with the home of the session."""
     return Path(tempfile.mkdtemp(prefix="user-", dir=Path(os.environ["GIT_CONFIG_GLOBAL"]).parent))

@@ -1,4 +1,4 @@
-"""Daemons that stop at a stage, commands to be killed meanwhile, and what must hold afterwards."""
+"""Daemons that pause at a stage, commands to kill meanwhile, and checks of the result."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from tests.support.task_cli import TaskCli, git, is_alive, processes_of, until
 
 @dataclass
 class PauseHarness:
-    """A clone with its command line, one daemon at a time, and the clients that were started.
+    """Clone with its command line, one daemon at a time, and the started clients.
 
     Attributes:
-        acknowledged: what was told to be recorded: a taskspace's id and a line of progress.
+        acknowledged: the ids of taskspaces and the log lines whose recording was confirmed.
     """
 
     task_cli: TaskCli
@@ -28,39 +28,40 @@ class PauseHarness:
     acknowledged: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def daemon(self, stage: str = "") -> None:
-        """Start one that stops at this stage once it is told to be ready for that."""
+        """Start a daemon that pauses at this stage once `arm` is called."""
         said = "RUNNING"
         while said == "RUNNING":
-            # The threads of one that was killed hold its lock a moment longer than it is there.
+            # The threads of a killed daemon may hold its lock a moment longer than the process
+            # exists.
             self._ask({"daemon": stage})
             said = self._said()
         assert said == "READY", (said, self.words())
 
     def arm(self) -> None:
-        """From now on the daemon stops at its stage."""
+        """Let the daemon pause at its stage from now on."""
         (self.folder / "armed").touch()
 
     def client(self, *words: str) -> int:
-        """Begin `symposium` with these words; its process."""
+        """Start `symposium` with these words; return its process id."""
         self._ask({"client": list(words)})
         name, pid = self._said().split()
         assert name == "CLIENT"
         return int(pid)
 
     def stopped(self) -> None:
-        """Wait until the daemon has stopped."""
+        """Wait until the daemon has paused."""
         assert self._said() == "AT", self.words()
 
-    def go_on(self) -> None:
-        """Let the daemon go on."""
+    def resume(self) -> None:
+        """Let the daemon continue."""
         (self.folder / "go").write_bytes(b"")
 
     def ended(self) -> None:
-        """Wait until a client has ended, and well."""
+        """Wait until a client has exited with 0."""
         assert self._said() == "ENDED 0", self.words()
 
     def words(self) -> str:
-        """What the clients have said."""
+        """Output of the clients."""
         file = self.folder / "client.out"
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
@@ -70,16 +71,16 @@ class PauseHarness:
         self.daemon(stage)
 
     def log(self, task: str, text: str) -> None:
-        """Add a line of progress that is acknowledged."""
+        """Add a log line that is acknowledged."""
         self.task_cli.ok("task", "log", task, "--add", text)
         self.acknowledged.append((task, text))
 
     def messages(self, task: str) -> list[str]:
-        """The lines of progress of a taskspace, oldest first."""
+        """Log lines of a taskspace, oldest first."""
         return [each["message"] for each in self.task_cli.json("task", "log", task)]
 
-    def trouble(self) -> str:
-        """What is orphaned, half made or lost; empty if nothing is."""
+    def problem(self) -> str:
+        """Describe orphaned, incomplete, or lost items; empty if there are none."""
         tasks = self.task_cli.json("task", "list", "--all")
         live = {each["worktree"]: each for each in tasks if each["archived_at"] is None}
         locks = "\n".join(map(str, (self.task_cli.clone / ".git").glob("*.lock")))
@@ -93,30 +94,30 @@ class PauseHarness:
             if found != wanted:
                 return f"{kind}: {found}, not {wanted}"
         for each in live.values():
-            if trouble := _trouble_of(each):
-                return f"{each['name']}: {trouble}"
+            if problem := _problem_of(each):
+                return f"{each['name']}: {problem}"
         return ""
 
     def lost(self) -> list[tuple[str, str]]:
-        """What was acknowledged and is not there."""
+        """Acknowledged log lines that are missing."""
         return [each for each in self.acknowledged if each[1] not in self.messages(each[0])]
 
     def whole(self) -> None:
-        """Wait until nothing is in trouble; who has gone may have left work to be ended."""
+        """Wait until there is no problem: an interrupted operation may still be completed."""
         try:
-            until(lambda: not self.trouble())
+            until(lambda: not self.problem())
         except AssertionError as error:
-            raise AssertionError(self.trouble()) from error
+            raise AssertionError(self.problem()) from error
 
     def processes(self) -> set[int]:
-        """Whatever runs for this harness but the daemon and the nursery."""
+        """Processes of this harness, except the daemon and the nursery."""
         found = processes_of(self.task_cli.home)
         return found - {self.nursery.pid, self.task_cli.json("daemon", "status")["pid"]}
 
     def agent(self, task: str) -> int:
-        """The process of a taskspace's agent: what its keeper has started."""
-        keeper = self.task_cli.keeper(task)
-        return int(until(lambda: children(keeper))[0])
+        """Process id of a taskspace's agent, which its session server has started."""
+        session_server = self.task_cli.session_server(task)
+        return int(until(lambda: children(session_server))[0])
 
     def _worktrees(self) -> set[str]:
         try:
@@ -124,7 +125,7 @@ class PauseHarness:
                 git(self.task_cli.clone, "worktree", "list", "--porcelain").strip().split("\n\n")
             )
         except subprocess.CalledProcessError as error:
-            # It reads a worktree that is being removed; `whole` asks again.
+            # It reads a worktree that is being removed; `whole` tries again.
             return {error.stderr}
         found = {each.splitlines()[0].removeprefix("worktree ") for each in listed}
         return found - {str(self.task_cli.clone)}
@@ -148,14 +149,14 @@ class PauseHarness:
         return self.nursery.stdout.readline().strip()
 
 
-def _trouble_of(task: dict[str, Any]) -> str:
+def _problem_of(task: dict[str, Any]) -> str:
     tree, branch = Path(task["worktree"]), f"refs/heads/{task['branch']}"
     if task["standing"] not in {"ready", "setup-failed"}:
         return f"it is {task['standing']}"
     if (head := git(tree, "symbolic-ref", "HEAD").strip()) != branch:
         return f"it is on {head}"
     if missing := git(tree, "ls-files", "--deleted"):
-        return f"{missing} is not there"
+        return f"{missing} is missing"
     git(tree, "rev-parse", "--verify", branch)
     inside = Path(git(tree, "rev-parse", "--absolute-git-dir").strip())
     begun = [*inside.glob("*.lock"), *inside.glob("rebase-*"), *inside.glob("MERGE_HEAD")]
@@ -163,12 +164,12 @@ def _trouble_of(task: dict[str, Any]) -> str:
 
 
 def children(pid: int) -> list[str]:
-    """The processes that one has started."""
+    """Ids of the child processes."""
     return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
 
 
 def kill(pid: int) -> None:
-    """Kill a process, if it lives, and wait until it is gone."""
+    """Kill a process, if it runs, and wait until it has exited."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     until(lambda: not is_alive(pid))
@@ -176,7 +177,7 @@ def kill(pid: int) -> None:
 
 @contextmanager
 def pause_harness(task_cli: TaskCli, folder: Path) -> Generator[PauseHarness]:
-    """A harness over a task_cli; what it has started ends with it."""
+    """Create a harness for a clone; end everything that it has started."""
     folder.mkdir()
     os.mkfifo(folder / "go")
     root = Path(__file__).parents[2]

@@ -1,13 +1,13 @@
-"""A daemon that stops at a stage until it is told to go on, and clients to be killed meanwhile.
+"""Daemon that pauses at a stage until it is resumed, and clients to kill meanwhile.
 
     python pausing_daemon.py FOLDER
 
-One JSON value a line on standard input: `{"daemon": STAGE}` forks a daemon that stops there, once
-the file FOLDER/armed is there; `{"client": [WORD, …]}` forks a `symposium` with these words. What
-is forked costs no start of an interpreter. It prints READY when a daemon listens, AT when one has
-stopped, `CLIENT pid` and `ENDED code`. Whoever opens FOLDER/go for writing lets the daemon go on.
+Standard input has one JSON value a line: `{"daemon": STAGE}` forks a daemon that pauses there once
+the file FOLDER/armed exists; `{"client": [WORD, …]}` forks a `symposium` with these words. Forking
+is faster than starting an interpreter. It prints READY when a daemon listens, AT when one has
+paused, `CLIENT pid`, and `ENDED code`. Opening FOLDER/go for writing resumes the daemon.
 
-The stages are told by the hook that the engine's tests give it: no daemon of anybody's has it.
+The stages come from the hook that the engine's tests use. The hook is never set in production.
 """
 
 import json
@@ -25,16 +25,16 @@ from symposium.daemon.parts import taskspaces
 
 FOLDER = Path(sys.argv[1])
 PRELOADED = ("symposium.cli.commands.inbox", "symposium.cli.commands.task")
-"""What the commands would load when they begin."""
+"""Modules that the commands load when they start."""
 
 
 def say(word: bytes) -> None:
-    """Tell the test."""
+    """Print a word for the test."""
     os.write(1, word + b"\n")
 
 
 def pause(wanted: str, passed: str) -> None:
-    """Stop the whole daemon at this stage, once, and go on when somebody says so."""
+    """Stop the whole daemon at this stage, once, until the test resumes it."""
     armed = FOLDER / "armed"
     if passed == wanted and armed.exists():
         armed.unlink()
@@ -43,13 +43,13 @@ def pause(wanted: str, passed: str) -> None:
 
 
 def be_daemon(stage: str) -> None:
-    """Live as a daemon."""
+    """Run as a daemon."""
     taskspaces.EngineContext = partial(taskspaces.EngineContext, passed=partial(pause, stage))
     process.serve(DaemonOptions(idle_timeout=0), say)
 
 
 def be_client(words: list[str]) -> None:
-    """Live as a command."""
+    """Run as a command."""
     out = os.open(FOLDER / "client.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     said = os.dup(1)
     os.dup2(out, 1)
@@ -63,7 +63,7 @@ def be_client(words: list[str]) -> None:
 
 
 def forked(wanted: dict[str, list[str] | str]) -> int:
-    """Become what is wanted, in a process of its own; that one's id."""
+    """Fork the requested process; return its id."""
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Run mode to be looked at message by message: an editor and agents that do what a test writes."""
+"""Run mode checked message by message: a test plays the editor and the agents."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ MENU = """## Current Configuration
 - `M` or `ADD` - Add a mod
 - `remove X` - Remove a mod
 """
-"""As acp-host §4.7 gives it, but for the last two lines, which are ours."""
+"""The example of acp-host §4.7, with two more lines at the end."""
 
 AGENTS = AgentChoices(
     [
@@ -70,12 +70,12 @@ CONFIG: dict[str, Any] = {
 HOST_CAPABILITIES: dict[str, Any] = {
     "_meta": {"symposium": {"version": "1.0", "mcp_acp_transport": True, "proxy": True}}
 }
-"""What the host adds to an editor's capabilities (acp-host §3.3, step 3)."""
+"""Capabilities that the host adds to the editor's (acp-host §3.3, step 3)."""
 
 
 @dataclass
 class FixedDirectory:
-    """The agents that a test offers; while `gate` is closed, nobody gets them."""
+    """Agents that a test offers; while `gate` is closed, `choices` blocks."""
 
     offered: AgentChoices = AGENTS
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -94,11 +94,11 @@ class FixedDirectory:
         return self.older_config
 
     async def refresh(self) -> None:
-        """Nothing is fetched."""
+        """Do nothing."""
 
 
 class PlayedChains:
-    """Makes chains whose agents a test plays."""
+    """Creates chains whose agents a test plays."""
 
     def __init__(self) -> None:
         self.started: Recorder[tuple[Config, PlayedComponent]] = Recorder()
@@ -106,18 +106,18 @@ class PlayedChains:
         self.notes: Sequence[str] = ()
 
     async def compose(self, config: Config) -> Composition:
-        if config.agent == "nobody":
-            raise SpecError("nobody: there is no such agent", "choose another")
-        stand = PlayedComponent(str(config.agent))
-        self.started.note((config, stand))
+        if config.agent == "missing":
+            raise SpecError("missing: there is no such agent", "choose another")
+        played = PlayedComponent(str(config.agent))
+        self.started.note((config, played))
         names = [mod.name for mod in config.mods if mod.enabled and mod.name in self.mods]
         mods = tuple(lambda n=name: InProcess(n, self.mods[n]()) for name in names)
-        return Composition(ChainSpec(mods, stand.component, bridge="off"), names, self.notes)
+        return Composition(ChainSpec(mods, played.component, bridge="off"), names, self.notes)
 
 
 @dataclass
 class RunModeHarness:
-    """A config agent with its editor and its agents in the test's hands."""
+    """Config agent whose editor and agents the test plays."""
 
     editor: Peer
     config: Path
@@ -128,40 +128,42 @@ class RunModeHarness:
     _asked: int = 0
 
     def write_config(self, value: Any) -> None:
-        """Put this into the config file, as somebody with a text editor would."""
+        """Write this into the config file, as a user with a text editor does."""
         text = value if isinstance(value, str) else json.dumps(value, indent=2)
         self.config.write_text(text, encoding="utf-8")
 
     async def chain(self, number: int = 1) -> Peer:
-        """The agent of the chain that was started as this one; it has been greeted."""
+        """Return the agent of the n-th started chain, after it was initialized."""
         started = await self.workshop.started.count(number)
         return await started[number - 1][1].peer()
 
-    async def greeted(self, number: int = 1, result: dict[str, Any] | None = None) -> Peer:
-        """The agent of this chain, after it has answered its greeting."""
+    async def initialized_agent(
+        self, number: int = 1, result: dict[str, Any] | None = None
+    ) -> Peer:
+        """Return the agent of this chain, after it has answered `initialize`."""
         agent = await self.chain(number)
         greeting = await agent.read()
         assert greeting["method"] == "initialize"
         agent.answer(greeting, result or VERSION_ONE)
         return agent
 
-    async def editor_greets(self) -> dict[str, Any]:
-        """Have `initialize` asked by the editor; what it is answered."""
+    async def initialize_editor(self) -> dict[str, Any]:
+        """Send `initialize` as the editor; return the result."""
         self.editor.ask("greet", "initialize", VERSION_ONE)
         answer: dict[str, Any] = await self.editor.read()
         return answer["result"]
 
     async def open(self, result: dict[str, Any] | None = None) -> Peer | None:
-        """Have `initialize` asked and answered; the agent, if there is a config."""
+        """Send `initialize` and answer it; return the agent, if there is a config."""
         self.editor.ask("open", "initialize", VERSION_ONE)
-        agent = await self.greeted(result=result) if self.config.exists() else None
+        agent = await self.initialized_agent(result=result) if self.config.exists() else None
         answer = await self.editor.read()
         assert answer["id"] == "open"
         assert "result" in answer, answer
         return agent
 
     async def session(self, agent: Peer, name: str = "s") -> None:
-        """Have a session of this name made by a running agent."""
+        """Create a session with this name on a running agent."""
         self.editor.ask(f"new {name}", "session/new", {"cwd": "/", "mcpServers": []})
         request = await agent.read()
         assert request["method"] == "session/new"
@@ -170,28 +172,28 @@ class RunModeHarness:
         assert (await self.editor.read())["method"] == "session/update"
 
     async def without_agent(self) -> tuple[str, str]:
-        """Have a session made whose agent does not start; its id, and what is said there."""
+        """Create a session whose agent does not start; return its id and the messages there."""
         self.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         answer, commands, told = await self.editor.reads(3)
         assert commands["params"]["update"]["sessionUpdate"] == "available_commands_update"
         return answer["result"]["sessionId"], told["params"]["update"]["content"]["text"]
 
     async def begin(self) -> Peer:
-        """A session `s` of the config on disk; its agent."""
+        """Create a session `s` with the config on disk; return its agent."""
         agent = await self.open()
         assert agent is not None
         await self.session(agent)
         return agent
 
     def prompt(self, text: str, session: str = "s") -> Any:
-        """Write a prompt; its id."""
+        """Write a prompt; return its id."""
         self._asked += 1
         params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
         self.editor.ask(self._asked, "session/prompt", params)
         return self._asked
 
     async def said(self, request_id: Any) -> tuple[list[str], Any]:
-        """What is said until a request is answered, and the answer."""
+        """Return the messages before the response to a request, and the response."""
         texts: list[str] = []
         while True:
             message = await self.editor.read()
@@ -202,13 +204,13 @@ class RunModeHarness:
                 texts.append(update["content"]["text"])
 
     async def say(self, text: str, session: str = "s") -> list[str]:
-        """Type something to a menu, and hear what it says."""
+        """Type something to a menu, and return its answer."""
         texts, answer = await self.said(self.prompt(text, session))
         assert answer["result"] == {"stopReason": "end_turn"}, answer
         return texts
 
     async def over(self) -> int:
-        """Hang up, and wait for the end."""
+        """Disconnect, and wait for the end."""
         await self.editor.hang_up()
         async with asyncio.timeout(TEST_TIMEOUT):
             return await self.running
@@ -218,7 +220,7 @@ class RunModeHarness:
 async def run_mode_harness(
     folder: Path, config: Any = None, *, settings: dict[str, Any] | None = None
 ) -> AsyncGenerator[RunModeHarness, None]:
-    """Run mode inside the block, over after it with nothing left."""
+    """Run run mode inside the block; check afterwards that nothing is left."""
     near, far = memory_pair()
     workshop, directory = PlayedChains(), FixedDirectory()
     directory.gate.set()

@@ -1,4 +1,4 @@
-"""Conversations with a session server: recorded at its socket, and played to a client."""
+"""Conversations with a session server: recorded at its socket, and replayed to a client."""
 
 import json
 import os
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 Line: TypeAlias = tuple[str, Any]
-"""Who wrote it, `client` or `server`, and the message."""
+"""The author, `client` or `server`, and the message."""
 
 
 @dataclass(slots=True)
 class Recording:
-    """What each connection carried, in the order in which they came."""
+    """Messages of each connection, in the order in which they passed."""
 
     talks: list[list[Line]] = field(default_factory=list[list[Line]])
 
 
 @contextmanager
 def recorded(path: Path) -> Generator[Recording]:
-    """Put a relay in place of a server's socket; everything that passes is kept."""
+    """Put a relay in place of a server's socket, and record every message."""
     behind = path.with_suffix(".behind")
     path.rename(behind)
     found = Recording()
@@ -59,7 +59,7 @@ def _pass_lines(name: str, near: socket.socket, far: socket.socket, talk: list[L
 
 @dataclass(slots=True)
 class Played:
-    """An old session server that is played from a recording.
+    """Old session server that replays a recording.
 
     Attributes:
         surprises: requests that no talk of the recording has.
@@ -70,7 +70,7 @@ class Played:
     _used: set[int] = field(default_factory=set[int])
 
     def serve(self, client: socket.socket) -> None:
-        """Answer one connection as the talk that begins with the same request."""
+        """Answer one connection with the talk that begins with the same request."""
         talk: Sequence[Line] = ()
         at = 0
         with client, suppress(OSError), client.makefile("rb") as lines:
@@ -111,7 +111,7 @@ def _same(old: Any, new: Any) -> bool:
 
 @contextmanager
 def played(path: Path, lock: Path, talks: Sequence[Sequence[Line]]) -> Generator[Played]:
-    """Hold the lock of a session and play its server at this socket."""
+    """Hold the lock of a session and replay its server at this socket."""
     handle = os.open(lock, os.O_RDWR)
     flock(handle, LOCK_EX)
     path.unlink(missing_ok=True)
@@ -147,7 +147,7 @@ class OldClient:
         self._socket.sendall(json.dumps(message).encode() + b"\n")
 
     def answer(self, request_id: Any) -> Any:
-        """Read until the answer to a request; notifications before it are kept."""
+        """Read until the response to a request; store notifications before it."""
         while True:
             message = self.read()
             if message.get("id") == request_id and "method" not in message:
@@ -162,13 +162,13 @@ class OldClient:
         return message
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._lines.close()
         self._socket.close()
 
 
 def shape(value: Any, place: str = "") -> set[str]:
-    """The members of a message, by path, with the type of each."""
+    """Return the members of a message, by path, with the type of each."""
     if isinstance(value, dict):
         found = {f"{place}: object"}
         for name, each in cast("dict[str, Any]", value).items():
@@ -182,18 +182,18 @@ def shape(value: Any, place: str = "") -> set[str]:
 
 
 def any_value(value: Any) -> str:
-    """What stands in the data for a value that differs from run to run."""
+    """Return the placeholder for a value that differs from run to run."""
     return f"@any {kind_of(value)}@"
 
 
 def any_kind(value: Any) -> str:
-    """The type of the values that a text of the data stands for; empty for a text as it is."""
+    """Return the type of the values that a placeholder matches; empty for other texts."""
     is_any = isinstance(value, str) and value.startswith("@any ")
     return value[len("@any ") : -1] if is_any else ""
 
 
 def kind_of(value: Any) -> str:
-    """The type of a value that is no object and no array, as JSON calls it."""
+    """Return the type of a scalar as JSON names it."""
     return _KINDS[type(value)]
 
 

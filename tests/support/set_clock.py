@@ -1,4 +1,4 @@
-"""An event loop whose clock a test sets: timeouts of minutes are tested in milliseconds."""
+"""Event loop whose clock a test sets: timeouts of minutes are tested in milliseconds."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class SetClock(asyncio.SelectorEventLoop):
-    """An event loop whose clock stands still until a test advances it."""
+    """Event loop whose clock changes only when a test advances it."""
 
     now = 0.0
 

@@ -1,7 +1,7 @@
-"""The public surface: what users script, one thing a line, in tests/golden/surface/.
+"""Public surface: everything that users script, one name a line, in tests/golden/surface/.
 
-`python -m tests.support.surface --write` writes the lists again after a change that is meant. Only
-the imports below know where things are defined.
+`python -m tests.support.surface --write` writes the lists again after an intended change. Only the
+imports below depend on where things are defined.
 """
 
 import importlib.util
@@ -41,7 +41,7 @@ _VARIABLE: Final = re.compile(
     r"""["'](SYMPOSIUM_[A-Z_]+)|(?:\.get|\.pop)\(\s*"([A-Z][A-Z0-9_]{2,})"|\["([A-Z][A-Z0-9_]{2,})"\]"""
 )
 _GITS: Final = re.compile("GIT_|HEAD$")
-"""Variables that are set for git alone, and a name of git's that is none."""
+"""Variables that Symposium only sets for git, and a name of git that is no variable."""
 
 _META: Final = re.compile(r"""["'](symposium/[a-z]+)["']""")
 _ROW: Final = re.compile(r"^\| `([^`]+)`(?:, or `([^`]+)`)?(?:, `([^`]+)`)? \|", re.MULTILINE)
@@ -49,7 +49,7 @@ _IMPORT: Final = re.compile(r"^from ((?:symposium|peerwire)[\w.]*) import ([\w, 
 
 
 def commands() -> Iterator[str]:
-    """Every command with its arguments and options."""
+    """List every command with its arguments and options."""
     yield from _commands(main, click.Context(main, info_name="symposium", **main.context_settings))
 
 
@@ -74,7 +74,7 @@ def _parameter(parameter: click.Parameter) -> str:
         facts = ["/".join([*parameter.opts, *parameter.secondary_opts]), kind]
     else:
         kind = "argument"
-        facts = [kind]  # its name is for people
+        facts = [kind]  # its name is only documentation
     if isinstance(parameter.type, click.Choice):
         facts.append("|".join(map(str, parameter.type.choices)))
     elif kind != "flag":
@@ -87,7 +87,7 @@ def _parameter(parameter: click.Parameter) -> str:
 
 
 def exit_codes() -> Iterator[str]:
-    """What each exit code is called, and with which a refusal of the bus ends a command."""
+    """List the exit codes, and the bus refusals that lead to each."""
     for code in ExitCode:
         yield f"{int(code)} {code.name}"
     for reason in _bus_codes():
@@ -97,20 +97,20 @@ def exit_codes() -> Iterator[str]:
 
 def _bus_codes() -> list[str]:
     values = vars(envelope)
-    # The module has the codes of refusals, and one name of a message beside them.
+    # The module has the codes of refusals, and one message name.
     names = [name for name in values if name.isupper() and isinstance(values[name], str)]
     names.remove("RESPONSE")
     return sorted(values[name] for name in names if re.fullmatch("[a-z_]+", values[name]))
 
 
 def json_outputs() -> Iterator[str]:
-    """The members of each `--json` output, as the recorded commands printed them."""
+    """List the members of each `--json` output, as the recorded commands printed them."""
     for output in recorded_commands():
         yield from members_of_output(output)
 
 
 def members_of_output(output: Mapping[str, Any]) -> Iterator[str]:
-    """The exit code and the members of one output."""
+    """List the exit code and the members of one output."""
     words = " ".join(_shortened(output["words"]))
     yield f"{words} -> exit code {output['code']}"
     is_lines = "lines" in output
@@ -120,12 +120,12 @@ def members_of_output(output: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shortened(words: list[str]) -> list[str]:
-    """Words without ids, which differ from one old home to another."""
+    """Return words without ids, which differ between old homes."""
     return [re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", word) for word in words]
 
 
 def environment() -> Iterator[str]:
-    """Every variable that the program reads or gives, by name."""
+    """List every variable that the program reads or sets."""
     yield from sorted({name for name in _texts_of_source(_VARIABLE) if not _GITS.match(name)})
 
 
@@ -136,7 +136,7 @@ def _texts_of_source(pattern: re.Pattern[str]) -> Iterator[str]:
 
 
 def names() -> Iterator[str]:
-    """Entry points, built-in mods and agents, and modules that are started by name."""
+    """List entry points, built-in mods and agents, and modules that are started by name."""
     yield "script symposium"
     yield f"entry point group {ENTRY_POINTS}"
     for name in mod_names():
@@ -151,7 +151,7 @@ def names() -> Iterator[str]:
 
 
 def bus() -> Iterator[str]:
-    """Every message with its members, its reply's and the shapes in them; error codes."""
+    """List every message with its members, its reply, their types, and the error codes."""
     for name, kind in message_types().items():
         about = kind.about
         senders = ",".join(sorted(role.value for role in about.sent_by))
@@ -189,7 +189,7 @@ def _members(
 
 
 def acp() -> Iterator[str]:
-    """Methods of ACP, names of every era, and what stands in `_meta`."""
+    """List ACP methods, the names of every era, and the keys in `_meta`."""
     for method in METHODS.values():
         yield f"method {method.name} {method.kind.value} requires {','.join(method.required)}"
     for kind, eras in (("proxies", ERAS), ("mcp", MCP_ERAS)):
@@ -212,7 +212,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def mcp() -> Iterator[str]:
-    """Tools with their arguments and results, resources, and prompts."""
+    """List tools with their arguments and results, resources, and prompts."""
     for tool in all_tools().values():
         yield f"tool {tool.name}"
         yield from _members(f"tool {tool.name}", tool.input_schema, {}, ())
@@ -227,7 +227,7 @@ def mcp() -> Iterator[str]:
 
 
 def settings() -> Iterator[str]:
-    """Members of `config.jsonc` as its page lists them, and of a rule in `policy.toml`."""
+    """List the members of `config.jsonc` and of a rule in `policy.toml`."""
     page = (ROOT / "docs" / "reference" / "config.md").read_text(encoding="utf-8")
     for row in _ROW.findall(page):
         yield from (f"config {each}" for each in row if each)
@@ -245,7 +245,7 @@ OLD_NAMES: Final = ("Content", "Crossing", "Later")
 
 
 def python() -> Iterator[str]:
-    """What `from symposium import` and `symposium.testing` offer, and what pages import."""
+    """List the names that `symposium` and `symposium.testing` offer and that pages import."""
     for name in sorted({*symposium.__all__, *OLD_NAMES}):
         yield from _object(f"symposium.{name}", getattr(symposium, name))
     page = (ROOT / "docs" / "reference" / "testing.md").read_text(encoding="utf-8")
@@ -259,7 +259,7 @@ def python() -> Iterator[str]:
 
 
 def _imports() -> set[tuple[str, str]]:
-    """Imports on the pages for users, and in the examples but the demo."""
+    """List imports on the pages for users, and in the examples except the demo."""
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     examples = [each for each in (ROOT / "examples").glob("*.py") if each.name != "demo.py"]
     return {
@@ -278,7 +278,7 @@ def _object(path: str, value: Any) -> Iterator[str]:
 
 
 def _signature(value: Any) -> str:
-    """The names of its parameters."""
+    """Return the names of its parameters."""
     if not callable(value):
         return ""
     try:
@@ -303,17 +303,16 @@ SECTIONS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
 
 
 def lines_of(section: str) -> list[str]:
-    """The surface of today."""
+    """Return today's surface."""
     return list(dict.fromkeys(SECTIONS[section]()))
 
 
 def listed(section: str) -> list[str]:
-    """The surface as the list has it."""
+    """Return the recorded surface."""
     return (LISTS / f"{section}.txt").read_text(encoding="utf-8").splitlines()
 
 
 def write() -> None:
-    """Write every list."""
     LISTS.mkdir(exist_ok=True)
     for section in SECTIONS:
         text = "\n".join(lines_of(section)) + "\n"

@@ -1,4 +1,4 @@
-"""A recorder of `fsync` and `sync`: which files would be whole after a power failure."""
+"""Recorder of `fsync` and `sync`: files that would survive a power failure."""
 
 import os
 from pathlib import Path
@@ -7,14 +7,13 @@ import pytest
 
 
 class SyncedFiles:
-    """Records what each file and directory held when it was last synced to the disk.
+    """Records the content of each file and directory when it was last synced.
 
     Args:
-        monkeypatch: of the test.
-        root: what `os.sync` is taken to sync; it is not run, since it waits for every disk.
+        root: the directory that `os.sync` covers; it does not run, since it waits for every disk.
 
     Attributes:
-        syncs: how many times `os.sync` was called.
+        syncs: the number of calls of `os.sync`.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path | None = None) -> None:
@@ -27,9 +26,9 @@ class SyncedFiles:
             monkeypatch.setattr(os, "sync", self._record_all)
 
     def lost(self, root: Path) -> list[Path]:
-        """Files below a directory that would be gone, or hold something else.
+        """List files below a directory that would be lost or have other content.
 
-        A file is also gone if the name of a folder on the way to it is.
+        A file is also lost if the name of a folder on its path is.
         """
         files = [each for each in root.rglob("*") if each.is_file() and each.stat().st_size]
         return [each for each in files if not (self._is_synced(each) and self._leads(root, each))]

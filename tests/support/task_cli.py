@@ -1,4 +1,4 @@
-"""Tasks from the command line: the commands in this process, daemon and agents in theirs."""
+"""Task commands run in this process, with the daemon and agents in their own processes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from symposium.__main__ import main
 
-PATIENCE = 45.0
+TIMEOUT = 45.0
 RETRY = 0.02
 GIT = shutil.which("git") or "git"
 
@@ -29,18 +29,18 @@ def git(place: Path, *words: str) -> str:
     return done.stdout
 
 
-def until(check: Callable[[], Any], patience: float = PATIENCE) -> Any:
-    """What `check` gives once that is true; another process does it: nothing tells us when."""
-    deadline = time.monotonic() + patience
+def until(check: Callable[[], Any], timeout: float = TIMEOUT) -> Any:
+    """Wait until `check` returns a true value; return it. It polls another process."""
+    deadline = time.monotonic() + timeout
     while not (found := check()):
-        assert time.monotonic() < deadline, "it did not come to be"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(RETRY)
     return found
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended."""
+    """Result of a command."""
 
     returncode: int
     stdout: str
@@ -49,7 +49,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class TaskCli:
-    """The command line in a clone: the commands in this process, daemon and agents in theirs."""
+    """Command line in a clone: commands run in this process, daemon and agents in their own."""
 
     clone: Path
     environment: dict[str, str]
@@ -68,7 +68,7 @@ class TaskCli:
         return done.stdout
 
     def json(self, *words: str, code: int | None = None) -> Any:
-        """What a command prints with `--json`.
+        """Return the parsed output of a command with `--json`.
 
         Args:
             words: the command.
@@ -90,14 +90,14 @@ class TaskCli:
         return {each["name"]: each for each in self.json("task", "list", "--all")}
 
     def kill_daemon(self) -> None:
-        """As a machine does that goes down: nothing of it may be left when this returns."""
+        """Kill the daemon, as a power failure does, and wait until it has exited."""
         pid = self.json("daemon", "status")["pid"]
         os.kill(pid, signal.SIGKILL)
         until(lambda: not is_alive(pid))
 
-    def keeper(self, task: str) -> int:
+    def session_server(self, task: str) -> int:
         state = self.home / "sessions" / task / "state.json"
-        return json.loads(state.read_text())["keeper"]
+        return json.loads(state.read_text())["session_server"]
 
     def events(self, task: str) -> list[dict[str, Any]]:
         file = self.home / "sessions" / task / "events.jsonl"
@@ -105,7 +105,7 @@ class TaskCli:
         return [json.loads(line) for line in lines]
 
     def said(self, task: str) -> str:
-        """All that its agent has said so far."""
+        """The agent's text so far."""
         updates = [each["data"] for each in self.events(task) if each["type"] == "update"]
         chunks = [each for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
         return "".join(each["content"]["text"] for each in chunks)
@@ -120,7 +120,7 @@ def is_alive(pid: int) -> bool:
 
 
 def processes_of(home: Path) -> set[int]:
-    """Every process that lives and has this home of Symposium in its environment."""
+    """Running processes with this Symposium home in their environment."""
     wanted = f"SYMPOSIUM_HOME={home}\0".encode()
     found = {int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()}
     return {
@@ -136,7 +136,7 @@ def _environment(pid: int) -> bytes:
 
 
 def end_processes(home: Path) -> None:
-    """Kill the daemon, the agents and whatever else runs for a home of Symposium."""
+    """Kill the daemon, the agents, and everything else that runs for a Symposium home."""
     while left := processes_of(home):
         for pid in left:
             with suppress(ProcessLookupError):
@@ -155,7 +155,7 @@ def make_clone(clone: Path) -> Path:
 
 @contextmanager
 def open_task_cli(clone: Path, environment: dict[str, str]) -> Generator[TaskCli]:
-    """A task_cli in a new clone; every process that it has started is killed after it."""
+    """Open a TaskCli in a new clone; kill every process that it has started at the end."""
     made = TaskCli(make_clone(clone), environment)
     try:
         yield made

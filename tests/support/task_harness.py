@@ -1,4 +1,4 @@
-"""Clones, worktrees and engines for tests of taskspaces: real git in temporary directories."""
+"""Clones, worktrees, and engines for tests of taskspaces: real git in temporary directories."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ GIT = shutil.which("git") or "git"
 
 
 def git(*words: str, cwd: Path, stdin: IO[bytes] | None = None) -> str:
-    """Run git as a person would; what it says."""
+    """Run git as a user does; return its output."""
     done = subprocess.run(
         [GIT, *words], cwd=cwd, stdin=stdin, capture_output=True, text=True, check=False
     )
@@ -47,12 +47,12 @@ def attempt(*words: str, cwd: Path) -> None:
 
 
 def there(path: str | Path) -> bool:
-    """Whether something is at a path."""
+    """Whether a path exists."""
     return os.path.lexists(path)
 
 
 def settings_file(directory: Path) -> Path:
-    """A user's git settings: a name, and nothing of this machine's."""
+    """Write git settings with a name, and without settings of the machine."""
     path = directory / "gitconfig"
     path.write_text(
         "[user]\n\tname = Tess Ter\n\temail = tess@example.org\n[init]\n\tdefaultBranch = main\n"
@@ -63,7 +63,7 @@ def settings_file(directory: Path) -> Path:
 
 
 def make_template(directory: Path) -> Path:
-    """An upstream repository and a clone of it, to be copied for each test."""
+    """Create an upstream repository and a clone of it, to be copied for each test."""
     upstream = directory / "upstream"
     for name, content in FILES.items():
         path = upstream / name
@@ -83,7 +83,7 @@ def make_template(directory: Path) -> Path:
 
 @dataclass(slots=True)
 class AskedTrust:
-    """Answers as it is told, and remembers what it was asked."""
+    """Gives the configured answer, and records each question."""
 
     answer: bool = True
     asked: list[tuple[str, str, tuple[str, ...]]] = field(
@@ -91,20 +91,19 @@ class AskedTrust:
     )
 
     async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
-        """Answer."""
         self.asked.append((project, digest, tuple(commands)))
         return self.answer
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A taskspace that was made once, as `Scene.make` makes it.
+    """Taskspace created once, as by `Scene.make`, and copied for tests.
 
     Attributes:
-        root: the place in which it was made.
-        before: every file of that place before it was made.
-        same: files that are as they were, relative to the place.
-        naming: the other ones that name the place.
+        root: the directory in which it was created.
+        before: every file of that directory before it was created.
+        same: unchanged files, relative to the directory.
+        naming: other files, which contain the path of the directory.
     """
 
     root: Path
@@ -116,16 +115,16 @@ class Prepared:
 
 @dataclass(slots=True)
 class Scene:
-    """A directory with an upstream, a clone and an engine.
+    """Directory with an upstream, a clone, and an engine.
 
     Attributes:
-        events: what the engine told.
+        events: the announced events.
         prepared: a taskspace to copy.
     """
 
     root: Path
     engine: Engine
-    ground: EngineContext
+    context: EngineContext
     events: list[Event] = field(default_factory=list[Event])
     prepared: Prepared | None = None
 
@@ -136,17 +135,17 @@ class Scene:
 
     @property
     def upstream(self) -> Path:
-        """What it was cloned from."""
+        """The repository from which the clone was made."""
         return self.root / "upstream"
 
     async def make(self, name: str = "Fix login", task: str | None = "Fix it.") -> Taskspace:
-        """A taskspace of the clone."""
+        """Create a taskspace of the clone."""
         return await self.engine.create(CreateRequest(self.clone, name, task=task))
 
     async def made(self) -> Taskspace:
-        """The taskspace that `make` makes, copied from one that was made once.
+        """Return the taskspace that `make` creates, copied from one that was created once.
 
-        For tests of what comes after. The place must be as it was copied from the template.
+        For tests of later steps. The directory must be unchanged since the copy of the template.
         """
         prepared = self.prepared
         assert prepared, "the scene has no prepared taskspace"
@@ -157,48 +156,48 @@ class Scene:
         def record(connection: Connection) -> None:
             wanted = taskspace.ports
             assert wanted
-            is_free = self.ground.is_port_free
+            is_free = self.context.is_port_free
             assert tables.claim(connection, taskspace.id, wanted.count, is_free) == wanted
             save(connection, taskspace)
 
-        await self.ground.journal.write(record)
+        await self.context.journal.write(record)
         return taskspace
 
     def commit(self, worktree: Path, name: str, text: str) -> str:
-        """Write a file and commit it; the commit's id."""
+        """Write a file and commit it; return the commit's id."""
         (worktree / name).write_text(text, encoding="utf-8")
         git("add", "-A", cwd=worktree)
         git("commit", "-qm", f"change {name}", cwd=worktree)
         return git("rev-parse", "HEAD", cwd=worktree)
 
-    def again(self, around: "Surroundings | None" = None) -> "Scene":
-        """The same place after a restart."""
+    def again(self, options: "EngineOptions | None" = None) -> "Scene":
+        """Return the same directory after a restart."""
         self.engine.close()
-        return open_scene(self.root, around)
+        return open_scene(self.root, options)
 
 
 def store_of(scene: Scene) -> Path:
-    """The git directory that has the snapshots of the scene's clone."""
+    """Return the git directory with the snapshots of the scene's clone."""
     (found,) = (scene.root / "state" / "snapshots").iterdir()
     return found
 
 
 def every_port(port: int) -> bool:
-    """Whether nobody listens: no test asks this machine."""
+    """Report every port as free: tests do not check the ports of this machine."""
     return bool(port)
 
 
 def no_stage(stage: str) -> None:
-    """Let it pass."""
+    """Ignore a stage."""
     del stage
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What an engine stands on, where a test wants other than the usual.
+class EngineOptions:
+    """Parts of an engine that a test replaces.
 
     Attributes:
-        git_timeout: seconds that a git from before a kill may still run.
+        git_timeout: seconds that a git process from before a kill may still run.
     """
 
     trust: SetupApproval = field(default_factory=AskedTrust)
@@ -209,34 +208,34 @@ class Surroundings:
     git_timeout: float = 10.0
 
 
-def open_scene(root: Path, around: Surroundings | None = None) -> Scene:
-    """An engine over a directory."""
-    around = around or Surroundings()
+def open_scene(root: Path, options: EngineOptions | None = None) -> Scene:
+    """Open an engine over a directory."""
+    options = options or EngineOptions()
     events: list[Event] = []
-    ground = EngineContext(
+    context = EngineContext(
         TaskStore(root / "state" / "taskspaces.db"),
         root / "state",
-        agents=around.agents,
-        trust=around.trust,
+        agents=options.agents,
+        trust=options.trust,
         tell=events.append,
-        passed=around.passed,
-        now=around.now,
-        snapshots=Snapshots(around.now),
-        is_port_free=around.is_port_free,
-        git_timeout=around.git_timeout,
+        passed=options.passed,
+        now=options.now,
+        snapshots=Snapshots(options.now),
+        is_port_free=options.is_port_free,
+        git_timeout=options.git_timeout,
     )
-    return Scene(root, Engine(ground), ground, events)
+    return Scene(root, Engine(context), context, events)
 
 
 def copy_template(template: Path, root: Path) -> Path:
-    """The template's upstream and clone, in a directory of their own."""
+    """Copy the template's upstream and clone into a new directory."""
     shutil.copytree(template, root, symlinks=True, dirs_exist_ok=True)
     _name(root / "clone" / ".git" / "config", template, root)
     return root
 
 
 async def prepare(template: Path, root: Path) -> Prepared:
-    """Make the taskspace that `Scene.made` copies, in a directory of its own."""
+    """Create the taskspace that `Scene.made` copies, in a new directory."""
     scene = open_scene(copy_template(template, root))
     before = files_of(root)
     made = await scene.make()
@@ -248,7 +247,7 @@ async def prepare(template: Path, root: Path) -> Prepared:
 
 
 def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file and link but the journal: its mode, and its bytes without the place's path."""
+    """Map each file and link except the journal to its mode and its bytes without the root path."""
     found: dict[str, tuple[int, bytes]] = {}
     for place, folders, files in os.walk(root):
         for path in [Path(place, name) for name in (*files, *folders)]:
@@ -295,7 +294,7 @@ def _copy_taskspace(prepared: Prepared, root: Path) -> None:
     )
     for each in prepared.naming:
         _name(root / each, prepared.root, root)
-    # A store has its name from the path of its clone.
+    # The name of a store contains a hash of the path of its clone.
     old = directory_of(prepared.root / "state", prepared.root / "clone" / ".git")
     (root / old.relative_to(prepared.root)).rename(
         directory_of(root / "state", root / "clone" / ".git")
@@ -303,7 +302,7 @@ def _copy_taskspace(prepared: Prepared, root: Path) -> None:
 
 
 def tree_of(directory: Path) -> dict[str, tuple[str, bytes]]:
-    """Every file below a directory but git's own: its kind and its bytes."""
+    """Map each file below a directory, except git's own, to its kind and its bytes."""
     found: dict[str, tuple[str, bytes]] = {}
     for place, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if name != ".git"]

@@ -1,4 +1,4 @@
-"""The daemon's end of tasks over an engine, in this process."""
+"""Task handlers of the daemon over an engine, in this process."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from symposium.bus.envelope import Sender
 from symposium.bus.handlers import RequestContext
 from symposium.config.paths import paths
 from symposium.permissions.trust_store import TrustStore
-from symposium.registry.index import registry_context as registry_surroundings
+from symposium.registry.index import registry_context
 from symposium.sessions.session import SessionStore
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
@@ -22,7 +22,7 @@ from symposium.tasks.handlers.users import TaskHandlers
 
 @dataclass(frozen=True)
 class Served:
-    """What answers on tasks.
+    """Handlers for tasks.
 
     Attributes:
         store: the sessions of their agents.
@@ -32,15 +32,15 @@ class Served:
     live: LiveSessions
     inbox: TaskInbox
     viewing: TaskViewing
-    desk: TaskHandlers
+    handlers: TaskHandlers
 
 
 def serve(engine: Engine, folder: Path, live: LiveSessions | None = None) -> Served:
-    """Answer for an engine, with a home in this folder."""
+    """Create the handlers for an engine, with a home in this folder."""
     environment = {"SYMPOSIUM_HOME": str(folder / "home")}
     store = SessionStore(paths(environment))
     live = live or LiveSessions(store)
-    agents = TaskAgents(store, registry_surroundings(environment), live, Path("/nowhere"))
+    agents = TaskAgents(store, registry_context(environment), live, Path("/nowhere"))
     trust, budgets = SetUpTrust(TrustStore(folder)), Budgets(engine, store)
     inbox = TaskInbox(engine, store, trust, budgets, SnoozedItems(folder / "put-off.json"), live)
     viewing = TaskViewing(engine, agents, live, OverlapWatcher(engine), budgets)
@@ -48,7 +48,7 @@ def serve(engine: Engine, folder: Path, live: LiveSessions | None = None) -> Ser
 
 
 def asked() -> RequestContext:
-    """A request of nobody in particular."""
+    """Return the context of an anonymous request."""
 
     def ignore(text: str, done: float | None, total: float | None) -> None:
         del text, done, total

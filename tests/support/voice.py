@@ -47,7 +47,7 @@ IDENTIFIER_WORDS: Final = frozenset(
         *("wish", "wishes", "care", "effort", "crossing", "ground", "mending", "trouble"),
         *("witness", "ledger", "told", "anew", "bury", "burial", "around", "surroundings"),
         *("undertakings", "halting", "overheard", "talker", "fate", "lend", "patience", "most"),
-        *("longest"),
+        "longest",
     }
 )
 

@@ -1,4 +1,4 @@
-"""A web server of one test, on the loopback address: paths to answers, and what was asked."""
+"""Web server of one test on the loopback address: maps paths to responses, records requests."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -11,7 +11,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass
 class Web:
-    """Its address, what it answers, and the headers of each request it got."""
+    """Address, responses, and the headers of each received request."""
 
     address: str
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
@@ -24,7 +24,7 @@ class Web:
 
 
 def reply(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
-    """An answer with this body."""
+    """Build a response with this body."""
 
     def answer(request: BaseHTTPRequestHandler) -> None:
         request.send_response(status)
@@ -39,7 +39,7 @@ def reply(body: bytes, *, status: int = 200, headers: dict[str, str] | None = No
 
 @contextmanager
 def serving() -> Generator[Web]:
-    """Answers until the end of the block."""
+    """Serve until the end of the block."""
     web: Web
 
     class Request(BaseHTTPRequestHandler):

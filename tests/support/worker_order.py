@@ -1,4 +1,4 @@
-"""The order of tests for several workers: the long ones first, none of them at the end."""
+"""Order of tests for several workers: long ones first, none of them at the end."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -14,10 +14,10 @@ def in_order(
     kind: Callable[[Each], int],
     module: Callable[[Each], str],
 ) -> list[Each]:
-    """The same items: cut evenly for the workers, each part has its share of each kind.
+    """Reorder items: cut evenly for the workers, each part with its share of each kind.
 
-    Kinds are in ascending order in a part. The items of a module stay together within a kind, as
-    far as the parts have the same length: they share what is made once for a module.
+    Kinds are in ascending order in a part. The items of a module stay together within a kind if the
+    parts have the same length, since they share the fixtures of the module.
     """
     parts: list[list[Each]] = [[] for _ in range(workers)]
     ordered = sorted(items, key=kind)
@@ -27,7 +27,7 @@ def in_order(
             min(parts, key=len).extend(together)
     rest = kinds[-1] if kinds else []
     for number, part in enumerate(parts):
-        # As worksteal does it: what is left is divided evenly among those that are left.
+        # Worksteal divides the rest evenly among the remaining workers in the same way.
         length = (len(items) - sum(map(len, parts[:number]))) // (workers - number)
         needed = max(0, length - len(part))
         part.extend(rest[:needed])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.git_repository import GitRepository
-from tests.support.mcp_harness import Told, call_tool, workplace_in
+from tests.support.mcp_harness import ProgressRecorder, call_tool, workplace_in
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
@@ -74,7 +74,7 @@ def test_every_tool_is_called_here() -> None:
 async def test_a_tool_ends_and_claims_nothing_when_there_is_no_daemon(
     name: str, tmp_path: Path
 ) -> None:
-    told = Told()
+    told = ProgressRecorder()
     repository = GitRepository(tmp_path / "checkout")
     repository.write("a.py", "x = 1\n")
     repository.commit()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.mcp_harness import Told, workplace_in
+from tests.support.mcp_harness import ProgressRecorder, workplace_in
 
 from peerwire.errors import LocalError, RpcError
 from symposium.mcp_server import contents
@@ -101,7 +101,7 @@ def test_a_function_says_everything_once() -> None:
 
 @pytest.mark.requirement("mcp-server.errors")
 async def test_a_bug_in_a_tool_is_told_as_ours(tmp_path: Path) -> None:
-    call = ToolInvocation(workplace_in(tmp_path), Told())
+    call = ToolInvocation(workplace_in(tmp_path), ProgressRecorder())
     good = await count.call({"count": 2}, call)
     bad = await count.call({"count": -1}, call)
 

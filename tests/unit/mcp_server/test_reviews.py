@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.git_repository import GitRepository
-from tests.support.mcp_harness import FakeBus, Told, call_tool, workplace_in
+from tests.support.mcp_harness import FakeBus, ProgressRecorder, call_tool, workplace_in
 
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusLostError, BusRefusedError
@@ -89,7 +89,7 @@ async def test_what_a_person_says_wakes_the_tool_that_waits(
     workplace: ServerContext, bus: FakeBus, reply: Any
 ) -> None:
     """However the reviewer takes it: with an id, with nothing, or with the request left open."""
-    reviewer, told = Reviewer(bus, reply), Told()
+    reviewer, told = Reviewer(bus, reply), ProgressRecorder()
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(call_tool(workplace, "request_review", ASKED, told))
         shown = await reviewer.next()

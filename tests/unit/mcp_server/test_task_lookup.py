@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.mcp_harness import TASK, FakeBus, Told, workplace_in
+from tests.support.mcp_harness import TASK, FakeBus, ProgressRecorder, workplace_in
 
 from symposium.bus.endpoint import OnProgress
 from symposium.bus.errors import (
@@ -165,5 +165,5 @@ class NobodyToTell:
     """A client of which nothing is known."""
 
     revision = "2025-11-25"
-    news = Told()
+    news = ProgressRecorder()
     context = None

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.mcp_harness import TASK, FakeBus, Told, call_tool, workplace_in
+from tests.support.mcp_harness import TASK, FakeBus, ProgressRecorder, call_tool, workplace_in
 
 from symposium.bus.endpoint import OnProgress
 from symposium.bus.errors import BusLostError, BusRefusedError
@@ -113,7 +113,7 @@ async def test_the_answer_is_what_was_decided(
 
 @pytest.mark.requirement("mcp-server.delete")
 async def test_what_happens_meanwhile_is_told(tmp_path: Path) -> None:
-    bus, told = FakeBus(), Told()
+    bus, told = FakeBus(), ProgressRecorder()
     decide = asyncio.Event()
 
     async def deciding(message: Any, news: OnProgress | None) -> Decided:
@@ -149,7 +149,7 @@ async def test_a_failure_is_no_deletion(trouble: Exception, tmp_path: Path) -> N
 
 @pytest.mark.requirement("mcp-server.delete")
 async def test_a_call_that_is_taken_back_asks_nobody_any_more(tmp_path: Path) -> None:
-    bus, told = FakeBus(), Told()
+    bus, told = FakeBus(), ProgressRecorder()
     ended = asyncio.Event()
 
     async def deciding(message: Any, news: OnProgress | None) -> Decided:

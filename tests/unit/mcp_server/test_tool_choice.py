@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.support.mcp_harness import Told, workplace_in
+from tests.support.mcp_harness import ProgressRecorder, workplace_in
 
 from symposium.mcp_server.contents import ToolOffering, UnknownToolError, all_tools, chosen_tools
 
@@ -15,7 +15,7 @@ class Client:
     """A client of one request."""
 
     revision: str = "2025-11-25"
-    news: Told = field(default_factory=Told)
+    news: ProgressRecorder = field(default_factory=ProgressRecorder)
     context: None = None
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.support.chaos import add_submodule
 from tests.support.synced_files import SyncedFiles
 from tests.support.task_harness import (
+    EngineOptions,
     Scene,
-    Surroundings,
     attempt,
     git,
     open_scene,
@@ -96,7 +96,7 @@ async def test_archive_is_synced_to_disk_before_the_deletion_continues(
             assert list((state / "trash").rglob("manifest.json"))
             found.append([each for each in synced.lost(state) if "trash" in each.parts])
 
-    again = open_scene(scene.root, Surroundings(passed=passed))
+    again = open_scene(scene.root, EngineOptions(passed=passed))
     synced = SyncedFiles(monkeypatch)
     made = await full(again)
     await again.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
@@ -206,7 +206,7 @@ async def test_branch_checked_out_elsewhere_is_kept(scene: Scene) -> None:
 @pytest.mark.requirement("taskspaces.fourteen-days")
 async def test_archive_is_removed_after_fourteen_days(place: Path) -> None:
     clock = [1_000_000.0]
-    scene = open_scene(place, Surroundings(now=lambda: clock[0]))
+    scene = open_scene(place, EngineOptions(now=lambda: clock[0]))
     made = await full(scene)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
@@ -282,7 +282,7 @@ async def test_deletion_is_announced_before_the_agent_stops_and_files_go(
     place: Path,
 ) -> None:
     agents = WatchedAgents(place / "clone.tasks" / "fix-login")
-    scene = open_scene(place, Surroundings(agents=agents))
+    scene = open_scene(place, EngineOptions(agents=agents))
     agents.events = scene.events
     made = await scene.make()
     (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
@@ -363,9 +363,9 @@ async def test_patch_has_the_uncommitted_changes(scene: Scene) -> None:
 async def test_deletion_without_archive_writes_no_archive(scene: Scene) -> None:
     made = await full(scene)
     seen: list[str] = []
-    surroundings = Surroundings(passed=seen.append)
+    options = EngineOptions(passed=seen.append)
     scene.engine.close()
-    scene = open_scene(scene.root, surroundings)
+    scene = open_scene(scene.root, options)
 
     await scene.engine.trash.delete(
         made.id, DeletionConsent.ARCHIVE, BranchAction.DROP, ArchiveMode.NOTHING
@@ -391,7 +391,7 @@ async def test_killed_deletion_without_archive_finishes_at_the_next_start(place:
         if stage == "delete.worktree":
             raise KilledError
 
-    scene = open_scene(place, Surroundings(passed=killed))
+    scene = open_scene(place, EngineOptions(passed=killed))
     made = await full(scene)
     with pytest.raises(KilledError):
         await scene.engine.trash.delete(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.support.task_harness import Scene, Surroundings, every_port, git, open_scene
+from tests.support.task_harness import EngineOptions, Scene, every_port, git, open_scene
 
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.events import Passed
@@ -104,7 +104,7 @@ async def test_ten_tasks_have_separate_ports_also_after_a_restart(scene: Scene) 
         if number == 5:
             scene = scene.again()
         blocks.append(
-            await scene.ground.journal.write(
+            await scene.context.journal.write(
                 lambda connection, id_=str(number): claim(connection, id_, 5, every_port)
             )
         )
@@ -120,7 +120,7 @@ async def test_ten_tasks_have_separate_ports_also_after_a_restart(scene: Scene) 
 
 @pytest.mark.requirement("taskspaces.ports")
 async def test_block_with_a_port_in_use_is_skipped(place: Path) -> None:
-    scene = open_scene(place, Surroundings(is_port_free=lambda port: port != 20003))
+    scene = open_scene(place, EngineOptions(is_port_free=lambda port: port != 20003))
 
     made = await scene.make()
 
@@ -224,7 +224,7 @@ class CountedAgents:
 @pytest.mark.requirement("taskspaces.resume")
 async def test_agent_is_restarted_once_after_a_reboot(place: Path) -> None:
     agents = CountedAgents()
-    scene = open_scene(place, Surroundings(agents=agents))
+    scene = open_scene(place, EngineOptions(agents=agents))
     made = await scene.make()
     agents.running.clear()
 

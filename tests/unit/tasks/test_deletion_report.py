@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import pytest
-from tests.support.task_harness import Scene, Surroundings, attempt, git, open_scene, there
+from tests.support.task_harness import EngineOptions, Scene, attempt, git, open_scene, there
 
 from localio.git import Git
 from symposium.config.git import stand_ins
@@ -328,7 +328,7 @@ class StatedAgents:
 @pytest.mark.requirement("taskspaces.report-running")
 @pytest.mark.parametrize("running", [True, None])
 async def test_running_or_possibly_running_agent_is_reported(running: object, place: Path) -> None:
-    scene = open_scene(place, Surroundings(agents=StatedAgents(True if running else None)))
+    scene = open_scene(place, EngineOptions(agents=StatedAgents(True if running else None)))
     made = await scene.make()
 
     report = await report_on(scene, made)
@@ -343,7 +343,7 @@ async def test_running_or_possibly_running_agent_is_reported(running: object, pl
 @pytest.mark.requirement("tasks.landed-is-safe")
 async def test_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path) -> None:
     agents = StatedAgents(running=True)
-    scene = open_scene(place, Surroundings(agents=agents))
+    scene = open_scene(place, EngineOptions(agents=agents))
     made = await scene.make()
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "mine\n")

@@ -7,8 +7,8 @@ from sqlite3 import Connection
 
 import pytest
 from tests.support.task_harness import (
+    EngineOptions,
     Scene,
-    Surroundings,
     git,
     open_scene,
     there,
@@ -30,7 +30,7 @@ def at_stage(place: Path, wanted: str, act: Callable[[], object]) -> Scene:
         if stage == wanted:
             act()
 
-    return open_scene(place, Surroundings(passed=passed))
+    return open_scene(place, EngineOptions(passed=passed))
 
 
 @pytest.mark.requirement("taskspaces.failure-leaves-nothing")
@@ -110,7 +110,7 @@ async def test_main_checkout_of_a_clone_is_never_removed(scene: Scene) -> None:
 
     repository = (await open_project(scene.clone)).repository
     with pytest.raises(TaskspaceError, match="own checkout"):
-        await remove(scene.ground, wrong, repository, BranchAction.KEEP)
+        await remove(scene.context, wrong, repository, BranchAction.KEEP)
 
     assert tree_of(scene.clone) == before
 
@@ -174,6 +174,6 @@ async def test_store_syncs_to_disk_at_every_commit(scene: Scene) -> None:
         return read
 
     # FULL, in a write-ahead log: a commit returns once the log is synced (SQLite, `synchronous`).
-    assert await scene.ground.journal.read(setting("synchronous")) == (2,)
-    assert await scene.ground.journal.read(setting("journal_mode")) == ("wal",)
+    assert await scene.context.journal.read(setting("synchronous")) == (2,)
+    assert await scene.context.journal.read(setting("journal_mode")) == ("wal",)
     assert there(scene.root / "state" / "taskspaces.db-wal")

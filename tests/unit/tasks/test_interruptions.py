@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 from tests.support.interruptions import KINDS, act, consistent, look, prepare, stages_of
-from tests.support.task_harness import Scene, Surroundings, open_scene
+from tests.support.task_harness import EngineOptions, Scene, open_scene
 
 from localio.git import GitRunError
 from symposium.tasks.engine import Engine
@@ -109,7 +109,7 @@ async def test_caller_can_be_canceled_at_any_stage(place: Path, kind: str) -> No
             if passed == stage:
                 caller.cancel()
 
-        scene = open_scene(runs.restored(), Surroundings(passed=cancel_at))
+        scene = open_scene(runs.restored(), EngineOptions(passed=cancel_at))
         await runs.run(scene, caller, look)
         assert not caller.tasks, f"{stage} was not reached"
 
@@ -126,7 +126,7 @@ async def test_engine_can_be_shut_down_at_any_stage(place: Path, kind: str) -> N
             if now == stage:
                 reached.set()
 
-        await shut_down(open_scene(runs.restored(), Surroundings(passed=passed)), runs, reached)
+        await shut_down(open_scene(runs.restored(), EngineOptions(passed=passed)), runs, reached)
         again = open_scene(place)
         await again.engine.start()
         await runs.check(again)
@@ -163,7 +163,7 @@ def watched(root: Path, caller: Caller, last: int) -> Scene:
     plain = open_scene(root)
     plain.engine.close()
     journal = WatchedJournal(root / "state" / "taskspaces.db", caller, last)
-    context = replace(plain.ground, journal=journal)
+    context = replace(plain.context, journal=journal)
     return Scene(root, Engine(context), context, plain.events)
 
 

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.support.task_harness import GIT, Scene, Surroundings, git, open_scene, tree_of
+from tests.support.task_harness import GIT, EngineOptions, Scene, git, open_scene, tree_of
 
 from localio.git import Git, GitCommandError
 from symposium.config.git import git_at
@@ -159,7 +159,7 @@ async def test_file_created_while_commits_are_copied_is_kept(scene: Scene) -> No
     made = await diverged(scene)
     own = Path(made.worktree) / "theirs"
     # An empty file is a prefix of the base's file, which a killed git could have left.
-    around = Surroundings(passed=lambda stage: own.touch() if stage == "land.replayed" else None)
+    around = EngineOptions(passed=lambda stage: own.touch() if stage == "land.replayed" else None)
     scene.engine.close()
     again = open_scene(scene.root, around)
 
@@ -317,9 +317,9 @@ async def copied(scene: Scene, made: Taskspace) -> tuple[Git, str, str]:
 
 async def note_move(scene: Scene, made: Taskspace, before: str, after: str) -> None:
     """Write the journal entry that precedes moving the worktree."""
-    detail = {"before": before, "after": after, "at": scene.ground.now()}
+    detail = {"before": before, "after": after, "at": scene.context.now()}
     operation = Operation(made.id, OperationKind.LAND, "land.replayed", detail)
-    await scene.ground.journal.write(lambda link: tables.note(link, operation))
+    await scene.context.journal.write(lambda link: tables.note(link, operation))
 
 
 @pytest.mark.requirement("taskspaces.land-replay")
@@ -396,7 +396,7 @@ async def test_kill_at_any_write_is_undone_at_the_next_start(part: int, scene: S
     for write in writes[: part + 1]:
         write()
 
-    again = scene.again(Surroundings(git_timeout=0.3))
+    again = scene.again(EngineOptions(git_timeout=0.3))
     await again.engine.start()
 
     assert state_of(made) == before_all

@@ -191,7 +191,7 @@ async def test_task_of_the_reference_stored_without_a_base_gets_one(
     directory = scene.root / "Name.symposium"
     await make_project(directory, "Name", str(scene.upstream), AT)
     made = await scene.engine.create(CreateRequest(directory, "Ours"))
-    await scene.ground.put(replace(made, base="", base_commit=""))
+    await scene.context.put(replace(made, base="", base_commit=""))
 
     [found] = await scene.engine.taskspaces(directory)
 

@@ -59,7 +59,7 @@ async def fill(scene: Scene, taskspace: str, count: int) -> None:
             entry = LogEntry(0, str(uuid4()), taskspace, AT, Category.INFO, f"line {number}")
             tables.append(connection, entry)
 
-    await scene.ground.journal.write(write)
+    await scene.context.journal.write(write)
 
 
 @pytest.mark.requirement("taskspaces.long-log")
@@ -98,7 +98,7 @@ async def test_summary_queries_use_an_index(
         rows = connection.execute(f"EXPLAIN QUERY PLAN {seen[0]}").fetchall()
         return [row[3] for row in rows]
 
-    steps = await scene.ground.journal.read(plan)
+    steps = await scene.context.journal.read(plan)
 
     assert all(step.startswith("SEARCH log USING") for step in steps), steps
 
@@ -121,7 +121,7 @@ async def test_warning_of_a_topic_is_written_once_in_a_long_log(scene: Scene) ->
 async def old_file(scene: Scene, tmp_path: Path) -> Path:
     """The database of an earlier version, with two tasks, warnings, and an open question."""
     tasks = [await scene.make("one"), await scene.make("two")]
-    rows = await scene.ground.journal.read(
+    rows = await scene.context.journal.read(
         lambda connection: connection.execute(
             "SELECT id, project, worktree, record FROM taskspace ORDER BY rowid"
         ).fetchall()
@@ -160,7 +160,7 @@ async def test_database_of_version_1_keeps_its_tasks_questions_and_warnings(
     after = await again.read(load_all)
     again.close()
 
-    assert known == after == await scene.ground.everything()
+    assert known == after == await scene.context.everything()
     assert [each.message for each in questions] == ["which?"]
     assert tuple(topic for (topic,) in topics) == TOPICS
 

@@ -56,15 +56,15 @@ async def store(scene: Scene, tasks: Sequence[Taskspace]) -> None:
         for each in tasks:
             save(connection, each)
 
-    await scene.ground.journal.write(write)
+    await scene.context.journal.write(write)
 
 
 async def queries(scene: Scene, work: Work) -> list[str]:
     """SQL statements that `work` runs."""
     said: list[str] = []
-    await scene.ground.journal.read(lambda link: link.set_trace_callback(said.append))
+    await scene.context.journal.read(lambda link: link.set_trace_callback(said.append))
     await work(scene)
-    await scene.ground.journal.read(lambda link: link.set_trace_callback(None))
+    await scene.context.journal.read(lambda link: link.set_trace_callback(None))
     return said
 
 
@@ -110,7 +110,7 @@ async def by_folder(scene: Scene) -> None:
 
 
 async def listed(scene: Scene) -> None:
-    desk = serve(scene.engine, scene.root / "served").desk
+    desk = serve(scene.engine, scene.root / "served").handlers
     page = await desk.answers().requests["list_taskspaces"](
         ListTaskspaces(limit=10, is_archived=False, is_urgent_first=True), asked()
     )
@@ -118,12 +118,12 @@ async def listed(scene: Scene) -> None:
 
 
 async def inbox(scene: Scene) -> None:
-    answers = serve(scene.engine, scene.root / "served").desk.answers()
+    answers = serve(scene.engine, scene.root / "served").handlers.answers()
     await answers.requests["list_inbox"](ListInbox(), asked())
 
 
 async def shown(scene: Scene) -> None:
-    answers = serve(scene.engine, scene.root / "served").desk.answers()
+    answers = serve(scene.engine, scene.root / "served").handlers.answers()
     message = ShowTaskspace(taskspace_uuid=task(scene, ONE).id)
     await answers.requests["show_taskspace"](message, asked())
 
@@ -149,7 +149,7 @@ async def test_log_of_a_task_is_read_without_git(
 ) -> None:
     made = await scene.made()
     await scene.engine.records.log(made.id, "half", "milestone")
-    show = serve(scene.engine, scene.root / "served").desk.answers().requests["show_taskspace"]
+    show = serve(scene.engine, scene.root / "served").handlers.answers().requests["show_taskspace"]
     with counted_git(tmp_path / "bin", monkeypatch) as noted:
         log = await show(ShowTaskspace(taskspace_uuid=made.id, is_whole=False), asked())
         for_log = noted()
@@ -190,7 +190,7 @@ async def test_reconciling_pauses_and_continues_after_a_failure(scene: Scene) ->
         pauses.append(seconds)
 
     found: list[str] = []
-    await reconcile(scene.ground, found.append, pause)
+    await reconcile(scene.context, found.append, pause)
 
     assert file_of(made).exists()
     assert len(pauses) >= 3

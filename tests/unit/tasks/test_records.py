@@ -162,7 +162,7 @@ async def test_messages_and_evidence_are_stored_without_secrets(scene: Scene) ->
     def redact(id_: str, text: str) -> str:
         return text.replace("s3cret", f"[{id_ == made.id}]")
 
-    records = Records(replace(scene.ground, redact=redact))
+    records = Records(replace(scene.context, redact=redact))
     await records.log(made.id, "it is s3cret", "info", "s3cret too")
     await records.signal(made.id, "s3cret?")
 
@@ -215,7 +215,7 @@ async def test_unknown_tasks_and_unsafe_texts_are_refused(
 async def test_task_file_mirrors_the_store_in_the_seeds_format(scene: Scene) -> None:
     made = await scene.make("A name", task="Do it.")
     await scene.engine.records.log(made.id, "half", "milestone")
-    await scene.ground.write_due_files()
+    await scene.context.write_due_files()
     file = scene.root / "clone.tasks" / ".symposium" / f"task-{made.id}" / "taskspace.json"
 
     hatchling = msgspec.json.decode(file.read_bytes())
@@ -245,7 +245,7 @@ async def test_task_file_gets_log_lines_once_a_second(scene: Scene) -> None:
 
     made = await scene.made()
     other = await scene.make("other")
-    scene.ground.files.clock, scene.ground.files.pause = lambda: now, pause
+    scene.context.files.clock, scene.context.files.pause = lambda: now, pause
     now += time.monotonic()
     records, file = scene.engine.records, file_of(made)
 
@@ -255,14 +255,14 @@ async def test_task_file_gets_log_lines_once_a_second(scene: Scene) -> None:
         await records.log(made.id, line, "info")
     await records.log(other.id, "at once", "info")
     before = (logged(file), logged(file_of(other)))
-    ready = await scene.ground.files.ready()
+    ready = await scene.context.files.ready()
     await scene.engine.records.state(made.id)
-    await scene.ground.write_due_files()
+    await scene.context.write_due_files()
 
     assert before == (["first"], ["at once"])
     assert (ready, waits) == ([made.id], [0.75])
     assert logged(file) == ["first", "second", "third"]
-    assert scene.ground.files.due() == []
+    assert scene.context.files.due() == []
 
 
 @pytest.mark.requirement("taskspaces.file-once-a-second")
@@ -272,7 +272,7 @@ async def test_engine_writes_pending_task_files_when_it_stops(scene: Scene) -> N
         await scene.engine.records.log(made.id, line, "info")
 
     async with asyncio.TaskGroup() as tasks:
-        keeping = tasks.create_task(scene.ground.keep_files_current())
+        keeping = tasks.create_task(scene.context.keep_files_current())
         await asyncio.sleep(0)
         keeping.cancel()
 
@@ -286,7 +286,7 @@ async def test_pending_task_file_does_not_restore_a_deleted_task(scene: Scene) -
         await scene.engine.records.log(made.id, line, "info")
 
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-    await scene.ground.write_due_files()
+    await scene.context.write_due_files()
 
     assert not file_of(made).parent.exists()
 
@@ -327,7 +327,7 @@ async def test_lost_store_is_rebuilt_from_task_files(scene: Scene) -> None:
     made = await scene.made()
     await scene.engine.records.log(made.id, "half", "milestone")
     log = await scene.engine.logs.entries(made.id)
-    await scene.ground.write_due_files()
+    await scene.context.write_due_files()
     scene.engine.close()
     for file in (scene.root / "state").glob("taskspaces.db*"):
         file.unlink()

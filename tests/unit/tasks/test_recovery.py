@@ -31,11 +31,11 @@ async def begun(
         save(connection, replace(task, standing=standing))
         tables.note(connection, Operation(task.id, kind, stage))
 
-    await scene.ground.journal.write(note)
+    await scene.context.journal.write(note)
     scene.engine.close()
     again = scene.again()
     lines = (await again.engine.start()).lines
-    assert await again.ground.journal.read(unfinished) == []
+    assert await again.context.journal.read(unfinished) == []
     assert (await again.engine.start()).lines == ()
     return again, await again.engine.get(task.id), lines
 
@@ -99,7 +99,7 @@ async def test_failed_write_changes_nothing_and_the_next_one_works(
     scene: Scene,
 ) -> None:
     made = await scene.make()
-    journal = scene.ground.journal
+    journal = scene.context.journal
 
     def fail(connection: sqlite3.Connection) -> None:
         save(connection, replace(made, name="half"))
@@ -119,15 +119,15 @@ async def test_failed_write_changes_nothing_and_the_next_one_works(
 async def test_check_of_all_worktrees_writes_only_changed_tasks(scene: Scene) -> None:
     noted = replace(await scene.make(), reason="its agent asks")
     gone = await scene.make("gone")
-    await scene.ground.put(noted)
-    await check_all(scene.ground)
+    await scene.context.put(noted)
+    await check_all(scene.context)
     first = await scene.engine.get(noted.id)
     move(gone.worktree, f"{gone.worktree}.away")
-    await check_all(scene.ground)
-    missing = await scene.ground.journal.read(lambda connection: load(connection, gone.id))
+    await check_all(scene.context)
+    missing = await scene.context.journal.read(lambda connection: load(connection, gone.id))
     move(f"{gone.worktree}.away", gone.worktree)
-    await check_all(scene.ground)
-    back = await scene.ground.journal.read(lambda connection: load(connection, gone.id))
+    await check_all(scene.context)
+    back = await scene.context.journal.read(lambda connection: load(connection, gone.id))
     seen = await scene.engine.queries.checked(noted.id)
 
     assert first == noted
@@ -141,7 +141,7 @@ async def test_check_of_all_worktrees_writes_only_changed_tasks(scene: Scene) ->
 async def test_archived_task_is_not_missing(scene: Scene) -> None:
     made = await scene.make()
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-    await check_all(scene.ground)
+    await check_all(scene.context)
 
     assert not there(made.worktree)
     assert (await scene.engine.queries.checked(made.id)).standing is TaskState.ARCHIVED

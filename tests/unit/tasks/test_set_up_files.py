@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.task_harness import AskedTrust, Scene, Surroundings, git, open_scene, there
+from tests.support.task_harness import AskedTrust, EngineOptions, Scene, git, open_scene, there
 
 from symposium.tasks import setup_steps
 from symposium.tasks.context import NoAgents
@@ -193,7 +193,7 @@ async def test_trusted_files_are_copied_and_commands_run_in_order(
     place: Path,
 ) -> None:
     trust = AskedTrust()
-    scene = open_scene(place, Surroundings(trust=trust))
+    scene = open_scene(place, EngineOptions(trust=trust))
     put(
         scene,
         {
@@ -226,7 +226,7 @@ async def test_trusted_files_are_copied_and_commands_run_in_order(
 async def test_task_without_trust_is_ready_with_nothing_copied_or_run(
     place: Path,
 ) -> None:
-    scene = open_scene(place, Surroundings(trust=AskedTrust(answer=False)))
+    scene = open_scene(place, EngineOptions(trust=AskedTrust(answer=False)))
     put(
         scene,
         {
@@ -258,7 +258,7 @@ class StartedAgents(NoAgents):
 @pytest.mark.requirement("taskspaces.set-up-trust", "tasks.trust-first")
 async def test_refusal_applies_only_to_the_recipe_that_was_shown(place: Path) -> None:
     agents = StartedAgents()
-    scene = open_scene(place, Surroundings(trust=AskedTrust(answer=False), agents=agents))
+    scene = open_scene(place, EngineOptions(trust=AskedTrust(answer=False), agents=agents))
     put(scene, {"conductor.json": '{"scripts":{"setup":"touch ran"}}'})
     made = await scene.make()
     digest = (await scene.engine.recipe(made.id)).digest

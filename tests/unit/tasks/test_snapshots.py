@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.support.task_harness import Scene, Surroundings, git, open_scene, store_of, tree_of
+from tests.support.task_harness import EngineOptions, Scene, git, open_scene, store_of, tree_of
 
 from symposium.tasks.context import subject_of
 from symposium.tasks.land import Landed, LandOptions
@@ -130,7 +130,7 @@ async def test_undo_can_be_undone_and_two_undos_go_back_twice(
 @pytest.mark.requirement("snapshots.pruned")
 async def test_old_snapshots_are_pruned_except_the_newest(place: Path) -> None:
     clock = [1_000_000.0]
-    scene = open_scene(place, Surroundings(now=lambda: clock[0]))
+    scene = open_scene(place, EngineOptions(now=lambda: clock[0]))
     made = await scene.make()
     taken: list[str] = []
     for number in range(4):
@@ -154,9 +154,9 @@ async def test_oldest_snapshots_above_the_limit_are_pruned(scene: Scene, made: T
         (Path(made.worktree) / "n").write_text(str(number), encoding="utf-8")
         await history.snapshot(made.id, str(number))
     before = await history.snapshots(made.id)
-    subject = subject_of(scene.ground, made, (await open_project(scene.clone)).repository)
+    subject = subject_of(scene.context, made, (await open_project(scene.clone)).repository)
 
-    dropped = await scene.ground.snapshots.prune(subject, most=2)
+    dropped = await scene.context.snapshots.prune(subject, most=2)
 
     assert dropped == len(before) - 2
     assert await history.snapshots(made.id) == before[-2:]
@@ -169,7 +169,7 @@ async def test_oldest_snapshots_above_the_limit_are_pruned(scene: Scene, made: T
 @pytest.mark.requirement("snapshots.pruned")
 async def test_prune_deletes_objects_that_no_snapshot_needs(place: Path) -> None:
     clock = [time.time()]
-    scene = open_scene(place, Surroundings(now=lambda: clock[0]))
+    scene = open_scene(place, EngineOptions(now=lambda: clock[0]))
     made = await scene.make()
     worktree = Path(made.worktree)
     (worktree / "old").write_text("only the old one has this", encoding="utf-8")

@@ -40,7 +40,7 @@ async def store(scene: Scene, *tasks: Taskspace) -> None:
         for each in tasks:
             save(connection, each)
 
-    await scene.ground.journal.write(write)
+    await scene.context.journal.write(write)
 
 
 async def numbers(scene: Scene, page: Page) -> tuple[list[int], int]:
@@ -105,7 +105,7 @@ async def test_family_is_the_ancestors_and_all_their_descendants(scene: Scene) -
     ],
 )
 async def test_list_query_uses_an_index(scene: Scene, sql: str) -> None:
-    rows = await scene.ground.journal.read(
+    rows = await scene.context.journal.read(
         lambda connection: connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
     )
     steps = [row[3] for row in rows]

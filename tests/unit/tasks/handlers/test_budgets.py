@@ -29,7 +29,7 @@ class BudgetScene:
         made = await self.scene.make(name)
         limits = read_budget(budget) if budget else made.limits
         made = replace(made, limits=limits, parent=parent)
-        await self.scene.ground.put(made)
+        await self.scene.context.put(made)
         return made
 
     def spend(self, taskspace: Taskspace, spending: Spending) -> None:

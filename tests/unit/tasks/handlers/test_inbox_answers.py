@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.support.task_harness import (
+    EngineOptions,
     Scene,
-    Surroundings,
     make_template,
     open_scene,
     settings_file,
@@ -118,7 +118,7 @@ async def test_approval_of_a_set_up_is_refused_when_its_commands_have_changed(
     scene: Scene, tmp_path: Path
 ) -> None:
     trust = SetUpTrust(TrustStore(tmp_path))
-    asking = open_scene(scene.root, Surroundings(trust=trust))
+    asking = open_scene(scene.root, EngineOptions(trust=trust))
     served = serve(asking.engine, tmp_path)
     file = scene.clone / "conductor.json"
     file.write_text('{"scripts":{"setup":"touch ran"}}', encoding="utf-8")

@@ -56,8 +56,8 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
 @pytest.mark.requirement("tasks.vanishing")
 async def test_list_omits_a_task_deleted_during_the_lookup(scene: Scene, tmp_path: Path) -> None:
     stays, goes = await scene.make("stays"), await scene.make("goes")
-    engine = Forgetful(scene.ground, goes.id)
-    requests = serve(engine, tmp_path).desk
+    engine = Forgetful(scene.context, goes.id)
+    requests = serve(engine, tmp_path).handlers
     answer = requests.answers().requests[ListTaskspaces.about.type]
     listed = await answer(ListTaskspaces(), asked())
 
@@ -73,7 +73,7 @@ async def test_overlap_with_a_deleted_task_is_reported_to_the_other_task(
     for each in made:
         (Path(each.worktree) / "README.md").write_text(each.name, encoding="utf-8")
     goes, stays = made
-    engine = Forgetful(scene.ground, goes.id)
+    engine = Forgetful(scene.context, goes.id)
     await OverlapWatcher(engine).look()
 
     (entry,) = await scene.engine.logs.entries(stays.id)
