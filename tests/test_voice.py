@@ -40,7 +40,7 @@ def test_a_violation_in_a_source_is_found_with_its_line(source: str, problem: st
 
 def test_quoted_names_and_plain_words_pass() -> None:
     source = '"""Send `nobody` the summary."""\n\nALMOST = "toward the desktop"  # Foremost.\n'
-    source += 'MARK = requirement("tasks.nobody-there")\n'
+    source += 'MARK = requirement("tasks.nobody-there"), {"by": "nobody"}\n'
 
     assert problems(problems_of_source("a.py", source)) == []
 

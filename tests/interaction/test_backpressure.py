@@ -1,7 +1,4 @@
-"""Peers that do not read:
-
-bounded queues, fairness, no deadlock (acp-host §1.5 R4, architecture §4).
-"""
+"""Backpressure: bounded queues, fairness, no deadlock (acp-host §1.5 R4, architecture §4)."""
 
 import asyncio
 from collections.abc import Coroutine, Generator

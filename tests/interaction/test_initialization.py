@@ -589,13 +589,13 @@ async def test_component_is_initialized_once() -> None:
 @pytest.mark.requirement("conductor.state-spawning-failed", "conductor.death-while-starting")
 async def test_program_that_cannot_start_is_one_error_and_started_ones_end() -> None:
     stand = PlayedComponent("first")
-    missing = Program("ghost", Command(("/nowhere/ghost",), {}))
+    missing = Program("missing", Command(("/nowhere/missing",), {}))
     async with chain_harness(stand.component, missing) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         data = (await it.client.read())["error"]["data"]
         assert data["reason"] == "component_start_failed"
-        assert (data["component"], data["index"]) == ("ghost", 1)
-        assert (data["argv"], data["errno"]) == (["/nowhere/ghost"], 2)
+        assert (data["component"], data["index"]) == ("missing", 1)
+        assert (data["argv"], data["errno"]) == (["/nowhere/missing"], 2)
         await it.client.hang_up()
         assert await it.exit_code() == 1
 

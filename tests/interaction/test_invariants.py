@@ -310,7 +310,7 @@ class Mute(End):
 async def play_until_exit(
     tree: list[Any], schedule: list[tuple[str, str, str | None]], requests: int
 ) -> None:
-    """The agent leaves some requests open and dies; each of the client's is answered once."""
+    """The agent exits with open requests; each request of the client is answered once."""
     async with chain_harness(*(component(one) for one in tree)) as it:
         agent = await it.open()
         client, mute = End(it.client.transport), Mute(agent.transport, requests)

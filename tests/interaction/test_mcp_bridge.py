@@ -194,7 +194,7 @@ async def test_acp_url_with_headers_is_refused_and_the_chain_continues() -> None
     server = {"type": "http", "name": "x", "url": "acp:1", "headers": [{"name": "a", "value": "b"}]}
     async with bridged("pass", agent=agent) as editor:
         await editor.initialize()
-        with pytest.raises(RpcError, match="no headers") as caught:
+        with pytest.raises(RpcError, match="cannot have headers") as caught:
             await set_up(editor, agent, "session/new", mcpServers=[server])
         assert caught.value.code == INVALID_PARAMS
         assert await editor.new_session()

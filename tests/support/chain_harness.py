@@ -88,7 +88,7 @@ class Peer:
 
     @property
     def unread(self) -> list[bytes | OversizedLine]:
-        """What has come and was not read."""
+        """Received lines that were not read."""
         return self._lines.lines.items[self._read :]
 
     async def ended(self) -> None:
@@ -182,7 +182,7 @@ class ChainHarness:
     async def open(
         self, params: dict[str, Any] | None = None, result: dict[str, Any] | None = None
     ) -> Peer:
-        """Have `initialize` asked and answered; the agent's end."""
+        """Send `initialize` and answer it; return the agent's end."""
         self.client.ask("open", "initialize", params or VERSION_ONE)
         agent = await self.agent()
         agent.answer(await agent.read(), result or VERSION_ONE)

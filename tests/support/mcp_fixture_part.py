@@ -206,7 +206,7 @@ class FixturePart:
             "test_reconnection": self._reconnection,
             "test_x_mcp_header": self._plain(text("region")),
             "test_missing_capability": self._capability,
-            "json_schema_2020_12_tool": self._plain(text("as it is")),
+            "json_schema_2020_12_tool": self._plain(text("plain")),
             "test_trigger_tool_change": self._publish(ToolsListChanged()),
             "test_trigger_prompt_change": self._publish(PromptsListChanged()),
             "test_input_required_result_elicitation": self._asks({"user_name": NAME}),

@@ -80,7 +80,7 @@ class PauseHarness:
         return [each["message"] for each in self.task_cli.json("task", "log", task)]
 
     def problem(self) -> str:
-        """Describe orphaned, incomplete, or lost items; empty if there are none."""
+        """Describe orphaned, incomplete, or lost items; or return an empty text."""
         tasks = self.task_cli.json("task", "list", "--all")
         live = {each["worktree"]: each for each in tasks if each["archived_at"] is None}
         locks = "\n".join(map(str, (self.task_cli.clone / ".git").glob("*.lock")))
