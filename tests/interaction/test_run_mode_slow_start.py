@@ -10,6 +10,7 @@ import pytest
 from tests.support.chain_harness import VERSION_ONE, Peer
 from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
+from symposium.chain.conductor import NOT_ANSWERED_YET
 from symposium.run_mode.failure_text import CHOICES, KEPT, NOTHING_SAID
 from symposium.run_mode.menu.no_agent import NOT_SENT
 from symposium.run_mode.menu.waiting import LEFT, STARTING
@@ -211,3 +212,16 @@ async def test_fast_start_is_awaited(tmp_path: Path) -> None:
             agent.answer(initialize, {**VERSION_ONE, "agentCapabilities": {"loadSession": True}})
             answer = await it.editor.read()
         assert answer["result"]["agentCapabilities"]["loadSession"] is True
+
+
+@pytest.mark.requirement("run-mode.initialize-order")
+async def test_what_is_asked_before_the_answer_to_initialize_is_refused(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"start_timeout": 60.0}) as it:
+        it.editor.ask("greet", "initialize", VERSION_ONE)
+        agent = await it.chain()
+        await agent.read()
+        for method in ("initialize", "session/new"):
+            it.editor.ask(method, method, {"cwd": "/w", "mcpServers": []})
+            refusal = await it.editor.read()
+            assert refusal["id"] == method
+            assert refusal["error"]["data"] == NOT_ANSWERED_YET.data

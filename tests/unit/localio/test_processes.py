@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import select
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from localio import processes
-from localio.processes import end_process
+from localio.processes import ProcessSpec, end_process, run_collecting
 
 
 @pytest.mark.requirement("reviews.diff-bounds")
@@ -58,3 +60,49 @@ async def test_end_does_not_wait_for_a_pipe_held_by_another_process(
             await pipe.read()
 
     assert process.returncode == -9
+
+
+def has_exited(pid: int) -> bool:
+    """Wait for the exit of a process that is no child."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(5000))
+    finally:
+        os.close(handle)
+
+
+def shell(script: str) -> ProcessSpec:
+    return ProcessSpec(("sh", "-c", script), os.environ)
+
+
+@pytest.mark.requirement("process.collected")
+async def test_all_that_a_program_prints_is_collected_with_its_exit_code() -> None:
+    found = await run_collecting(shell("printf one; sleep 0.1; printf two; exit 3"), seconds=45)
+
+    assert (found.said, found.code) == (b"onetwo", 3)
+
+
+@pytest.mark.requirement("process.collected")
+async def test_a_program_is_stopped_once_it_has_printed_enough() -> None:
+    script = "echo enough; sleep 60 & echo $!; wait"
+
+    async with asyncio.timeout(45):
+        found = await run_collecting(
+            shell(script), seconds=60, is_enough=lambda said: said.count(b"\n") == 2
+        )
+
+    assert has_exited(int(found.said.split()[1]))
+
+
+@pytest.mark.requirement("process.collected")
+async def test_a_program_that_takes_too_long_is_stopped_with_its_group(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    with pytest.raises(TimeoutError):
+        await run_collecting(shell(f"sleep 60 & echo $! > {pid}; wait"), seconds=0.5)
+
+    assert has_exited(int(pid.read_text()))

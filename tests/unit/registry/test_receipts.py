@@ -1,6 +1,10 @@
 """Receipts of installed agents: durable and private."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -61,3 +65,21 @@ def test_only_the_first_two_words_of_a_command_can_be_relative_paths(
         *(str(place / "bin/node"), str(place / "main.js")),
         *("./config", "-x"),
     )
+
+
+@pytest.mark.requirement("registry.receipts")
+def test_installed_agents_are_sorted_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("b", "a", "c"):
+        (tmp_path / name / "1.0").mkdir(parents=True)
+        write_receipt(replace(GIVEN, id=name), tmp_path / name / "1.0")
+    # A disk lists names in any order.
+    listed = os.scandir
+
+    @contextmanager
+    def backwards(path: Any = ".") -> Iterator[Iterator[os.DirEntry[str]]]:
+        with listed(path) as entries:
+            yield iter(sorted(entries, key=lambda each: each.name, reverse=True))
+
+    monkeypatch.setattr(os, "scandir", backwards)
+
+    assert list(installed(tmp_path)) == ["a", "b", "c"]

@@ -40,13 +40,14 @@ class FakeHost:
     overwritten: list[Config] = field(default_factory=list[Config])
 
     lookups: list[bool] = field(default_factory=list[bool])
+    offered_mods: ModChoices = MODS
 
     async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
         self.lookups.append(is_fresh)
         return self.later if is_fresh and self.later is not None else self.offered
 
     async def mods(self) -> ModChoices:
-        return MODS
+        return self.offered_mods
 
     async def own_answer(self, text: str) -> str | None:
         return "help" if text == "/symposium:help" else None
@@ -522,6 +523,15 @@ async def test_a_mod_is_added_from_those_that_are_not_there_yet(word: str, choic
     assert it.said[1] == [render_mods(MODS.mods[:1])]
     added = with_mods(*THREE.mods, TAG)
     assert it.said[2] == ["Added `tag` at position 4.", shown(added)]
+
+
+@pytest.mark.requirement("run-mode.menu-add")
+async def test_a_registry_that_fails_is_reported_before_the_mods() -> None:
+    warning = "the registry cannot be reached"
+    host = FakeHost(offered_mods=ModChoices(MODS.mods, warning))
+    it = await visit(THREE, "m", host=host)
+
+    assert it.said[1] == [f"Warning: {warning}", render_mods(MODS.mods[:1])]
 
 
 @pytest.mark.requirement("run-mode.menu-add")

@@ -225,3 +225,12 @@ def test_a_version_of_the_wrong_type_is_none(project: Path, file: str, text: str
     (project / file).write_text(text)
 
     assert python_pin(project, lambda other: other in {"a", "b"}) is None
+
+
+@pytest.mark.requirement("package-sources.lock-files")
+@pytest.mark.parametrize("row", ["name = 3\nversion = '1.0'", "name = 'x'\nversion = 1", "a = 1"])
+def test_a_row_without_name_or_version_as_text_is_left_out(project: Path, row: str) -> None:
+    more = "[[package]]\nname = 'y'\nversion = '2.0'\n"
+    (project / "uv.lock").write_text(f"[[package]]\n{row}\n{more}")
+
+    assert python_pin(project, lambda name: name.upper() in "XY") == Pinned("uv.lock", ("2.0",))

@@ -1,10 +1,12 @@
 """Blocks of a page: every text is escaped, and what is left out is counted."""
 
+import re
 from typing import Final
 
 import pytest
 
 from symposium.code.diffs import Changes, DiffLine, FileChange, Hunk
+from symposium.code.operations import CodePosition, CodeRange
 from symposium.documents.walkthroughs.document import ActionBlock
 from symposium.documents.walkthroughs.page import (
     MAX_DIFF_LINES,
@@ -13,6 +15,7 @@ from symposium.documents.walkthroughs.page import (
     diagram,
     diff_card,
 )
+from symposium.documents.walkthroughs.rendering import locations_text
 
 BAD: Final = "<i>&\"'</i>"
 
@@ -66,3 +69,21 @@ def test_lines_of_a_file_are_shown_up_to_the_limit(hunks: tuple[int, ...], *, is
 
     assert text.count('<tr class="add">') == MAX_DIFF_LINES
     assert ("there is more than is shown" in text) == is_cut
+
+
+@pytest.mark.requirement("walkthroughs.page-text")
+def test_lines_of_a_diff_have_their_numbers_before_and_after() -> None:
+    lines = [DiffLine("Context", "a", 3, 4), DiffLine("Removed", "b", 4, None)]
+    text = diff_card("r", Changes([changed("f", Hunk("h", 3, 2, 4, 1, lines))]), "")
+
+    cells = re.findall(r'<td class="n">(\d*)</td><td class="n">(\d*)</td>', text)
+    assert cells == [("3", "4"), ("4", "")]
+
+
+@pytest.mark.requirement("walkthroughs.locations")
+def test_a_location_is_shown_by_the_line_it_begins_in() -> None:
+    where = CodeRange("a.py", CodePosition(3, 1), CodePosition(9, 1))
+
+    assert locations_text([]) == "no location"
+    assert locations_text([where]) == "a.py:3"
+    assert locations_text([where, where]) == "(2 possible locations) 🔍"
