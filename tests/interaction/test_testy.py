@@ -390,7 +390,11 @@ async def test_long_list_has_pages() -> None:
         ("session/set_mode", {"sessionId": "testy-session-1", "modeId": "dance"}),
         (
             "session/set_config_option",
-            {"sessionId": "testy-session-1", "configId": "x", "value": 1},
+            {"sessionId": "testy-session-1", "configId": "x", "value": "brief"},
+        ),
+        (
+            "session/set_config_option",
+            {"sessionId": "testy-session-1", "configId": "verbosity", "value": "x"},
         ),
         ("session/list", {"cursor": "over there"}),
         ("session/close", {"sessionId": "missing"}),

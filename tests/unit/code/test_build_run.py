@@ -206,6 +206,14 @@ async def test_lines_that_come_at_once_are_not_all_reported(
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
+async def test_a_tool_has_the_environment_that_it_is_given(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    said = await outcome("import os; print(os.environ['GIVEN'])", tmp_path, {**env, "GIVEN": "x"})
+    assert (said["status"], said["tail"]) == ("ok", "x")
+
+
+@pytest.mark.requirement("built-in-mods.condensed")
 async def test_a_tool_that_is_not_there_is_named(tmp_path: Path, env: dict[str, str]) -> None:
     wanted = Run(("no-such-tool",), tmp_path, 9, ScriptReading())
     with pytest.raises(BuildError, match="no-such-tool is not installed"):

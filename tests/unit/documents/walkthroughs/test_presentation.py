@@ -19,6 +19,8 @@ from symposium.documents.walkthroughs import places
 from symposium.documents.walkthroughs.grammar import parse_walkthrough
 from symposium.documents.walkthroughs.places import BlockDiagnostic
 from symposium.documents.walkthroughs.rendering import (
+    MAX_DIFF_FILES,
+    MAX_DIFF_LINES,
     Presentation,
     expression_text,
     fragment,
@@ -467,3 +469,30 @@ def test_a_diagnostic_is_small_where_all_is_well() -> None:
         "status": "ok",
         "block": 0,
     }
+
+
+@pytest.mark.requirement("walkthroughs.w10")
+@pytest.mark.parametrize(("count", "more"), [(MAX_DIFF_LINES, 0), (MAX_DIFF_LINES + 1, 1)])
+async def test_lines_of_a_diff_are_shown_up_to_the_limit(
+    count: int, more: int, repository: GitRepository
+) -> None:
+    repository.write("src/new.py", "x\n" * count)
+    repository.commit()
+    found = await presented("```gitdiff\nrange: HEAD~1..HEAD\n```\n", repository)
+
+    assert found.html.count("+x") == MAX_DIFF_LINES
+    assert ("… 1 more lines" in found.html) == bool(more)
+
+
+@pytest.mark.requirement("walkthroughs.w10")
+@pytest.mark.parametrize(("count", "more"), [(MAX_DIFF_FILES, 0), (MAX_DIFF_FILES + 1, 1)])
+async def test_files_of_a_diff_are_shown_up_to_the_limit(
+    count: int, more: int, repository: GitRepository
+) -> None:
+    for number in range(count):
+        repository.write(f"src/new{number}.py", "x\n")
+    repository.commit()
+    found = await presented("```gitdiff\nrange: HEAD~1..HEAD\n```\n", repository)
+
+    assert found.html.count('class="gitdiff-file"') == MAX_DIFF_FILES
+    assert ("… 1 more files" in found.html) == bool(more)
