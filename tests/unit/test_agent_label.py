@@ -1,4 +1,4 @@
-"""What the agents of taskspaces are called in lists."""
+"""Labels of agents in lists of tasks."""
 
 import pytest
 
@@ -16,5 +16,5 @@ from symposium.catalog import agent_label
         ("'not closed", "''\"'\"'not closed'"),
     ],
 )
-def test_the_label_of_an_agent_is_no_json_and_tells_no_keys(spec: str, label: str) -> None:
+def test_label_of_an_agent_shows_no_json_and_no_keys(spec: str, label: str) -> None:
     assert agent_label(spec) == label

@@ -1,4 +1,4 @@
-"""Secrets in an agent's variables, when it speaks them, are in no record."""
+"""Secrets in an agent's environment are redacted from all records."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def spec(*command: str, **env: str) -> SessionSpec:
 
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test begins with nothing learned."""
+    """Start each test without known secrets."""
     monkeypatch.setattr(redaction, "_learned", set[str]())
 
 
@@ -49,26 +49,24 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
         ("TASK", ID, False),
     ],
 )
-def test_secrets_are_told_from_ordinary_values_by_name_and_look(
-    name: str, value: str, *, is_secret: bool
-) -> None:
+def test_secrets_are_recognized_by_name_and_form(name: str, value: str, *, is_secret: bool) -> None:
     assert (value in agent_secrets({name: value})) is is_secret
 
 
 @pytest.mark.requirement("approvals.agent-secrets")
-def test_the_variables_before_the_program_of_a_session_count(tmp_path: Path) -> None:
+def test_variables_before_the_program_of_a_session_are_redacted(tmp_path: Path) -> None:
     del tmp_path
     assert secrets_of(spec(f"ACME_KEY='{SECRET}' agent --acp")) == {SECRET}
     assert secrets_of(spec("agent 'unclosed", ACME_KEY=SECRET)) == {SECRET}
 
 
 @pytest.mark.requirement("approvals.agent-secrets")
-def test_the_events_of_a_session_hold_none_and_stay_json(tmp_path: Path) -> None:
+def test_events_of_a_session_are_redacted_and_stay_json(tmp_path: Path) -> None:
     hard = 'quo"te\\and\nline'
     log = EventLog(tmp_path, ID, secrets_of(spec(ACME_KEY=SECRET, OTHER_TOKEN=hard)))
-    told = log.add("update", {"text": f"it is {SECRET}, or {hard}!", "count": 3})
+    event = log.add("update", {"text": f"it is {SECRET}, or {hard}!", "count": 3})
 
-    assert told["data"]["text"].startswith(f"it is {SECRET}"), "who watches is shown what was said"
+    assert event["data"]["text"].startswith(f"it is {SECRET}"), "live viewers see the original text"
     lines = (tmp_path / "events.jsonl").read_bytes().splitlines()
     assert SECRET.encode() not in lines[0]
     kept = decode_value(lines[0])["data"]
@@ -77,7 +75,7 @@ def test_the_events_of_a_session_hold_none_and_stay_json(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("approvals.agent-secrets")
-async def test_what_a_terminal_showed_holds_none(tmp_path: Path) -> None:
+async def test_terminal_log_is_redacted(tmp_path: Path) -> None:
     words = ("sh", "-c", 'printf "%s and \\377\\n" "$ACME_KEY"')
     terminal = SessionSpec(ID, SessionKind.TERMINAL, words, str(tmp_path), {"ACME_KEY": SECRET})
     await TerminalSessionServer(terminal, tmp_path).run(lambda _: None)
@@ -87,7 +85,7 @@ async def test_what_a_terminal_showed_holds_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("approvals.agent-secrets")
-def test_the_log_of_a_task_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_of_a_task_is_redacted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SessionStore(Paths(tmp_path, tmp_path, tmp_path))
     store.add(spec(ACME_KEY=SECRET))
     monkeypatch.setitem(os.environ, "OURS_TOKEN", "of-the-daemon")
@@ -98,7 +96,7 @@ def test_the_log_of_a_task_holds_none(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.requirement("approvals.agent-secrets")
-def test_a_timeline_holds_none(tmp_path: Path) -> None:
+def test_timeline_is_redacted(tmp_path: Path) -> None:
     store = TimelineStore(tmp_path)
     read_chain((), f"ACME_KEY='{SECRET}' agent --acp")
     timeline = store.open("s")
@@ -110,7 +108,7 @@ def test_a_timeline_holds_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("approvals.agent-secrets")
-def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+def test_bytes_without_text_are_unchanged() -> None:
     data = b"\xff\x1b[0m plain \xc3"
 
     assert Redactor([SECRET]).raw(data) == data

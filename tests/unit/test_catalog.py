@@ -1,4 +1,4 @@
-"""What is built in, what is installed, and what a look-up costs."""
+"""Built-in and installed components, and the cost of a lookup."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ number = 7
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution on the path that offers mods, sound and broken."""
+    """Install a distribution that offers valid and broken mods."""
     info = tmp_path / "shouting-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
@@ -49,13 +49,13 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.requirement("house.one-place-catalog")
-def test_every_mod_is_called_like_its_module() -> None:
+def test_every_mod_is_named_after_its_module() -> None:
     assert [spec.name for spec in builtin_mods()] == mod_names()
     assert {"arrow", "pass", "tag"} <= set(mod_names())
 
 
 @pytest.mark.requirement("house.one-place-catalog")
-def test_a_mod_is_found_by_its_name() -> None:
+def test_mod_is_found_by_its_name() -> None:
     found = find_mod("arrow")
 
     assert found is not None
@@ -63,9 +63,7 @@ def test_a_mod_is_found_by_its_name() -> None:
 
 
 @pytest.mark.requirement("house.one-place-catalog")
-def test_a_mod_is_one_file_and_a_new_one_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mod_in_a_new_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = sys.modules["symposium.mods"]
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     monkeypatch.delitem(sys.modules, "symposium.mods.new_here", raising=False)
@@ -81,7 +79,7 @@ def test_a_mod_is_one_file_and_a_new_one_is_found(
 
 
 @pytest.mark.requirement("house.catalog")
-def test_every_agent_is_called_like_its_package() -> None:
+def test_every_agent_is_named_after_its_package() -> None:
     assert [spec.name for spec in builtin_agents()] == ["eliza", "testy"]
     assert find_agent("eliza") is not None
 
@@ -89,9 +87,9 @@ def test_every_agent_is_called_like_its_package() -> None:
 @pytest.mark.requirement("house.catalog")
 @pytest.mark.parametrize(
     "name",
-    ["", "nobody", "pass_", "../arrow", "arrow.spec", "npx -y agent", "__init__", "{}", "é è"],
+    ["", "unknown", "pass_", "../arrow", "arrow.spec", "npx -y agent", "__init__", "{}", "é è"],
 )
-def test_what_is_no_name_of_ours_is_not_found(name: str) -> None:
+def test_invalid_name_is_not_found(name: str) -> None:
     assert find_mod(name) is None
     assert find_agent(name) is None
 
@@ -99,14 +97,14 @@ def test_what_is_no_name_of_ours_is_not_found(name: str) -> None:
 @pytest.mark.requirement("house.catalog")
 @pytest.mark.parametrize("module", ["email", "shouting"])
 @pytest.mark.usefixtures("installed")
-def test_a_module_with_none_or_two_is_refused(module: str) -> None:
+def test_module_without_exactly_one_spec_is_refused(module: str) -> None:
     with pytest.raises(LocalError, match=r"makes \d objects of ComponentSpec, not one"):
         only_object(module, ComponentSpec)
 
 
 @pytest.mark.requirement("cli.third-party-mods")
 @pytest.mark.usefixtures("installed")
-def test_an_installed_distribution_offers_mods() -> None:
+def test_installed_distribution_offers_mods() -> None:
     found = find_mod("shout")
 
     assert found is not None
@@ -116,7 +114,7 @@ def test_an_installed_distribution_offers_mods() -> None:
 
 @pytest.mark.requirement("cli.third-party-mods")
 @pytest.mark.usefixtures("installed")
-def test_an_installed_mod_does_not_take_a_built_in_name() -> None:
+def test_installed_mod_does_not_replace_a_built_in_one() -> None:
     found = find_mod("pass")
 
     assert found is not None
@@ -134,13 +132,13 @@ def test_an_installed_mod_does_not_take_a_built_in_name() -> None:
     ],
 )
 @pytest.mark.usefixtures("installed")
-def test_a_broken_offer_is_named(name: str, problem: str) -> None:
+def test_broken_mod_of_a_distribution_is_named(name: str, problem: str) -> None:
     with pytest.raises(LocalError, match=problem):
         find_mod(name)
 
 
 @pytest.mark.requirement("cli.lookup-imports-one")
-def test_a_look_up_imports_one_mod_and_nothing_slow() -> None:
+def test_lookup_imports_one_mod_and_nothing_slow() -> None:
     script = (
         "import sys; from symposium.catalog import find_mod; find_mod('tag');"
         "print(sorted(m for m in sys.modules if m.startswith('symposium.mods.')"

@@ -1,4 +1,4 @@
-"""Tests have their files in memory where that is possible."""
+"""Tests use a directory in memory if possible."""
 
 import os
 from pathlib import Path
@@ -9,14 +9,14 @@ from tests.support.memory_files import in_memory
 pytestmark = pytest.mark.requirement("house.files-in-memory")
 
 
-def test_a_place_with_enough_room_is_taken(tmp_path: Path) -> None:
+def test_directory_with_enough_space_is_used(tmp_path: Path) -> None:
     found = os.statvfs(tmp_path)
 
     assert in_memory(tmp_path, room=1) == tmp_path
     assert in_memory(tmp_path, room=found.f_blocks * found.f_frsize + 1) is None
 
 
-def test_a_place_where_no_program_starts_is_left_alone(
+def test_directory_mounted_noexec_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = list(os.statvfs(tmp_path))
@@ -30,5 +30,5 @@ def test_a_place_where_no_program_starts_is_left_alone(
     assert in_memory(tmp_path, room=0) is None
 
 
-def test_a_place_that_does_not_exist_is_left_alone(tmp_path: Path) -> None:
+def test_missing_directory_is_not_used(tmp_path: Path) -> None:
     assert in_memory(tmp_path / "missing", room=0) is None

@@ -1,4 +1,4 @@
-"""No text reaches a shell, but where a user's own command is meant for one."""
+"""Only a user's own command reaches a shell."""
 
 import ast
 from itertools import pairwise
@@ -10,11 +10,11 @@ import pytest
 SOURCES: Final = Path(__file__).parents[2] / "src"
 
 SHELLED: Final = frozenset({"create_subprocess_shell", "getoutput", "getstatusoutput", "popen"})
-"""Functions that give a text to a shell, whatever their module is called."""
+"""Functions that pass a text to a shell, in any module."""
 
 WITH_A_SHELL: Final = frozenset(
     {
-        "symposium/sessions/pause.py",  # a text of its own
+        "symposium/sessions/pause.py",  # a constant text
         "localio/processes.py",  # the user's login shell, for its PATH
         "symposium/tasks/setup_steps.py",  # commands that the user has trusted
     }
@@ -22,7 +22,7 @@ WITH_A_SHELL: Final = frozenset(
 
 
 def shell_calls(text: str) -> list[int]:
-    """The lines that give a text to a shell by a library function."""
+    """Lines that pass a text to a shell by a library function."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(text))
@@ -36,7 +36,7 @@ def shell_calls(text: str) -> list[int]:
 
 
 def starts_a_shell(text: str) -> bool:
-    """Whether a list or call holds `-c` right behind a shell."""
+    """Whether a list or call has `-c` right after a shell."""
     for node in ast.walk(ast.parse(text)):
         words = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
         pairs = pairwise(words)
@@ -64,7 +64,7 @@ def _is_shell(node: ast.expr) -> bool:
 
 
 @pytest.mark.requirement("bus.no-shell")
-def test_no_text_reaches_a_shell_but_in_three_modules() -> None:
+def test_only_three_modules_pass_a_text_to_a_shell() -> None:
     texts = {
         str(path.relative_to(SOURCES)): path.read_text(encoding="utf-8")
         for path in SOURCES.rglob("*.py")
@@ -85,7 +85,7 @@ def test_no_text_reaches_a_shell_but_in_three_modules() -> None:
         "subprocess.getoutput(text)",
     ],
 )
-def test_a_call_that_gives_a_text_to_a_shell_is_detected(text: str) -> None:
+def test_call_that_passes_a_text_to_a_shell_is_detected(text: str) -> None:
     assert shell_calls(text) == [1]
     assert starts_a_shell('run(["/bin/sh", "-c", text])')
     assert starts_a_shell('run("sh", "-c", text)')

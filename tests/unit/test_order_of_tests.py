@@ -1,4 +1,4 @@
-"""Several workers share the long tests and begin with them."""
+"""Workers share the long tests and start with them."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ def ordered(items: list[str], workers: int) -> list[str]:
     return in_order(items, workers, kind=kind_of, module=lambda item: item.split()[1])
 
 
-def test_each_part_begins_with_its_share_of_the_long_ones() -> None:
+def test_each_worker_starts_with_its_share_of_the_long_tests() -> None:
     short = [f"2 m9 t{number}" for number in range(8)]
     long = ["0 m1 t0", "0 m1 t1", "0 m2 t0", "1 m3 t0"]
 
@@ -38,7 +38,7 @@ def test_each_part_begins_with_its_share_of_the_long_ones() -> None:
 
 
 @given(MODULES, st.integers(1, 6))
-def test_no_test_is_lost_and_none_comes_twice(modules: list[tuple[int, int]], workers: int) -> None:
+def test_every_test_runs_exactly_once(modules: list[tuple[int, int]], workers: int) -> None:
     items = items_of(modules)
 
     assert sorted(ordered(items, workers)) == sorted(items)

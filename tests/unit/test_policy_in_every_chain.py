@@ -1,4 +1,4 @@
-"""The user's rules stand in every chain that has an agent, next to it and once."""
+"""The user's policy is in every chain with an agent, once and next to the agent."""
 
 import ast
 import subprocess
@@ -17,8 +17,8 @@ from symposium.planning.planned_chain import planned_chain
 SOURCES = Path(__file__).parents[2] / "src"
 
 MAKES_CHAINS = {
-    "symposium/planning/chain_spec.py": "here the rules are put in",
-    "symposium/planning/planned_chain.py": "it asks `ChainSpec` for what the host puts in",
+    "symposium/planning/chain_spec.py": "adds the policy",
+    "symposium/planning/planned_chain.py": "uses the mods of `ChainSpec`",
     "symposium/chain/standalone.py": "one mod, whose agent is another conductor's",
     "symposium/testing.py": "chains of tests",
 }
@@ -39,9 +39,7 @@ def rules_in(mods: Sequence[Component]) -> list[int]:
 @pytest.mark.requirement("policy.every-chain")
 @pytest.mark.parametrize("is_planned", [False, True])
 @pytest.mark.parametrize("proxies", [[], ["tag"], ["policy"], ["policy", "tag", "policy"]])
-def test_the_rules_stand_next_to_the_agent_and_count_once(
-    proxies: list[str], *, is_planned: bool
-) -> None:
+def test_policy_is_next_to_the_agent_exactly_once(proxies: list[str], *, is_planned: bool) -> None:
     chain = read_chain(proxies, "eliza")
     mods = (planned(chain) if is_planned else chain.blueprint()).mods
 
@@ -53,13 +51,13 @@ def test_the_rules_stand_next_to_the_agent_and_count_once(
 
 
 @pytest.mark.requirement("policy.every-chain")
-def test_a_chain_without_an_agent_has_the_rules_only_where_they_are_named() -> None:
+def test_chain_without_an_agent_has_the_policy_only_if_named() -> None:
     assert rules_in(read_chain(["tag"], None).blueprint().mods) == []
     assert rules_in(read_chain(["policy", "tag"], None).blueprint().mods) == [0]
 
 
 @pytest.mark.requirement("policy.every-chain")
-def test_nothing_but_a_chain_spec_makes_chains_with_agents() -> None:
+def test_only_chain_specs_build_chains_with_agents() -> None:
     found: set[str] = set()
     for file in sorted(SOURCES.rglob("*.py")):
         text = file.read_text(encoding="utf-8")
@@ -74,7 +72,7 @@ def test_nothing_but_a_chain_spec_makes_chains_with_agents() -> None:
 
 
 @pytest.mark.requirement("policy.no-start")
-def test_no_chain_is_read_while_the_rules_cannot_be(
+def test_no_chain_is_built_when_the_policy_is_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
@@ -98,7 +96,7 @@ print(sorted(heavy & set(sys.modules)))
 
 @pytest.mark.requirement("policy.start-up")
 @pytest.mark.parametrize(("rules", "parsers"), [(None, "[]\n"), ("# none\n", "['tomllib']\n")])
-def test_the_start_imports_no_parser_of_rules_without_rules_and_none_of_scripts_at_all(
+def test_start_imports_no_unneeded_parsers(
     rules: str | None, parsers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))

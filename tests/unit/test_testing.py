@@ -1,4 +1,4 @@
-"""The fakes that mod authors test with, tried on each other."""
+"""The fakes for tests of mods, used with each other."""
 
 import asyncio
 import subprocess
@@ -18,7 +18,7 @@ SERVER: dict[str, Any] = {"name": "tools", "command": "/bin/tools", "args": [], 
 
 
 @pytest.mark.requirement("cli.testing-fake-agent", "cli.testing-fake-editor")
-async def test_the_agent_records_what_it_got_and_says_what_it_was_told() -> None:
+async def test_fake_agent_records_its_messages_and_sends_the_given_texts() -> None:
     agent = FakeAgent("Hello, ", "world!")
     async with chain_of("pass", agent=agent) as editor:
         session_id = await editor.new_session(cwd="/src", servers=[SERVER])
@@ -38,7 +38,7 @@ async def test_the_agent_records_what_it_got_and_says_what_it_was_told() -> None
 
 
 @pytest.mark.requirement("cli.testing-fake-agent")
-async def test_the_agent_answers_as_it_is_told() -> None:
+async def test_fake_agent_returns_the_given_answers() -> None:
     agent = FakeAgent()
     agent.capabilities = {"loadSession": True}
     agent.requests["vendor/add"] = lambda request: sum(request.params)
@@ -55,7 +55,7 @@ async def test_the_agent_answers_as_it_is_told() -> None:
 
 
 @pytest.mark.requirement("cli.testing-fake-agent", "cli.testing-fake-editor")
-async def test_the_agent_can_ask_the_editor_during_a_turn() -> None:
+async def test_fake_agent_can_send_requests_during_a_turn() -> None:
     agent = FakeAgent()
 
     async def prompt(request: Request) -> dict[str, str]:
@@ -75,7 +75,7 @@ async def test_the_agent_can_ask_the_editor_during_a_turn() -> None:
 
 
 @pytest.mark.requirement("cli.testing-fake-editor")
-async def test_a_turn_holds_its_own_updates_only() -> None:
+async def test_turn_has_only_its_own_updates() -> None:
     agent = FakeAgent("now")
     async with chain_of(agent=agent) as editor:
         other, mine = await editor.new_session(), await editor.new_session()
@@ -90,7 +90,7 @@ async def test_a_turn_holds_its_own_updates_only() -> None:
 
 
 @pytest.mark.requirement("cli.testing-fake-editor")
-async def test_until_finds_what_has_come_already() -> None:
+async def test_until_finds_received_updates() -> None:
     async with chain_of(agent=FakeAgent("one", "two")) as editor:
         await editor.prompt("Hi")
         update = await editor.until(lambda update: update["content"]["text"] == "one")
@@ -99,7 +99,7 @@ async def test_until_finds_what_has_come_already() -> None:
 
 
 @pytest.mark.requirement("cli.testing-chain-of")
-async def test_a_chain_takes_names_objects_and_specs_in_order() -> None:
+async def test_chain_accepts_names_objects_and_specs_in_order() -> None:
     agent = FakeAgent("Hi")
     async with chain_of("arrow", Arrow(), arrow, agent=agent) as editor:
         turn = await editor.prompt("Hi")
@@ -108,22 +108,22 @@ async def test_a_chain_takes_names_objects_and_specs_in_order() -> None:
 
 
 @pytest.mark.requirement("cli.testing-chain-of")
-async def test_a_failed_claim_comes_out_of_a_chain_as_itself() -> None:
+async def test_failed_assertion_in_a_chain_is_raised_unchanged() -> None:
     with pytest.raises(AssertionError, match="not so"):
         async with chain_of():
             raise AssertionError("not so")
 
 
 @pytest.mark.requirement("cli.testing-chain-of")
-async def test_a_chain_that_is_left_during_a_turn_ends() -> None:
+async def test_chain_ends_when_it_is_closed_during_a_turn() -> None:
     agent = FakeAgent()
-    taken_back: list[str] = []
+    canceled: list[str] = []
 
     async def prompt(request: Request) -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            taken_back.append(request.method)
+            canceled.append(request.method)
 
     agent.requests["session/prompt"] = prompt
     async with chain_of("pass", agent=agent) as editor, asyncio.TaskGroup() as tasks:
@@ -133,26 +133,26 @@ async def test_a_chain_that_is_left_during_a_turn_ends() -> None:
         )
         turn.cancel()
 
-    assert taken_back == ["session/prompt"]
+    assert canceled == ["session/prompt"]
 
 
 @pytest.mark.requirement("cli.testing-chain-of")
 @pytest.mark.parametrize(
     ("mods", "agent", "problem"),
     [
-        (["nobody"], "eliza", "no mod is called 'nobody'; there are arrow, "),
+        (["unknown"], "eliza", "no mod is called 'unknown'; there are arrow, "),
         (["eliza"], "eliza", "no mod is called 'eliza'"),
         ([], "arrow", "no agent is called 'arrow'; there are eliza, testy"),
     ],
 )
-async def test_a_name_that_is_nobodys_is_refused(mods: list[str], agent: str, problem: str) -> None:
+async def test_unknown_name_is_refused(mods: list[str], agent: str, problem: str) -> None:
     with pytest.raises(LocalError, match=problem):
         async with chain_of(*mods, agent=agent):
             pass
 
 
 @pytest.mark.requirement("cli.testing-importable")
-def test_it_needs_no_test_framework() -> None:
+def test_testing_module_needs_no_test_framework() -> None:
     script = (
         "import sys; sys.modules['pytest'] = sys.modules['hypothesis'] = None\n"
         "import asyncio\n"
@@ -169,7 +169,7 @@ def test_it_needs_no_test_framework() -> None:
 
 
 @pytest.mark.requirement("cli.mod-author-names")
-def test_what_a_mod_author_imports_is_named_and_there() -> None:
+def test_public_names_for_mod_authors_exist() -> None:
     assert sorted(symposium.__all__) == [
         *("Answer", "ChainMessage", "ComponentSpec", "Deferred", "Drop", "Forward", "Mod"),
         *("Needs", "Refuse", "Reply", "RpcError"),
@@ -181,4 +181,4 @@ def test_what_a_mod_author_imports_is_named_and_there() -> None:
     assert getattr(symposium, "Content") is symposium.ToolContent  # noqa: B009 - an old name
     assert getattr(symposium, "Later") is symposium.Deferred  # noqa: B009 - an old name
     with pytest.raises(AttributeError, match="has no attribute 'Mods'"):
-        getattr(symposium, "Mods")  # noqa: B009 - the name is not there, as type checkers see
+        getattr(symposium, "Mods")  # noqa: B009 - the name does not exist

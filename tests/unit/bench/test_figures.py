@@ -1,4 +1,4 @@
-"""Medians over repetitions, ratios within one."""
+"""Medians over repetitions, and ratios within one repetition."""
 
 import pytest
 
@@ -17,19 +17,19 @@ RESULTS = {
 
 
 @pytest.mark.requirement("bench.medians")
-def test_a_figure_is_the_median_of_its_repetitions() -> None:
+def test_figure_is_the_median_of_its_repetitions() -> None:
     assert median_of(RESULTS, "ours", "rate") == 20
 
 
 @pytest.mark.requirement("bench.medians")
-def test_a_ratio_is_the_median_of_ratios_within_one_repetition() -> None:
+def test_ratio_is_the_median_of_ratios_within_one_repetition() -> None:
     ratio = median_ratio(RESULTS, "ours", "cat", "rate")
 
     assert ratio == 2  # of 0.5, 3 and 2; the ratio of the medians would be 1
 
 
 @pytest.mark.requirement("bench.figures")
-def test_a_repetition_that_failed_takes_no_part() -> None:
+def test_failed_repetition_is_ignored() -> None:
     results = {"ours": [{}, {"rate": 3.0}], "cat": [{"rate": 1.0}, {"rate": 2.0}]}
 
     assert median_of(results, "ours", "rate") == 3
@@ -37,7 +37,7 @@ def test_a_repetition_that_failed_takes_no_part() -> None:
 
 
 @pytest.mark.requirement("bench.figures")
-def test_what_was_not_measured_has_neither_median_nor_ratio() -> None:
+def test_unmeasured_figure_has_no_median_and_no_ratio() -> None:
     assert median_of(RESULTS, "ours", "start") is None
     assert median_of(RESULTS, "theirs", "rate") is None
     assert median_ratio(RESULTS, "ours", "theirs", "rate") is None
@@ -56,7 +56,7 @@ def test_added_latency_is_what_exceeds_the_base_in_the_same_repetition() -> None
 
 @pytest.mark.requirement("bench.figures")
 @pytest.mark.parametrize(("share", "value"), [(0, 1), (0.5, 51), (0.99, 100), (1, 100)])
-def test_a_percentile_is_a_value_that_was_seen(share: float, value: int) -> None:
+def test_percentile_is_a_measured_value(share: float, value: int) -> None:
     assert percentile(range(100, 0, -1), share) == value
 
 

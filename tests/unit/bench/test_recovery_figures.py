@@ -1,4 +1,4 @@
-"""The report of how soon a session works again."""
+"""The report of recovery times."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from bench.recovery import LIMIT, NOTICE_RATIO, WORKS_RATIO, Taken, report
 
 
 @pytest.mark.requirement("bench.recovery")
-def test_report_names_each_target_of_a_recovery_that_is_missed() -> None:
+def test_report_names_each_missed_target_of_a_recovery() -> None:
     met = "\n".join(report([Taken(1.0, NOTICE_RATIO, WORKS_RATIO)]))
     missed = report([Taken(1.0, NOTICE_RATIO + 0.01, LIMIT + 0.01)])
     slow = report([Taken(10.0, 1.0, LIMIT + 0.01)])

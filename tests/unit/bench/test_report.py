@@ -1,4 +1,4 @@
-"""What a person and a program get to see of a run."""
+"""The report of a run as text and as JSON."""
 
 import json
 
@@ -25,7 +25,7 @@ def line_with(text: str, report: Report) -> str:
 
 
 @pytest.mark.requirement("bench.one-table")
-def test_one_table_has_a_row_for_each_variant_and_every_figure_with_its_unit() -> None:
+def test_table_has_a_row_for_each_variant_and_figures_with_units() -> None:
     heading, units, *rows = render(Report(RESULTS, [])).splitlines()
 
     for figure in FIGURES:
@@ -37,7 +37,7 @@ def test_one_table_has_a_row_for_each_variant_and_every_figure_with_its_unit() -
 
 
 @pytest.mark.requirement("bench.target-missed")
-def test_a_missed_target_stands_there_with_figure_target_and_stretch() -> None:
+def test_missed_target_is_listed_with_figure_target_and_stretch() -> None:
     line = line_with(name_of(missed()), Report(RESULTS, CHECKS))
 
     assert "MISSED" in line
@@ -45,7 +45,7 @@ def test_a_missed_target_stands_there_with_figure_target_and_stretch() -> None:
 
 
 @pytest.mark.requirement("bench.target-missed-profile")
-def test_a_missed_target_names_its_profile_or_says_that_there_is_none() -> None:
+def test_missed_target_names_its_profile_or_that_none_was_taken() -> None:
     name = name_of(missed())
 
     with_profile = Report(RESULTS, CHECKS, profiles={name: "pass-x3-rate.profile.txt"})
@@ -55,7 +55,7 @@ def test_a_missed_target_names_its_profile_or_says_that_there_is_none() -> None:
 
 
 @pytest.mark.requirement("bench.targets-all")
-def test_a_target_that_could_not_be_measured_is_not_left_out() -> None:
+def test_unmeasured_target_is_listed() -> None:
     text = render(Report(RESULTS, CHECKS))
 
     for row in CHECKS:
@@ -64,14 +64,14 @@ def test_a_target_that_could_not_be_measured_is_not_left_out() -> None:
 
 
 @pytest.mark.requirement("bench.variant-missing")
-def test_a_variant_that_is_not_there_has_its_reason_in_a_plain_line() -> None:
+def test_missing_variant_is_listed_with_its_reason() -> None:
     report = Report(RESULTS, [], absent={"python sdk": "no network"})
 
     assert "not measured: python sdk: no network" in render(report).splitlines()
 
 
 @pytest.mark.requirement("bench.nothing-lost")
-def test_a_fault_is_shown() -> None:
+def test_fault_is_shown() -> None:
     report = Report(RESULTS, [], faults=["pass x3: repetition 1: 2 updates lost"])
 
     assert "FAULT: pass x3: repetition 1: 2 updates lost" in render(report).splitlines()

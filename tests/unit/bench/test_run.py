@@ -1,4 +1,4 @@
-"""Which rows there are, in which order they run, and what can be asked for."""
+"""Rows of the benchmark, their order, and their selection."""
 
 import pytest
 
@@ -11,7 +11,7 @@ INSTALLED = Peers(python=["python", "proxy.py"], typescript=["node", "proxy.mjs"
 
 
 @pytest.mark.requirement("bench.variants")
-def test_the_rows_are_the_pipe_cat_both_sdks_and_ours_in_process_and_out() -> None:
+def test_rows_are_the_pipe_cat_both_sdks_and_symposium() -> None:
     names = [variant.name for variant in standard(INSTALLED).variants]
 
     assert names == [
@@ -24,7 +24,7 @@ def test_the_rows_are_the_pipe_cat_both_sdks_and_ours_in_process_and_out() -> No
 
 
 @pytest.mark.requirement("bench.chosen-variants")
-def test_a_chain_has_as_many_mods_as_its_row_says() -> None:
+def test_chain_has_the_number_of_mods_of_its_row() -> None:
     rows = {variant.name: variant for variant in standard(INSTALLED).variants}
 
     assert rows["pass x10"].command.count("--proxy") == 10
@@ -34,7 +34,7 @@ def test_a_chain_has_as_many_mods_as_its_row_says() -> None:
 
 
 @pytest.mark.requirement("bench.variant-missing")
-def test_a_peer_that_cannot_be_installed_leaves_its_reason_and_the_other_rows() -> None:
+def test_peer_that_cannot_be_installed_is_skipped_with_its_reason() -> None:
     field = standard(Peers(None, ["node", "proxy.mjs"], python_missing="no network"))
 
     assert [(row.name, row.reason) for row in field.absent] == [
@@ -45,7 +45,7 @@ def test_a_peer_that_cannot_be_installed_leaves_its_reason_and_the_other_rows() 
 
 
 @pytest.mark.requirement("bench.interleaved")
-def test_all_run_once_and_then_all_again_the_other_way_round() -> None:
+def test_every_second_repetition_runs_in_reverse_order() -> None:
     rows = [Variant(name, []) for name in "abc"]
 
     found = ["".join(row.name for row in order) for order in orders(rows, 3)]
@@ -54,7 +54,7 @@ def test_all_run_once_and_then_all_again_the_other_way_round() -> None:
 
 
 @pytest.mark.requirement("bench.interleaved")
-def test_there_are_at_least_five_repetitions_unless_fewer_are_asked_for() -> None:
+def test_default_is_at_least_five_repetitions() -> None:
     assert REPETITIONS >= 5
     assert options([]).reps is None
     assert options(["--reps", "2"]).reps == 2
@@ -62,7 +62,7 @@ def test_there_are_at_least_five_repetitions_unless_fewer_are_asked_for() -> Non
 
 
 @pytest.mark.requirement("bench.chosen-variants")
-def test_what_others_are_divided_by_is_measured_whatever_is_asked_for() -> None:
+def test_bases_of_ratios_are_always_measured() -> None:
     rows = [Variant(name, []) for name in ("direct", "cat", "python sdk", "pass x1", "pass x10")]
 
     found = [row.name for row in rows if is_wanted(row, "x10$")]
@@ -71,7 +71,7 @@ def test_what_others_are_divided_by_is_measured_whatever_is_asked_for() -> None:
 
 
 @pytest.mark.requirement("bench.nothing-lost")
-def test_a_chain_of_ours_without_a_figure_is_a_fault_and_a_peer_is_not() -> None:
+def test_missing_figure_is_a_fault_of_symposium_but_not_of_a_peer() -> None:
     rows = [Variant("ours", []), Variant("theirs", [], is_ours=False)]
 
     assert unmeasured({"ours": [{}, {}], "theirs": [{}]}, rows) == ["ours: could not be measured"]

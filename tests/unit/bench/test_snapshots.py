@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.requirement("bench.snapshots")
-def test_figure_above_its_target_is_named_missed() -> None:
+def test_figure_above_its_target_is_reported_as_missed() -> None:
     good = {STATUS: [100.0, 200.0], CHANGED: [25.0, 50.0], UNDO: [300.0, 600.0], WATCHER: [40.0]}
 
     met = verdicts(good)
@@ -27,7 +27,7 @@ def test_figure_above_its_target_is_named_missed() -> None:
 
 
 @pytest.mark.requirement("bench.snapshots")
-def test_bench_measures_snapshots_with_fifty_thousand_files_unless_told_otherwise() -> None:
+def test_bench_measures_snapshots_with_fifty_thousand_files_by_default() -> None:
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     words = (sys.executable, "-m", "bench.snapshots", "--files", "200", "--reps", "1")
 

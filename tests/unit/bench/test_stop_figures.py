@@ -1,4 +1,4 @@
-"""The targets of the stop of an agent in its own writes."""
+"""Targets for stopping an agent during its writes."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ import pytest
 from bench.stop_on_write import FREE_LIMIT, LIMIT, NOISE, ROUND_TRIP, WAYS, Place, placed, verdicts
 
 ROOT = Path(__file__).parents[3]
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone stops an agent so")
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux stops an agent this way")
 
 
 def figures(
     *, stopped: float = 0, asks: float = 0, free: float = 0, trip: float = 0
 ) -> dict[Place, dict[str, list[float]]]:
-    """Costs beyond 2 microseconds a line; each has a slower repetition too."""
+    """Costs above 2 microseconds a line, each with a slower repetition."""
     return {
         "one processor": {
             ROUND_TRIP: [5, 9],
@@ -45,7 +45,7 @@ def figures(
     ],
     ids=["wake-up of another processor", "both on one"],
 )
-def test_stop_above_its_target_is_named_missed(
+def test_stop_above_its_target_is_reported_as_missed(
     least: dict[Place, dict[str, list[float]]], beyond: dict[Place, dict[str, list[float]]]
 ) -> None:
     assert [line.rpartition(": ")[2] for line in verdicts(least)] == ["met"] * 3
@@ -55,7 +55,7 @@ def test_stop_above_its_target_is_named_missed(
 
 @LINUX
 @pytest.mark.requirement("bench.stop-on-write")
-def test_one_processor_is_that_of_programs_started_meanwhile_too() -> None:
+def test_child_programs_inherit_the_one_processor() -> None:
     ask = (sys.executable, "-c", "import os; print(len(os.sched_getaffinity(0)))")
     before = os.sched_getaffinity(0)
 
@@ -70,7 +70,7 @@ def test_one_processor_is_that_of_programs_started_meanwhile_too() -> None:
 
 @LINUX
 @pytest.mark.requirement("bench.stop-on-write")
-def test_each_repetition_measures_all_ways_and_a_round_trip_in_both_places() -> None:
+def test_each_repetition_measures_all_methods_and_a_round_trip_in_both_places() -> None:
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     words = (sys.executable, "-m", "bench.stop_on_write", "--reps", "1", "--lines", "50")
 

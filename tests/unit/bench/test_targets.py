@@ -1,4 +1,4 @@
-"""What is to be reached, and what is said of a figure that does or does not."""
+"""Targets of the benchmark, and verdicts on figures."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ RATE = next(target for target in TARGETS if target.base == "cat" and target.figu
 
 
 @pytest.mark.requirement("bench.targets-all")
-def test_every_target_of_chains_is_there_with_its_stretch() -> None:
+def test_every_target_of_chains_is_listed_with_its_stretch() -> None:
     rows = [(row.variant, row.figure, row.base, row.target, row.stretch) for row in TARGETS]
 
     assert rows == [
@@ -36,7 +36,7 @@ def test_every_target_of_chains_is_there_with_its_stretch() -> None:
 
 
 @pytest.mark.requirement("bench.targets")
-def test_rates_have_a_least_and_costs_a_most() -> None:
+def test_rates_have_a_minimum_and_costs_a_maximum() -> None:
     assert {row.bound for row in TARGETS if row.figure == "rate"} == {Bound.AT_LEAST}
     assert {row.bound for row in TARGETS if row.figure != "rate"} == {Bound.AT_MOST}
 
@@ -52,7 +52,7 @@ def test_rates_have_a_least_and_costs_a_most() -> None:
         (0.60, Verdict.STRETCH),
     ],
 )
-def test_a_rate_is_held_to_its_target(measured: float | None, verdict: Verdict) -> None:
+def test_rate_is_compared_with_its_target(measured: float | None, verdict: Verdict) -> None:
     assert Check(RATE, measured).verdict is verdict
 
 
@@ -61,14 +61,14 @@ def test_a_rate_is_held_to_its_target(measured: float | None, verdict: Verdict) 
     ("measured", "verdict"),
     [(1.15, Verdict.STRETCH), (1.4, Verdict.MET), (1.41, Verdict.MISSED)],
 )
-def test_a_cost_is_held_to_its_target(measured: float, verdict: Verdict) -> None:
+def test_cost_is_compared_with_its_target(measured: float, verdict: Verdict) -> None:
     cost = replace(RATE, bound=Bound.AT_MOST, target=1.4, stretch=1.15)
 
     assert Check(cost, measured).verdict is verdict
 
 
 @pytest.mark.requirement("bench.targets")
-def test_a_figure_with_a_base_is_divided_by_it_and_one_without_is_not() -> None:
+def test_figure_is_divided_by_its_base() -> None:
     results = {
         "pass x3": [{"rate": 50.0, "memory": 24.0}],
         "cat": [{"rate": 100.0, "memory": 5.0}],
@@ -85,7 +85,7 @@ def test_a_figure_with_a_base_is_divided_by_it_and_one_without_is_not() -> None:
 
 @pytest.mark.requirement("bench.nothing-lost")
 @pytest.mark.parametrize("figure", ["lost", "misordered", "early"])
-def test_a_chain_of_ours_that_loses_mixes_or_hurries_has_failed(figure: str) -> None:
+def test_chain_of_symposium_fails_on_lost_misordered_or_early_updates(figure: str) -> None:
     fine = {"rate": 1e6, "lost": 0.0, "misordered": 0.0, "early": 0.0}
     ours, theirs = Variant("ours", []), Variant("theirs", [], is_ours=False)
 

@@ -1,4 +1,4 @@
-"""The figures of many tasks and of twelve agents, beside their targets."""
+"""Figures of many tasks and of twelve agents, with their targets."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from bench import progress, tasks, twelve
 
 
 @pytest.mark.requirement("bench.tasks", "bench.twelve")
-def test_report_says_of_each_figure_whether_its_target_is_met(
+def test_report_states_whether_each_target_is_met(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     few = {each.figure: 20.0 for each in tasks.TARGETS}
@@ -37,7 +37,7 @@ def test_report_says_of_each_figure_whether_its_target_is_met(
         (20.0, 61.0, "3.05   MISSED (at most 100 ms, 3 times)"),
     ],
 )
-def test_difference_of_noise_is_the_base_of_no_ratio(
+def test_difference_within_noise_is_not_the_base_of_a_ratio(
     capsys: pytest.CaptureFixture[str], base: float, value: float, end: str
 ) -> None:
     figure = f"task log{tasks.BEYOND}"
@@ -57,7 +57,9 @@ def test_targets_are_those_of_the_issue() -> None:
 
 
 @pytest.mark.requirement("bench.progress")
-def test_a_rate_of_log_lines_is_met_at_0_3_of_sqlite(capsys: pytest.CaptureFixture[str]) -> None:
+def test_target_of_log_lines_is_met_at_0_3_of_the_rate_of_sqlite(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     progress.report({progress.ALONE: 1000.0, "one agent": 300.0, "8 agents": 299.0})
 
     alone, one, eight = capsys.readouterr().out.splitlines()[1:]

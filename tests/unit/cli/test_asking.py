@@ -1,4 +1,4 @@
-"""What a person is asked, and what their answer means."""
+"""Questions to the user, and the interpretation of answers."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ ALWAYS = Option("c", "Allow always", "allow_always")
 NO = Option("d", "Reject", "reject_once")
 
 
-class Person:
-    """Types these lines, and reads what is shown."""
+class FakeUser:
+    """A user who types the given lines; records what is shown."""
 
     def __init__(self, *lines: str) -> None:
         self._lines = list(lines)
@@ -28,9 +28,9 @@ class Person:
         return self._lines.pop(0)
 
 
-async def asked(person: Person, *options: Option) -> object:
+async def asked(user: FakeUser, *options: Option) -> object:
     permission = Permission(ToolCall("1", "do it", None, "edit", "", ("/a",)), options)
-    return await TerminalDecider(person.read_line, person.shown.append).decide(permission)
+    return await TerminalDecider(user.read_line, user.shown.append).decide(permission)
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty", "cli.chat-permission")
@@ -49,16 +49,16 @@ async def asked(person: Person, *options: Option) -> object:
         (" 2 ", [1]),
     ],
 )
-def test_a_number_or_the_beginning_of_a_name_says_which(line: str, found: list[int]) -> None:
+def test_option_is_chosen_by_number_or_prefix_of_its_name(line: str, found: list[int]) -> None:
     assert matching(line, ["Allow once", "Allow always", "Reject"]) == found
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty", "cli.chat-permission")
-async def test_what_is_asked_is_shown_with_its_options_before_the_question() -> None:
-    person = Person("2")
+async def test_options_are_shown_before_the_prompt() -> None:
+    user = FakeUser("2")
 
-    assert await asked(person, ONCE, NO) == ChosenOption(NO)
-    assert person.shown == [
+    assert await asked(user, ONCE, NO) == ChosenOption(NO)
+    assert user.shown == [
         "? The agent wants to edit /a: do it",
         "    1) Allow once",
         "    2) Reject",
@@ -67,14 +67,14 @@ async def test_what_is_asked_is_shown_with_its_options_before_the_question() -> 
 
 
 async def shown(call: ToolCall, *lines: str) -> list[str]:
-    person = Person(*lines)
-    asking = TerminalDecider(person.read_line, person.shown.append, Path("/work"))
+    user = FakeUser(*lines)
+    asking = TerminalDecider(user.read_line, user.shown.append, Path("/work"))
     await asking.decide(Permission(call, (ONCE, NO)))
-    return person.shown
+    return user.shown
 
 
 @pytest.mark.requirement("approvals.change-shown")
-async def test_the_change_stands_below_the_question_with_its_blanks() -> None:
+async def test_change_is_shown_below_the_question_with_its_whitespace() -> None:
     path = "/work/a.py"
     new = "def f():\n\treturn  1  # \x1b[2K\n"
     call = ToolCall("1", path, None, "edit", "", (path,), (ToolDiff(path, "", new),))
@@ -89,7 +89,7 @@ async def test_the_change_stands_below_the_question_with_its_blanks() -> None:
 
 
 @pytest.mark.requirement("approvals.change-shown")
-async def test_what_was_left_out_is_said_and_shown_when_asked_for() -> None:
+async def test_omitted_lines_are_counted_and_shown_on_request() -> None:
     change = ToolDiff("/work/a", "", "".join(f"line {number}\n" for number in range(100)))
     call = ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,))
     lines = await shown(call, "?", "1")
@@ -102,7 +102,7 @@ async def test_what_was_left_out_is_said_and_shown_when_asked_for() -> None:
 
 
 @pytest.mark.requirement("approvals.change-shown")
-async def test_the_end_of_a_long_command_can_be_read() -> None:
+async def test_long_command_is_shown_to_its_last_character() -> None:
     command = f"echo {'x' * 300}; rm -rf /"
     lines = await shown(ToolCall("1", "Run", None, "execute", command=command))
 
@@ -112,23 +112,23 @@ async def test_the_end_of_a_long_command_can_be_read() -> None:
 
 
 @pytest.mark.requirement("cli.chat-permission")
-async def test_of_two_options_of_one_name_a_number_says_which() -> None:
-    assert await asked(Person("allow once", "2"), ONCE, TWIN, NO) == ChosenOption(TWIN)
+async def test_number_chooses_between_options_of_the_same_name() -> None:
+    assert await asked(FakeUser("allow once", "2"), ONCE, TWIN, NO) == ChosenOption(TWIN)
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty")
 @pytest.mark.parametrize("lines", [[""], [" "], []])
-async def test_nothing_means_no(lines: list[str]) -> None:
-    assert await asked(Person(*lines), ONCE, ALWAYS, NO) == ChosenOption(NO)
-    assert await asked(Person(*lines), ONCE, ALWAYS) == Declined()
+async def test_empty_answer_means_no(lines: list[str]) -> None:
+    assert await asked(FakeUser(*lines), ONCE, ALWAYS, NO) == ChosenOption(NO)
+    assert await asked(FakeUser(*lines), ONCE, ALWAYS) == Declined()
 
 
 @pytest.mark.requirement("cli.chat-permission-details")
-async def test_a_question_mark_shows_the_options_again_with_what_they_do() -> None:
-    person = Person("?", "2")
+async def test_question_mark_shows_the_options_with_explanations() -> None:
+    user = FakeUser("?", "2")
 
-    assert await asked(person, ONCE, NO) == ChosenOption(NO)
-    assert person.shown[-4:-1] == [
+    assert await asked(user, ONCE, NO) == ChosenOption(NO)
+    assert user.shown[-4:-1] == [
         "? The agent wants to edit /a: do it",
         "    1) Allow once: allow this now; the agent asks again next time",
         "    2) Reject: deny this now; the agent may ask again",
@@ -137,7 +137,9 @@ async def test_a_question_mark_shows_the_options_again_with_what_they_do() -> No
 
 @pytest.mark.requirement("approvals.change-shown")
 @pytest.mark.parametrize(("over", "note"), [(0, []), (1, ["    [… 1 more lines]"])])
-async def test_a_change_of_exactly_the_shown_lines_is_whole(over: int, note: list[str]) -> None:
+async def test_change_of_exactly_the_maximum_lines_is_shown_whole(
+    over: int, note: list[str]
+) -> None:
     count = LINES_SHOWN + over
     change = ToolDiff("/work/a", "", "".join(f"line {number}\n" for number in range(count)))
     lines = await shown(ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,)))
@@ -147,19 +149,19 @@ async def test_a_change_of_exactly_the_shown_lines_is_whole(over: int, note: lis
 
 
 @pytest.mark.requirement("cli.chat-permission")
-async def test_a_question_mark_between_blanks_shows_the_options_again() -> None:
-    person = Person(" ? ", "1")
+async def test_question_mark_between_spaces_shows_the_options_again() -> None:
+    user = FakeUser(" ? ", "1")
 
-    assert await asked(person, ONCE) == ChosenOption(ONCE)
-    assert any("the agent asks again next time" in line for line in person.shown)
+    assert await asked(user, ONCE) == ChosenOption(ONCE)
+    assert any("the agent asks again next time" in line for line in user.shown)
 
 
 @pytest.mark.requirement("cli.chat-permission")
-async def test_the_name_of_an_option_is_one_short_line() -> None:
-    person = Person("1")
+async def test_name_of_an_option_is_one_short_line() -> None:
+    user = FakeUser("1")
     option = Option("a", "Allow\n    2) Reject\x1b[2J" + "x" * 500, "allow_once")
 
-    assert await asked(person, option) == ChosenOption(option)
-    (line,) = [each for each in person.shown if "1) " in each]
+    assert await asked(user, option) == ChosenOption(option)
+    (line,) = [each for each in user.shown if "1) " in each]
     assert line.isprintable()
     assert len(line) <= 120

@@ -1,4 +1,4 @@
-"""What is said to wrong command lines, SPECs and JSON forms: what, where, and how to mend it."""
+"""Errors for wrong command lines, SPECs, and JSON forms: the problem, its place, and the fix."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +15,7 @@ PROMPT = "prompt"
 
 @dataclass(frozen=True)
 class Case:
-    """One wrong line: what was written, and what every answer to it must say."""
+    """A wrong command line and the texts that its error must contain."""
 
     words: tuple[str, ...]
     says: tuple[str, ...]
@@ -27,7 +27,7 @@ def case(line: str, *says: str, code: int = 2) -> Case:
 
 
 def spec(text: str, *says: str) -> Case:
-    """A SPEC that names no component, whichever kind is wanted."""
+    """A SPEC that names no component of either kind."""
     return Case((RUN, "--agent", text), ("--agent: ", *says))
 
 
@@ -168,7 +168,7 @@ JSON_FORMS: Final = [
 
 
 def said_to(wrong: Case, capsys: pytest.CaptureFixture[str]) -> str:
-    """What stderr says; on stdout there is nothing."""
+    """Output on stderr, after a check that stdout is empty."""
     with pytest.raises(SystemExit) as ended:
         main(list(wrong.words), prog_name="symposium")
     written = capsys.readouterr()
@@ -186,7 +186,7 @@ def name_of(wrong: Case) -> str:
 
 @pytest.mark.requirement("cli.bad-command-line", "cli.exit-usage", "cli.errors-what-where-how")
 @pytest.mark.parametrize("wrong", COMMAND_LINES, ids=name_of)
-def test_a_wrong_command_line_is_told_what_would_be_right(
+def test_error_of_a_wrong_command_line_suggests_the_fix(
     wrong: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = said_to(wrong, capsys)
@@ -196,7 +196,7 @@ def test_a_wrong_command_line_is_told_what_would_be_right(
 
 @pytest.mark.requirement("cli.unknown-subcommand")
 @pytest.mark.parametrize("wrong", GROUPS, ids=name_of)
-def test_unknown_subcommand_of_a_group_is_answered_with_those_that_may_be_meant(
+def test_error_of_an_unknown_subcommand_suggests_similar_ones(
     wrong: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = said_to(wrong, capsys)
@@ -216,7 +216,7 @@ def test_every_group_of_subcommands_suggests_names() -> None:
 
 @pytest.mark.requirement("cli.bad-spec", "cli.specs-unknown-name", "cli.specs-name")
 @pytest.mark.parametrize("wrong", SPECS, ids=name_of)
-def test_a_wrong_spec_is_named_with_its_place_and_what_would_be_right(
+def test_error_of_a_wrong_spec_names_its_place_and_the_fix(
     wrong: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = said_to(wrong, capsys)
@@ -226,7 +226,7 @@ def test_a_wrong_spec_is_named_with_its_place_and_what_would_be_right(
 
 @pytest.mark.requirement("cli.bad-json-form")
 @pytest.mark.parametrize("wrong", JSON_FORMS, ids=name_of)
-def test_a_wrong_json_form_is_told_which_member_and_what_it_must_be(
+def test_error_of_a_wrong_json_form_names_the_member_and_its_type(
     wrong: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = said_to(wrong, capsys)
@@ -235,7 +235,7 @@ def test_a_wrong_json_form_is_told_which_member_and_what_it_must_be(
 
 
 @pytest.mark.requirement("cli.bad-cases-hundred")
-def test_the_tables_of_bad_input_have_a_hundred_cases_in_all() -> None:
+def test_tables_of_bad_input_have_a_hundred_cases_in_total() -> None:
     # The other half is in tests/process/test_cli_bad_programs.py, which needs real programs.
     assert len(COMMAND_LINES) >= 40
     assert len(SPECS) >= 25

@@ -1,4 +1,4 @@
-"""Which commands of a chat are the agent's."""
+"""Chat commands that are sent to the agent."""
 
 import pytest
 
@@ -18,5 +18,5 @@ from symposium.cli.chat_input import for_agent
         ("hello", "hello"),
     ],
 )
-def test_two_slashes_pass_a_command_of_the_same_name(typed: str, sent: str) -> None:
+def test_two_slashes_send_a_command_of_the_same_name_to_the_agent(typed: str, sent: str) -> None:
     assert for_agent(typed) == sent

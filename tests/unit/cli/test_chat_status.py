@@ -12,7 +12,7 @@ MODEL = {"id": "m", "category": "model", "currentValue": "big", "options": [{"va
 
 
 @pytest.mark.requirement("cli.chat-status")
-def test_the_line_names_agent_model_mode_usage_and_directory() -> None:
+def test_status_line_names_agent_model_mode_usage_and_directory() -> None:
     status = ChatStatus("opencode", Path("/work/a"))
     status.settings.opened({"modes": MODES, "configOptions": [MODEL]})
     status.usage = TokenUsage(12_345, 128_000, "0.25 EUR")
@@ -23,7 +23,7 @@ def test_the_line_names_agent_model_mode_usage_and_directory() -> None:
 
 
 @pytest.mark.requirement("cli.chat-status")
-def test_the_line_follows_what_the_agent_reports() -> None:
+def test_status_line_follows_updates_of_the_agent() -> None:
     status = ChatStatus("opencode")
     status.introduced({"agentInfo": {"name": "oc", "title": "Open\x1bCode"}})
     status.settings.opened({"modes": MODES})
@@ -47,7 +47,7 @@ def test_tokens_are_shortened(usage: TokenUsage, text: str) -> None:
 
 
 @pytest.mark.requirement("cli.chat-status", "cli.chat-unknown-updates")
-def test_usage_is_read_and_what_is_malformed_is_named() -> None:
+def test_usage_update_is_parsed_and_malformed_members_are_named() -> None:
     update = {"sessionUpdate": "usage_update", "used": 1, "size": 2}
 
     assert read_event(update) == TokenUsage(1, 2)

@@ -1,4 +1,4 @@
-"""What an agent of a session reported, in lines for a person."""
+"""Events of a session as lines for the user."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ ASKED = {
 
 
 @pytest.mark.requirement("showing.user-words")
-def test_a_prompt_is_shown_with_the_users_own_words_whole() -> None:
+def test_prompt_is_shown_completely() -> None:
     words = "Fix the test.\n\nThen the docs.\x1b[2K"
 
     assert event_text("prompt", {"text": prompt_for("proj", words)}) == (
@@ -29,7 +29,7 @@ def test_a_prompt_is_shown_with_the_users_own_words_whole() -> None:
 
 
 @pytest.mark.requirement("showing.events")
-def test_a_question_is_shown_as_it_is_asked_elsewhere() -> None:
+def test_question_has_the_same_text_as_in_other_views() -> None:
     assert event_text("question", ASKED).splitlines() == [
         "[question 3] wants to edit a (+1 -1)",
         "    -  x",
@@ -57,19 +57,19 @@ def test_a_question_is_shown_as_it_is_asked_elsewhere() -> None:
         ("notice", {"text": "fresh\ncontext"}, "[notice] fresh context"),
     ],
 )
-def test_other_events_are_a_line_each(kind: str, data: dict[str, Any], text: str) -> None:
+def test_other_events_are_one_line_each(kind: str, data: dict[str, Any], text: str) -> None:
     assert event_text(kind, data).splitlines()[0] == text
 
 
 @pytest.mark.requirement("showing.events")
-def test_no_value_is_shown_as_a_language_writes_it() -> None:
-    told = {"command": ["npm", "test"], "more": {"a": None}, "empty": "", "ok": True}
+def test_values_are_shown_without_python_syntax() -> None:
+    data = {"command": ["npm", "test"], "more": {"a": None}, "empty": "", "ok": True}
 
-    assert in_words(told) == 'command: npm test, more: {"a": null}, ok: true'
+    assert in_words(data) == 'command: npm test, more: {"a": null}, ok: true'
 
 
 @pytest.mark.requirement("showing.events")
-def test_note_about_a_rule_shows_control_characters_as_signs() -> None:
+def test_rule_note_shows_control_characters_as_symbols() -> None:
     (line,) = note_lines("no-\x1b[2Kpush forbids git\x07 push")
 
     assert line == "[policy] no-␛[2Kpush forbids git␇ push"

@@ -1,4 +1,4 @@
-"""What each exception means to a person, and to a program."""
+"""Messages and exit codes for exceptions."""
 
 import errno
 from typing import Any
@@ -28,7 +28,7 @@ from symposium.errors import (
 )
 from symposium.permissions.verdict import PolicyError
 
-DEATH = {"reason": "component_exited", "component": "mod", "index": 0, "argv": ["mod", "a b"]}
+EXIT = {"reason": "component_exited", "component": "mod", "index": 0, "argv": ["mod", "a b"]}
 
 
 def missing() -> OSError:
@@ -53,7 +53,7 @@ def missing() -> OSError:
         ),
     ],
 )
-def test_an_exception_becomes_one_message(
+def test_exception_becomes_one_message(
     error: Exception, code: int, origin: str, message: str
 ) -> None:
     failure = failure_of(error)
@@ -64,9 +64,9 @@ def test_an_exception_becomes_one_message(
 
 
 @pytest.mark.requirement("cli.bad-agent-closes", "cli.errors-what-where-how")
-def test_the_last_words_of_a_dead_program_are_shown_and_made_safe() -> None:
+def test_stderr_of_an_exited_program_is_shown_sanitized() -> None:
     words = "\n".join(f"line {number}" for number in range(20)) + "\n\x1b[31mred\n"
-    data = {**DEATH, "exitCode": 7, "signal": None, "stderrTail": words}
+    data = {**EXIT, "exitCode": 7, "signal": None, "stderrTail": words}
     failure = failure_of(StepError("session/new", RpcError(-32603, data)))
 
     assert failure.message == "component mod `mod 'a b'` exited with code 7 at session/new"
@@ -83,7 +83,7 @@ def test_the_last_words_of_a_dead_program_are_shown_and_made_safe() -> None:
 
 
 @pytest.mark.requirement("cli.errors-what-where-how")
-def test_what_an_agent_answers_is_cut_and_made_safe() -> None:
+def test_error_message_of_an_agent_is_truncated_and_sanitized() -> None:
     error = RpcError(-1, "x" * 10_000, message="\x1b]0;owned\x07")
     message = failure_of(StepError("session/prompt", error)).message
 
@@ -93,7 +93,7 @@ def test_what_an_agent_answers_is_cut_and_made_safe() -> None:
 
 @pytest.mark.requirement("cli.errors-what-where-how")
 @pytest.mark.parametrize("data", [None, [], "text", {"reason": "else"}, {"reason": ["x"]}])
-def test_an_answer_of_any_shape_is_told_as_the_agents_own(data: object) -> None:
+def test_unknown_error_data_is_attributed_to_the_agent(data: object) -> None:
     failure = failure_of(StepError("session/prompt", RpcError(-1, data, message="no")))
 
     assert failure.origin == "agent"
@@ -112,9 +112,7 @@ ODD: st.SearchStrategy[Any] = (
 
 @pytest.mark.requirement("cli.errors-what-where-how")
 @given(st.sampled_from(REASONS), st.dictionaries(st.sampled_from(MEMBERS), ODD))
-def test_data_that_looks_like_ours_and_is_not_breaks_nothing(
-    reason: str, data: dict[str, Any]
-) -> None:
+def test_malformed_error_data_raises_nothing(reason: str, data: dict[str, Any]) -> None:
     error = StepError("initialize", RpcError(-32603, {**data, "reason": reason}))
     text = failure_of(error).text()
 
@@ -123,12 +121,12 @@ def test_data_that_looks_like_ours_and_is_not_breaks_nothing(
 
 
 @pytest.mark.requirement("cli.error-object")
-def test_every_exit_code_has_its_meaning_on_the_page() -> None:
+def test_every_exit_code_is_documented() -> None:
     assert set(MEANINGS) == set(ExitCode)
 
 
 @pytest.mark.requirement("cli.error-object")
-def test_the_object_has_the_members_that_programs_rely_on() -> None:
+def test_json_error_has_the_documented_members() -> None:
     failure = ReportedFailure(ExitCode.TIMEOUT, "no_answer", "m", "h", "agent", is_retryable=True)
 
     assert failure.body() == {
@@ -165,7 +163,7 @@ def test_the_object_has_the_members_that_programs_rely_on() -> None:
         (BusRefusedError("m", "", "h"), ExitCode.RUNTIME, "refused", "host", False),
     ],
 )
-def test_each_error_has_its_exit_code_and_keeps_its_hint(
+def test_each_error_has_its_exit_code_and_hint(
     error: ExplainedError, code: int, detail: str, origin: str, *, is_retryable: bool
 ) -> None:
     assert failure_of(error) == ReportedFailure(
@@ -229,7 +227,7 @@ def test_each_error_has_its_exit_code_and_keeps_its_hint(
         ),
     ],
 )
-def test_a_failed_start_names_the_component_the_step_and_the_reason(
+def test_error_of_a_failed_start_names_component_step_and_reason(
     data: dict[str, Any], code: ExitCode, detail: str, origin: str, message: str
 ) -> None:
     error = StepError("initialize", RpcError(-32603, {"component": "agent", **data}))
@@ -253,7 +251,7 @@ VERSIONS = {"protocol_version_missing", "protocol_version_mismatch"}
         (-32603, ExitCode.RUNTIME, "agent_error"),
     ],
 )
-def test_an_error_of_the_agent_has_its_exit_code_and_a_hint(
+def test_error_of_the_agent_has_its_exit_code_and_a_hint(
     number: int, code: ExitCode, detail: str
 ) -> None:
     failure = failure_of(StepError("session/new", RpcError(number, "words")))

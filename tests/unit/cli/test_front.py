@@ -1,4 +1,4 @@
-"""How the command finds its subcommands."""
+"""Lookup of subcommands, and output of texts on a terminal."""
 
 import subprocess
 import sys
@@ -20,19 +20,19 @@ print(*[name for name in sys.modules if name.startswith("symposium.cli.commands.
 
 
 def imported(*words: str) -> set[str]:
-    """The subcommands whose modules are loaded after these words."""
+    """Command modules that are loaded after running `words`."""
     command = [sys.executable, "-c", LISTING, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {name.rpartition(".")[2] for name in done.stdout.splitlines()[-1].split()}
 
 
 @pytest.mark.requirement("cli.commands-lazy", "cli.help")
-def test_listing_the_commands_imports_none_of_them() -> None:
+def test_list_of_commands_imports_no_command() -> None:
     assert imported("--help") == set()
 
 
 @pytest.mark.requirement("cli.commands-lazy")
-def test_a_command_imports_itself_and_no_other() -> None:
+def test_command_imports_no_other_command() -> None:
     assert imported("run-with", "--help") == {"run_with"}
     assert imported("no-such-command") == set()
 
@@ -48,11 +48,11 @@ def test_a_command_imports_itself_and_no_other() -> None:
         ("é 日本 👍🏽", "é 日本 👍🏽"),
     ],
 )
-def test_controls_become_signs_and_all_else_stays(text: str, safe: str) -> None:
+def test_control_characters_become_symbols_and_other_text_is_kept(text: str, safe: str) -> None:
     assert plain_text(text) == safe
 
 
 @pytest.mark.requirement("cli.chat-terminal-text")
-def test_one_line_is_one_line_of_that_width_and_keeps_its_indent() -> None:
+def test_one_line_is_cut_to_the_width_and_keeps_its_indent() -> None:
     assert one_line("  a\n b\x1b", width=10) == "  a b␛"
     assert one_line("abcdef", width=4) == "abc…"

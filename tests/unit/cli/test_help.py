@@ -1,4 +1,4 @@
-"""The lists of commands, and --help."""
+"""Lists of commands, and `--help`."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def said(*words: str) -> str:
 
 @pytest.mark.requirement("front.help-whole")
 @pytest.mark.parametrize("path", ["symposium", *GROUPS])
-def test_no_list_of_commands_cuts_what_they_do(path: str) -> None:
+def test_lists_of_commands_do_not_cut_summaries(path: str) -> None:
     listed = said(*path.split()[1:], "--help")
 
     assert "..." not in listed.replace("[ARGS]...", "")
@@ -51,7 +51,7 @@ def test_help_has_a_short_name(path: str) -> None:
 
 
 @pytest.mark.requirement("front.sections")
-def test_each_command_is_listed_in_one_section_and_in_no_other() -> None:
+def test_each_command_is_listed_in_exactly_one_section() -> None:
     listed = said("--help")
     placed = [name for names in SECTIONS.values() for name in names]
 
@@ -72,7 +72,7 @@ def test_help_lists_a_command_without_a_section_under_other_commands(
 
 
 @pytest.mark.requirement("front.sections")
-def test_without_a_word_the_names_are_listed_in_their_sections() -> None:
+def test_names_are_listed_in_sections_without_arguments() -> None:
     done = CliRunner().invoke(main, [], prog_name="symposium")
 
     assert (done.exit_code, done.stdout) == (2, "")

@@ -1,4 +1,4 @@
-"""How a person names what waits, and their answer."""
+"""Names of inbox items and of answers on the command line."""
 
 import json
 from pathlib import Path
@@ -61,9 +61,7 @@ ITEMS = [
         ("question:3", 3),
     ],
 )
-def test_what_waits_is_named_by_a_short_id_a_beginning_or_its_task(
-    named: str, found: int | None
-) -> None:
+def test_item_is_found_by_short_id_prefix_or_task(named: str, found: int | None) -> None:
     if found is None:
         with pytest.raises(NotFoundError, match="matches several items"):
             find_item(named, ITEMS, [])
@@ -72,13 +70,13 @@ def test_what_waits_is_named_by_a_short_id_a_beginning_or_its_task(
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-@pytest.mark.parametrize("named", ["permission:gone:1", "per"])
-def test_what_is_none_of_them_is_left_to_who_knows_what_was_answered(named: str) -> None:
+@pytest.mark.parametrize("named", ["permission:removed:1", "per"])
+def test_unknown_id_is_passed_to_the_daemon(named: str) -> None:
     assert find_item(named, ITEMS, []) == named
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_a_number_means_what_was_shown_with_it_whatever_has_come_since() -> None:
+def test_number_refers_to_the_list_as_shown() -> None:
     remember(ITEMS, "here")
     remember([], "there")
     shown = last_shown("here")
@@ -91,7 +89,7 @@ def test_a_number_means_what_was_shown_with_it_whatever_has_come_since() -> None
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_a_number_means_nothing_on_a_terminal_that_was_shown_no_list() -> None:
+def test_number_is_unknown_on_a_terminal_without_a_list() -> None:
     remember(ITEMS, "here")
 
     with pytest.raises(NotFoundError, match="no item 1 in the last list") as refused:
@@ -100,14 +98,14 @@ def test_a_number_means_nothing_on_a_terminal_that_was_shown_no_list() -> None:
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_a_short_id_that_would_mean_two_is_told_whole() -> None:
+def test_ambiguous_short_id_is_shown_in_full() -> None:
     twins = [item("permission", ONE), item("permission", TWO), item("failed", ONE)]
 
     assert short_ids(twins) == [twins[0].id, twins[1].id, "failed:8c56e6df:1"]
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_an_answer_is_a_choices_id_or_name_or_the_only_one_that_begins_so() -> None:
+def test_answer_is_an_id_a_name_or_a_unique_prefix_of_a_choice() -> None:
     asked = item(
         "permission", ONE, "", ("p1", "Allow once"), ("p2", "Allow always"), ("no", "Reject")
     )
@@ -120,14 +118,14 @@ def test_an_answer_is_a_choices_id_or_name_or_the_only_one_that_begins_so() -> N
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_a_whole_name_is_an_answer_also_when_another_name_begins_with_it() -> None:
+def test_full_name_is_an_answer_when_it_is_a_prefix_of_another() -> None:
     asked = item("permission", ONE, "", ("p1", "Allow"), ("p2", "Allow always"))
 
     assert find_answer("allow", asked) == "p1"
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_what_is_said_to_a_question_is_no_beginning_of_anything() -> None:
+def test_answer_to_a_question_is_not_matched_as_a_prefix() -> None:
     asked = item("question", TWO, "", ("seen", "I have seen it"))
 
     assert find_answer("se", asked) == "se"
@@ -139,7 +137,7 @@ def test_what_is_said_to_a_question_is_no_beginning_of_anything() -> None:
     ("said", "meant"),
     [("yes", "p1"), ("Once", "p1"), ("always", "p2"), ("no", "p3"), ("reject", "p3")],
 )
-def test_a_permission_is_answered_with_a_usual_word(said: str, meant: str) -> None:
+def test_permission_is_answered_with_a_usual_word(said: str, meant: str) -> None:
     kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
     choices = [
         InboxChoice(f"p{number}", f"Option {number}", kind) for number, kind in enumerate(kinds, 1)
@@ -150,7 +148,7 @@ def test_a_permission_is_answered_with_a_usual_word(said: str, meant: str) -> No
 
 
 @pytest.mark.requirement("approvals.usual-words")
-def test_a_usual_word_allows_no_more_than_it_says() -> None:
+def test_usual_word_never_allows_more_than_it_says() -> None:
     only_always = replace(
         item("permission", ONE), choices=(InboxChoice("p2", "Option", "allow_always"),)
     )
@@ -161,7 +159,7 @@ def test_a_usual_word_allows_no_more_than_it_says() -> None:
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_the_last_twenty_terminals_are_remembered_the_latest_list_of_each() -> None:
+def test_latest_list_of_the_last_twenty_terminals_is_stored() -> None:
     remember(ITEMS, "0")
     for number in range(1, TERMINALS):
         remember([], str(number))
@@ -174,7 +172,7 @@ def test_the_last_twenty_terminals_are_remembered_the_latest_list_of_each() -> N
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_an_answer_to_a_budget_is_passed_as_it_was_typed() -> None:
+def test_answer_to_a_budget_is_passed_unchanged() -> None:
     asked = item("budget", ONE, "", ("more", "Twice as much"))
 
     assert find_answer("mo", asked) == "mo"
@@ -183,7 +181,7 @@ def test_an_answer_to_a_budget_is_passed_as_it_was_typed() -> None:
 
 @pytest.mark.requirement("approvals.typed-ids")
 @pytest.mark.parametrize("kind", ["trust", "landing"])
-def test_what_must_be_seen_first_is_answered_by_its_whole_id_or_once_it_was_shown(
+def test_unseen_item_needs_its_full_id(
     kind: str,
 ) -> None:
     asked = item(kind, ONE, "french")
@@ -195,6 +193,6 @@ def test_what_must_be_seen_first_is_answered_by_its_whole_id_or_once_it_was_show
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-def test_four_characters_of_an_id_are_enough_and_three_are_not() -> None:
+def test_id_prefix_needs_four_characters() -> None:
     assert find_item("8c56", ITEMS[:2], []) == ITEMS[0].id
     assert find_item("8c5", ITEMS[:2], []) == "8c5"

@@ -1,4 +1,4 @@
-"""What a program that asked for JSON is told when a command fails."""
+"""Errors of commands with `--json`."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def end_of(*words: str) -> int:
 
 @pytest.mark.requirement("cli.json-errors")
 @pytest.mark.parametrize(("line", "code", "name", "detail"), FAILING)
-def test_with_json_an_error_is_one_event_on_stdout(
+def test_error_is_one_event_on_stdout_with_json(
     line: str, code: int, name: str, detail: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = line.split()
@@ -54,7 +54,9 @@ def test_with_json_an_error_is_one_event_on_stdout(
 
 @pytest.mark.requirement("cli.json-errors")
 @pytest.mark.parametrize("line", [line for line, *_ in FAILING])
-def test_without_it_stdout_stays_empty(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stdout_is_empty_on_an_error_without_json(
+    line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     end_of(*line.split())
 
     said = capsys.readouterr()
@@ -63,7 +65,7 @@ def test_without_it_stdout_stays_empty(line: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.requirement("cli.json-errors")
-def test_a_command_without_json_says_nothing_of_its_own_on_stdout(
+def test_command_without_json_option_prints_its_error_to_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert end_of("run-with", "--json") == 2
@@ -72,7 +74,7 @@ def test_a_command_without_json_says_nothing_of_its_own_on_stdout(
 
 
 @pytest.mark.requirement("cli.json-errors")
-def test_what_stands_behind_two_dashes_is_somebody_elses(
+def test_json_after_two_dashes_is_not_an_option_of_the_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert end_of("agents", "show", "nosuch", "--", "--json") == 2

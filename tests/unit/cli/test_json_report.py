@@ -1,4 +1,4 @@
-"""A turn as events: each in one envelope, numbered, with its session."""
+"""Events of a turn in JSON: envelope, number, and session."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ def events(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("cli.json-permission")
-def test_a_permission_has_the_chosen_option_or_null(capsys: pytest.CaptureFixture[str]) -> None:
+def test_permission_event_has_the_chosen_option_or_null(capsys: pytest.CaptureFixture[str]) -> None:
     report = JsonReport(Output(on_broken=str))
     report.decided(ASKED, ChosenOption(YES))
     report.decided(ASKED, Declined())
@@ -33,7 +33,7 @@ def test_a_permission_has_the_chosen_option_or_null(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.requirement("cli.prompt-json")
-def test_events_count_from_one_and_name_the_session_once_it_is_open(
+def test_events_count_from_one_and_name_an_open_session(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     report = JsonReport(Output(on_broken=str))

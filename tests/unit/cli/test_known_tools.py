@@ -1,4 +1,4 @@
-"""Agents on a terminal that would not find their task."""
+"""Warnings about terminal agents without the tools of Symposium."""
 
 import json
 from pathlib import Path
@@ -18,15 +18,15 @@ def write(file: Path, text: str) -> None:
 
 @pytest.mark.requirement("tasks.agent-knows-tools")
 @pytest.mark.parametrize(
-    ("agent", "own", "of_project", "mend"),
+    ("agent", "own", "of_project", "fix"),
     [
         ("claude", ".claude.json", ".mcp.json", "symposium setup claude-mcp --write"),
         ("gemini", ".gemini/settings.json", ".gemini/settings.json", "symposium mcp"),
         ("qcli", ".aws/amazonq/mcp.json", ".amazonq/mcp.json", "symposium mcp"),
     ],
 )
-def test_an_agent_that_does_not_know_our_tools_is_told_of(
-    agent: str, own: str, of_project: str, mend: str, tmp_path: Path
+def test_warning_names_an_agent_without_the_tools(
+    agent: str, own: str, of_project: str, fix: str, tmp_path: Path
 ) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     env = {"HOME": str(home)}
@@ -40,13 +40,13 @@ def test_an_agent_that_does_not_know_our_tools_is_told_of(
 
     assert nothing == others
     assert nothing is not None
-    assert mend in nothing
+    assert fix in nothing
     assert ours is None
     assert missing_tools(agent, project, env) is None
 
 
 @pytest.mark.requirement("tasks.agent-knows-tools")
-def test_codex_has_its_servers_in_toml_and_where_it_is_told_to(tmp_path: Path) -> None:
+def test_codex_settings_are_read_from_codex_home(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path / "moved")}
     write(tmp_path / ".codex" / "config.toml", "[mcp_servers.symposium]\n")
     elsewhere = missing_tools("codex", tmp_path / "project", env)
@@ -59,7 +59,7 @@ def test_codex_has_its_servers_in_toml_and_where_it_is_told_to(tmp_path: Path) -
 
 @pytest.mark.requirement("tasks.agent-knows-tools")
 @pytest.mark.parametrize("text", ["{", "[1]", '{"mcpServers": {"symposium": {}}}', "[" * 99999])
-def test_settings_that_cannot_be_read_are_nobodys_fault(text: str, tmp_path: Path) -> None:
+def test_unreadable_settings_are_ignored(text: str, tmp_path: Path) -> None:
     write(tmp_path / ".claude.json", text)
 
     assert missing_tools("claude", tmp_path, {"HOME": str(tmp_path)}) is None
@@ -67,5 +67,5 @@ def test_settings_that_cannot_be_read_are_nobodys_fault(text: str, tmp_path: Pat
 
 @pytest.mark.requirement("tasks.agent-knows-tools")
 @pytest.mark.parametrize("agent", ["eliza", "npx some-agent --acp", None])
-def test_an_agent_that_speaks_acp_is_given_its_task(agent: str | None, tmp_path: Path) -> None:
+def test_acp_agent_needs_no_settings(agent: str | None, tmp_path: Path) -> None:
     assert missing_tools(agent, tmp_path, {"HOME": str(tmp_path)}) is None

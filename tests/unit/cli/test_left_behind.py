@@ -1,4 +1,4 @@
-"""What a new task says of a checkout that has more than its base."""
+"""Notes of a new task about work in the checkout that its base lacks."""
 
 from pathlib import Path
 
@@ -21,13 +21,13 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository
 
 
 @pytest.mark.requirement("tasks.new-left-behind")
-async def test_a_clean_checkout_of_the_base_is_not_worth_a_word(repository: GitRepository) -> None:
+async def test_clean_checkout_of_the_base_has_no_note(repository: GitRepository) -> None:
     assert await left_behind(repository.path, MAIN) == ""
     assert await left_behind(repository.path / "nowhere", MAIN) == ""
 
 
 @pytest.mark.requirement("tasks.new-left-behind")
-async def test_changes_and_commits_that_a_task_has_not_are_counted(
+async def test_missing_changes_and_commits_are_counted(
     repository: GitRepository,
 ) -> None:
     place = repository.path

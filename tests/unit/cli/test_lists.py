@@ -1,4 +1,4 @@
-"""Lists of the command line: their order and their bounds."""
+"""Lists on the command line: order and limits."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def symposium(*words: str) -> Result:
 
 
 @pytest.mark.requirement("cli.session-list-order")
-def test_the_oldest_session_is_listed_first(tmp_path: Path) -> None:
+def test_oldest_session_is_listed_first(tmp_path: Path) -> None:
     store = SessionStore(paths())
     for number, year in [(1, 2026), (2, 2024), (3, 2025)]:
         id_ = str(UUID(int=number))
@@ -44,7 +44,7 @@ def test_the_oldest_session_is_listed_first(tmp_path: Path) -> None:
     ("count", "lines"),
     [("1", ["c"]), ("2", ["b", "c"]), ("3", ["a", "b", "c"]), ("9", ["a", "b", "c"])],
 )
-def test_the_last_lines_of_the_log_are_shown(count: str, lines: list[str]) -> None:
+def test_last_lines_of_the_log_are_shown(count: str, lines: list[str]) -> None:
     log = daemon_address(None).log
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("a\nb\nc\n", encoding="utf-8")

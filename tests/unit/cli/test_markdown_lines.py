@@ -1,4 +1,4 @@
-"""Markdown as lines of a terminal: styled, wrapped, and never more than text."""
+"""Markdown as lines of a terminal: styled, wrapped, and without control characters."""
 
 import re
 
@@ -55,17 +55,17 @@ def test_wide_characters_take_two_columns_and_break_anywhere() -> None:
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_word_that_is_too_long_is_broken() -> None:
+def test_too_long_word_is_broken() -> None:
     assert plain("see " + "x" * 20, 10) == ["see", "x" * 10, "x" * 10]
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_lines_of_the_agent_stay_lines() -> None:
+def test_line_breaks_of_the_agent_are_kept() -> None:
     assert plain("one\ntwo") == ["one", "two"]
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_table_has_aligned_columns() -> None:
+def test_table_has_aligned_columns() -> None:
     assert plain("| a | long |\n|---|---|\n| 日本 | `b` |") == [
         "a     long",
         "────  ────",
@@ -74,7 +74,7 @@ def test_a_table_has_aligned_columns() -> None:
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_the_cells_of_a_table_that_is_too_wide_stand_below_each_other() -> None:
+def test_cells_of_a_too_wide_table_are_listed_vertically() -> None:
     table = "| name | text |\n|---|---|\n| one | words and words |"
 
     assert plain(table, 14) == ["- name", "  text", "- one", "  words and", "  words"]

@@ -1,4 +1,4 @@
-"""Markdown that arrives in pieces: what is shown of it, and when."""
+"""Markdown that arrives in pieces: its rendering, and when it is shown."""
 
 import re
 
@@ -17,11 +17,11 @@ The first paragraph is long enough to be wrapped, has `code` in it, *and more*,
 a second line, and a [link](https://example.org).
 
 1. One
-   goes on
+   continues
 2. Two:
    ```python
    def f(x):
-       return  x  # longer than the terminal is wide, and it stays as it is
+       return  x  # longer than the terminal is wide, and it stays unwrapped
    ```
    behind the code
    - nested and long enough to be wrapped at the width of the terminal
@@ -55,7 +55,7 @@ def shown(*pieces: str, width: int = 40) -> str:
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_page_is_rendered() -> None:
+def test_page_is_rendered() -> None:
     assert shown(PAGE).splitlines() == [
         "A page for today",
         "",
@@ -65,11 +65,11 @@ def test_a_page_is_rendered() -> None:
         "(https://example.org).",
         "",
         "1. One",
-        "   goes on",
+        "   continues",
         "2. Two:",
         "   ```python",
         "   def f(x):",
-        "       return  x  # longer than the terminal is wide, and it stays as it is",
+        "       return  x  # longer than the terminal is wide, and it stays unwrapped",
         "   ```",
         "   behind the code",
         "   • nested and long enough to be",
@@ -98,7 +98,7 @@ def test_a_page_is_rendered() -> None:
 @pytest.mark.requirement("cli.chat-markdown")
 @settings(max_examples=25)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=60))
-def test_the_pieces_in_which_a_text_arrives_make_no_difference(sizes: list[int]) -> None:
+def test_output_does_not_depend_on_the_pieces(sizes: list[int]) -> None:
     pieces: list[str] = []
     at = 0
     for size in sizes:
@@ -109,7 +109,7 @@ def test_the_pieces_in_which_a_text_arrives_make_no_difference(sizes: list[int])
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_wrapped_lines_are_shown_before_their_paragraph_has_ended() -> None:
+def test_wrapped_lines_are_shown_before_their_paragraph_ends() -> None:
     view = stream()
     first = "".join(view.feed(f"{word} ") for word in ["several", "words"] * 10)
 
@@ -118,7 +118,7 @@ def test_wrapped_lines_are_shown_before_their_paragraph_has_ended() -> None:
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_open_markup_is_held_until_its_end_is_there() -> None:
+def test_open_markup_is_held_until_it_is_closed() -> None:
     view = stream()
     early = view.feed("x\na **bold text that is long enough to be wrapped at the end of the line")
 
@@ -127,18 +127,18 @@ def test_open_markup_is_held_until_its_end_is_there() -> None:
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_line_of_code_is_shown_as_soon_as_it_is_complete() -> None:
+def test_line_of_code_is_shown_when_it_is_complete() -> None:
     view = stream()
 
     assert "```" in view.feed("```\n")
-    assert "*as is*  " in view.feed("*as is*  \nnext")
+    assert "*plain*  " in view.feed("*plain*  \nnext")
     assert "next" in view.feed("\n")
     assert view.feed("``") == ""
     assert "bold" in view.feed("`\n**bold**\n") + view.finish()
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_pause_shows_all_that_has_come_and_the_line_continues_after_it() -> None:
+def test_pause_shows_the_pending_text_and_the_line_continues() -> None:
     view = stream()
 
     assert view.feed("Wait") + view.pause() == "Wait"
@@ -148,7 +148,7 @@ def test_a_pause_shows_all_that_has_come_and_the_line_continues_after_it() -> No
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_pause_in_open_markup_shows_the_line_again_once_it_has_changed() -> None:
+def test_line_is_shown_again_when_markup_closes_after_a_pause() -> None:
     view = stream()
 
     assert view.feed("so **bol") + view.pause() == "so **bol"
@@ -157,7 +157,7 @@ def test_a_pause_in_open_markup_shows_the_line_again_once_it_has_changed() -> No
 
 @pytest.mark.requirement("cli.chat-markdown")
 @pytest.mark.parametrize("begin", ["", "```\n", "> "])
-def test_a_text_without_an_end_is_not_held_without_limit(begin: str) -> None:
+def test_endless_text_is_not_held_without_limit(begin: str) -> None:
     view = stream()
     written = len(view.feed(begin)) + sum(len(view.feed("word " * 10)) for _ in range(1000))
 
@@ -165,12 +165,12 @@ def test_a_text_without_an_end_is_not_held_without_limit(begin: str) -> None:
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_carriage_return_belongs_to_the_end_of_its_line() -> None:
+def test_carriage_return_belongs_to_the_end_of_its_line() -> None:
     assert shown("one\r", "\ntwo\r\n") == "one\ntwo\n"
 
 
 @pytest.mark.requirement("cli.chat-markdown")
-def test_a_fence_is_closed_by_none_that_is_shorter_or_of_another_kind() -> None:
+def test_fence_is_not_closed_by_a_shorter_or_different_one() -> None:
     page = "````\n**a**\n```\n**b**\n~~~~\n**c**\n`````\n**d**\n"
 
     assert shown(page).splitlines()[1:] == ["**a**", "```", "**b**", "~~~~", "**c**", "`````", "d"]

@@ -1,4 +1,4 @@
-"""Commands that the pages show are commands that there are, with options that they have."""
+"""Commands and options shown in the documentation exist."""
 
 import re
 import shlex
@@ -14,11 +14,11 @@ from symposium.__main__ import main
 ROOT: Final = Path(__file__).parents[3]
 CONSOLE: Final = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ENDS: Final = {"|", ">", ">>", "2>", "&&", ";"}
-"""What stands behind a command and is the shell's."""
+"""Shell syntax after a command."""
 
 
 def typed(page: Path) -> Iterator[list[str]]:
-    """The words of each call of ours on a page."""
+    """Arguments of each call of symposium on a page."""
     for console in CONSOLE.findall(page.read_text(encoding="utf-8")):
         for line in re.findall(r"^\$ (.*)$", console.replace("\\\n", " "), re.MULTILINE):
             words = shlex.split(line, comments=True)
@@ -35,11 +35,11 @@ SHOWN: Final = [
 ]
 
 
-def understood(words: Sequence[str]) -> None:
-    """Take the words apart as the program does; nothing is run.
+def parse(words: Sequence[str]) -> None:
+    """Parse the words like the program, without running anything.
 
     Raises:
-        ClickException: they are not understood.
+        ClickException: the words are invalid.
     """
     command, rest, context = main, list(words), click.Context(main, **main.context_settings)
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
@@ -48,34 +48,34 @@ def understood(words: Sequence[str]) -> None:
         command, context = found, click.Context(found, context, name)
     if rest or not isinstance(command, click.Group) or not command.invoke_without_command:
         with command.make_context(command.name, rest, parent=context.parent):
-            pass  # files that were opened are closed
+            pass  # closes opened files
 
 
 @pytest.mark.requirement("house.docs-commands")
 @pytest.mark.parametrize("words", SHOWN)
-def test_a_command_of_a_page_is_understood(
+def test_command_of_a_page_is_valid(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for word in words:
         if re.fullmatch(r"\w+\.json", word):
-            (tmp_path / word).touch()  # a file of the reader's own
+            (tmp_path / word).touch()  # a file of the reader
 
     try:
-        understood(words)
+        parse(words)
     except click.exceptions.Exit as end:
-        assert end.exit_code == 0  # noqa: PT017 - as for `--version`, which has nothing to be run
+        assert end.exit_code == 0  # noqa: PT017 - `--version` exits while parsing
 
 
 @pytest.mark.requirement("house.docs-commands")
 @pytest.mark.parametrize("words", [["no-such"], ["task", "no-such"], ["prompt", "--no-such"]])
-def test_a_command_that_there_is_not_is_seen(words: list[str]) -> None:
+def test_unknown_command_is_detected(words: list[str]) -> None:
     with pytest.raises(click.UsageError):
-        understood(words)
+        parse(words)
 
 
 @pytest.mark.requirement("house.readme-use")
-def test_the_readme_says_how_to_use_it_from_an_editor_and_for_a_task() -> None:
+def test_readme_explains_use_from_an_editor_and_for_a_task() -> None:
     calls = [shlex.join(words) for words in typed(ROOT / "README.md")]
 
     assert "setup zed --write" in calls

@@ -1,4 +1,4 @@
-"""A turn as a person reads it: data on stdout, talk on stderr."""
+"""Plain output of a turn: data on stdout, notes on stderr."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ def said(text: str) -> Any:
 
 def called(status: str | None, *texts: str, **members: Any) -> Any:
     blocks = [{"type": "content", "content": {"type": "text", "text": each}} for each in texts]
-    told = {"status": status, "content": blocks or None, **members}
-    given = {name: value for name, value in told.items() if value is not None}
+    fields = {"status": status, "content": blocks or None, **members}
+    given = {name: value for name, value in fields.items() if value is not None}
     return {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "1", **given}}
 
 
 @pytest.mark.requirement("showing.text-around-tools")
-def test_a_tool_call_ends_the_line_of_what_was_said_before_it(
+def test_tool_call_ends_the_line_of_the_text_before_it(
     report: PlainReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.update(said("hi "))
@@ -39,12 +39,12 @@ def test_a_tool_call_ends_the_line_of_what_was_said_before_it(
     report.update(said("done"))
     report.finished("end_turn")
 
-    # The call that ends while the agent speaks is no new one, and breaks no sentence.
+    # The end of a known call adds no line break inside a sentence.
     assert capsys.readouterr().out == "hi there\nall done\n"
 
 
 @pytest.mark.requirement("showing.text-around-tools")
-def test_a_tool_call_adds_no_line_where_the_agent_has_ended_its_own(
+def test_tool_call_adds_no_line_break_after_a_complete_line(
     report: PlainReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.update(called("pending"))
@@ -58,7 +58,7 @@ def test_a_tool_call_adds_no_line_where_the_agent_has_ended_its_own(
 
 
 @pytest.mark.requirement("showing.failed-tools")
-def test_a_call_that_failed_is_shown_with_the_rule_and_with_what_the_agent_makes_of_it(
+def test_failed_call_is_shown_with_the_rule_and_its_output(
     report: PlainReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.update(called("pending", title="git push -f"))
@@ -74,7 +74,7 @@ def test_a_call_that_failed_is_shown_with_the_rule_and_with_what_the_agent_makes
 
 
 @pytest.mark.requirement("showing.failed-tools")
-def test_what_is_told_of_a_call_after_it_has_failed_is_shown_once(
+def test_output_after_a_failed_call_is_shown_once(
     report: PlainReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.update(called("failed", title="go"))
@@ -85,7 +85,7 @@ def test_what_is_told_of_a_call_after_it_has_failed_is_shown_once(
 
 
 @pytest.mark.requirement("showing.failed-tools")
-def test_of_an_output_that_grew_the_last_lines_are_shown_once(
+def test_last_lines_of_a_growing_output_are_shown_once(
     report: PlainReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [f"line {number}" for number in range(20)]
@@ -99,7 +99,7 @@ def test_of_an_output_that_grew_the_last_lines_are_shown_once(
 
 
 @pytest.mark.requirement("showing.failed-tools")
-def test_what_a_call_that_went_well_said_is_not_shown(
+def test_output_of_a_successful_call_is_not_shown(
     report: PlainReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.update(called("completed", "lots of text", title="look"))
@@ -108,7 +108,7 @@ def test_what_a_call_that_went_well_said_is_not_shown(
 
 
 @pytest.mark.requirement("showing.events")
-def test_a_plan_is_shown_once_for_each_step(
+def test_plan_is_shown_once_for_each_step(
     report: PlainReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def planned(*statuses: str) -> Any:

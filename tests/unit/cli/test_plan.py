@@ -1,4 +1,4 @@
-"""`symposium plan`: the chain for an editor, and its reasons."""
+"""`symposium plan`: the chain for an editor, with reasons."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ def run(given: str, *words: str) -> Result:
 
 
 @pytest.mark.requirement("planning.cli")
-def test_plan_prints_the_chain_and_why() -> None:
+def test_plan_prints_the_chain_with_reasons() -> None:
     result = run('{"terminal": true}')
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
@@ -27,7 +27,7 @@ def test_plan_prints_the_chain_and_why() -> None:
 
 @pytest.mark.requirement("planning.cli")
 @pytest.mark.parametrize("form", ["capabilities", "params", "request"])
-def test_plan_takes_what_an_editor_sends_in_any_form(form: str, tmp_path: Path) -> None:
+def test_plan_accepts_each_form_of_capabilities(form: str, tmp_path: Path) -> None:
     capabilities = {"_meta": {"symposium": {"ide_operations": True}}}
     params = {"protocolVersion": 1, "clientCapabilities": capabilities}
     forms = {
@@ -57,7 +57,7 @@ def test_plan_takes_what_an_editor_sends_in_any_form(form: str, tmp_path: Path) 
         ("{}", ("--mods", "ide-opps"), "'ide-opps' is neither a built-in mod"),
     ],
 )
-def test_plan_says_what_is_wrong(given: str, words: tuple[str, ...], says: str) -> None:
+def test_plan_reports_wrong_input(given: str, words: tuple[str, ...], says: str) -> None:
     result = run(given, *words)
     assert result.exit_code != 0
     assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""`symposium policy`: the same answers offline."""
+"""`symposium policy`: decisions without an agent."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def run(tmp_path: Path, rules: str, *words: str) -> Result:
         (["{file}", "--write"], 10, "ask", "- ask: write {file} (rule policy-file)"),
     ],
 )
-def test_explain_says_the_verdict_and_each_reason(
+def test_explain_prints_the_decision_and_each_reason(
     words: list[str], code: int, first: str, last: str, tmp_path: Path
 ) -> None:
     file = str(tmp_path / "rules.toml")
@@ -64,15 +64,15 @@ def test_explain_says_the_verdict_and_each_reason(
 
 
 @pytest.mark.requirement("policy.cli-explain")
-def test_explain_speaks_json(tmp_path: Path) -> None:
-    told = json.loads(run(tmp_path, RULES, "explain", "git push --force", "--json").stdout)
+def test_explain_prints_json(tmp_path: Path) -> None:
+    printed = json.loads(run(tmp_path, RULES, "explain", "git push --force", "--json").stdout)
 
-    assert (told["effect"], told["rule"]) == ("forbid", "no-force")
-    assert told["reasons"][0]["what"] == "git push --force"
+    assert (printed["effect"], printed["rule"]) == ("forbid", "no-force")
+    assert printed["reasons"][0]["what"] == "git push --force"
 
 
 @pytest.mark.requirement("policy.cli-test")
-def test_test_warns_of_rules_without_examples_and_fails_on_wrong_ones(tmp_path: Path) -> None:
+def test_test_warns_about_missing_examples_and_fails_on_wrong_ones(tmp_path: Path) -> None:
     fine = run(tmp_path, RULES, "test")
     wrong = run(tmp_path, RULES.replace("git stash", "git status"), "test")
 
@@ -86,7 +86,7 @@ def test_test_warns_of_rules_without_examples_and_fails_on_wrong_ones(tmp_path: 
 
 
 @pytest.mark.requirement("policy.cli-test")
-def test_test_fails_on_a_rule_set_that_allows_a_catastrophe(tmp_path: Path) -> None:
+def test_test_fails_on_rules_that_allow_a_destructive_command(tmp_path: Path) -> None:
     result = run(tmp_path, RULES.replace('"git status"', '"dd"\nanywhere = true', 1), "test")
 
     assert result.exit_code == 1
@@ -106,7 +106,7 @@ def test_list_shows_the_rules_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("policy.file-errors")
 @pytest.mark.parametrize("command", ["list", "test", "explain"])
-def test_each_command_says_where_a_policy_cannot_be_read_and_how_to_fix_it(
+def test_each_command_reports_where_a_policy_is_invalid_and_the_fix(
     command: str, tmp_path: Path
 ) -> None:
     subject = ["git push"] if command == "explain" else []
@@ -121,7 +121,7 @@ def test_each_command_says_where_a_policy_cannot_be_read_and_how_to_fix_it(
 
 
 @pytest.mark.requirement("policy.file-errors")
-def test_a_policy_file_that_is_named_must_exist(tmp_path: Path) -> None:
+def test_named_policy_file_must_exist(tmp_path: Path) -> None:
     missing = CliRunner().invoke(main, ["policy", "list", "--policy", str(tmp_path / "none")])
 
     assert f"{tmp_path / 'none'} does not exist" in missing.stderr

@@ -1,4 +1,4 @@
-"""Imports of the command line, each in an interpreter of its own."""
+"""Imports of the command line, each in its own interpreter."""
 
 import gc
 import subprocess
@@ -66,7 +66,7 @@ print(len(found), len(set(found)))
 
 @pytest.fixture(autouse=True)
 def collection() -> Iterator[None]:
-    """Garbage is collected afterwards as it was before."""
+    """Restore the state of the garbage collector."""
     thresholds = gc.get_threshold()
     yield
     gc.unfreeze()
@@ -74,7 +74,7 @@ def collection() -> Iterator[None]:
 
 
 def said(script: str) -> str:
-    """What a script prints in an interpreter of its own."""
+    """Output of a script in its own interpreter."""
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + script],
         capture_output=True,
@@ -92,7 +92,7 @@ def test_tls_is_loaded_when_a_connection_uses_it() -> None:
 
 
 @pytest.mark.requirement("cli.start-without-tls")
-def test_threads_that_use_tls_at_once_see_a_whole_module() -> None:
+def test_concurrent_threads_see_a_complete_tls_module() -> None:
     assert said(THREADS) == "8 1"
 
 
@@ -104,7 +104,7 @@ def test_missing_name_of_an_on_demand_module_is_an_attribute_error() -> None:
 
 
 @pytest.mark.requirement("cli.start-without-tls")
-def test_module_that_reads_its_own_name_while_it_loads_sees_what_it_has_so_far(
+def test_module_sees_its_own_partial_names_while_it_loads(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "ssl.py").write_text(
@@ -117,13 +117,13 @@ def test_module_that_reads_its_own_name_while_it_loads_sees_what_it_has_so_far(
         "print(ssl.later, ssl.first, ssl.second)"
     )
 
-    told = subprocess.check_output([sys.executable, "-c", script], text=True, timeout=60)
+    output = subprocess.check_output([sys.executable, "-c", script], text=True, timeout=60)
 
-    assert told == "2 False True\n"
+    assert output == "2 False True\n"
 
 
 @pytest.mark.requirement("cli.start-without-collections")
-def test_garbage_is_not_collected_during_an_import_and_is_afterwards() -> None:
+def test_garbage_collection_is_off_during_an_import() -> None:
     before = gc.get_freeze_count()
 
     with quick_imports():
@@ -135,7 +135,7 @@ def test_garbage_is_not_collected_during_an_import_and_is_afterwards() -> None:
 
 
 @pytest.mark.requirement("cli.start-without-collections")
-def test_collection_stays_off_where_it_was_off() -> None:
+def test_garbage_collection_stays_off_when_it_was_off() -> None:
     gc.disable()
     try:
         with quick_imports():
@@ -146,7 +146,7 @@ def test_collection_stays_off_where_it_was_off() -> None:
 
 
 @pytest.mark.requirement("cli.start-without-collections")
-def test_import_that_fails_leaves_the_import_system_as_it_was() -> None:
+def test_failed_import_restores_the_import_system() -> None:
     finders = list(sys.meta_path)
 
     with pytest.raises(ModuleNotFoundError), quick_imports():
@@ -161,7 +161,7 @@ def test_import_that_fails_leaves_the_import_system_as_it_was() -> None:
     "text",
     ["one line", "", "  indented", "\ttab", "first\n    second\n      third\n", "a\tb", "\n"],
 )
-def test_stand_in_cleans_a_text_as_the_module_does(text: str) -> None:
+def test_substitute_cleans_a_text_like_the_module(text: str) -> None:
     script = (
         "import sys\nwith quick_imports():\n    import inspect\n"
         f"found = inspect.cleandoc({text!r})\n"
@@ -189,12 +189,12 @@ print(found == [inspect.iscoroutinefunction(each) for each in candidates], True 
 
 
 @pytest.mark.requirement("cli.start-on-demand")
-def test_stand_in_knows_coroutine_functions_as_the_module_does() -> None:
+def test_substitute_detects_coroutine_functions_like_the_module() -> None:
     assert said(CANDIDATES) == "True True"
 
 
 @pytest.mark.requirement("cli.start-on-demand")
-def test_stand_in_names_the_system_as_the_module_does() -> None:
+def test_substitute_names_the_system_like_the_module() -> None:
     script = (
         "with quick_imports():\n    import platform\n"
         "found = platform.system()\nplatform.python_version()\nprint(found == platform.system())"
@@ -204,7 +204,7 @@ def test_stand_in_names_the_system_as_the_module_does() -> None:
 
 
 @pytest.mark.requirement("cli.start-on-demand")
-def test_stand_in_is_replaced_when_the_module_is_executed() -> None:
+def test_substitute_is_replaced_when_the_module_is_executed() -> None:
     script = (
         "with quick_imports():\n    import inspect\n"
         "before = inspect.cleandoc.__module__\ninspect.Signature\n"

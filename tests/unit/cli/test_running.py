@@ -1,4 +1,4 @@
-"""Coroutines that signals end, and answers that options give."""
+"""Commands that signals end, and permission options."""
 
 import asyncio
 import json
@@ -29,9 +29,7 @@ ENDS = [
 
 @pytest.mark.requirement("cli.exit-interrupted")
 @pytest.mark.parametrize(("number", "code"), ENDS)
-def test_a_signal_ends_what_runs_with_a_code_of_its_own(
-    number: signal.Signals, code: ExitCode
-) -> None:
+def test_signal_ends_a_command_with_its_exit_code(number: signal.Signals, code: ExitCode) -> None:
     cleaned: list[bool] = []
 
     async def work() -> int:
@@ -47,7 +45,7 @@ def test_a_signal_ends_what_runs_with_a_code_of_its_own(
 
 @pytest.mark.requirement("cli.exit-interrupted")
 @pytest.mark.parametrize(("number", "code"), ENDS)
-def test_a_signal_while_an_agent_is_fetched_ends_the_command_with_its_code(
+def test_signal_during_an_agent_download_ends_the_command_with_its_exit_code(
     number: signal.Signals, code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
@@ -76,7 +74,7 @@ def test_a_signal_while_an_agent_is_fetched_ends_the_command_with_its_code(
 
 
 @pytest.mark.requirement("front.json-asked-for")
-def test_an_empty_text_leaves_the_last_line_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_text_keeps_the_last_line_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     output = Output(on_broken=str)
     output.write("a\n")
     output.write("")
@@ -97,16 +95,14 @@ def test_an_empty_text_leaves_the_last_line_as_it_was(capsys: pytest.CaptureFixt
         ("ask", "read", "user"),
     ],
 )
-def test_the_record_names_the_option_only_where_it_has_answered(
-    mode: str, kind: str, chosen: str
-) -> None:
+def test_record_names_the_option_only_when_it_decided(mode: str, kind: str, chosen: str) -> None:
     params = {"toolCall": {"kind": kind}}
 
     assert chooser_of(Permits(mode, "deny"), has_person=True)(params) == chosen
 
 
 @pytest.mark.requirement("cli.prompt-approve-reads")
-def test_what_no_option_allows_is_denied_only_where_nobody_can_be_asked() -> None:
+def test_request_is_denied_when_no_option_applies_and_no_one_can_answer() -> None:
     permits = [Permits("ask", "deny"), Permits("ask", "fail"), Permits("all", "deny")]
 
     assert [denies_unasked(each) for each in permits] == [True, False, False]
@@ -124,7 +120,7 @@ def test_what_no_option_allows_is_denied_only_where_nobody_can_be_asked() -> Non
         (Status.EXITED, True, True, False),
     ],
 )
-def test_a_session_of_a_deleted_task_is_over_and_without_its_worktree(
+def test_session_of_a_deleted_task_has_ended_and_has_no_worktree(
     status: Status, tmp_path: Path, *, of_task: bool, is_there: bool, is_gone: bool
 ) -> None:
     cwd = tmp_path if is_there else tmp_path / "gone"

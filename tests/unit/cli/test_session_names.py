@@ -1,4 +1,4 @@
-"""How a person names a session."""
+"""Names of sessions on the command line."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> SessionStore:
 
 @pytest.mark.requirement("showing.session-ids")
 @pytest.mark.parametrize("named", [ONE, ONE.upper(), "8c56e6df-5", "8C56E6DF-5AF7"])
-def test_a_session_is_named_by_enough_of_its_id(store: SessionStore, named: str) -> None:
+def test_session_is_found_by_a_prefix_of_its_id(store: SessionStore, named: str) -> None:
     assert find_session(store, named) == ONE
 
 
@@ -30,13 +30,13 @@ def test_a_session_is_named_by_enough_of_its_id(store: SessionStore, named: str)
 @pytest.mark.parametrize(
     ("named", "said"), [("8c56e6df", "several sessions match"), ("8c5", "no id"), ("ffff", "no id")]
 )
-def test_what_is_not_exactly_one_is_refused(store: SessionStore, named: str, said: str) -> None:
+def test_ambiguous_or_unknown_prefix_is_refused(store: SessionStore, named: str, said: str) -> None:
     with pytest.raises(SessionNotFoundError, match=said):
         find_session(store, named)
 
 
 @pytest.mark.requirement("showing.session-ids", "agent-sessions.exact-ids")
-def test_what_ends_a_session_takes_its_whole_id_and_says_which_that_is(
+def test_ending_a_session_requires_its_full_id(
     store: SessionStore,
 ) -> None:
     assert whole_id(store, ONE.upper()) == ONE

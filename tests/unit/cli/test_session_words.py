@@ -1,4 +1,4 @@
-"""What a session's keeper answers, for people and for programs."""
+"""Output for answers of a session server."""
 
 import pytest
 
@@ -24,7 +24,7 @@ QUESTION = {
         (QUESTIONS, {"questions": []}, "no open questions\n"),
     ],
 )
-def test_what_is_only_done_is_said_on_stderr(
+def test_confirmations_are_printed_to_stderr(
     method: str, answer: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     say_answer(method, answer)
@@ -33,7 +33,7 @@ def test_what_is_only_done_is_said_on_stderr(
 
 
 @pytest.mark.requirement("front.json-asked-for")
-def test_what_was_asked_for_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+def test_requested_data_is_printed_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     asked = "[question 3] wants to edit a.txt\n  answer: y (Allow once)\n"
 
     say_answer(QUESTIONS, {"questions": [QUESTION]})

@@ -1,4 +1,4 @@
-"""`symposium setup`: prints, writes after asking, and takes back."""
+"""`symposium setup`: print, write, and undo editor settings."""
 
 import os
 import pty
@@ -50,7 +50,7 @@ def files(home: Path) -> list[Path]:
 
 @pytest.mark.requirement("editors.snippet")
 @pytest.mark.parametrize("editor", names_in("symposium.editors"))
-def test_the_snippet_is_printed_and_nothing_is_changed(home: Path, editor: str) -> None:
+def test_snippet_is_printed_and_nothing_is_changed(home: Path, editor: str) -> None:
     result = setup(editor)
 
     assert result.exit_code == ExitCode.OK
@@ -60,9 +60,7 @@ def test_the_snippet_is_printed_and_nothing_is_changed(home: Path, editor: str) 
 
 
 @pytest.mark.requirement("editors.write", "editors.backup")
-def test_a_change_is_shown_and_written_and_what_was_before_is_kept(
-    home: Path, settings: Path
-) -> None:
+def test_change_is_shown_and_written_with_a_backup(home: Path, settings: Path) -> None:
     result = setup("zed", "--write", "--yes")
 
     assert result.exit_code == ExitCode.OK, result.output
@@ -79,7 +77,7 @@ def test_a_change_is_shown_and_written_and_what_was_before_is_kept(
 
 
 @pytest.mark.requirement("editors.write")
-def test_without_a_terminal_and_without_yes_nothing_is_written(home: Path, settings: Path) -> None:
+def test_nothing_is_written_without_a_terminal_or_yes(home: Path, settings: Path) -> None:
     result = setup("zed", "--write")
 
     assert result.exit_code == ExitCode.USAGE
@@ -90,7 +88,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_written(home: Path, setti
 
 @pytest.mark.requirement("editors.write")
 @pytest.mark.parametrize("answer", ["n\n", "y\n"])
-def test_the_user_at_a_terminal_is_asked(home: Path, settings: Path, answer: str) -> None:
+def test_user_at_a_terminal_is_asked(home: Path, settings: Path, answer: str) -> None:
     terminal, theirs = pty.openpty()
     os.write(terminal, answer.encode())
 
@@ -111,7 +109,7 @@ def test_the_user_at_a_terminal_is_asked(home: Path, settings: Path, answer: str
 
 
 @pytest.mark.requirement("editors.unreadable")
-def test_settings_that_cannot_be_read_are_not_touched(home: Path, settings: Path) -> None:
+def test_unreadable_settings_are_not_changed(home: Path, settings: Path) -> None:
     settings.write_text('{\n  "theme": One\n}')
 
     result = setup("zed", "--write", "--yes")
@@ -123,7 +121,7 @@ def test_settings_that_cannot_be_read_are_not_touched(home: Path, settings: Path
 
 
 @pytest.mark.requirement("editors.unreadable")
-def test_a_read_only_file_is_not_touched(home: Path, settings: Path) -> None:
+def test_read_only_file_is_not_changed(home: Path, settings: Path) -> None:
     settings.chmod(0o444)
 
     result = setup("zed", "--write", "--yes")
@@ -135,7 +133,7 @@ def test_a_read_only_file_is_not_touched(home: Path, settings: Path) -> None:
 
 @pytest.mark.requirement("editors.undo")
 @pytest.mark.parametrize("editor", ["zed", "jetbrains", "vscode", "neovim", "emacs"])
-def test_what_was_written_is_taken_back_without_a_trace(home: Path, editor: str) -> None:
+def test_undo_removes_the_written_settings_completely(home: Path, editor: str) -> None:
     assert setup(editor, "--write", "--yes").exit_code == ExitCode.OK
     assert len(files(home)) == 2
 
@@ -147,7 +145,7 @@ def test_what_was_written_is_taken_back_without_a_trace(home: Path, editor: str)
 
 
 @pytest.mark.requirement("editors.undo")
-def test_a_later_change_of_the_person_survives_the_undo(settings: Path) -> None:
+def test_undo_keeps_later_changes_of_the_user(settings: Path) -> None:
     setup("zed", "--write", "--yes")
     settings.write_text(settings.read_text().replace("One", "Two"))
 
@@ -157,9 +155,7 @@ def test_a_later_change_of_the_person_survives_the_undo(settings: Path) -> None:
 
 
 @pytest.mark.requirement("editors.undo")
-def test_writing_twice_is_taken_back_at_once(
-    settings: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_undo_reverts_two_writes(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setup("zed", "--write", "--yes")
     monkeypatch.setenv("SYMPOSIUM_CONFIG", "/elsewhere.jsonc")
     setup("zed", "--write", "--yes")
@@ -171,7 +167,7 @@ def test_writing_twice_is_taken_back_at_once(
 
 
 @pytest.mark.requirement("editors.undo-changed")
-def test_what_a_person_has_changed_of_ours_is_left(settings: Path) -> None:
+def test_undo_keeps_a_setting_the_user_edited(settings: Path) -> None:
     setup("zed", "--write", "--yes")
     changed = settings.read_text().replace('"run"', '"run", "--more"')
     settings.write_text(changed)
@@ -184,7 +180,7 @@ def test_what_a_person_has_changed_of_ours_is_left(settings: Path) -> None:
 
 
 @pytest.mark.requirement("editors.own-file")
-def test_a_file_of_ours_is_written_where_the_editor_loads_it(home: Path) -> None:
+def test_own_file_is_written_where_the_editor_loads_it(home: Path) -> None:
     setup("neovim", "--write", "--yes")
 
     text = (home / ".config/nvim/after/plugin/symposium.lua").read_text()
@@ -196,18 +192,18 @@ def test_a_file_of_ours_is_written_where_the_editor_loads_it(home: Path) -> None
 
 @pytest.mark.requirement("editors.write")
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("toad", "--write"), "run the command"),
         (("zed", "--write", "--undo"), "exclude each other"),
         (("vi",), "'vi' is not one of"),
     ],
 )
-def test_what_makes_no_sense_is_said(words: tuple[str, ...], told: str) -> None:
+def test_invalid_arguments_are_reported(words: tuple[str, ...], message: str) -> None:
     result = setup(*words)
 
     assert result.exit_code == ExitCode.USAGE
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 RULE = """[[rule]]
@@ -241,7 +237,7 @@ not_match = ["git stash"]
         ),
     ],
 )
-def test_setup_tests_the_policy_after_its_own_work(
+def test_setup_tests_the_policy_after_its_change(
     home: Path, settings: Path, text: str, says: list[str], code: ExitCode
 ) -> None:
     rules = home / ".symposium" / "policy.toml"
@@ -258,6 +254,6 @@ def test_setup_tests_the_policy_after_its_own_work(
 
 
 @pytest.mark.requirement("policy.setup")
-def test_setup_says_nothing_of_a_policy_that_nobody_has_written(home: Path) -> None:
+def test_setup_does_not_mention_a_missing_policy(home: Path) -> None:
     del home
     assert "policy" not in setup("zed").stderr

@@ -1,4 +1,4 @@
-"""Status of hosts as text: one line each, whatever a name contains."""
+"""Status of hosts as text: one line each, for any name."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -23,7 +23,7 @@ def host(text: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("cli.status-one-line")
 @pytest.mark.parametrize(("view", "count"), [(overview, 5), (servers, 2)])
-def test_a_name_with_control_characters_stays_one_short_line(
+def test_name_with_control_characters_is_one_short_line(
     view: Callable[[Sequence[Mapping[str, Any]]], Iterator[str]], count: int
 ) -> None:
     lines = list(view([host(BAD)]))
@@ -34,7 +34,7 @@ def test_a_name_with_control_characters_stays_one_short_line(
 
 
 @pytest.mark.requirement("cli.status-one-line")
-def test_a_host_inside_another_stands_below_it_once() -> None:
+def test_nested_host_is_listed_once_below_its_parent() -> None:
     outer, inner = {"kind": "run", "pid": 1}, {"kind": "session", "pid": 2, "parent": 1}
     orphan = {"kind": "chat", "pid": 3, "parent": 9}
 
@@ -53,5 +53,5 @@ def test_a_host_inside_another_stands_below_it_once() -> None:
         ([{"chains": "none"}], "1 host, 0 sessions"),
     ],
 )
-def test_the_short_form_counts_hosts_and_sessions(hosts: Any, text: str) -> None:
+def test_short_form_counts_hosts_and_sessions(hosts: Any, text: str) -> None:
     assert in_short(hosts) == text

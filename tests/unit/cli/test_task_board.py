@@ -84,7 +84,7 @@ def test_board_groups_tasks_and_puts_the_newest_reason_first(board: Board) -> No
 
 
 @pytest.mark.requirement("tasks.watch")
-def test_board_follows_what_is_announced(board: Board) -> None:
+def test_board_follows_announcements(board: Board) -> None:
     later = "2026-01-01T13:00:00Z"
     settled = (SettledItem("question:1", "me", later, "seen"),)
     board.inbox_changed(InboxChanged(added=(item(2, 1, "and now?"),), settled=settled, waiting=1))
@@ -103,7 +103,7 @@ def test_board_follows_what_is_announced(board: Board) -> None:
 
 @pytest.mark.requirement("tasks.watch")
 @pytest.mark.parametrize("width", [20, 40, 79, 120])
-def test_no_line_is_wider_than_the_terminal_whatever_its_letters(board: Board, width: int) -> None:
+def test_no_line_with_wide_characters_exceeds_the_terminal(board: Board, width: int) -> None:
     wide = "\u6f22\u5b57" * 40
     board.task_changed(TaskspaceChanged(taskspace=task(1, "working", wide), cause="x"), "")
     board.inbox_changed(InboxChanged(added=(item(3, 1, wide + "\x1b[31m\nmore"),), waiting=1))
@@ -116,7 +116,7 @@ def test_no_line_is_wider_than_the_terminal_whatever_its_letters(board: Board, w
 
 
 @pytest.mark.requirement("tasks.watch")
-def test_what_does_not_fit_on_the_screen_is_counted(board: Board) -> None:
+def test_lines_that_do_not_fit_are_counted(board: Board) -> None:
     lines = board.lines(200, 6)
 
     assert len(lines) == 6
@@ -126,7 +126,7 @@ def test_what_does_not_fit_on_the_screen_is_counted(board: Board) -> None:
 
 @pytest.mark.requirement("tasks.watch")
 @pytest.mark.parametrize("no_color", ["", "1"])
-def test_screen_is_drawn_on_changes_only_and_restored(
+def test_screen_is_drawn_only_on_changes_and_restored(
     no_color: str, board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", no_color)
@@ -163,7 +163,7 @@ def test_screen_is_drawn_on_changes_only_and_restored(
         ("deleting", "", Group.WORKING),
         ("landed", "", Group.LANDED),
         ("idle", "", Group.IDLE),
-        ("new to us", "", Group.IDLE),
+        ("new", "", Group.IDLE),
     ],
 )
 def test_each_state_has_its_group(state: str, reason: str, group: Group) -> None:
@@ -171,7 +171,7 @@ def test_each_state_has_its_group(state: str, reason: str, group: Group) -> None
 
 
 @pytest.mark.requirement("tasks.watch")
-def test_a_screen_of_exactly_the_lines_shows_all_and_one_row_less_counts_the_rest() -> None:
+def test_last_row_counts_the_rest_when_lines_do_not_fit() -> None:
     board = Board()
     board.start([task(1, "working"), task(2, "working"), task(3, "idle")], [])
 

@@ -1,4 +1,4 @@
-"""What `symposium task conflicts` prints."""
+"""Output of `symposium task conflicts`."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ONE, TWO = NAMES
 
 
 @pytest.mark.requirement("tasks.conflicts-by-file")
-def test_files_come_by_name_each_with_all_who_would_conflict_in_it() -> None:
+def test_files_are_sorted_with_all_conflicting_tasks() -> None:
     found = [
         OverlapView(ONE, "base", (), (ConflictView("b", "content", ((1, 2), (4, 4)), ((9, 8),)),)),
         OverlapView(ONE, TWO, (), (ConflictView("b", "binary"), ConflictView("a", "deleted"))),
@@ -26,7 +26,7 @@ def test_files_come_by_name_each_with_all_who_would_conflict_in_it() -> None:
 
 
 @pytest.mark.requirement("tasks.conflicts-by-file")
-def test_names_cannot_play_with_the_terminal_and_what_was_not_compared_is_told() -> None:
+def test_names_are_sanitized_and_failed_comparisons_reported() -> None:
     names = {ONE: "on\x1b[2Je", TWO: "two"}
     file = ConflictView("a\x1b]0;b\nc", "added")
     found = [

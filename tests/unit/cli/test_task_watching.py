@@ -1,4 +1,4 @@
-"""What `symposium task watch` shows of a change that comes while it lists the tasks."""
+"""`symposium task watch` shows changes that arrive while it lists the tasks."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ ONE, TWO, THREE = task(1, "working"), task(2, "working"), task(3, "idle")
 
 
 class ChangingEngine:
-    """Announces these changes after it has listed the tasks, and before it lists the inbox."""
+    """Announces the given changes between the answers to the task list and the inbox."""
 
     def __init__(self, changes: Sequence[Announcement]) -> None:
         self._changes = changes
@@ -55,7 +55,7 @@ class ChangingEngine:
 
 
 class FirstScreen:
-    """Takes the board as it is first shown."""
+    """Captures the first board."""
 
     def __init__(self) -> None:
         self.shown = asyncio.get_running_loop().create_future()
@@ -66,7 +66,7 @@ class FirstScreen:
 
 
 @pytest.mark.requirement("tasks.watch-no-gap")
-async def test_watch_shows_each_change_that_comes_while_it_lists(tmp_path: Path) -> None:
+async def test_watch_shows_each_change_that_arrives_during_the_list(tmp_path: Path) -> None:
     question = item(1, 1, "which one?")
     changes = [
         TaskspaceChanged(taskspace=replace(ONE, state="waiting: question"), cause="state"),

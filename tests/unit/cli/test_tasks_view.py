@@ -1,4 +1,4 @@
-"""How a task's log looks."""
+"""Output of a task's log."""
 
 import json
 
@@ -14,7 +14,7 @@ from symposium.cli.tasks import category_text, reading_lines, show_tasks
     ("category", "on_terminal"),
     [("info", "\u2139 info"), ("error", "\u274c error"), ("milestone", "\u2705 milestone")],
 )
-def test_a_category_has_its_sign_on_a_terminal_only(
+def test_category_has_a_symbol_only_on_a_terminal(
     category: str, on_terminal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stream:
@@ -34,7 +34,7 @@ def test_a_category_has_its_sign_on_a_terminal_only(
 
 
 @pytest.mark.requirement("guidance.read-visible")
-def test_what_was_read_is_shown_with_its_layer() -> None:
+def test_guidance_reading_is_shown_with_its_layer() -> None:
     at = "2026-11-22T10:00:00Z"
     readings = [
         GuidanceReading("main.md", "team", "x", at, 1),
@@ -49,7 +49,7 @@ def test_what_was_read_is_shown_with_its_layer() -> None:
 
 
 @pytest.mark.requirement("cli.empty-task-list")
-def test_list_of_no_tasks_is_an_empty_array_for_programs(
+def test_empty_list_of_tasks_is_an_empty_array_in_json(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     show_tasks([], as_json=True)

@@ -1,4 +1,4 @@
-"""`symposium trace`: what it prints, what it writes, and how it ends."""
+"""`symposium trace`: output, files, and exit codes."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ async def trace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("cli.trace-show")
-def test_show_prints_a_line_for_each_message(trace: Path) -> None:
+def test_show_prints_one_line_for_each_message(trace: Path) -> None:
     result = run("show", trace)
 
     head, *lines = result.stdout.splitlines()
@@ -43,7 +43,7 @@ def test_show_prints_a_line_for_each_message(trace: Path) -> None:
 
 
 @pytest.mark.requirement("cli.trace-show")
-def test_show_prints_only_what_was_chosen(trace: Path) -> None:
+def test_show_prints_only_selected_messages(trace: Path) -> None:
     of_session = run("show", trace, "--session", "session-1").stdout
     of_method = run("show", trace, "--method", "session/update", "--method", "initialize").stdout
 
@@ -53,7 +53,7 @@ def test_show_prints_only_what_was_chosen(trace: Path) -> None:
 
 
 @pytest.mark.requirement("cli.trace-show-json")
-def test_show_json_prints_the_events_as_they_are(trace: Path) -> None:
+def test_show_json_prints_the_events_unchanged(trace: Path) -> None:
     all_of_it = run("show", trace, "--json")
     updates = run("show", trace, "--json", "--method", "session/update")
 
@@ -63,7 +63,7 @@ def test_show_json_prints_the_events_as_they_are(trace: Path) -> None:
 
 @pytest.mark.requirement("cli.trace-broken-file")
 @pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("view",)])
-def test_a_broken_line_is_said_beside_the_rest(trace: Path, words: tuple[str, ...]) -> None:
+def test_broken_line_is_reported_with_the_rest(trace: Path, words: tuple[str, ...]) -> None:
     whole = trace.read_bytes()
     trace.write_bytes(b"broken\n" + whole + b'{"type":"requ')
 
@@ -77,7 +77,7 @@ def test_a_broken_line_is_said_beside_the_rest(trace: Path, words: tuple[str, ..
 
 
 @pytest.mark.requirement("cli.trace-view")
-def test_view_writes_a_page_beside_the_trace_and_says_where(trace: Path) -> None:
+def test_view_writes_a_page_next_to_the_trace_and_prints_its_path(trace: Path) -> None:
     result = run("view", trace)
 
     page = trace.with_suffix(".html")
@@ -86,7 +86,7 @@ def test_view_writes_a_page_beside_the_trace_and_says_where(trace: Path) -> None
 
 
 @pytest.mark.requirement("cli.trace-view")
-def test_view_writes_the_page_where_it_is_told(trace: Path) -> None:
+def test_view_writes_the_page_to_the_output_path(trace: Path) -> None:
     page = trace.with_name("other.html")
 
     assert run("view", trace, "-o", page).stdout == f"{page}\n"
@@ -94,7 +94,7 @@ def test_view_writes_the_page_where_it_is_told(trace: Path) -> None:
 
 
 @pytest.mark.requirement("cli.trace-view")
-def test_view_does_not_write_over_the_trace(trace: Path) -> None:
+def test_view_does_not_overwrite_the_trace(trace: Path) -> None:
     before = trace.read_bytes()
 
     result = run("view", trace, "-o", trace)
@@ -105,7 +105,7 @@ def test_view_does_not_write_over_the_trace(trace: Path) -> None:
 
 @pytest.mark.requirement("cli.trace-missing-file")
 @pytest.mark.parametrize("verb", ["show", "view"])
-def test_a_file_that_is_not_there_ends_with_code_4(tmp_path: Path, verb: str) -> None:
+def test_missing_file_exits_with_code_4(tmp_path: Path, verb: str) -> None:
     result = run(verb, tmp_path / "none.jsons")
 
     assert result.exit_code == 4
@@ -117,7 +117,7 @@ def test_a_file_that_is_not_there_ends_with_code_4(tmp_path: Path, verb: str) ->
 @pytest.mark.requirement("cli.trace-broken-file")
 @pytest.mark.parametrize("verb", ["show", "view"])
 @pytest.mark.parametrize("content", ["hello\n", '{"a":1}\n'])
-def test_what_is_no_trace_is_said_and_leaves_nothing(
+def test_invalid_trace_is_reported_and_writes_nothing(
     tmp_path: Path, verb: str, content: str
 ) -> None:
     path = tmp_path / "notes.txt"

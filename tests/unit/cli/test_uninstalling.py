@@ -1,4 +1,4 @@
-"""What `symposium uninstall` finds."""
+"""Directories that `symposium uninstall` finds."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from symposium.config.paths import Paths
 
 
 @pytest.mark.requirement("cli.uninstall-outside-home")
-async def test_every_place_is_found_once_wherever_it_lies(
+async def test_every_directory_is_found_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -1,4 +1,4 @@
-"""The lines of `symposium up`."""
+"""Output of `symposium up`."""
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ TASK = TaskView(
 
 
 @pytest.mark.requirement("tasks.up-deleted-meanwhile")
-def test_up_says_that_a_task_was_deleted_while_it_ran() -> None:
+def test_up_reports_a_task_deleted_while_it_ran() -> None:
     assert then_and_now(TASK, None).endswith(
         "lost contact        6f1c2a77  (deleted in the meantime)"
     )

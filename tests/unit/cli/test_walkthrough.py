@@ -1,4 +1,4 @@
-"""`symposium walkthrough`: what it prints, what it writes, and how it ends."""
+"""`symposium walkthrough`: output, files, and exit codes."""
 
 import json
 import stat
@@ -42,7 +42,7 @@ def stored(project: Path, tmp_path: Path, markdown: str = GOOD) -> StoredWalkthr
 
 
 @pytest.mark.requirement("walkthroughs.cli-list", "front.json-times")
-def test_list_shows_what_is_stored_the_newest_first(project: Path, tmp_path: Path) -> None:
+def test_list_shows_stored_walkthroughs_newest_first(project: Path, tmp_path: Path) -> None:
     nothing = run("list")
     first, second = stored(project, tmp_path), stored(project, tmp_path, BAD)
     table = run("list").stdout.splitlines()
@@ -60,7 +60,7 @@ def test_list_shows_what_is_stored_the_newest_first(project: Path, tmp_path: Pat
 
 
 @pytest.mark.requirement("walkthroughs.cli-show")
-def test_show_prints_a_stored_one_or_a_file(project: Path, tmp_path: Path) -> None:
+def test_show_prints_a_stored_walkthrough_or_a_file(project: Path, tmp_path: Path) -> None:
     known = stored(project, tmp_path)
     for words in ([], [known.id], [known.id, "--version", "1"], ["good.md"]):
         result = run("show", *words)
@@ -72,7 +72,7 @@ def test_show_prints_a_stored_one_or_a_file(project: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("walkthroughs.cli-worktrees")
-def test_those_of_other_worktrees_are_listed_and_shown(
+def test_walkthroughs_of_other_worktrees_are_listed_and_shown(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     linked = tmp_path / "elsewhere" / "task"
@@ -90,7 +90,7 @@ def test_those_of_other_worktrees_are_listed_and_shown(
 
 
 @pytest.mark.requirement("walkthroughs.cli-worktrees")
-def test_a_git_file_that_says_nothing_hides_nothing(
+def test_invalid_git_file_hides_no_walkthroughs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
@@ -103,7 +103,7 @@ def test_a_git_file_that_says_nothing_hides_nothing(
 
 
 @pytest.mark.requirement("walkthroughs.cli-show")
-def test_what_is_not_there_ends_with_its_own_code(project: Path) -> None:
+def test_missing_walkthrough_has_its_own_exit_code(project: Path) -> None:
     for words in (["show"], ["show", "0123abcd"], ["check", "gone.md"], ["export", "gone.md"]):
         result = run(*words)
         assert result.exit_code == 4
@@ -112,7 +112,7 @@ def test_what_is_not_there_ends_with_its_own_code(project: Path) -> None:
 
 
 @pytest.mark.requirement("walkthroughs.cli-check")
-def test_check_ends_with_1_if_something_is_not_there(project: Path) -> None:
+def test_check_exits_with_1_when_a_location_is_missing(project: Path) -> None:
     good, bad = run("check", "good.md"), run("check", "bad.md")
     told = json.loads(run("check", "bad.md", "--json").stdout)
 
@@ -126,7 +126,7 @@ def test_check_ends_with_1_if_something_is_not_there(project: Path) -> None:
 
 
 @pytest.mark.requirement("walkthroughs.cli-check")
-def test_servers_are_asked_only_if_they_may_be(project: Path) -> None:
+def test_language_servers_are_used_only_when_enabled(project: Path) -> None:
     (project / "symbol.md").write_text("```comment\nlocation: findDefinition(`x`)\n\ny\n```\n")
     result = run("check", "symbol.md", "--no-servers")
 
@@ -158,7 +158,7 @@ def test_export_writes_one_private_page(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("walkthroughs.cli-export")
-def test_export_never_writes_over_the_walkthrough_itself(project: Path) -> None:
+def test_export_never_overwrites_the_walkthrough(project: Path) -> None:
     result = run("export", "good.md", "-o", "./good.md")
 
     assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""Which worktrees the files of a repository name."""
+"""Worktrees of a repository, found from its files."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from symposium.cli.walkthroughs import worktrees_of
 
 
 @pytest.mark.requirement("walkthroughs.project-worktrees")
-def test_the_worktrees_are_those_of_the_repository_whichever_one_is_asked(tmp_path: Path) -> None:
+def test_all_worktrees_are_found_from_any_worktree(tmp_path: Path) -> None:
     main, linked = GitRepository(tmp_path / "main"), tmp_path / "linked"
     main.commit()
     main.git("worktree", "add", "--quiet", str(linked))
@@ -21,7 +21,7 @@ def test_the_worktrees_are_those_of_the_repository_whichever_one_is_asked(tmp_pa
 
 
 @pytest.mark.requirement("walkthroughs.project-worktrees")
-def test_the_folder_of_a_bare_repository_is_no_worktree(tmp_path: Path) -> None:
+def test_folder_of_a_bare_repository_is_not_a_worktree(tmp_path: Path) -> None:
     main, bare, linked = (
         GitRepository(tmp_path / "main"),
         tmp_path / "bare.git",

@@ -1,4 +1,4 @@
-"""Small words: counts, other names of options, and what is said where there is nothing."""
+"""Counts, aliases of options, and messages of empty results."""
 
 import io
 import sys
@@ -15,14 +15,14 @@ from symposium.tasks.budget import Usage
 
 
 class Terminal(io.StringIO):
-    """Somebody sits there."""
+    """A stream that reports to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 def leaves(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
-    """Every command that does something, with its path."""
+    """Every command except groups, with its path."""
     for name in group.list_commands(context):
         found = group.get_command(context, name)
         assert found is not None
@@ -37,7 +37,7 @@ LEAVES = list(leaves(main, click.Context(main, info_name="symposium", **main.con
 
 
 @pytest.mark.requirement("front.one-name")
-def test_a_directory_is_named_in_one_way_everywhere() -> None:
+def test_directory_option_has_the_same_name_in_every_command() -> None:
     named = {
         path: {*option.opts}
         for path, each in LEAVES
@@ -50,7 +50,7 @@ def test_a_directory_is_named_in_one_way_everywhere() -> None:
 
 
 @pytest.mark.requirement("front.one-name")
-def test_who_takes_over_is_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handoff_target_is_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
 
     both = CliRunner().invoke(main, ["handoff", "--to", "eliza", "-a", "testy"])
@@ -64,14 +64,14 @@ def test_who_takes_over_is_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.requirement("front.wording")
-def test_one_is_counted_as_one() -> None:
+def test_counts_of_one_are_singular() -> None:
     assert Usage(turns=1).text == "0.00 usd, 0.0 min, 1 turn"
     assert Usage(turns=2).text == "0.00 usd, 0.0 min, 2 turns"
 
 
 @pytest.mark.requirement("front.wording")
 @pytest.mark.parametrize(("speaks", "whom"), [("ACP", "an editor"), ("MCP", "an agent")])
-def test_what_waits_for_json_says_so_to_a_person(
+def test_stdio_command_explains_itself_on_a_terminal(
     speaks: str, whom: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_stdio_hint("Do this", speaks=speaks)
@@ -89,7 +89,7 @@ def test_what_waits_for_json_says_so_to_a_person(
 
 @pytest.mark.requirement("front.wording")
 @pytest.mark.parametrize("words", [["list"], ["show"]])
-def test_where_no_walkthrough_is_it_says_how_one_comes_to_be(
+def test_empty_walkthrough_list_names_how_to_create_one(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))

@@ -1,4 +1,4 @@
-"""Files that a prompt names with an @."""
+"""Files that a prompt names with `@`."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def names(root: Path, text: str) -> list[str]:
 
 
 @pytest.mark.requirement("cli.chat-files")
-def test_a_file_is_embedded_where_the_agent_takes_it_and_else_linked(root: Path) -> None:
+def test_file_is_embedded_if_the_agent_supports_it_and_linked_otherwise(root: Path) -> None:
     uri = (root / "src/a.py").as_uri()
 
     assert Attachments(root, is_embedded=True).blocks("see @src/a.py") == [
@@ -51,9 +51,7 @@ def test_a_file_is_embedded_where_the_agent_takes_it_and_else_linked(root: Path)
         (f"a long word @{'x' * 300}", []),
     ],
 )
-def test_an_at_before_a_path_names_a_file_and_inside_a_word_it_does_not(
-    root: Path, text: str, found: list[str]
-) -> None:
+def test_at_sign_names_a_file_except_inside_a_word(root: Path, text: str, found: list[str]) -> None:
     assert names(root, text) == found
 
 
@@ -76,7 +74,7 @@ def test_an_at_before_a_path_names_a_file_and_inside_a_word_it_does_not(
     ],
 )
 @pytest.mark.parametrize("is_embedded", [False, True])
-def test_a_file_that_cannot_be_attached_is_refused_in_words(
+def test_error_names_why_a_file_cannot_be_attached(
     root: Path, named: str, reason: str, *, is_embedded: bool
 ) -> None:
     with pytest.raises(AttachmentError, match=reason):
@@ -95,14 +93,14 @@ def test_paths_below_the_directory_are_completed(
 
 
 @pytest.mark.requirement("cli.chat-files")
-def test_a_file_of_the_largest_size_is_attached(root: Path) -> None:
+def test_file_of_the_maximum_size_is_attached(root: Path) -> None:
     (root / "fits.txt").write_bytes(b"x" * LARGEST)
 
     assert names(root, "@fits.txt") == ["fits.txt"]
 
 
 @pytest.mark.requirement("cli.chat-files")
-def test_the_first_two_hundred_paths_are_offered(root: Path) -> None:
+def test_first_two_hundred_paths_are_offered(root: Path) -> None:
     for number in range(201):
         (root / f"many{number:03}").touch()
 

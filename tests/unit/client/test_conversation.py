@@ -1,4 +1,4 @@
-"""A client's conversation with an agent: what it offers, answers, and withdraws."""
+"""A client's conversation with an agent: files, permissions, and timeouts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -36,7 +36,7 @@ OPTIONS = [
 
 
 class AskingAgent:
-    """An agent whose turn is a coroutine that asks its client."""
+    """An agent whose turn is a coroutine with requests to the client."""
 
     def __init__(self, turn: Callable[[Connection], Any]) -> None:
         self.turn = turn
@@ -73,7 +73,7 @@ class AskingAgent:
 
 
 class Undecided:
-    """Somebody who never answers."""
+    """A user who never answers."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -103,7 +103,7 @@ async def talking(
 
 
 async def write(connection: Connection, path: Path) -> str:
-    """Try to write a file through the client; what came of it."""
+    """Write a file through the client; return the result or the error."""
     params = {"sessionId": "one", "path": str(path), "content": "text"}
     try:
         await connection.request("fs/write_text_file", params)
@@ -120,7 +120,7 @@ async def permission(connection: Connection, **members: Any) -> str:
 
 
 @pytest.mark.requirement("cli.client-capabilities")
-async def test_the_client_offers_files_and_no_terminals(tmp_path: Path) -> None:
+async def test_client_offers_files_and_no_terminals(tmp_path: Path) -> None:
     async def turn(connection: Connection) -> str:
         with pytest.raises(RpcError) as refusal:
             await connection.request("terminal/create", {"sessionId": "one", "command": "ls"})
@@ -137,7 +137,7 @@ async def test_the_client_offers_files_and_no_terminals(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("cli.client-writes-ask")
-async def test_a_file_is_written_only_where_it_is_allowed(tmp_path: Path) -> None:
+async def test_file_is_written_only_with_permission(tmp_path: Path) -> None:
     async def turn(connection: Connection) -> str:
         return await write(connection, tmp_path / "file")
 
@@ -151,9 +151,9 @@ async def test_a_file_is_written_only_where_it_is_allowed(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("cli.client-writes-ask")
-async def test_an_allowed_edit_need_not_be_asked_for_again_in_that_turn(tmp_path: Path) -> None:
+async def test_allowed_edit_needs_no_second_permission_in_its_turn(tmp_path: Path) -> None:
     class Once:
-        """Says yes the first time, and no afterwards."""
+        """Allows the first request only."""
 
         is_asked = False
 
@@ -180,7 +180,7 @@ async def test_an_allowed_edit_need_not_be_asked_for_again_in_that_turn(tmp_path
 
 
 @pytest.mark.requirement("approvals.one-grant")
-async def test_what_may_be_read_may_not_therefore_be_written(tmp_path: Path) -> None:
+async def test_permission_to_read_does_not_allow_writing(tmp_path: Path) -> None:
     async def turn(connection: Connection) -> str:
         locations = [{"path": str(tmp_path / "file")}]
         answer = await permission(connection, kind="read", locations=locations)
@@ -188,15 +188,15 @@ async def test_what_may_be_read_may_not_therefore_be_written(tmp_path: Path) -> 
 
     decider = ApproveReads(otherwise=DenyAll())
     async with talking(AskingAgent(turn), decider, tmp_path) as conversation:
-        told = await conversation.prompt("one", "go")
+        answer = await conversation.prompt("one", "go")
 
-    assert "'optionId': 'y'" in told
-    assert "was not permitted" in told
+    assert "'optionId': 'y'" in answer
+    assert "was not permitted" in answer
     assert not (tmp_path / "file").exists()
 
 
 @pytest.mark.requirement("approvals.wish")
-async def test_a_question_that_only_names_a_call_is_shown_with_what_was_said_of_it(
+async def test_permission_request_includes_earlier_updates_of_its_call(
     tmp_path: Path,
 ) -> None:
     asked: list[str] = []
@@ -231,7 +231,7 @@ async def test_a_question_that_only_names_a_call_is_shown_with_what_was_said_of_
 
 
 @pytest.mark.requirement("approvals.wish", "approvals.change-shown")
-async def test_who_writes_without_having_asked_shows_what_would_come_and_go(tmp_path: Path) -> None:
+async def test_write_without_permission_asks_with_the_changed_lines(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old\n")
     asked: list[ToolCallSummary] = []
 
@@ -254,7 +254,7 @@ async def test_who_writes_without_having_asked_shows_what_would_come_and_go(tmp_
 
 
 @pytest.mark.requirement("cli.client-cancel-permissions")
-async def test_a_cancelled_turn_needs_no_decision_any_more(tmp_path: Path) -> None:
+async def test_canceled_turn_withdraws_its_permission_request(tmp_path: Path) -> None:
     somebody = Undecided()
     async with (
         talking(AskingAgent(permission), somebody, tmp_path) as conversation,
@@ -268,7 +268,7 @@ async def test_a_cancelled_turn_needs_no_decision_any_more(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("cli.exit-timeout")
-async def test_an_answer_that_does_not_come_in_time_is_not_waited_for(tmp_path: Path) -> None:
+async def test_late_answer_times_out(tmp_path: Path) -> None:
     async def turn(_: Connection) -> str:
         await asyncio.Event().wait()
         return ""
@@ -279,7 +279,7 @@ async def test_an_answer_that_does_not_come_in_time_is_not_waited_for(tmp_path: 
 
 
 @pytest.mark.requirement("cli.exit-timeout")
-async def test_the_time_for_an_answer_stands_still_while_a_person_thinks() -> None:
+async def test_timeout_is_paused_while_the_user_decides() -> None:
     patience = PausableDeadline(5.0)
     async with patience.limit():
         first = patience.deadline
@@ -287,7 +287,7 @@ async def test_the_time_for_an_answer_stands_still_while_a_person_thinks() -> No
             assert patience.deadline is None
         second = patience.deadline
     with patience.paused():
-        pass  # nothing is waited for
+        pass  # no timeout is running
 
     assert first is not None
     assert second is not None
@@ -296,7 +296,7 @@ async def test_the_time_for_an_answer_stands_still_while_a_person_thinks() -> No
 
 
 @pytest.mark.requirement("cli.exit-timeout")
-async def test_a_decision_takes_none_of_the_agents_time(tmp_path: Path) -> None:
+async def test_decision_does_not_count_against_the_agents_timeout(tmp_path: Path) -> None:
     patience = PausableDeadline(5.0)
     deadlines: list[float | None] = []
 
@@ -315,7 +315,7 @@ async def test_a_decision_takes_none_of_the_agents_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("cli.bad-agent-closes")
-async def test_the_step_at_which_a_chain_ended_is_known(tmp_path: Path) -> None:
+async def test_error_names_the_step_at_which_a_chain_ended(tmp_path: Path) -> None:
     async def turn(connection: Connection) -> str:
         connection.close()
         await asyncio.Event().wait()
@@ -330,7 +330,7 @@ async def test_the_step_at_which_a_chain_ended_is_known(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cli.client-writes-ask", "cli.client-files")
 @pytest.mark.parametrize("path", ["/outside", "relative"])
-async def test_the_user_is_not_asked_about_a_file_that_cannot_be_written(
+async def test_no_permission_is_requested_for_a_file_that_cannot_be_written(
     path: str, tmp_path: Path
 ) -> None:
     asked: list[Permission] = []
@@ -351,7 +351,7 @@ async def test_the_user_is_not_asked_about_a_file_that_cannot_be_written(
 
 
 @pytest.mark.requirement("cli.client-cancel-permissions")
-async def test_a_decider_that_times_out_by_itself_is_an_error_and_no_cancelled_turn(
+async def test_timeout_of_a_decider_is_an_error_and_does_not_cancel_the_turn(
     tmp_path: Path,
 ) -> None:
     class Late:
@@ -368,7 +368,7 @@ async def test_a_decider_that_times_out_by_itself_is_an_error_and_no_cancelled_t
 
 
 @pytest.mark.requirement("cli.exit-timeout")
-async def test_a_turn_that_takes_too_long_is_cancelled_with_the_agent(tmp_path: Path) -> None:
+async def test_agent_is_canceled_when_a_turn_times_out(tmp_path: Path) -> None:
     async def turn(_: Connection) -> str:
         await asyncio.Event().wait()
         return ""
@@ -381,7 +381,7 @@ async def test_a_turn_that_takes_too_long_is_cancelled_with_the_agent(tmp_path: 
 
 
 @pytest.mark.requirement("cli.exit-interrupted")
-async def test_a_turn_that_is_stopped_is_cancelled_with_the_agent(tmp_path: Path) -> None:
+async def test_agent_is_canceled_when_a_turn_is_stopped(tmp_path: Path) -> None:
     async def turn(_: Connection) -> str:
         agent.asked.set()
         await agent.cancelled.wait()
@@ -398,7 +398,7 @@ async def test_a_turn_that_is_stopped_is_cancelled_with_the_agent(tmp_path: Path
 
 
 @pytest.mark.requirement("cli.exit-timeout")
-async def test_a_wait_ends_with_the_chain_and_keeps_a_timeout_of_its_own(tmp_path: Path) -> None:
+async def test_wait_ends_with_the_chain_and_keeps_its_own_timeout(tmp_path: Path) -> None:
     async def expire() -> None:
         raise TimeoutError
 
@@ -414,7 +414,7 @@ async def test_a_wait_ends_with_the_chain_and_keeps_a_timeout_of_its_own(tmp_pat
 
 
 @pytest.mark.requirement("cli.conversation")
-async def test_a_login_names_the_method_to_the_agent(tmp_path: Path) -> None:
+async def test_login_names_the_method_to_the_agent(tmp_path: Path) -> None:
     agent = AskingAgent(lambda _: None)
     async with talking(agent, DenyAll(), tmp_path) as conversation:
         await conversation.log_in("browser")

@@ -1,4 +1,4 @@
-"""What a front end is told of an agent's updates."""
+"""Events that a front end reads from an agent's updates."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ MEMBERS = ["content", "entries", "availableCommands", "locations", "title", "too
 
 
 @pytest.mark.requirement("policy.refusal-shown")
-def test_an_update_of_a_rule_is_read_as_its_note() -> None:
+def test_update_of_a_rule_is_read_as_a_note() -> None:
     meta = {POLICY_META: {"text": "refused", "rule": "no-push", "effect": "forbid"}}
     update = {"sessionUpdate": "tool_call_update", "toolCallId": "7", "_meta": meta}
 
@@ -46,7 +46,7 @@ def test_an_update_of_a_rule_is_read_as_its_note() -> None:
 
 
 @pytest.mark.requirement("cli.chat-tool-calls")
-def test_a_tool_call_has_what_it_says_of_itself() -> None:
+def test_tool_call_is_parsed() -> None:
     update: dict[str, Any] = {
         "sessionUpdate": "tool_call_update",
         "toolCallId": "7",
@@ -68,17 +68,17 @@ def test_a_tool_call_has_what_it_says_of_itself() -> None:
 
 
 @pytest.mark.requirement("cli.chat-tool-calls")
-def test_what_an_update_leaves_out_is_left_open() -> None:
+def test_missing_members_of_an_update_are_unset() -> None:
     update = {"sessionUpdate": "tool_call_update", "toolCallId": "7", "status": "failed"}
 
     assert read_event(update) == ToolCall("7", None, "failed")
 
 
 @pytest.mark.requirement("cli.chat-plan", "cli.chat-slash-commands")
-def test_plans_and_commands_are_read_whole() -> None:
+def test_plans_and_commands_are_parsed() -> None:
     plan = {"sessionUpdate": "plan", "entries": [{"content": "look", "status": "pending"}, 7]}
-    told = [{"name": "go", "description": "d", "input": {"hint": "h"}}, {"name": ""}, None]
-    commands = {"sessionUpdate": "available_commands_update", "availableCommands": told}
+    listed = [{"name": "go", "description": "d", "input": {"hint": "h"}}, {"name": ""}, None]
+    commands = {"sessionUpdate": "available_commands_update", "availableCommands": listed}
 
     assert read_event(plan) == AgentPlan((PlanEntry("look", "pending"), PlanEntry("?", "?")))
     assert read_event(commands) == Commands((SlashCommand("go", "d", "h"),))
@@ -97,14 +97,14 @@ def test_plans_and_commands_are_read_whole() -> None:
         (None, "[content of no kind]"),
     ],
 )
-def test_content_that_is_no_text_is_named(content: Any, text: str) -> None:
+def test_content_other_than_text_is_named(content: Any, text: str) -> None:
     update = {"sessionUpdate": "agent_message_chunk", "content": content}
 
     assert read_event(update) == Text("agent", text)
 
 
 @pytest.mark.requirement("cli.chat-unknown-updates")
-def test_an_update_of_an_unknown_kind_is_named_with_what_is_plain_in_it() -> None:
+def test_update_of_an_unknown_kind_is_shown_with_its_plain_members() -> None:
     update = {"sessionUpdate": "weather", "sky": "grey", "wind": [1], "_meta": "x"}
 
     assert read_event(update) == Other("weather", "sky=grey")
@@ -113,7 +113,7 @@ def test_an_update_of_an_unknown_kind_is_named_with_what_is_plain_in_it() -> Non
 
 @pytest.mark.requirement("cli.chat-unknown-updates")
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(MEMBERS), JSON))
-def test_no_update_breaks_the_one_who_reads_it(kind: str, members: dict[str, Any]) -> None:
+def test_any_update_can_be_parsed(kind: str, members: dict[str, Any]) -> None:
     event = read_event({"sessionUpdate": kind, **members})
 
     assert isinstance(event, Event)
@@ -147,7 +147,9 @@ def test_each_chunk_of_text_names_its_speaker(kind: str, speaker: str) -> None:
         (0, -1, False),
     ],
 )
-def test_tokens_that_no_agent_has_are_no_usage(used: int, size: int, *, is_usage: bool) -> None:
+def test_usage_with_invalid_token_counts_is_ignored(
+    used: int, size: int, *, is_usage: bool
+) -> None:
     update = {"sessionUpdate": "usage_update", "used": used, "size": size}
 
     assert isinstance(read_event(update), TokenUsage) == is_usage
@@ -166,7 +168,7 @@ def test_tokens_that_no_agent_has_are_no_usage(used: int, size: int, *, is_usage
         (None, ""),
     ],
 )
-def test_a_cost_that_is_no_amount_is_left_out(amount: Any, shown: str) -> None:
+def test_invalid_cost_is_omitted(amount: Any, shown: str) -> None:
     cost = {"amount": amount, "currency": "USD"}
     update = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}
 
@@ -190,7 +192,7 @@ def test_a_cost_that_is_no_amount_is_left_out(amount: Any, shown: str) -> None:
         (None, "[content of no kind]"),
     ],
 )
-def test_each_kind_of_content_has_words(content: Any, text: str) -> None:
+def test_each_kind_of_content_has_a_text(content: Any, text: str) -> None:
     assert content_text(content) == text
 
 
@@ -212,14 +214,14 @@ def test_each_kind_of_content_has_words(content: Any, text: str) -> None:
         ),
     ],
 )
-def test_a_member_of_the_wrong_type_is_as_if_it_were_left_out(
+def test_member_of_the_wrong_type_is_ignored(
     kind: str, members: dict[str, Any], event: Event
 ) -> None:
     assert read_event({"sessionUpdate": kind, **members}) == event
 
 
 @pytest.mark.requirement("cli.chat-unknown-updates")
-def test_a_change_without_texts_is_an_empty_one() -> None:
+def test_diff_without_texts_is_empty() -> None:
     item = {"type": "diff", "path": "/b", "oldText": None, "newText": 5}
     found = read_event({"sessionUpdate": "tool_call", "toolCallId": "7", "content": [item]})
 

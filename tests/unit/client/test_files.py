@@ -1,4 +1,4 @@
-"""Which files an agent reaches through its client."""
+"""Access of an agent to files through its client."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def refusal(root: Path, path: str) -> RpcError:
-    """The one answer to reading and to writing there."""
+    """The error for reading and writing this path; both are the same."""
     files = Files(root)
     with pytest.raises(RpcError) as read:
         files.read(path)
@@ -46,14 +46,14 @@ def refusal(root: Path, path: str) -> RpcError:
         (1, -1, ""),
     ],
 )
-def test_a_file_is_read_whole_or_in_part(
+def test_file_is_read_completely_or_in_part(
     root: Path, line: int | None, limit: int | None, text: str
 ) -> None:
     assert Files(root).read(str(root / "poem"), line=line, limit=limit) == text
 
 
 @pytest.mark.requirement("cli.client-files")
-def test_a_file_is_written_with_the_directories_above_it_and_every_line_end_kept(
+def test_write_creates_directories_and_keeps_line_endings(
     root: Path,
 ) -> None:
     Files(root).write(str(root / "new" / "deep" / "file"), "a\r\nb\n")
@@ -63,7 +63,7 @@ def test_a_file_is_written_with_the_directories_above_it_and_every_line_end_kept
 
 @pytest.mark.requirement("cli.client-files")
 @pytest.mark.parametrize("path", ["../outside/secret", "new/../../outside/secret", "link/secret"])
-def test_what_leads_out_of_the_directory_is_refused(root: Path, path: str) -> None:
+def test_path_outside_of_the_directory_is_refused(root: Path, path: str) -> None:
     (root / "link").symlink_to(root.parent / "outside")
     error = refusal(root, f"{root}/{path}")
 
@@ -73,7 +73,7 @@ def test_what_leads_out_of_the_directory_is_refused(root: Path, path: str) -> No
 
 
 @pytest.mark.requirement("cli.client-files")
-def test_a_link_to_a_file_that_is_not_there_yet_is_followed_before_it_is_judged(
+def test_link_to_a_missing_file_is_resolved_before_the_check(
     root: Path,
 ) -> None:
     (root / "link").symlink_to(root.parent / "outside" / "new")
@@ -86,12 +86,12 @@ def test_a_link_to_a_file_that_is_not_there_yet_is_followed_before_it_is_judged(
 @pytest.mark.parametrize(
     ("path", "why"), [("poem", "absolute"), ("", "absolute"), ("/a\0b", "names no file")]
 )
-def test_a_path_that_is_none_is_refused(root: Path, path: str, why: str) -> None:
+def test_invalid_path_is_refused(root: Path, path: str, why: str) -> None:
     assert why in refusal(root, path).data
 
 
 @pytest.mark.requirement("cli.client-files")
-def test_a_circle_of_links_is_refused(root: Path) -> None:
+def test_circular_links_are_refused(root: Path) -> None:
     (root / "a").symlink_to(root / "b")
     (root / "b").symlink_to(root / "a")
 
@@ -99,7 +99,7 @@ def test_a_circle_of_links_is_refused(root: Path) -> None:
 
 
 @pytest.mark.requirement("cli.client-files")
-def test_a_file_that_is_not_there_is_said_to_be_missing(root: Path) -> None:
+def test_missing_file_has_its_own_error(root: Path) -> None:
     with pytest.raises(RpcError) as error:
         Files(root).read(str(root / "nothing"))
 
@@ -107,7 +107,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(root: Path) -> None:
 
 
 @pytest.mark.requirement("cli.client-files")
-def test_what_is_no_text_or_too_large_is_not_read(root: Path) -> None:
+def test_binary_or_too_large_file_is_not_read(root: Path) -> None:
     (root / "image").write_bytes(b"\xff\xfe")
     with (root / "large").open("wb") as large:
         large.truncate(LARGEST + 1)
@@ -120,7 +120,7 @@ def test_what_is_no_text_or_too_large_is_not_read(root: Path) -> None:
 
 @pytest.mark.requirement("cli.client-files", "house.odd-files")
 @pytest.mark.timeout(240)
-def test_a_pipe_is_not_waited_for(root: Path) -> None:
+def test_pipe_is_refused_without_waiting(root: Path) -> None:
     os.mkfifo(root / "pipe")
 
     with pytest.raises(RpcError, match="no file"):
@@ -129,7 +129,7 @@ def test_a_pipe_is_not_waited_for(root: Path) -> None:
 
 @pytest.mark.requirement("cli.client-files")
 @given(st.text(st.sampled_from("./ab"), max_size=30))
-def test_no_path_of_dots_and_slashes_is_read_outside(path: str) -> None:
+def test_no_path_of_dots_and_slashes_leaves_the_directory(path: str) -> None:
     root = Path(__file__).parent
     try:
         Files(root).read(f"{root}/{path}")

@@ -1,4 +1,4 @@
-"""What is remembered of tool calls that are not over."""
+"""The cache of unfinished tool calls."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def title(known: ToolCallCache, number: int) -> object:
 
 
 @pytest.mark.requirement("cli.questions-known-calls")
-def test_a_question_has_what_was_said_of_its_call_until_the_call_is_over() -> None:
+def test_permission_request_gets_the_cached_members_of_its_call() -> None:
     known = ToolCallCache()
     known.heard(call(1, title="Edit a"))
     known.heard(call(1, title="", kind="edit"))
@@ -31,7 +31,7 @@ def test_a_question_has_what_was_said_of_its_call_until_the_call_is_over() -> No
 
 
 @pytest.mark.requirement("cli.questions-known-calls")
-def test_the_oldest_call_is_forgotten_when_there_are_too_many() -> None:
+def test_oldest_call_is_dropped_when_the_cache_is_full() -> None:
     known = ToolCallCache()
     for number in range(MAX_CALLS):
         known.heard(call(number, title="T"))
@@ -43,7 +43,7 @@ def test_the_oldest_call_is_forgotten_when_there_are_too_many() -> None:
 
 
 @pytest.mark.requirement("cli.questions-known-calls")
-def test_an_update_that_says_nothing_of_a_member_leaves_it() -> None:
+def test_update_without_a_member_keeps_it() -> None:
     known = ToolCallCache()
     known.heard(call(1, title="Edit a"))
     known.heard(call(1, title="", status="in_progress"))
@@ -58,7 +58,7 @@ def test_an_update_that_says_nothing_of_a_member_leaves_it() -> None:
 
 
 @pytest.mark.requirement("cli.questions-known-calls")
-def test_an_update_that_is_no_tool_call_is_not_kept() -> None:
+def test_other_updates_are_not_cached() -> None:
     known = ToolCallCache()
     known.heard(call(1, title="Edit a"))
     known.heard(call(1, sessionUpdate="plan", title="Read b"))

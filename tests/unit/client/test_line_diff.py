@@ -1,4 +1,4 @@
-"""Changes as lines for a person."""
+"""Changes as diff lines for the user."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-", "+", "@@"]), max_size=
 
 
 @pytest.mark.requirement("approvals.change-shown")
-def test_a_change_is_shown_with_three_lines_around_it_and_a_sign_for_what_is_left_out() -> None:
+def test_change_is_shown_with_three_lines_of_context_and_omission_marks() -> None:
     old = "\n".join(f"line {number}" for number in range(1, 31))
     new = old.replace("line 5\n", "five\n").replace("line 25\n", "")
 
@@ -25,12 +25,12 @@ def test_a_change_is_shown_with_three_lines_around_it_and_a_sign_for_what_is_lef
 
 
 @pytest.mark.requirement("approvals.change-shown")
-def test_a_new_file_only_has_lines_that_come() -> None:
+def test_new_file_has_only_added_lines() -> None:
     assert line_diff("", "bonjour\n").lines == ("+bonjour",)
 
 
 @pytest.mark.requirement("approvals.change-shown")
-def test_of_what_is_too_long_to_compare_all_goes_and_all_comes() -> None:
+def test_too_long_text_is_shown_as_removed_and_added() -> None:
     old = "same\n" + "".join(f"old {number}\n" for number in range(MAX_COMPARED + 1))
     found = line_diff(old, "same\nnew\n")
 
@@ -39,7 +39,7 @@ def test_of_what_is_too_long_to_compare_all_goes_and_all_comes() -> None:
 
 @pytest.mark.requirement("approvals.change-shown")
 @given(LINES, LINES)
-def test_what_is_shown_makes_the_one_of_the_other_and_counts_right(
+def test_diff_transforms_one_text_into_the_other_with_correct_counts(
     old: list[str], new: list[str]
 ) -> None:
     before, after = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
@@ -48,17 +48,17 @@ def test_what_is_shown_makes_the_one_of_the_other_and_counts_right(
     assert found.added - found.removed == len(new) - len(old)
     assert (old == new) == (found.lines == ())
     kept = [line[1:] for line in found.lines if line[0] == " "]
-    come = [line[1:] for line in found.lines if line[0] == "+"]
-    gone = [line[1:] for line in found.lines if line[0] == "-"]
-    assert (len(come), len(gone)) == (found.added, found.removed)
-    if len(kept) + len(gone) == len(old):
-        # Nothing is left out: both texts can be read off.
+    added = [line[1:] for line in found.lines if line[0] == "+"]
+    removed = [line[1:] for line in found.lines if line[0] == "-"]
+    assert (len(added), len(removed)) == (found.added, found.removed)
+    if len(kept) + len(removed) == len(old):
+        # Nothing is omitted, so both texts can be rebuilt.
         assert [line[1:] for line in found.lines if line[0] != "+"] == old
         assert [line[1:] for line in found.lines if line[0] != "-"] == new
 
 
 @pytest.mark.requirement("approvals.change-shown")
-def test_a_line_that_has_moved_comes_and_goes() -> None:
+def test_moved_line_is_added_and_removed() -> None:
     found = line_diff("a\nb\nc\nd\ne\nold\n", "new\ne\nd\nc\nb\na\n")
 
     assert {"-old", "+new"} < {*found.lines}
@@ -66,7 +66,7 @@ def test_a_line_that_has_moved_comes_and_goes() -> None:
 
 
 @pytest.mark.requirement("approvals.change-shown")
-def test_a_text_that_grows_beyond_what_is_compared_is_replaced_as_a_whole() -> None:
+def test_text_that_grows_beyond_the_limit_is_replaced_completely() -> None:
     new = [f"line {number}" for number in range(MAX_COMPARED)]
     found = line_diff("line 5\n", "\n".join(["first", *new, "last"]))
 

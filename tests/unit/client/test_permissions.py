@@ -1,4 +1,4 @@
-"""What the rules of the command line answer to a question of an agent's."""
+"""Answers of the command line's permission options to an agent."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ async def chosen(decider: Decider, permission: Permission) -> str | None:
         (None, False),
     ],
 )
-async def test_approve_reads_allows_only_kinds_that_change_and_send_nothing(
+async def test_approve_reads_allows_only_kinds_without_changes_or_network(
     kind: str | None, *, is_allowed: bool
 ) -> None:
     found = await chosen(ApproveReads(DenyAll()), question(kind, *KINDS))
@@ -65,14 +65,14 @@ async def test_approve_reads_allows_only_kinds_that_change_and_send_nothing(
         (ApproveAll(), ("reject_once",), None),
     ],
 )
-async def test_an_answer_holds_for_this_once_where_an_option_says_so(
+async def test_answer_prefers_an_option_for_this_time_only(
     decider: Decider, kinds: tuple[str, ...], answer: str | None
 ) -> None:
     assert await chosen(decider, question("execute", *kinds)) == answer
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty")
-def test_an_option_needs_an_id_and_is_named_by_it_where_it_has_no_name() -> None:
+def test_option_without_an_id_is_dropped_and_without_a_name_is_named_by_id() -> None:
     entries = [{"optionId": "a"}, {"optionId": 7, "name": "Seven"}, {"name": "None"}, "x", None]
 
     permission = read_permission({"options": entries, "toolCall": None})

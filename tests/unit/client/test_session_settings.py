@@ -1,4 +1,4 @@
-"""Models and modes as agents offer them, in each of the ways of ACP."""
+"""Models and modes of agents, in each form of ACP."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ def opened(**members: Any) -> SessionSettings:
 
 
 @pytest.mark.requirement("cli.chat-settings")
-def test_modes_and_models_have_methods_of_their_own() -> None:
+def test_modes_and_models_have_separate_methods() -> None:
     settings = opened(modes=MODES, models=MODELS)
     mode, model = settings.known[MODE], settings.known[MODEL]
 
@@ -39,7 +39,7 @@ def test_modes_and_models_have_methods_of_their_own() -> None:
 
 
 @pytest.mark.requirement("cli.chat-settings")
-def test_a_config_option_of_the_category_replaces_the_older_way() -> None:
+def test_config_option_of_the_category_replaces_the_older_method() -> None:
     model = opened(models=MODELS, configOptions=[option("model", "s")]).known[MODEL]
 
     assert model.choices == (SettingChoice("s", "Small"), SettingChoice("l", "Large", "slow"))
@@ -48,7 +48,7 @@ def test_a_config_option_of_the_category_replaces_the_older_way() -> None:
 
 
 @pytest.mark.requirement("cli.chat-settings")
-def test_a_change_that_the_agent_reports_is_followed() -> None:
+def test_change_reported_by_the_agent_is_applied() -> None:
     settings = opened(modes=MODES, configOptions=[option("model", "s")])
     settings.reported(ModeChange("code"))
     settings.reported(OptionsChange((option("model", "l"),)))
@@ -61,7 +61,7 @@ def test_a_change_that_the_agent_reports_is_followed() -> None:
     ("word", "ids"),
     [("code", ["code"]), ("ASK", ["ask"]), ("co", ["code"]), ("od", ["code"]), ("x", [])],
 )
-def test_a_name_or_a_part_of_it_says_which(word: str, ids: list[str]) -> None:
+def test_setting_is_chosen_by_name_or_part_of_it(word: str, ids: list[str]) -> None:
     found = opened(modes=MODES).known[MODE].matching(word)
 
     assert [each.id for each in found] == ids
@@ -69,7 +69,7 @@ def test_a_name_or_a_part_of_it_says_which(word: str, ids: list[str]) -> None:
 
 @pytest.mark.requirement("cli.chat-settings")
 @pytest.mark.parametrize("result", [None, {"modes": 7}, {"models": {"availableModels": [7, 8]}}])
-def test_what_is_malformed_offers_nothing(result: Any) -> None:
+def test_malformed_result_offers_nothing(result: Any) -> None:
     settings = SessionSettings()
     settings.opened(result)
 
@@ -77,7 +77,7 @@ def test_what_is_malformed_offers_nothing(result: Any) -> None:
 
 
 @pytest.mark.requirement("cli.chat-settings")
-def test_a_part_of_an_id_or_of_a_name_is_enough() -> None:
+def test_setting_is_chosen_by_part_of_an_id_or_name() -> None:
     choices = (SettingChoice("gpt-5", "Large"), SettingChoice("mini", "Small"))
     setting = opened(models=MODELS).known[MODEL]
     found = replace(setting, choices=choices)
@@ -90,7 +90,7 @@ def test_a_part_of_an_id_or_of_a_name_is_enough() -> None:
 
 
 @pytest.mark.requirement("cli.chat-settings")
-def test_a_beginning_is_preferred_to_a_part() -> None:
+def test_prefix_is_preferred_to_an_inner_part() -> None:
     choices = (
         SettingChoice("my-gpt", "My"),
         SettingChoice("gpt-5", "Large"),

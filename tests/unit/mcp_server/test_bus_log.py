@@ -1,4 +1,4 @@
-"""What is logged reaches the bus."""
+"""Log records are forwarded to the bus."""
 
 import logging
 
@@ -9,7 +9,7 @@ from symposium.mcp_server.startup import LONGEST, logged_to
 
 
 @pytest.mark.requirement("mcp-server.logs")
-def test_what_is_logged_meanwhile_is_passed_on_but_for_the_bus_itself() -> None:
+def test_log_records_are_forwarded_except_those_of_the_bus() -> None:
     said: list[Log] = []
     ours, bus = logging.getLogger("symposium.mcp_server.x"), logging.getLogger("symposium.bus.y")
     ours.setLevel(logging.DEBUG)
@@ -18,7 +18,7 @@ def test_what_is_logged_meanwhile_is_passed_on_but_for_the_bus_itself() -> None:
         ours.info("begun")
         ours.warning("odd: %s", "x" * LONGEST)
         ours.error("wrong")
-        bus.error("would never end")
+        bus.error("would loop")
     ours.error("afterwards")
 
     assert [each.level for each in said] == ["info", "warn", "error"]

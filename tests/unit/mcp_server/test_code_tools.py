@@ -1,4 +1,4 @@
-"""Questions about the code."""
+"""Tools that answer questions about the code."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def place(line: int, path: str = "/w/a.py") -> CodeRange:
 
 
 class FakeIde(NoIde):
-    """Knows two symbols."""
+    """An IDE with two symbols."""
 
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
         return (
@@ -44,7 +44,7 @@ def wire_symbol() -> WireSymbol:
 
 
 @pytest.mark.requirement("mcp-server.code-tools")
-async def test_an_editor_answers_before_anybody_else(tmp_path: Path) -> None:
+async def test_editor_answers_before_other_sources(tmp_path: Path) -> None:
     bus = FakeBus()
     ide = EditorFirst(bus, FakeIde())
     without = await ide.symbols("user")
@@ -62,7 +62,7 @@ async def test_an_editor_answers_before_anybody_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.code-tools")
-async def test_a_symbol_is_found_by_its_exact_name_first(tmp_path: Path) -> None:
+async def test_symbol_is_found_by_its_exact_name_first(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path, ide=FakeIde())
     exact = await call_tool(workplace, "resolve_symbol_by_name", {"name": "user"})
     like = await call_tool(workplace, "resolve_symbol_by_name", {"name": "us"})
@@ -77,7 +77,7 @@ async def test_a_symbol_is_found_by_its_exact_name_first(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("mcp-server.code-tools")
-async def test_uses_are_told_once(tmp_path: Path) -> None:
+async def test_references_are_listed_once(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path, ide=FakeIde())
     answer = await call_tool(workplace, "find_all_references", {"name": "user"})
 
@@ -86,7 +86,7 @@ async def test_uses_are_told_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.code-tools", "mcp-server.errors")
-async def test_where_nobody_knows_the_code_the_tool_says_what_else_to_do(tmp_path: Path) -> None:
+async def test_answer_names_an_alternative_when_no_source_knows_the_code(tmp_path: Path) -> None:
     answer = await call_tool(workplace_in(tmp_path), "resolve_symbol_by_name", {"name": "user"})
 
     assert answer.is_error
@@ -94,7 +94,7 @@ async def test_where_nobody_knows_the_code_the_tool_says_what_else_to_do(tmp_pat
 
 
 @pytest.mark.requirement("mcp-server.code-tools")
-async def test_a_program_is_evaluated_at_the_root(tmp_path: Path) -> None:
+async def test_program_is_evaluated_at_the_root(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     (workplace.root / "app.py").write_text("one\ntwo\n", encoding="utf-8")
     answer = await call_tool(workplace, "ide_operation", {"program": "lines(`app.py`, 2, 2)"})
@@ -107,7 +107,7 @@ async def test_a_program_is_evaluated_at_the_root(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.code-tools")
-async def test_a_selection_is_where_the_user_points(tmp_path: Path) -> None:
+async def test_selection_is_the_one_of_the_editor(tmp_path: Path) -> None:
     bus = FakeBus()
     workplace = workplace_in(tmp_path, bus)
     without = await call_tool(workplace, "get_selection", {})
@@ -131,7 +131,7 @@ async def test_a_selection_is_where_the_user_points(tmp_path: Path) -> None:
         (Selection(selected_text="x", file_path="/a.py", start_line=3), "/a.py:3\nx"),
     ],
 )
-async def test_a_selection_is_shown_with_the_place_that_is_known(
+async def test_selection_is_shown_with_its_known_location(
     selection: Selection, text: str, tmp_path: Path
 ) -> None:
     bus = FakeBus()
@@ -142,7 +142,7 @@ async def test_a_selection_is_shown_with_the_place_that_is_known(
 
 
 @pytest.mark.requirement("mcp-server.program-hints")
-async def test_a_program_with_an_ambiguous_name_shows_hints(tmp_path: Path) -> None:
+async def test_program_with_an_ambiguous_name_shows_hints(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path, ide=FakeIde())
     answer = await call_tool(workplace, "ide_operation", {"program": "findDefinitions(`us`)"})
 

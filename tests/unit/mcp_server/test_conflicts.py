@@ -1,4 +1,4 @@
-"""What an agent reads of those who change the same lines."""
+"""Conflicts of a task, as its agent reads them."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ OTHER = "11111111-6a86-4b1e-9d5c-3c1a9f2b7d10"
 
 
 @pytest.mark.requirement("tasks.radar-resource")
-async def test_an_agent_reads_its_own_conflicts_and_not_those_of_others(tmp_path: Path) -> None:
+async def test_agent_reads_only_its_own_conflicts(tmp_path: Path) -> None:
     bus = FakeBus()
     mine = OverlapView(OTHER, TASK, ("a.txt:2-2 (content)",))
     bus.answer("find_overlaps", Overlaps(overlaps=(mine, OverlapView(OTHER, "x", ("b.txt",)))))
@@ -22,7 +22,7 @@ async def test_an_agent_reads_its_own_conflicts_and_not_those_of_others(tmp_path
 
 
 @pytest.mark.requirement("tasks.radar-resource")
-async def test_without_a_daemon_it_says_that_nothing_is_known(tmp_path: Path) -> None:
+async def test_conflicts_are_unknown_without_a_daemon(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("find_overlaps", BusUnreachableError("no daemon listens", ""))
 

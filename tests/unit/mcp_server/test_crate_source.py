@@ -55,22 +55,24 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Serv
 
 
 @pytest.mark.requirement("mcp-server.s11")
-async def test_without_a_pattern_it_is_told_where_the_crate_is(workplace: ServerContext) -> None:
+async def test_path_of_the_crate_is_returned_without_a_pattern(workplace: ServerContext) -> None:
     answer = await call_tool(workplace, "get_rust_crate_source", {"crate_name": "serde"})
-    told = json.loads(answer.text)
+    result = json.loads(answer.text)
 
     assert not answer.is_error
-    assert told.keys() == {"crate_name", "version", "checkout_path", "message"}
-    assert (told["crate_name"], told["version"]) == ("serde", "2.0.0")
-    assert (Path(told["checkout_path"]) / "src" / "lib.rs").is_file()
-    assert told["message"]
+    assert result.keys() == {"crate_name", "version", "checkout_path", "message"}
+    assert (result["crate_name"], result["version"]) == ("serde", "2.0.0")
+    assert (Path(result["checkout_path"]) / "src" / "lib.rs").is_file()
+    assert result["message"]
 
 
 @pytest.mark.requirement("mcp-server.s12")
-async def test_with_a_pattern_both_lists_of_matches_are_there(workplace: ServerContext) -> None:
+async def test_matches_in_examples_and_in_other_files_are_returned_for_a_pattern(
+    workplace: ServerContext,
+) -> None:
     arguments = {"crate_name": "serde", "pattern": r"\bSerialize\b"}
-    told = json.loads((await call_tool(workplace, "get_rust_crate_source", arguments)).text)
-    (example,), (other,) = told["example_matches"], told["other_matches"]
+    result = json.loads((await call_tool(workplace, "get_rust_crate_source", arguments)).text)
+    (example,), (other,) = result["example_matches"], result["other_matches"]
 
     assert (example["file_path"], example["line_number"]) == ("examples/a.rs", 2)
     assert (other["file_path"], other["line_number"]) == ("src/lib.rs", 2)
@@ -81,11 +83,11 @@ async def test_with_a_pattern_both_lists_of_matches_are_there(workplace: ServerC
 
 
 @pytest.mark.requirement("mcp-server.s12")
-async def test_a_list_without_matches_is_empty_and_there(workplace: ServerContext) -> None:
+async def test_list_without_matches_is_empty(workplace: ServerContext) -> None:
     arguments = {"crate_name": "serde", "pattern": "nowhere to be found"}
-    told = json.loads((await call_tool(workplace, "get_rust_crate_source", arguments)).text)
+    result = json.loads((await call_tool(workplace, "get_rust_crate_source", arguments)).text)
 
-    assert (told["example_matches"], told["other_matches"]) == ([], [])
+    assert (result["example_matches"], result["other_matches"]) == ([], [])
 
 
 @pytest.mark.requirement("mcp-server.s13")
@@ -93,7 +95,7 @@ async def test_a_list_without_matches_is_empty_and_there(workplace: ServerContex
     ("version", "found"),
     [("1.0", "1.2.0"), ("~1.0", "1.0.9"), ("=1.0.5", "1.0.5"), ("2", "2.0.0")],
 )
-async def test_a_version_means_what_cargo_means_by_it(
+async def test_version_has_the_meaning_of_cargo(
     workplace: ServerContext, version: str, found: str
 ) -> None:
     arguments = {"crate_name": "serde", "version": version}

@@ -1,4 +1,4 @@
-"""Which taskspace, and which terminal."""
+"""Detection of the current task and terminal."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ from symposium.mcp_server.location import (
 
 
 @pytest.mark.requirement("mcp-server.detection")
-def test_a_directory_says_its_taskspace(tmp_path: Path) -> None:
+def test_task_is_detected_from_the_directory(tmp_path: Path) -> None:
     place = tmp_path / "App.symposium" / f"task-{TASK.upper()}" / "app" / "src"
     place.mkdir(parents=True)
     found = locate_agent(place, {})
@@ -31,7 +31,7 @@ def test_a_directory_says_its_taskspace(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.detection")
-def test_the_environment_knows_better(tmp_path: Path) -> None:
+def test_environment_takes_precedence_over_the_directory(tmp_path: Path) -> None:
     place = tmp_path / "App.symposium" / "task-11111111-1111-1111-1111-111111111111"
     place.mkdir(parents=True)
     said = locate_agent(place, {"SYMPOSIUM_TASKSPACE": TASK.upper(), "SYMPOSIUM_PROJECT": "/p"})
@@ -52,7 +52,7 @@ def test_the_environment_knows_better(tmp_path: Path) -> None:
         ("delete_taskspace", {}),
     ],
 )
-async def test_outside_a_taskspace_a_tool_says_so(
+async def test_tool_reports_that_it_is_outside_a_task(
     tool: str, arguments: dict[str, str], tmp_path: Path
 ) -> None:
     answer = await call_tool(workplace_in(tmp_path, taskspace=""), tool, arguments)
@@ -94,12 +94,12 @@ def process(pid: int, name: str, *arguments: str) -> Process:
         ([process(9, "encode"), process(8, "python")], Terminal(None, None)),
     ],
 )
-def test_the_shell_of_the_terminal_is_chosen(chain: list[Process], expected: Terminal) -> None:
+def test_shell_of_the_terminal_is_chosen(chain: list[Process], expected: Terminal) -> None:
     assert choose(chain) == expected
 
 
 @pytest.mark.requirement("mcp-server.terminal")
-def test_linux_and_macos_say_it_in_their_ways() -> None:
+def test_process_tables_of_linux_and_macos_are_parsed() -> None:
     stat = "42 (odd) (name) S 7 42 42 0"
     assert read_stat(42, stat, b"prog\0-x\0") == Process(42, 7, "odd) (name", ["prog", "-x"])
     line = "  42   7 /bin/zsh         /bin/zsh -l"
@@ -108,13 +108,13 @@ def test_linux_and_macos_say_it_in_their_ways() -> None:
 
 @pytest.mark.requirement("mcp-server.terminal")
 @given(st.text(max_size=40), st.binary(max_size=20))
-def test_what_is_odd_breaks_nothing(text: str, line: bytes) -> None:
+def test_malformed_process_lines_raise_nothing(text: str, line: bytes) -> None:
     read_stat(1, text, line)
     read_ps_line(text)
 
 
 @pytest.mark.requirement("mcp-server.terminal")
-def test_our_own_ancestors_are_seen_and_the_variable_counts_more() -> None:
+def test_own_ancestors_are_found_and_the_variable_takes_precedence() -> None:
     found = ancestors(os.getpid())
 
     assert os.getppid() in {0, 1, *(each.pid for each in found)}

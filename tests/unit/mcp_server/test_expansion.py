@@ -1,4 +1,4 @@
-"""What an id stands for."""
+"""Expansion of reference ids."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ SELECTION = {"relativePath": "src/app.py", "selectedText": "é"}
 
 
 @pytest.mark.requirement("mcp-server.expand")
-async def test_each_source_answers(tmp_path: Path) -> None:
+async def test_each_source_of_references_is_expanded(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     workplace.references.put("some-key", SELECTION)
     stored = await call_tool(workplace, "expand_reference", {"id": "some-key"})
@@ -29,7 +29,7 @@ async def test_each_source_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.expand", "mcp-server.errors")
-async def test_an_unknown_id_says_what_there_is(tmp_path: Path) -> None:
+async def test_error_of_an_unknown_id_lists_known_ones(tmp_path: Path) -> None:
     answer = await call_tool(workplace_in(tmp_path), "expand_reference", {"id": "nothing"})
 
     assert answer.is_error
@@ -40,7 +40,7 @@ async def test_an_unknown_id_says_what_there_is(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("mcp-server.expand")
 @pytest.mark.parametrize("id_", ["main.md", "socrates.md", "yiasou", "hi"])
-async def test_a_stored_key_never_takes_the_place_of_guidance(id_: str, tmp_path: Path) -> None:
+async def test_stored_key_never_replaces_guidance(id_: str, tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     before = await call_tool(workplace, "expand_reference", {"id": id_})
     workplace.references.put(id_, "obey me")
@@ -50,9 +50,9 @@ async def test_a_stored_key_never_takes_the_place_of_guidance(id_: str, tmp_path
 
 
 @pytest.mark.requirement("mcp-server.expand", "mcp-server.prompts")
-async def test_the_prompt_knows_the_taskspace(tmp_path: Path) -> None:
+async def test_prompt_includes_the_task(tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("taskspace_state", TaskspaceInfo(name="Import", initial_prompt="Mend the import."))
+    bus.answer("taskspace_state", TaskspaceInfo(name="Import", initial_prompt="Fix the import."))
     answer = await call_tool(workplace_in(tmp_path, bus), "expand_reference", {"id": "yiasou"})
 
-    assert "Mend the import." in answer.text
+    assert "Fix the import." in answer.text

@@ -1,4 +1,4 @@
-"""Who may speak over HTTP (users §7, E-4)."""
+"""Access control of the HTTP server (users §7, E-4)."""
 
 from collections.abc import MutableMapping
 from typing import Any
@@ -18,9 +18,9 @@ from symposium.mcp_server.transports import (
     token_of,
 )
 
-TOKEN = "a-token-that-nobody-guesses"  # noqa: S105 - of this test
+TOKEN = "a-token-hard-to-guess"  # noqa: S105 - of this test
 HOST = (b"host", b"127.0.0.1:4242")
-SHOWN = (b"authorization", b"Bearer a-token-that-nobody-guesses")
+SHOWN = (b"authorization", b"Bearer a-token-hard-to-guess")
 
 
 async def status_for(
@@ -52,7 +52,7 @@ async def status_for(
         [HOST],
         [SHOWN],
         [HOST, (b"authorization", b"Bearer an-old-token")],
-        [HOST, (b"authorization", b"Basic a-token-that-nobody-guesses")],
+        [HOST, (b"authorization", b"Basic a-token-hard-to-guess")],
         [HOST, (b"authorization", b"")],
         [HOST, SHOWN, SHOWN],
         [HOST, HOST, SHOWN],
@@ -70,7 +70,9 @@ async def status_for(
         [HOST, SHOWN, (b"origin", b"http://localhost"), (b"origin", b"http://localhost")],
     ],
 )
-async def test_a_stranger_is_refused(headers: list[tuple[bytes, bytes]], method: str) -> None:
+async def test_unauthorized_request_is_refused(
+    headers: list[tuple[bytes, bytes]], method: str
+) -> None:
     assert await status_for(headers, method) == 403
 
 
@@ -80,31 +82,31 @@ async def test_a_stranger_is_refused(headers: list[tuple[bytes, bytes]], method:
     [
         [HOST, SHOWN],
         [(b"Host", b"localhost"), SHOWN],
-        [(b"host", b"[::1]:99"), (b"Authorization", b"bearer a-token-that-nobody-guesses")],
+        [(b"host", b"[::1]:99"), (b"Authorization", b"bearer a-token-hard-to-guess")],
         [HOST, SHOWN, (b"origin", b"http://127.0.0.1:4242")],
     ],
 )
-async def test_the_owner_may(headers: list[tuple[bytes, bytes]]) -> None:
+async def test_authorized_request_is_accepted(headers: list[tuple[bytes, bytes]]) -> None:
     assert await status_for(headers) == 200
 
 
 @pytest.mark.requirement("mcp-server.plain-path")
 @pytest.mark.parametrize("raw_path", [b"%2fmcp", b"/%6dcp", b"/mcp%2f..", b"//mcp"])
-async def test_a_path_with_escapes_is_not_found(raw_path: bytes) -> None:
+async def test_path_with_escapes_is_not_found(raw_path: bytes) -> None:
     assert await status_for([HOST, SHOWN], raw_path=raw_path) == 404
     assert await status_for([HOST], raw_path=raw_path) == 403
 
 
 @pytest.mark.requirement("mcp-server.http-guard")
 @given(st.lists(st.tuples(st.sampled_from([b"host", b"origin", b"authorization"]), st.binary())))
-def test_odd_headers_are_refused_and_break_nothing(headers: list[tuple[bytes, bytes]]) -> None:
+def test_malformed_headers_are_refused(headers: list[tuple[bytes, bytes]]) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None: ...
 
     assert Guard(app, TOKEN).allows(headers) is False
 
 
 @pytest.mark.requirement("mcp-server.http-guard")
-async def test_a_websocket_is_closed() -> None:
+async def test_websocket_is_closed() -> None:
     sent: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +125,7 @@ async def test_a_websocket_is_closed() -> None:
 
 
 @pytest.mark.requirement("mcp-server.http-guard")
-def test_only_this_machine_is_listened_to() -> None:
+def test_server_listens_only_on_loopback() -> None:
     with open_door(0, {}).listener as listener:
         taken = listener.getsockname()
 
@@ -133,10 +135,10 @@ def test_only_this_machine_is_listened_to() -> None:
 
 
 @pytest.mark.requirement("mcp-server.http-guard")
-def test_a_token_that_can_be_guessed_is_refused() -> None:
+def test_weak_token_is_refused() -> None:
     assert token_of({"SYMPOSIUM_MCP_TOKEN": TOKEN}) == TOKEN
     assert len(token_of({})) > 40
     assert token_of({}) != token_of({})
-    for weak in ("", "short", "has\nline ends in it"):
+    for weak in ("", "short", "has\nline breaks in it"):
         with pytest.raises(ServingError):
             token_of({"SYMPOSIUM_MCP_TOKEN": weak})

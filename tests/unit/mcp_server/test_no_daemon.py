@@ -1,4 +1,4 @@
-"""What every tool says where no daemon can be reached."""
+"""Answers of every tool without a daemon."""
 
 import asyncio
 from pathlib import Path
@@ -43,7 +43,7 @@ FIRST_WORDS = {
     "Asking for a reviewer.",
     "Waiting for 1 taskspace(s).",
 }
-"""All that a tool says before the daemon has answered; each is true without one."""
+"""Progress messages before the daemon answers; each is true without one."""
 NEEDS_A_DAEMON = {
     "delete_taskspace",
     "finish_taskspace",
@@ -65,25 +65,23 @@ def unconnected_bus() -> BusClient:
 
 
 @pytest.mark.requirement("house.samples-present")
-def test_every_tool_is_called_here() -> None:
+def test_table_of_calls_has_every_tool() -> None:
     assert CALLS.keys() == all_tools().keys()
 
 
 @pytest.mark.requirement("mcp-server.no-daemon")
 @pytest.mark.parametrize("name", sorted(CALLS))
-async def test_a_tool_ends_and_claims_nothing_when_there_is_no_daemon(
-    name: str, tmp_path: Path
-) -> None:
-    told = ProgressRecorder()
+async def test_tool_returns_and_claims_nothing_without_a_daemon(name: str, tmp_path: Path) -> None:
+    progress = ProgressRecorder()
     repository = GitRepository(tmp_path / "checkout")
     repository.write("a.py", "x = 1\n")
     repository.commit()
     async with unconnected_bus() as bus:
         workplace = workplace_in(tmp_path, bus)
         async with asyncio.timeout(45):
-            answer = await call_tool(workplace, name, CALLS[name], told)
+            answer = await call_tool(workplace, name, CALLS[name], progress)
 
-    assert set(told.lines) <= FIRST_WORDS
+    assert set(progress.lines) <= FIRST_WORDS
     if name in NEEDS_A_DAEMON:
         assert answer.is_error
         assert "nothing was done" in answer.text

@@ -1,4 +1,4 @@
-"""Walkthroughs, reviews and sources of packages."""
+"""Tools for walkthroughs, reviews, and package sources."""
 
 import subprocess
 from pathlib import Path
@@ -33,7 +33,7 @@ def with_code(root: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
-async def test_what_was_not_found_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+async def test_missing_locations_are_named_and_the_rest_is_shown(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("present_walkthrough", Ack())
     workplace = workplace_in(tmp_path, bus)
@@ -53,7 +53,7 @@ async def test_what_was_not_found_is_named_and_the_rest_is_shown(tmp_path: Path)
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
-async def test_every_kind_of_block_that_does_not_stand_in_one_place_is_told(
+async def test_every_kind_of_missing_or_ambiguous_block_is_reported(
     tmp_path: Path,
 ) -> None:
     workplace = workplace_in(tmp_path)
@@ -66,9 +66,9 @@ async def test_every_kind_of_block_that_does_not_stand_in_one_place_is_told(
         "```gitdiff\nrange: nothing..HEAD\n```\n\n```action\nbutton: x\n```\n"
     )
     answer = await call_tool(workplace, "present_walkthrough", {"content": text})
-    told = [(each["line"], each["kind"], each["status"]) for each in answer.value.faults]
+    faults = [(each["line"], each["kind"], each["status"]) for each in answer.value.faults]
 
-    assert told == [
+    assert faults == [
         *((1, "link", "error"), (1, "link", "ambiguous"), (3, "comment", "ambiguous")),
         *((9, "comment", "empty"), (15, "comment", "error"), (21, "gitdiff", "error")),
         (25, "action", "empty"),
@@ -80,11 +80,11 @@ async def test_every_kind_of_block_that_does_not_stand_in_one_place_is_told(
     assert "2 block(s) match several places" in answer.text
     assert "- line 3: comment: ambiguous(2): found at app.py:1, app.py:2" in answer.text
     assert '  - write instead: lines("app.py", 2, 2)' in answer.text
-    assert all(f"- line {line}: {kind}: " in answer.text for line, kind, _ in told)
+    assert all(f"- line {line}: {kind}: " in answer.text for line, kind, _ in faults)
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
-async def test_without_anybody_to_see_it_it_is_kept_and_said_so(tmp_path: Path) -> None:
+async def test_walkthrough_is_stored_when_no_editor_is_connected(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     with_code(workplace.root)
     answer = await call_tool(workplace, "present_walkthrough", {"content": "# Hi", "baseUri": "."})
@@ -95,7 +95,7 @@ async def test_without_anybody_to_see_it_it_is_kept_and_said_so(tmp_path: Path) 
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
-async def test_a_check_shows_and_keeps_nothing(tmp_path: Path) -> None:
+async def test_validation_shows_and_stores_nothing(tmp_path: Path) -> None:
     bus = FakeBus()
     workplace = workplace_in(tmp_path, bus)
     arguments = {"content": TEXT, "baseUri": ".", "validate": True}
@@ -107,7 +107,7 @@ async def test_a_check_shows_and_keeps_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
-async def test_a_part_that_is_added_is_shown_with_the_whole(tmp_path: Path) -> None:
+async def test_appended_part_is_shown_with_the_whole(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("present_walkthrough", Ack())
     workplace = workplace_in(tmp_path, bus)
@@ -123,7 +123,7 @@ async def test_a_part_that_is_added_is_shown_with_the_whole(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
-async def test_a_part_that_is_added_hides_no_fault_of_what_was_there(tmp_path: Path) -> None:
+async def test_appended_part_hides_no_older_fault(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     lost = "# One\n\n[gone](lost.py)\n"
     first = await call_tool(workplace, "present_walkthrough", {"content": lost})
@@ -138,7 +138,7 @@ async def test_a_part_that_is_added_hides_no_fault_of_what_was_there(tmp_path: P
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
 @pytest.mark.parametrize("uri", [".", "", "no/such/folder", "{root}", "file://{root}"])
-async def test_any_base_uri_is_made_absolute(uri: str, tmp_path: Path) -> None:
+async def test_base_uri_is_made_absolute(uri: str, tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("present_walkthrough", Ack())
     workplace = workplace_in(tmp_path, bus)
@@ -178,7 +178,7 @@ ASKED = {"commit_range": "HEAD~1..HEAD", "title": "Two", "description": "why"}
 
 
 @pytest.mark.requirement("mcp-server.reviews")
-async def test_without_a_reviewer_each_tool_says_so(reviewed: Any) -> None:
+async def test_each_review_tool_reports_a_missing_reviewer(reviewed: Any) -> None:
     before = await call_tool(reviewed, "get_review_status", {})
     asked = await call_tool(reviewed, "request_review", ASKED)
     after = await call_tool(reviewed, "get_review_status", {})
@@ -191,7 +191,7 @@ async def test_without_a_reviewer_each_tool_says_so(reviewed: Any) -> None:
 
 
 @pytest.mark.requirement("mcp-server.reviews")
-async def test_what_a_reviewer_says_is_told(reviewed: Any, bus: FakeBus) -> None:
+async def test_feedback_of_a_reviewer_is_returned(reviewed: Any, bus: FakeBus) -> None:
     bus.answer("create_synthetic_pr", {"feedback_type": "comment", "comment_text": "why two?"})
     bus.answer("update_synthetic_pr", {"feedback_type": "complete_review"})
     asked = await call_tool(reviewed, "request_review", ASKED)
@@ -212,7 +212,7 @@ async def test_what_a_reviewer_says_is_told(reviewed: Any, bus: FakeBus) -> None
 
 
 @pytest.mark.requirement("mcp-server.reviews")
-async def test_a_reviewer_who_takes_long_is_waited_for_later(reviewed: Any, bus: FakeBus) -> None:
+async def test_slow_review_can_be_awaited_later(reviewed: Any, bus: FakeBus) -> None:
     bus.answer("create_synthetic_pr", BusRefusedError("late", "timeout"))
     answer = await call_tool(reviewed, "request_review", ASKED)
 
@@ -229,7 +229,7 @@ async def test_a_reviewer_who_takes_long_is_waited_for_later(reviewed: Any, bus:
         ("update_review", {}, "call request_review first"),
     ],
 )
-async def test_a_review_that_cannot_be_says_why(
+async def test_invalid_review_request_returns_the_reason(
     tool: str, arguments: dict[str, str], text: str, reviewed: Any
 ) -> None:
     answer = await call_tool(reviewed, tool, arguments)
@@ -246,7 +246,7 @@ async def test_a_review_that_cannot_be_says_why(
         ("get_package_source", {"ecosystem": "python", "name": "click", "pattern": "("}),
     ],
 )
-async def test_a_bad_pattern_is_said_before_anything_is_asked(
+async def test_invalid_pattern_is_reported_before_any_request(
     tool: str, arguments: dict[str, str], tmp_path: Path
 ) -> None:
     answer = await call_tool(workplace_in(tmp_path), tool, arguments)
@@ -256,7 +256,7 @@ async def test_a_bad_pattern_is_said_before_anything_is_asked(
 
 
 @pytest.mark.requirement("mcp-server.packages")
-async def test_what_is_installed_is_found_searched_and_read(tmp_path: Path) -> None:
+async def test_installed_package_is_found_searched_and_read(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     folder = workplace.root / ".venv" / "lib" / "python3.11" / "site-packages"
     (folder / "tiny").mkdir(parents=True)
@@ -288,7 +288,7 @@ async def test_what_is_installed_is_found_searched_and_read(tmp_path: Path) -> N
         (BusUnreachableError("no daemon listens", ""), "stored", "no daemon listens"),
     ],
 )
-async def test_a_walkthrough_says_how_far_it_came(
+async def test_walkthrough_answer_states_its_delivery(
     error: Exception, status: str, words: str, tmp_path: Path
 ) -> None:
     bus = FakeBus()

@@ -1,4 +1,4 @@
-"""What is reported of the guidance that an agent reads."""
+"""Reports of the guidance that an agent reads."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -17,7 +17,7 @@ from symposium.mcp_server.workplace import ServerContext
 
 
 class Caller:
-    """A client that is told nothing meanwhile."""
+    """A client that ignores progress."""
 
     async def news(self, done: float, total: float | None, message: str) -> None:
         del done, total, message
@@ -29,7 +29,7 @@ def reported(messages: Sequence[BusMessage]) -> list[tuple[str, str]]:
 
 @asynccontextmanager
 async def reporting(workplace: ServerContext, bus: FakeBus) -> AsyncGenerator[None]:
-    """Reports what was read by the end of the block."""
+    """Report readings until the end of the block."""
     yield
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(workplace.readings.run(bus))
@@ -39,7 +39,7 @@ async def reporting(workplace: ServerContext, bus: FakeBus) -> AsyncGenerator[No
 
 
 @pytest.mark.requirement("guidance.read-visible")
-async def test_each_text_that_is_read_is_reported_with_its_layer_and_hash(tmp_path: Path) -> None:
+async def test_each_reading_is_reported_with_its_layer_and_hash(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("guidance_read", Ack())
     workplace = workplace_in(tmp_path, bus)
@@ -56,7 +56,7 @@ async def test_each_text_that_is_read_is_reported_with_its_layer_and_hash(tmp_pa
 
 
 @pytest.mark.requirement("guidance.read-visible")
-async def test_outside_a_task_nothing_is_reported(tmp_path: Path) -> None:
+async def test_nothing_is_reported_outside_a_task(tmp_path: Path) -> None:
     bus = FakeBus()
     workplace = workplace_in(tmp_path, bus, taskspace="")
     async with reporting(workplace, bus):
@@ -66,7 +66,7 @@ async def test_outside_a_task_nothing_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("guidance.read-visible")
-async def test_a_report_that_fails_ends_nothing(tmp_path: Path) -> None:
+async def test_failed_report_ends_nothing(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("guidance_read", BusUnreachableError("no daemon listens", ""))
     workplace = workplace_in(tmp_path, bus)
@@ -78,7 +78,7 @@ async def test_a_report_that_fails_ends_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("guidance.read-visible")
-async def test_a_prompt_that_names_texts_is_reported_by_its_hash(tmp_path: Path) -> None:
+async def test_prompt_that_names_texts_is_reported_by_its_hash(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("guidance_read", Ack())
     workplace = workplace_in(tmp_path, bus)

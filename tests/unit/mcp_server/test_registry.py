@@ -1,4 +1,4 @@
-"""Tools by their modules."""
+"""The registry of tools."""
 
 import json
 import re
@@ -37,7 +37,7 @@ class Params(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Counted(msgspec.Struct, rename="camel"):
-    how_many: int  # told to clients
+    how_many: int  # part of the schema
 
 
 @tool("code", Hints("Count"), result=Counted)
@@ -53,7 +53,7 @@ async def count(params: Params, call: ToolInvocation) -> ToolAnswer:
 
 
 @pytest.mark.requirement("mcp-server.registry")
-def test_every_tool_is_found_by_its_type_whatever_its_module_is_called() -> None:
+def test_every_tool_is_found_by_its_type() -> None:
     names = re.compile(r"^@tool\(.*?\n(?:async )?def (\w+)", re.MULTILINE | re.DOTALL)
     sources = Path(package.__path__[0]).glob("[a-z]*.py")
 
@@ -70,7 +70,7 @@ def test_every_tool_is_found_by_its_type_whatever_its_module_is_called() -> None
         ("empty_tools", {"first": TWIN, "second": ""}, r"empty_tools\.second makes no tool"),
     ],
 )
-def test_two_tools_of_one_name_and_a_module_without_any_are_refused(
+def test_duplicate_tools_and_modules_without_a_tool_are_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -90,7 +90,7 @@ def test_two_tools_of_one_name_and_a_module_without_any_are_refused(
 
 
 @pytest.mark.requirement("mcp-server.registry")
-def test_a_function_says_everything_once() -> None:
+def test_tool_is_described_by_its_function() -> None:
     assert (count.name, count.summary) == ("count", "Count to something.")
     assert count.input_schema["properties"] == {"count": {"type": "integer", "default": 1}}
     assert count.output_schema is not None
@@ -100,7 +100,7 @@ def test_a_function_says_everything_once() -> None:
 
 
 @pytest.mark.requirement("mcp-server.errors")
-async def test_a_bug_in_a_tool_is_told_as_ours(tmp_path: Path) -> None:
+async def test_exception_in_a_tool_is_reported_as_an_internal_error(tmp_path: Path) -> None:
     call = ToolInvocation(workplace_in(tmp_path), ProgressRecorder())
     good = await count.call({"count": 2}, call)
     bad = await count.call({"count": -1}, call)
@@ -120,7 +120,9 @@ json_arguments = st.dictionaries(
 
 @pytest.mark.requirement("mcp-server.arguments")
 @given(st.sampled_from(sorted(all_tools())), json_arguments)
-def test_any_arguments_are_taken_or_told(name: str, arguments: dict[str, object]) -> None:
+def test_any_arguments_are_accepted_or_rejected_with_a_message(
+    name: str, arguments: dict[str, object]
+) -> None:
     kind = all_tools()[name].params
     try:
         params = msgspec.convert(arguments, kind)
@@ -132,7 +134,7 @@ def test_any_arguments_are_taken_or_told(name: str, arguments: dict[str, object]
 
 
 @pytest.mark.requirement("mcp-server.errors")
-def test_a_long_list_comes_in_pieces() -> None:
+def test_long_list_is_paginated() -> None:
     entries = list(range(2 * PAGE + 1))
     seen: list[int] = []
     cursor: str | None = None
@@ -149,7 +151,7 @@ def test_a_long_list_comes_in_pieces() -> None:
 
 @pytest.mark.requirement("mcp-server.errors")
 @given(st.text(max_size=20) | st.integers().map(lambda number: f"after:{number}"))
-def test_a_strange_cursor_is_refused_or_taken(cursor: str) -> None:
+def test_any_cursor_is_accepted_or_refused(cursor: str) -> None:
     try:
         piece = page("entries", [1, 2, 3], cursor)
     except RpcError as error:

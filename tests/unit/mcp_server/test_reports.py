@@ -1,4 +1,4 @@
-"""Telling people, and knowing whether it was heard."""
+"""Progress reports and signals to the user, and their delivery."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from symposium.mcp_server import outbox as module
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.progress import REPORT_TIMEOUT, DeliveryReport
 
-HEARD = {"message": "Half of it works", "category": "milestone"}
+REPORT = {"message": "Half of it works", "category": "milestone"}
 
 
 def said(message: str) -> SignalUser:
@@ -23,10 +23,10 @@ def said(message: str) -> SignalUser:
 
 @pytest.mark.requirement("mcp-server.reports")
 @pytest.mark.parametrize(("watchers", "text"), [(2, "2 view(s)"), (0, "no view shows it")])
-async def test_a_report_says_how_many_see_it(watchers: int, text: str, tmp_path: Path) -> None:
+async def test_report_answer_counts_its_viewers(watchers: int, text: str, tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("log_progress", Recorded(watchers=watchers))
-    answer = await call_tool(workplace_in(tmp_path, bus), "log_progress", HEARD)
+    answer = await call_tool(workplace_in(tmp_path, bus), "log_progress", REPORT)
 
     assert answer.value == DeliveryReport("recorded", watchers)
     assert text in answer.text
@@ -48,10 +48,10 @@ async def test_a_report_says_how_many_see_it(watchers: int, text: str, tmp_path:
         ("anything", "info"),
     ],
 )
-async def test_words_and_signs_name_a_category(word: str, category: str, tmp_path: Path) -> None:
+async def test_words_and_symbols_name_a_category(word: str, category: str, tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("log_progress", Recorded())
-    await call_tool(workplace_in(tmp_path, bus), "log_progress", HEARD | {"category": word})
+    await call_tool(workplace_in(tmp_path, bus), "log_progress", REPORT | {"category": word})
     (message,) = bus.asked
 
     assert isinstance(message, LogProgress)
@@ -60,18 +60,20 @@ async def test_words_and_signs_name_a_category(word: str, category: str, tmp_pat
 
 @pytest.mark.requirement("mcp-server.reports", "mcp-server.outbox")
 @pytest.mark.parametrize(
-    "trouble",
+    "error",
     [
         BusReconnectingError("bus reconnecting", ""),
         BusLostError("lost", ""),
-        BusRefusedError("nobody", "no_handler"),
+        BusRefusedError("no handler", "no_handler"),
         BusRefusedError("late", "timeout"),
     ],
     ids=str,
 )
-async def test_what_nobody_takes_is_queued_and_told_so(trouble: Exception, tmp_path: Path) -> None:
+async def test_undelivered_report_is_queued_and_the_answer_states_it(
+    error: Exception, tmp_path: Path
+) -> None:
     bus = FakeBus()
-    bus.answer("signal_user", trouble)
+    bus.answer("signal_user", error)
     workplace = workplace_in(tmp_path, bus)
     answer = await call_tool(workplace, "signal_user", {"message": "I am stuck"})
 
@@ -82,7 +84,7 @@ async def test_what_nobody_takes_is_queued_and_told_so(trouble: Exception, tmp_p
 
 
 @pytest.mark.requirement("mcp-server.reports", "mcp-server.errors")
-async def test_a_refusal_is_an_error_and_is_not_queued(tmp_path: Path) -> None:
+async def test_refused_report_is_an_error_and_is_not_queued(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("signal_user", BusRefusedError("no such taskspace", "not_found", "ask the user"))
     workplace = workplace_in(tmp_path, bus)
@@ -94,7 +96,7 @@ async def test_a_refusal_is_an_error_and_is_not_queued(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.reports", "mcp-server.outbox")
-async def test_what_cannot_be_kept_either_is_an_error(
+async def test_report_that_cannot_be_queued_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 10)
@@ -120,7 +122,7 @@ def test_queued_reports_survive_a_power_failure_once_the_tool_answers(
 
 
 @pytest.mark.requirement("mcp-server.outbox")
-async def test_what_waits_is_said_in_order_when_somebody_takes_it(tmp_path: Path) -> None:
+async def test_queued_reports_are_delivered_in_order(tmp_path: Path) -> None:
     outbox, bus = Outbox(tmp_path), FakeBus()
     for word in ("one", "two", "three"):
         outbox.keep(said(word))
@@ -135,7 +137,7 @@ async def test_what_waits_is_said_in_order_when_somebody_takes_it(tmp_path: Path
 
 
 @pytest.mark.requirement("mcp-server.outbox")
-async def test_what_comes_while_it_is_said_stays(tmp_path: Path) -> None:
+async def test_report_queued_during_a_delivery_is_kept(tmp_path: Path) -> None:
     outbox, bus = Outbox(tmp_path), FakeBus()
     outbox.keep(said("one"))
 
@@ -153,12 +155,12 @@ async def test_what_comes_while_it_is_said_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.outbox")
-async def test_a_line_that_is_none_holds_up_nothing(tmp_path: Path) -> None:
+async def test_malformed_line_blocks_no_other_report(tmp_path: Path) -> None:
     outbox, bus = Outbox(tmp_path), FakeBus()
     bus.answer("signal_user", Recorded())
     outbox.keep(said("one"))
     path = tmp_path / "outbox" / "reports.jsonl"
-    odd = b'not JSON\n{"type":"nobody","payload":{}}\n{"type":"polo","payload":{}}\n'
+    odd = b'not JSON\n{"type":"unknown","payload":{}}\n{"type":"polo","payload":{}}\n'
     path.write_bytes(odd + path.read_bytes() + b'{"type":"signal_user","payl')
     await outbox.say(bus)
 
@@ -168,7 +170,7 @@ async def test_a_line_that_is_none_holds_up_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("mcp-server.outbox")
 @pytest.mark.parametrize("torn", [b'{"type":"signal_user","payl', b'{"type":"\xf0\x9f', b"\n\n{"])
-async def test_half_a_line_takes_none_with_it(torn: bytes, tmp_path: Path) -> None:
+async def test_truncated_line_blocks_no_other_report(torn: bytes, tmp_path: Path) -> None:
     outbox, bus = Outbox(tmp_path), FakeBus()
     bus.answer("signal_user", Recorded())
     outbox.keep(said("one"))
@@ -182,17 +184,17 @@ async def test_half_a_line_takes_none_with_it(torn: bytes, tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("mcp-server.outbox")
-async def test_one_that_is_refused_for_good_does_not_stop_the_rest(tmp_path: Path) -> None:
+async def test_permanently_refused_report_does_not_block_the_rest(tmp_path: Path) -> None:
     outbox, bus = Outbox(tmp_path), FakeBus()
     outbox.keep(said("one"))
-    bus.answer("signal_user", BusRefusedError("gone for good", "not_found"))
+    bus.answer("signal_user", BusRefusedError("does not exist", "not_found"))
     await outbox.say(bus)
 
     assert outbox.is_empty
 
 
 @pytest.mark.requirement("mcp-server.outbox")
-async def test_it_is_tried_again_at_each_look(tmp_path: Path) -> None:
+async def test_delivery_is_retried_periodically(tmp_path: Path) -> None:
     outbox, bus = Outbox(tmp_path), FakeBus()
     outbox.keep(said("one"))
     looks = 0

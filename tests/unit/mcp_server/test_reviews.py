@@ -1,4 +1,4 @@
-"""Reviews are kept, shown to whoever handles them, and what people say of them arrives."""
+"""Reviews are stored and shown to their handlers; feedback of users arrives."""
 
 import asyncio
 from pathlib import Path
@@ -21,11 +21,11 @@ from symposium.mcp_server.workplace import ServerContext
 ASKED = {"commit_range": "HEAD~1..HEAD", "title": "Two", "description": "why"}
 
 
-def untold(message: str, done: float | None, total: float | None) -> None:
-    """Nobody wants the news."""
+def ignore_progress(message: str, done: float | None, total: float | None) -> None:
+    del message, done, total
 
 
-BY = RequestContext("1", Sender("/"), "c1", untold)
+BY = RequestContext("1", Sender("/"), "c1", ignore_progress)
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def workplace(tmp_path: Path, bus: FakeBus) -> ServerContext:
 
 
 def again(tmp_path: Path, bus: FakeBus) -> ServerContext:
-    """The same place for a server that was started later."""
+    """The context of a server that starts later in the same workspace."""
     return workplace_in(tmp_path, bus)
 
 
 class Reviewer:
-    """Somebody who takes reviews, and what they were shown."""
+    """A handler of reviews that records what it gets."""
 
     def __init__(self, bus: FakeBus, reply: Any) -> None:
         self.seen: list[Any] = []
@@ -68,7 +68,7 @@ class Reviewer:
         return self.reply
 
     async def next(self) -> Any:
-        """The first that comes."""
+        """The first request."""
         await self.came.wait()
         return self.seen[0]
 
@@ -85,15 +85,15 @@ def comment(review_id: str, text: str = "why two?") -> UserFeedback:
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
 @pytest.mark.parametrize("reply", ["an-id", None, {"review_id": "x"}, ...])
-async def test_what_a_person_says_wakes_the_tool_that_waits(
+async def test_feedback_of_the_user_ends_the_wait_of_the_tool(
     workplace: ServerContext, bus: FakeBus, reply: Any
 ) -> None:
-    """However the reviewer takes it: with an id, with nothing, or with the request left open."""
-    reviewer, told = Reviewer(bus, reply), ProgressRecorder()
+    """The reviewer answers with an id, with null, or not at all."""
+    reviewer, progress = Reviewer(bus, reply), ProgressRecorder()
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        asking = tasks.create_task(call_tool(workplace, "request_review", ASKED, told))
+        asking = tasks.create_task(call_tool(workplace, "request_review", ASKED, progress))
         shown = await reviewer.next()
-        await told.came.wait()
+        await progress.came.wait()
         await workplace.reviews.hear(comment(shown.review_id), BY)
     answer = asking.result()
 
@@ -104,10 +104,10 @@ async def test_what_a_person_says_wakes_the_tool_that_waits(
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
-async def test_a_word_that_another_server_has_taken_wakes_it_too(
+async def test_feedback_received_by_another_server_ends_the_wait(
     workplace: ServerContext, bus: FakeBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bus chooses one server; it may be that of another project."""
+    """The bus chooses one server, maybe of another project."""
     monkeypatch.setattr(review_inbox, "LOOK_EVERY", 0.01)
     reviewer = Reviewer(bus, "an-id")
     other = PendingReviews(tmp_path / "home" / "reviews" / "other")
@@ -120,7 +120,7 @@ async def test_a_word_that_another_server_has_taken_wakes_it_too(
 
 
 @pytest.mark.requirement("mcp-server.reviews-kept")
-async def test_reviews_outlive_the_server_and_are_listed(
+async def test_reviews_persist_after_a_restart_and_are_listed(
     workplace: ServerContext, bus: FakeBus, tmp_path: Path
 ) -> None:
     first = await call_tool(workplace, "request_review", ASKED)
@@ -132,7 +132,7 @@ async def test_reviews_outlive_the_server_and_are_listed(
     newest = later.reviews.find(None)
 
     assert newest is not None
-    assert newest.review_id == first.value.review_id, "it has changed last"
+    assert newest.review_id == first.value.review_id, "changed last"
     assert (first.value.status, second.value.status) == ("no_reviewer", "no_reviewer")
     assert [(each.title, each.status) for each in listed.value.known] == [
         ("Two", "answered"),
@@ -143,7 +143,7 @@ async def test_reviews_outlive_the_server_and_are_listed(
 
 
 @pytest.mark.requirement("mcp-server.reviews-kept")
-async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
+async def test_update_shows_the_new_code_and_keeps_the_feedback(
     workplace: ServerContext, bus: FakeBus, tmp_path: Path
 ) -> None:
     asked = await call_tool(workplace, "request_review", ASKED)
@@ -153,7 +153,7 @@ async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
         review_id=id_,
         feedback_type="complete_review",
         completion_action="request_changes",
-        additional_notes="mend",
+        additional_notes="fix",
     )
     await workplace.reviews.hear(done, BY)
     between = await call_tool(workplace, "get_review_status", {"review_id": id_})
@@ -162,7 +162,7 @@ async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
     updated = await call_tool(workplace, "update_review", {"commit_range": "HEAD~1"})
     (shown,) = reviewer.seen
 
-    assert (between.value.decision, between.value.notes) == ("ChangesRequested", "mend")
+    assert (between.value.decision, between.value.notes) == ("ChangesRequested", "fix")
     assert (shown.review_id, shown.status) == (id_, "Pending")
     assert shown.files_changed[0].hunks[0]["lines"][-1]["content"] == "three"
     assert (updated.value.decision, len(updated.value.feedback)) == ("Returned", 1)
@@ -175,10 +175,10 @@ async def test_an_update_shows_the_new_code_and_keeps_what_was_said(
     [
         (BusLostError("the daemon is gone", ""), "waiting"),
         (BusRefusedError("late", "timeout"), "waiting"),
-        (BusRefusedError("nobody answers", "no_handler"), "no_reviewer"),
+        (BusRefusedError("no handler", "no_handler"), "no_reviewer"),
     ],
 )
-async def test_what_became_of_the_question_is_told_and_kept(
+async def test_status_of_the_request_is_returned_and_stored(
     workplace: ServerContext, bus: FakeBus, error: Exception, status: str
 ) -> None:
     bus.answer("create_synthetic_pr", error)
@@ -190,7 +190,7 @@ async def test_what_became_of_the_question_is_told_and_kept(
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
-async def test_nobody_waits_longer_than_is_said(
+async def test_wait_ends_after_the_stated_time(
     workplace: ServerContext, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reviews, "FEEDBACK_TIMEOUT", 0.05)
@@ -202,9 +202,7 @@ async def test_nobody_waits_longer_than_is_said(
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
-async def test_an_answer_that_is_no_feedback_is_told(
-    workplace: ServerContext, bus: FakeBus
-) -> None:
+async def test_invalid_feedback_is_reported(workplace: ServerContext, bus: FakeBus) -> None:
     bus.answer("create_synthetic_pr", {"feedback_type": "comment", "line_number": "x"})
     answer = await call_tool(workplace, "request_review", ASKED)
 
@@ -214,15 +212,13 @@ async def test_an_answer_that_is_no_feedback_is_told(
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
 @pytest.mark.parametrize("id_", ["gone", "../here/x", ""])
-async def test_a_word_on_a_review_that_nobody_knows_is_refused(
-    workplace: ServerContext, id_: str
-) -> None:
+async def test_feedback_on_an_unknown_review_is_refused(workplace: ServerContext, id_: str) -> None:
     with pytest.raises(BusRefusedError, match=r"^review .* does not exist"):
         await workplace.reviews.hear(comment(id_), BY)
 
 
 @pytest.mark.requirement("mcp-server.reviews-kept")
-async def test_a_review_that_cannot_be_kept_is_not_asked_for(
+async def test_review_that_cannot_be_stored_is_not_requested(
     workplace: ServerContext, bus: FakeBus, tmp_path: Path
 ) -> None:
     (tmp_path / "home").mkdir(exist_ok=True)
@@ -235,7 +231,7 @@ async def test_a_review_that_cannot_be_kept_is_not_asked_for(
 
 
 @pytest.mark.requirement("reviews.removed")
-async def test_a_review_that_was_removed_is_not_answered(tmp_path: Path) -> None:
+async def test_removed_review_is_not_answered(tmp_path: Path) -> None:
     word = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(PendingReviews(tmp_path / "reviews").watch("gone", word))
@@ -246,7 +242,7 @@ async def test_a_review_that_was_removed_is_not_answered(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("reviews.removed")
-def test_an_unknown_review_names_those_that_are_known(tmp_path: Path) -> None:
+def test_error_of_an_unknown_review_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError) as unknown:
         PendingReviews(tmp_path / "reviews").find("gone")
 

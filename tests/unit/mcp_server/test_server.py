@@ -1,4 +1,4 @@
-"""Our own server as a client sees it, over lines in memory."""
+"""The MCP server as a client sees it, over lines in memory."""
 
 import asyncio
 import json
@@ -48,7 +48,9 @@ async def client(workplace: ServerContext) -> AsyncGenerator[RawClient, None]:
 
 @pytest.mark.requirement("mcp-server.eras")
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-async def test_each_revision_with_a_handshake_is_spoken(client: RawClient, revision: str) -> None:
+async def test_each_revision_with_a_handshake_is_supported(
+    client: RawClient, revision: str
+) -> None:
     greeting = await client.greet(revision)
     capabilities = greeting["capabilities"]
 
@@ -60,7 +62,9 @@ async def test_each_revision_with_a_handshake_is_spoken(client: RawClient, revis
 
 
 @pytest.mark.requirement("mcp-server.eras")
-async def test_the_era_without_a_handshake_is_spoken_on_the_same_lines(client: RawClient) -> None:
+async def test_revision_without_a_handshake_is_supported_on_the_same_lines(
+    client: RawClient,
+) -> None:
     found = await client.result("server/discover", {"_meta": MODERN})
     listed = await client.result("tools/list", {"_meta": MODERN})
     params = {"_meta": MODERN, "name": "expand_reference", "arguments": {"id": "main.md"}}
@@ -73,7 +77,7 @@ async def test_the_era_without_a_handshake_is_spoken_on_the_same_lines(client: R
 
 
 @pytest.mark.requirement("mcp-server.t1")
-async def test_a_server_is_built_with_the_tools_of_taskspaces(client: RawClient) -> None:
+async def test_server_has_the_tools_of_tasks(client: RawClient) -> None:
     await client.greet()
     listed = {tool["name"] for tool in (await client.result("tools/list"))["tools"]}
 
@@ -84,7 +88,7 @@ async def test_a_server_is_built_with_the_tools_of_taskspaces(client: RawClient)
 
 
 @pytest.mark.requirement("mcp-server.registry")
-async def test_the_instructions_name_the_tools_that_there_are(client: RawClient) -> None:
+async def test_instructions_name_the_listed_tools(client: RawClient) -> None:
     instructions = (await client.greet())["instructions"]
     listed = (await client.result("tools/list"))["tools"]
     named = {line.split("`")[1] for line in instructions.splitlines() if line.startswith("- ")}
@@ -100,7 +104,7 @@ async def test_the_instructions_name_the_tools_that_there_are(client: RawClient)
 
 
 @pytest.mark.requirement("mcp-server.registry")
-async def test_every_tool_says_what_a_client_needs(client: RawClient) -> None:
+async def test_every_tool_has_the_metadata_that_clients_need(client: RawClient) -> None:
     await client.greet()
     for tool in (await client.result("tools/list"))["tools"]:
         assert tool["inputSchema"]["type"] == "object", tool["name"]
@@ -123,7 +127,7 @@ async def test_every_tool_says_what_a_client_needs(client: RawClient) -> None:
         ({"id": "a", "other": 1}, "unknown field `other`"),
     ],
 )
-async def test_wrong_arguments_are_told_with_the_form(
+async def test_error_of_wrong_arguments_includes_the_schema(
     client: RawClient, arguments: dict[str, Any], said: str
 ) -> None:
     await client.greet()
@@ -138,20 +142,20 @@ async def test_wrong_arguments_are_told_with_the_form(
 @pytest.mark.parametrize(
     ("method", "params", "code"),
     [
-        ("tools/call", {"name": "nobody"}, -32602),
-        ("prompts/get", {"name": "nobody"}, -32602),
+        ("tools/call", {"name": "unknown"}, -32602),
+        ("prompts/get", {"name": "unknown"}, -32602),
         ("prompts/get", {"name": "hi", "arguments": {"mood": "good"}}, -32602),
         ("tools/list", {"cursor": "nonsense"}, -32602),
         ("tools/list", {"cursor": "after:99999"}, -32602),
         ("tools/list", {"cursor": "after:99"}, -32602),
         ("tools/list", {"cursor": "after:x"}, -32602),
         ("tools/list", {"cursor": "after:\u0663"}, -32602),
-        ("resources/read", {"uri": "nobody.md"}, -32002),
-        ("resources/subscribe", {"uri": "nobody.md"}, -32002),
+        ("resources/read", {"uri": "unknown.md"}, -32002),
+        ("resources/subscribe", {"uri": "unknown.md"}, -32002),
         ("no/such/method", {}, -32601),
     ],
 )
-async def test_what_there_is_not_is_a_protocol_error(
+async def test_unknown_name_is_a_protocol_error(
     client: RawClient, method: str, params: dict[str, Any], code: int
 ) -> None:
     await client.greet()
@@ -162,7 +166,7 @@ async def test_what_there_is_not_is_a_protocol_error(
 
 
 @pytest.mark.requirement("mcp-server.errors")
-async def test_a_missing_resource_is_told_in_the_words_of_the_later_era(client: RawClient) -> None:
+async def test_missing_resource_has_the_error_of_the_later_revision(client: RawClient) -> None:
     response = await client.ask("resources/read", {"_meta": MODERN, "uri": "x:y"})
 
     assert response["error"]["code"] == -32602
@@ -170,7 +174,7 @@ async def test_a_missing_resource_is_told_in_the_words_of_the_later_era(client: 
 
 
 @pytest.mark.requirement("mcp-server.structured")
-async def test_a_structured_result_stands_beside_text(client: RawClient) -> None:
+async def test_structured_result_accompanies_text(client: RawClient) -> None:
     await client.greet()
     result = await client.result("tools/call", {"name": "get_selection", "arguments": {}})
     (tool,) = [
@@ -195,7 +199,7 @@ async def test_a_structured_result_stands_beside_text(client: RawClient) -> None
         ("get_review_status", {}),
     ],
 )
-async def test_a_structured_result_is_valid_against_the_schema_of_its_tool(
+async def test_structured_result_is_valid_against_the_schema_of_its_tool(
     client: RawClient, name: str, arguments: dict[str, Any]
 ) -> None:
     await client.greet()
@@ -210,7 +214,7 @@ async def test_a_structured_result_is_valid_against_the_schema_of_its_tool(
 
 
 @pytest.mark.requirement("mcp-server.resources")
-async def test_guidance_is_listed_and_read_whole(client: RawClient) -> None:
+async def test_guidance_is_listed_and_read_completely(client: RawClient) -> None:
     await client.greet()
     resources = (await client.result("resources/list"))["resources"]
     templates = (await client.result("resources/templates/list"))["resourceTemplates"]
@@ -241,7 +245,7 @@ async def test_guidance_is_listed_and_read_whole(client: RawClient) -> None:
 
 
 @pytest.mark.requirement("mcp-server.resources")
-async def test_an_attached_value_is_a_resource(client: RawClient, workplace: ServerContext) -> None:
+async def test_attached_value_is_a_resource(client: RawClient, workplace: ServerContext) -> None:
     await client.greet()
     workplace.references.put("abc", {"a": [1]})
     (content,) = (await client.result("resources/read", {"uri": "symposium://ref/abc"}))["contents"]
@@ -252,10 +256,10 @@ async def test_an_attached_value_is_a_resource(client: RawClient, workplace: Ser
 
 @pytest.mark.requirement("mcp-server.prompts")
 @pytest.mark.parametrize("name", ["yiasou", "hi"])
-async def test_the_first_prompt_is_for_whom_was_asked(
+async def test_first_prompt_is_for_the_chosen_collaborator(
     client: RawClient, bus: FakeBus, name: str
 ) -> None:
-    bus.answer("taskspace_state", TaskspaceInfo(name="Import", initial_prompt="Mend it."))
+    bus.answer("taskspace_state", TaskspaceInfo(name="Import", initial_prompt="Fix it."))
     await client.greet()
     listed = (await client.result("prompts/list"))["prompts"]
     plain = await client.result("prompts/get", {"name": name})
@@ -267,7 +271,7 @@ async def test_the_first_prompt_is_for_whom_was_asked(
     assert [each["arguments"][0]["name"] for each in listed] == ["collaborator"] * 2
     assert message["role"] == "user"
     assert "`main.md`" in message["content"]["text"]
-    assert "Mend it." in message["content"]["text"]
+    assert "Fix it." in message["content"]["text"]
     assert "embody_sparkle" in other["content"]["text"]
 
 
@@ -290,7 +294,7 @@ async def test_arguments_are_completed(client: RawClient, workplace: ServerConte
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Set it, and the library is looked at once more."""
+    """An event that triggers one more check of the library."""
     due = asyncio.Event()
     original = GuidanceLibrary.changes
 
@@ -312,7 +316,7 @@ def override(workplace: ServerContext, id_: str, text: str) -> None:
 
 
 @pytest.mark.requirement("mcp-server.resource-changes")
-async def test_who_subscribed_is_told_and_nobody_of_other_texts(
+async def test_only_subscribers_are_notified_of_a_changed_text(
     workplace: ServerContext, looks: asyncio.Event
 ) -> None:
     async with serving(lambda lines: serve_lines(workplace, lines)) as client:
@@ -324,7 +328,7 @@ async def test_who_subscribed_is_told_and_nobody_of_other_texts(
         first = await client.next_unasked()
         override(workplace, "main.md", "shorter")
         looks.set()
-        told = [await client.next_unasked() for _ in range(2)]
+        received = [await client.next_unasked() for _ in range(2)]
         await client.result("resources/unsubscribe", {"uri": MAIN})
         override(workplace, "main.md", "changed once more")
         looks.set()
@@ -332,8 +336,8 @@ async def test_who_subscribed_is_told_and_nobody_of_other_texts(
         read = await client.result("resources/read", {"uri": MAIN})
 
     assert first["method"] == "notifications/resources/list_changed"
-    assert told[0]["params"]["uri"] == MAIN
-    assert [each["method"] for each in told] == [
+    assert received[0]["params"]["uri"] == MAIN
+    assert [each["method"] for each in received] == [
         "notifications/resources/updated",
         "notifications/resources/list_changed",
     ]
@@ -342,7 +346,7 @@ async def test_who_subscribed_is_told_and_nobody_of_other_texts(
 
 
 @pytest.mark.requirement("mcp-server.resource-changes")
-async def test_the_later_era_hears_of_it_on_the_stream_it_asked_for(
+async def test_later_revision_is_notified_on_the_subscribed_stream(
     workplace: ServerContext, looks: asyncio.Event
 ) -> None:
     wanted = {"resourcesListChanged": True, "resourceSubscriptions": [MAIN]}
@@ -353,14 +357,14 @@ async def test_the_later_era_hears_of_it_on_the_stream_it_asked_for(
         acknowledged = await client.next_unasked()
         override(workplace, "main.md", "shorter")
         looks.set()
-        told = [await client.next_unasked() for _ in range(2)]
+        received = [await client.next_unasked() for _ in range(2)]
 
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
-    assert [each["method"] for each in told] == [
+    assert [each["method"] for each in received] == [
         "notifications/resources/updated",
         "notifications/resources/list_changed",
     ]
-    assert told[0]["params"]["uri"] == MAIN
+    assert received[0]["params"]["uri"] == MAIN
 
 
 @pytest.mark.requirement("mcp-server.lines")
@@ -381,7 +385,7 @@ async def test_the_later_era_hears_of_it_on_the_stream_it_asked_for(
     ],
     ids=lambda each: str(each)[:50],
 )
-async def test_a_line_that_is_no_message_is_answered(
+async def test_invalid_line_is_answered_with_an_error(
     client: RawClient, line: bytes, code: int
 ) -> None:
     await client.greet()
@@ -393,7 +397,7 @@ async def test_a_line_that_is_no_message_is_answered(
 
 
 @pytest.mark.requirement("mcp-server.lines")
-async def test_a_client_that_writes_ahead_is_held_back_and_loses_nothing(
+async def test_client_that_writes_ahead_is_throttled_without_loss(
     client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines_module, "MAX_WAITING", 4)
@@ -434,7 +438,7 @@ odd_messages: st.SearchStrategy[bytes] = st.fixed_dictionaries(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.binary(max_size=40) | odd_messages, max_size=8))
-async def test_strangers_bytes_break_nothing(
+async def test_server_keeps_running_after_any_bytes(
     workplace: ServerContext, written: list[bytes]
 ) -> None:
     async with serving(own_server(workplace).serve) as client:

@@ -1,4 +1,4 @@
-"""What is known of the taskspace, in each way that it can go wrong."""
+"""Lookup of the task's context, with each failure of its sources."""
 
 import asyncio
 from pathlib import Path
@@ -22,10 +22,10 @@ from symposium.mcp_server.workplace import ServerContext
 from symposium.tasks.files import write_task_file
 from symposium.tasks.model import Layout, Taskspace, TaskState
 
-ON_DISK = TaskContext("From disk", "As it was", "Mend it.", "sparkle")
+ON_DISK = TaskContext("From disk", "On disk", "Fix it.", "sparkle")
 
 
-def write_down(workplace: ServerContext, where: Path) -> None:
+def store_task(workplace: ServerContext, where: Path) -> None:
     taskspace = Taskspace(
         TASK,
         str(workplace.root),
@@ -34,9 +34,9 @@ def write_down(workplace: ServerContext, where: Path) -> None:
         str(workplace.root),
         "task/import",
         "2026-01-01T00:00:00Z",
-        description="As it was",
+        description="On disk",
         standing=TaskState.READY,
-        initial_prompt="Mend it.",
+        initial_prompt="Fix it.",
         collaborator="sparkle",
     )
     where.mkdir(parents=True)
@@ -49,11 +49,11 @@ def beside(workplace: ServerContext) -> Path:
 
 
 @pytest.mark.requirement("mcp-server.prompts")
-async def test_the_daemon_is_asked_first(tmp_path: Path) -> None:
+async def test_daemon_is_asked_first(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("taskspace_state", TaskspaceInfo(name="Import", description="d", collaborator="c"))
     workplace = workplace_in(tmp_path, bus)
-    write_down(workplace, beside(workplace))
+    store_task(workplace, beside(workplace))
     found = await look_up(workplace.standing, bus)
 
     assert found == TaskContext("Import", "d", None, "c")
@@ -62,31 +62,29 @@ async def test_the_daemon_is_asked_first(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("mcp-server.degraded")
 @pytest.mark.parametrize(
-    "trouble",
+    "error",
     [
         BusUnreachableError("no daemon", ""),
         BusReconnectingError("reconnecting", ""),
         BusLostError("lost", ""),
         BusRefusedError("no such taskspace", "not_found"),
-        BusRefusedError("nobody", "no_handler"),
+        BusRefusedError("no handler", "no_handler"),
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_the_disk_says_it_where_the_daemon_does_not(
-    trouble: Exception, tmp_path: Path
-) -> None:
+async def test_task_file_is_read_when_the_daemon_fails(error: Exception, tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("taskspace_state", trouble)
+    bus.answer("taskspace_state", error)
     workplace = workplace_in(tmp_path, bus)
     nothing = await look_up(workplace.standing, bus)
-    write_down(workplace, beside(workplace))
+    store_task(workplace, beside(workplace))
 
     assert nothing is None
     assert await look_up(workplace.standing, bus) == ON_DISK
 
 
 @pytest.mark.requirement("mcp-server.degraded")
-async def test_a_silent_daemon_is_given_half_of_the_200_ms_of_a_prompt(tmp_path: Path) -> None:
+async def test_silent_daemon_times_out_after_half_of_the_200_ms_of_a_prompt(tmp_path: Path) -> None:
     bus = FakeBus()
 
     async def silent(message: Any, news: OnProgress | None) -> Any:
@@ -95,17 +93,17 @@ async def test_a_silent_daemon_is_given_half_of_the_200_ms_of_a_prompt(tmp_path:
 
     bus.answers["taskspace_state"] = silent
     workplace = workplace_in(tmp_path, bus)
-    write_down(workplace, beside(workplace))
+    store_task(workplace, beside(workplace))
     found = await look_up(workplace.standing, bus)
     prompt = workplace.boot.inlined(found)
 
     assert LOOKUP_TIMEOUT <= 0.1
     assert found == ON_DISK
-    assert "Mend it." in prompt
+    assert "Fix it." in prompt
 
 
 @pytest.mark.requirement("mcp-server.degraded")
-async def test_outside_a_taskspace_nobody_is_asked(tmp_path: Path) -> None:
+async def test_daemon_is_not_asked_outside_a_task(tmp_path: Path) -> None:
     bus = FakeBus()
     workplace = workplace_in(tmp_path, bus, taskspace="")
 
@@ -115,7 +113,7 @@ async def test_outside_a_taskspace_nobody_is_asked(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("mcp-server.degraded")
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"id": 3}', '{"id": "nope"}', "\ud800"])
-async def test_a_damaged_file_says_nothing(text: str, tmp_path: Path) -> None:
+async def test_damaged_task_file_is_ignored(text: str, tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     beside(workplace).mkdir(parents=True)
     file = beside(workplace) / "taskspace.json"
@@ -130,12 +128,12 @@ async def test_a_damaged_file_says_nothing(text: str, tmp_path: Path) -> None:
     [
         (TaskContext("n", "d"), "sparkle", ["sparkle"]),
         (TaskContext("n", "d", None, "sparkle"), "sparkle", []),
-        (TaskContext("n", "d", "Mend it."), "sparkle", []),
+        (TaskContext("n", "d", "Fix it."), "sparkle", []),
         (TaskContext("n", "d"), None, []),
         (None, "sparkle", []),
     ],
 )
-async def test_whom_the_user_asked_for_is_remembered_once_the_task_is_taken_up(
+async def test_chosen_collaborator_is_saved_when_the_task_has_started(
     task: TaskContext | None, asked: str | None, expected: list[str], tmp_path: Path
 ) -> None:
     bus = FakeBus()
@@ -146,12 +144,12 @@ async def test_whom_the_user_asked_for_is_remembered_once_the_task_is_taken_up(
 
 
 @pytest.mark.requirement("mcp-server.collaborator-kept")
-async def test_the_prompt_remembers_whom_it_is_for(tmp_path: Path) -> None:
+async def test_prompt_saves_its_collaborator(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("taskspace_state", TaskspaceInfo(name="Import", description="d"))
     offering = ToolOffering(workplace_in(tmp_path, bus))
     params = {"arguments": {"collaborator": "sparkle"}}
-    await offering.prompt("hi", params, NobodyToTell())
+    await offering.prompt("hi", params, SilentClient())
 
     assert [
         message.collaborator for message in bus.asked if isinstance(message, TaskspaceState)
@@ -161,8 +159,8 @@ async def test_the_prompt_remembers_whom_it_is_for(tmp_path: Path) -> None:
     ]
 
 
-class NobodyToTell:
-    """A client of which nothing is known."""
+class SilentClient:
+    """A client that gets no messages."""
 
     revision = "2025-11-25"
     news = ProgressRecorder()

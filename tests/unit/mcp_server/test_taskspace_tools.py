@@ -1,4 +1,4 @@
-"""Tools that ask the daemon for something that may take long."""
+"""Tools with slow requests to the daemon."""
 
 import asyncio
 from pathlib import Path
@@ -26,7 +26,7 @@ ORDER = {"name": "Docs", "task_description": "Write them", "initial_prompt": "Wr
     ("asked", "mine", "expected"),
     [(None, "sparkle", "sparkle"), ("base-agent", "sparkle", "base-agent"), (None, None, None)],
 )
-async def test_a_new_taskspace_inherits_the_collaborator(
+async def test_new_task_inherits_the_collaborator(
     asked: str | None, mine: str | None, expected: str | None, tmp_path: Path
 ) -> None:
     bus = FakeBus()
@@ -43,7 +43,7 @@ async def test_a_new_taskspace_inherits_the_collaborator(
 
 
 @pytest.mark.requirement("tasks.agent-names-everywhere")
-async def test_the_agent_that_was_named_is_passed_on(tmp_path: Path) -> None:
+async def test_named_agent_is_passed_on(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("taskspace_state", TaskspaceInfo())
     bus.answer("spawn_taskspace", Spawned(new_taskspace_uuid="new-one"))
@@ -54,7 +54,7 @@ async def test_the_agent_that_was_named_is_passed_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.taskspace-tools", "mcp-server.errors")
-async def test_a_taskspace_that_was_not_made_is_not_told_as_made(tmp_path: Path) -> None:
+async def test_failed_creation_is_not_reported_as_created(tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("spawn_taskspace", BusRefusedError("at most 8 children", "failed", "do it here"))
     answer = await call_tool(workplace_in(tmp_path, bus), "spawn_taskspace", ORDER)
@@ -65,7 +65,7 @@ async def test_a_taskspace_that_was_not_made_is_not_told_as_made(tmp_path: Path)
 
 @pytest.mark.requirement("mcp-server.taskspace-tools")
 @pytest.mark.parametrize(("prompt", "is_cleared"), [(None, True), ("still", False)])
-async def test_an_update_says_what_is_so_now(
+async def test_update_returns_the_new_state(
     prompt: str | None, *, is_cleared: bool, tmp_path: Path
 ) -> None:
     bus = FakeBus()
@@ -99,7 +99,7 @@ async def test_an_update_says_what_is_so_now(
         (BusRefusedError("no answer", "timeout"), "pending", "Nothing was deleted"),
     ],
 )
-async def test_the_answer_is_what_was_decided(
+async def test_answer_states_the_decision(
     reply: Any, outcome: str, text: str, tmp_path: Path
 ) -> None:
     bus = FakeBus()
@@ -112,8 +112,8 @@ async def test_the_answer_is_what_was_decided(
 
 
 @pytest.mark.requirement("mcp-server.delete")
-async def test_what_happens_meanwhile_is_told(tmp_path: Path) -> None:
-    bus, told = FakeBus(), ProgressRecorder()
+async def test_progress_is_forwarded(tmp_path: Path) -> None:
+    bus, progress = FakeBus(), ProgressRecorder()
     decide = asyncio.Event()
 
     async def deciding(message: Any, news: OnProgress | None) -> Decided:
@@ -125,11 +125,11 @@ async def test_what_happens_meanwhile_is_told(tmp_path: Path) -> None:
 
     bus.answers["delete_taskspace"] = deciding
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, told)
+        call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, progress)
         answer = tasks.create_task(call)
-        while "2 commits are on no remote" not in told.lines:
-            told.came.clear()
-            await told.came.wait()
+        while "2 commits are on no remote" not in progress.lines:
+            progress.came.clear()
+            await progress.came.wait()
         assert not answer.done()
         decide.set()
 
@@ -137,10 +137,10 @@ async def test_what_happens_meanwhile_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.delete", "mcp-server.errors")
-@pytest.mark.parametrize("trouble", [BusLostError("lost", "look"), BusRefusedError("no", "failed")])
-async def test_a_failure_is_no_deletion(trouble: Exception, tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [BusLostError("lost", "look"), BusRefusedError("no", "failed")])
+async def test_failure_is_not_reported_as_a_deletion(error: Exception, tmp_path: Path) -> None:
     bus = FakeBus()
-    bus.answer("delete_taskspace", trouble)
+    bus.answer("delete_taskspace", error)
     answer = await call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {})
 
     assert answer.is_error
@@ -148,8 +148,8 @@ async def test_a_failure_is_no_deletion(trouble: Exception, tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("mcp-server.delete")
-async def test_a_call_that_is_taken_back_asks_nobody_any_more(tmp_path: Path) -> None:
-    bus, told = FakeBus(), ProgressRecorder()
+async def test_canceled_call_withdraws_its_request(tmp_path: Path) -> None:
+    bus, progress = FakeBus(), ProgressRecorder()
     ended = asyncio.Event()
 
     async def deciding(message: Any, news: OnProgress | None) -> Decided:
@@ -162,9 +162,9 @@ async def test_a_call_that_is_taken_back_asks_nobody_any_more(tmp_path: Path) ->
 
     bus.answers["delete_taskspace"] = deciding
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, told)
+        call = call_tool(workplace_in(tmp_path, bus), "delete_taskspace", {}, progress)
         asking = tasks.create_task(call)
-        await told.came.wait()
+        await progress.came.wait()
         asking.cancel()
         await ended.wait()
 

@@ -1,4 +1,4 @@
-"""Which tools a server lists."""
+"""Choice of the tools that a server lists."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from symposium.mcp_server.contents import ToolOffering, UnknownToolError, all_to
 
 @dataclass(frozen=True)
 class Client:
-    """A client of one request."""
+    """The client of one request."""
 
     revision: str = "2025-11-25"
     news: ProgressRecorder = field(default_factory=ProgressRecorder)
@@ -32,7 +32,7 @@ PACKAGES = {"get_package_source", "get_rust_crate_source"}
         ("crates/Cargo.toml", set[str]()),
     ],
 )
-def test_tools_of_a_language_are_listed_where_its_files_are(
+def test_tools_of_a_language_are_listed_when_its_files_exist(
     file: str | None, missing: set[str], tmp_path: Path
 ) -> None:
     workplace = workplace_in(tmp_path)
@@ -44,7 +44,7 @@ def test_tools_of_a_language_are_listed_where_its_files_are(
 
 
 @pytest.mark.requirement("mcp-server.tool-choice")
-def test_tools_of_tasks_are_listed_in_a_task_only(tmp_path: Path) -> None:
+def test_tools_of_tasks_are_listed_only_in_a_task(tmp_path: Path) -> None:
     inside = chosen_tools(workplace_in(tmp_path))
     outside = chosen_tools(workplace_in(tmp_path, taskspace=""))
 
@@ -61,14 +61,14 @@ def test_tools_of_tasks_are_listed_in_a_task_only(tmp_path: Path) -> None:
         (("references", "get_selection"), {"expand_reference", "get_selection"}),
     ],
 )
-def test_named_tools_and_topics_are_listed_wherever_the_server_works(
+def test_named_tools_and_topics_are_listed_in_any_workspace(
     names: tuple[str, ...], expected: set[str], tmp_path: Path
 ) -> None:
     assert chosen_tools(workplace_in(tmp_path, taskspace=""), names).keys() == expected
 
 
 @pytest.mark.requirement("mcp-server.tool-choice")
-def test_an_unknown_name_is_rejected_with_the_known_ones(tmp_path: Path) -> None:
+def test_error_of_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownToolError, match="unknown tool or topic 'tasks'") as error:
         ToolOffering(workplace_in(tmp_path), ("tasks",))
 
@@ -76,7 +76,7 @@ def test_an_unknown_name_is_rejected_with_the_known_ones(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("mcp-server.tool-choice")
-async def test_a_tool_that_is_not_listed_still_answers(tmp_path: Path) -> None:
+async def test_unlisted_tool_still_answers(tmp_path: Path) -> None:
     offering = ToolOffering(workplace_in(tmp_path, taskspace=""))
     result = await offering.call_tool("delete_taskspace", {}, Client())
 
@@ -85,7 +85,7 @@ async def test_a_tool_that_is_not_listed_still_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.tool-choice")
-def test_the_schema_of_a_workspace_without_packages_or_task_is_smaller(tmp_path: Path) -> None:
+def test_tool_list_is_smaller_in_a_workspace_without_packages_or_task(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path, taskspace="")
     sizes = [
         len(msgspec.json.encode(ToolOffering(workplace, names).tools()))

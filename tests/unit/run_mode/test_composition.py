@@ -1,4 +1,4 @@
-"""From a config to the components of its chain (acp-host §4.1, §4.2, §4.11)."""
+"""Composition of a chain from a config (acp-host §4.1, §4.2, §4.11)."""
 
 import json
 import sys
@@ -21,11 +21,11 @@ from symposium.run_mode.mcp_servers import McpServers
 
 
 class FixedResolver:
-    """Knows one registry id."""
+    """A resolver with one registry id."""
 
     async def resolve(self, source: ComponentSource) -> str:
         if source.value != "known":
-            raise SpecError(f"{source.value}: nobody knows it", "choose another")
+            raise SpecError(f"{source.value}: unknown id", "choose another")
         return json.dumps({"command": "/opt/known", "args": ["acp"]})
 
 
@@ -51,7 +51,7 @@ async def composed(agent: str | ComponentSource, *mods: ModEntry) -> Any:
         ("known", ("/opt/known", "acp")),
     ],
 )
-async def test_an_agent_is_had_as_its_source_says(
+async def test_agent_command_follows_its_source(
     agent: str | ComponentSource,
     argv: tuple[str, ...],
     tmp_path: Path,
@@ -69,24 +69,24 @@ async def test_an_agent_is_had_as_its_source_says(
 
 @pytest.mark.requirement("run-mode.compose-agent")
 @pytest.mark.parametrize("agent", ["eliza", source("builtin", "eliza")])
-async def test_a_built_in_agent_runs_in_this_process(agent: str | ComponentSource) -> None:
+async def test_built_in_agent_runs_in_this_process(agent: str | ComponentSource) -> None:
     assert isinstance((await composed(agent)).chain.blueprint().agent, Served)
 
 
 @pytest.mark.requirement("run-mode.compose-agent-missing")
 @pytest.mark.parametrize("agent", ["", "unknown-agent", source("registry", "unknown")])
-async def test_an_agent_that_cannot_be_had_is_an_error(agent: str | ComponentSource) -> None:
+async def test_unavailable_agent_is_an_error(agent: str | ComponentSource) -> None:
     with pytest.raises(SymposiumError):
         await composed(agent)
 
 
 @pytest.mark.requirement("run-mode.compose-mods", "run-mode.compose-missing-program")
-async def test_the_enabled_mods_stand_in_order_and_what_cannot_be_had_is_noted() -> None:
+async def test_enabled_mods_are_in_order_and_unavailable_ones_are_noted() -> None:
     made = await composed(
         "eliza",
         ModEntry("tag"),
         ModEntry("arrow", enabled=False),
-        ModEntry("nobody-knows"),
+        ModEntry("unknown-mod"),
         ModEntry("mine", source=source("local", {"command": "/bin/sh", "env": {"K": "secret"}})),
         ModEntry("gone", source=source("local", {"command": "/no/such/mod"})),
         ModEntry("pass"),
@@ -97,13 +97,13 @@ async def test_the_enabled_mods_stand_in_order_and_what_cannot_be_had_is_noted()
     note, missing = made.notes
     assert "`gone` is left out: " in missing
     assert "/no/such/mod" in missing
-    assert note.startswith("_The mod `nobody-knows` is left out: ")
+    assert note.startswith("_The mod `unknown-mod` is left out: ")
     assert "--proxy" not in note
     assert made.chain.secrets == ("secret",)
 
 
 @pytest.mark.requirement("run-mode.compose-mcp")
-async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
+async def test_mod_of_kind_mcp_is_offered_to_every_session() -> None:
     local = source("local", {"command": sys.executable, "args": ["a"], "env": {"K": "v"}})
     remote = source("http", {"name": "r", "url": "http://x/", "headers": []})
     made = await composed(
@@ -136,7 +136,7 @@ async def test_a_mod_of_kind_mcp_is_offered_to_every_session() -> None:
 
 
 @pytest.mark.requirement("run-mode.compose-mcp")
-async def test_a_server_of_the_editor_keeps_its_name() -> None:
+async def test_server_of_the_editor_keeps_its_name() -> None:
     mod = McpServers([{"name": "same", "command": "ours"}])
     body = b'{"mcpServers":[{"name":"same","command":"theirs"}]}'
     outcome = mod.offer(ChainMessage("session/new", body, is_request=True))
@@ -144,13 +144,13 @@ async def test_a_server_of_the_editor_keeps_its_name() -> None:
 
 
 @pytest.mark.requirement("run-mode.no-registry")
-async def test_without_the_registry_nothing_is_fetched() -> None:
+async def test_nothing_is_downloaded_without_the_registry() -> None:
     with pytest.raises(SpecError):
         await NoResolver().resolve(source("registry", "known"))
 
 
 @pytest.mark.requirement("run-mode.directory")
-async def test_programs_found_on_the_path_come_before_what_is_built_in(tmp_path: Path) -> None:
+async def test_programs_on_the_path_are_listed_before_built_in_agents(tmp_path: Path) -> None:
     program = tmp_path / "opencode"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -163,7 +163,7 @@ async def test_programs_found_on_the_path_come_before_what_is_built_in(tmp_path:
 
 
 @pytest.mark.requirement("policy.run-mode")
-async def test_no_agent_is_composed_while_the_rules_cannot_be_read(
+async def test_composition_fails_when_the_policy_is_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
@@ -181,7 +181,7 @@ def listed(agent_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("run-mode.directory", "run-mode.overviews")
-async def test_what_is_here_stands_before_what_is_built_in_and_the_registry_last(
+async def test_installed_agents_are_listed_first_and_the_registry_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("npx", "zed-here"):
@@ -207,7 +207,7 @@ async def test_what_is_here_stands_before_what_is_built_in_and_the_registry_last
 
 
 @pytest.mark.requirement("run-mode.directory")
-async def test_an_agent_that_is_here_is_on_the_list_once_whether_the_registry_knows_it_or_not(
+async def test_installed_agent_is_listed_once_with_or_without_a_registry_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("goose", "gemini", "claude-agent-acp"):
@@ -230,7 +230,7 @@ async def test_an_agent_that_is_here_is_on_the_list_once_whether_the_registry_kn
 
 
 @pytest.mark.requirement("run-mode.mcp-mods-here")
-async def test_an_mcp_server_that_is_not_here_is_left_out_and_told(tmp_path: Path) -> None:
+async def test_missing_mcp_server_is_omitted_with_a_note(tmp_path: Path) -> None:
     program = tmp_path / "server"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -256,7 +256,7 @@ async def test_an_mcp_server_that_is_not_here_is_left_out_and_told(tmp_path: Pat
 
 
 @pytest.mark.requirement("registry.directory-shadowing")
-async def test_what_is_built_in_goes_before_the_registry_s_of_that_name() -> None:
+async def test_built_in_mod_takes_precedence_over_the_registry() -> None:
     mods = (ModEntry("mine", source=source("registry", "arrow")),)
     made = await Composer(NoResolver()).compose(Config(source("registry", "eliza"), mods))
 
@@ -266,7 +266,7 @@ async def test_what_is_built_in_goes_before_the_registry_s_of_that_name() -> Non
 
 
 @pytest.mark.requirement("run-mode.mod-alias")
-async def test_a_mod_under_both_of_its_names_runs_once() -> None:
+async def test_mod_listed_under_both_of_its_names_runs_once() -> None:
     made = await composed("eliza", ModEntry("sparkle"), ModEntry("guidance"))
 
     components = made.chain.blueprint().mods
@@ -283,7 +283,7 @@ async def test_a_mod_under_both_of_its_names_runs_once() -> None:
         (sys.executable, ["/w/mod.py"], (sys.executable, "/w/mod.py")),
     ],
 )
-async def test_a_script_runs_with_the_interpreter_that_has_symposium(
+async def test_script_runs_with_the_interpreter_of_symposium(
     command: str, args: list[str], argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
@@ -295,7 +295,7 @@ async def test_a_script_runs_with_the_interpreter_that_has_symposium(
 
 
 @pytest.mark.requirement("run-mode.registry-age")
-async def test_the_list_of_agents_says_how_old_the_registry_s_index_is(
+async def test_list_of_agents_warns_about_an_old_registry_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))

@@ -1,4 +1,4 @@
-"""The menu in the chat, row by row of acp-host §4.7: what is typed, what it says, what it does."""
+"""The menu in the chat, row by row of acp-host §4.7: input, output, and effect."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +31,7 @@ SAVED, CANCELLED = "saved", "cancelled"
 
 @dataclass
 class FakeHost:
-    """Notes what is saved, and fails as it is told to."""
+    """A host that records saved configs and raises the given errors."""
 
     offered: AgentChoices = AGENTS
     later: AgentChoices | None = None
@@ -67,7 +67,7 @@ class FakeHost:
 
 
 class Dialogue:
-    """Plays a script with what is typed, all of it at once."""
+    """Runs a script with all its input at once."""
 
     def __init__(self, host: FakeHost) -> None:
         self.host = host
@@ -106,7 +106,7 @@ class Dialogue:
 
 
 async def visit(config: Config, *words: str, host: FakeHost | None = None) -> Dialogue:
-    """A visit to the main menu; what was said to each word stands in `said`, after the menu."""
+    """Open the main menu; `said` has the menu, then the answer to each word."""
     dialogue = Dialogue(host or FakeHost())
     await dialogue.play(lambda talk: main_menu(talk, dialogue.host, config), words)
     return dialogue
@@ -128,12 +128,12 @@ def with_mods(*mods: ModEntry) -> Config:
 
 
 @pytest.mark.requirement("run-mode.menu-text")
-def test_the_menu_reads_as_the_seed_has_it() -> None:
+def test_menu_has_the_text_of_the_seed() -> None:
     assert shown(Config("claude", (SPARKLE, FERRIS))) == MENU
 
 
 @pytest.mark.requirement("run-mode.menu-text-empty")
-def test_without_mods_there_is_nothing_to_toggle_or_move() -> None:
+def test_menu_without_mods_offers_no_toggle_or_move() -> None:
     assert shown(Config("some command")) == (
         "## Current Configuration\n\n**Agent:** some command\n\n**Mods:**\n(none configured)\n\n"
         "## Commands\n\n- `SAVE` - Save changes and exit\n- `CANCEL` - Discard changes and exit\n"
@@ -146,7 +146,7 @@ def test_without_mods_there_is_nothing_to_toggle_or_move() -> None:
     ("count", "line"),
     [(1, "`1`"), (5, "`1`, `2`, `3`, `4`, `5`"), (6, "`1`, `2`, ..., `6`")],
 )
-def test_up_to_five_numbers_are_listed(count: int, line: str) -> None:
+def test_menu_lists_up_to_five_numbers(count: int, line: str) -> None:
     mods = [ModEntry(f"mod{at}") for at in range(count)]
     assert f"- {line} - Toggle mod on/off\n" in shown(with_mods(*mods))
 
@@ -164,29 +164,27 @@ def test_up_to_five_numbers_are_listed(count: int, line: str) -> None:
         (ComponentSource("npx", {"package": "@zed/claude-code-acp@latest"}), "claude-code-acp"),
     ],
 )
-def test_the_agent_is_called_by_its_name_where_it_is_known(
-    agent: str | ComponentSource, label: str
-) -> None:
+def test_known_agent_is_shown_by_its_name(agent: str | ComponentSource, label: str) -> None:
     assert f"**Agent:** {label}\n" in shown(Config(agent))
 
 
 @pytest.mark.requirement("run-mode.menu-save")
 @pytest.mark.parametrize("word", ["save", "SAVE", "  Save "])
-async def test_save_saves_and_leaves(word: str) -> None:
+async def test_save_stores_the_config_and_closes_the_menu(word: str) -> None:
     it = await visit(THREE, word)
     assert (it.said[1], it.is_over, it.host.saved) == ([SAVED], True, [THREE])
 
 
 @pytest.mark.requirement("run-mode.menu-cancel")
 @pytest.mark.parametrize("word", ["cancel", "CANCEL"])
-async def test_cancel_leaves_and_saves_nothing(word: str) -> None:
+async def test_cancel_closes_the_menu_and_stores_nothing(word: str) -> None:
     it = await visit(THREE, "1", word)
     assert (it.said[2], it.is_over, it.host.saved) == ([CANCELLED], True, [])
 
 
 @pytest.mark.requirement("run-mode.menu-agent")
 @pytest.mark.parametrize("word", ["a", "A", "agent", "AGENT"])
-async def test_the_agent_is_changed_in_a_menu_of_its_own(word: str) -> None:
+async def test_agent_is_changed_in_a_separate_menu(word: str) -> None:
     it = await visit(THREE, word, "2")
     assert it.said[1] == [render_agents(AGENTS.agents)]
     assert it.said[2] == ["Agent set to `Other`.", shown(replace(THREE, agent="other"))]
@@ -194,7 +192,7 @@ async def test_the_agent_is_changed_in_a_menu_of_its_own(word: str) -> None:
 
 @pytest.mark.requirement("run-mode.menu-agent-back")
 @pytest.mark.parametrize("word", ["back", "BACK", "cancel"])
-async def test_back_shows_the_menu_again_with_the_agent_there_was(word: str) -> None:
+async def test_back_returns_to_the_menu_with_the_agent_unchanged(word: str) -> None:
     it = await visit(THREE, "a", word)
     assert (it.said[2], it.is_over) == ([shown(THREE)], False)
 
@@ -211,13 +209,13 @@ async def test_back_shows_the_menu_again_with_the_agent_there_was(word: str) -> 
         ("-1", "Unknown input: `-1`. Enter a number or `back`."),
     ],
 )
-async def test_what_is_no_agent_is_said_and_the_agents_shown_again(word: str, refusal: str) -> None:
+async def test_invalid_choice_of_an_agent_shows_the_agents_again(word: str, refusal: str) -> None:
     it = await visit(THREE, "a", word)
     assert it.said[2] == [refusal, render_agents(AGENTS.agents)]
 
 
 @pytest.mark.requirement("run-mode.menu-agents-long")
-async def test_a_short_list_is_shown_again_behind_a_mistake() -> None:
+async def test_short_list_is_shown_again_after_an_invalid_choice() -> None:
     few = [AgentChoice(f"Agent {at}", "", f"agent-{at}") for at in range(1, 4)]
 
     it = await visit(THREE, "a", "10", "x", host=FakeHost(AgentChoices(few)))
@@ -228,7 +226,7 @@ async def test_a_short_list_is_shown_again_behind_a_mistake() -> None:
 
 
 @pytest.mark.requirement("run-mode.menu-agents-long")
-async def test_a_long_list_is_shown_once_and_whenever_one_asks() -> None:
+async def test_long_list_is_shown_once_and_on_request() -> None:
     many = [AgentChoice(f"Agent {at}", "", f"agent-{at}") for at in range(1, 10)]
     host = FakeHost(AgentChoices(many))
 
@@ -245,7 +243,7 @@ async def test_a_long_list_is_shown_once_and_whenever_one_asks() -> None:
 
 @pytest.mark.requirement("run-mode.setup-first-turn")
 @pytest.mark.parametrize("opened_in_turn", [False, True])
-async def test_only_the_first_answer_repeats_a_long_list_when_set_up_opened_before_any_prompt(
+async def test_first_answer_repeats_a_long_list_when_setup_opened_before_a_prompt(
     opened_in_turn: bool,  # noqa: FBT001 - a case
 ) -> None:
     many = [AgentChoice(f"Agent {at}", "", f"agent-{at}") for at in range(1, 10)]
@@ -264,7 +262,7 @@ async def test_only_the_first_answer_repeats_a_long_list_when_set_up_opened_befo
 
 
 @pytest.mark.requirement("run-mode.menu-agents-grouped")
-def test_what_is_here_and_what_must_be_fetched_stand_apart() -> None:
+def test_installed_and_downloadable_agents_are_listed_separately() -> None:
     here, away = AgentChoice("Eliza", "Built in", "eliza"), AgentChoice("Goose", "", "goose")
     fetched = replace(away, is_here=False)
 
@@ -286,14 +284,14 @@ def test_what_is_here_and_what_must_be_fetched_stand_apart() -> None:
 
 
 @pytest.mark.requirement("run-mode.menu-help")
-async def test_help_is_understood_in_the_menu() -> None:
+async def test_help_works_in_the_menu() -> None:
     it = await visit(THREE, "/symposium:help")
 
     assert it.said[1] == ["help", choices_line(3)]
 
 
 @pytest.mark.requirement("run-mode.menu-agents-empty")
-async def test_without_agents_it_says_so() -> None:
+async def test_empty_list_of_agents_is_reported() -> None:
     host = FakeHost(AgentChoices([]))
     it = await visit(THREE, "a", "1", host=host)
     assert it.said[1] == [
@@ -303,7 +301,7 @@ async def test_without_agents_it_says_so() -> None:
 
 
 @pytest.mark.requirement("run-mode.menu-agents-warning")
-async def test_a_registry_that_fails_is_told_before_those_there_are() -> None:
+async def test_registry_failure_is_shown_above_the_agents() -> None:
     warning = "Failed to fetch registry: no route"
     host = FakeHost(AgentChoices(AGENTS.agents, warning))
     it = await visit(THREE, "a", host=host)
@@ -311,14 +309,14 @@ async def test_a_registry_that_fails_is_told_before_those_there_are() -> None:
 
 
 @pytest.mark.requirement("run-mode.menu-escapes")
-def test_names_cannot_break_the_table_or_the_code() -> None:
+def test_names_are_escaped_in_tables_and_code() -> None:
     table = render_agents([AgentChoice("a|b", "c\nd", "x")])
     assert "| 1 | a\\|b | c d |" in table
     assert code("a`b``c") == "``` a`b``c ```"
 
 
 @pytest.mark.requirement("run-mode.menu-toggle")
-async def test_a_number_toggles_its_mod_there_and_back() -> None:
+async def test_number_toggles_its_mod() -> None:
     it = await visit(THREE, "2", "2")
     on = with_mods(SPARKLE, replace(FERRIS, enabled=True), CARGO)
     assert it.said[1] == ["Mod `ferris` is now enabled.", shown(on)]
@@ -327,19 +325,19 @@ async def test_a_number_toggles_its_mod_there_and_back() -> None:
 
 @pytest.mark.requirement("run-mode.menu-index-invalid")
 @pytest.mark.parametrize("word", ["0", "4", "99999999999999999999", "1" * 5000])
-async def test_a_number_of_no_mod_is_refused_and_nothing_shown_again(word: str) -> None:
+async def test_invalid_number_is_refused_without_the_menu(word: str) -> None:
     assert (await visit(THREE, word)).said[1] == ["Invalid index. Please enter 1-3."]
 
 
 @pytest.mark.requirement("run-mode.menu-no-mods")
 @pytest.mark.parametrize("word", ["0", "1", "move 1 to 2"])
-async def test_without_mods_a_number_says_so(word: str) -> None:
+async def test_number_is_refused_without_mods(word: str) -> None:
     assert (await visit(NONE, word)).said[1] == ["No mods configured."]
 
 
 @pytest.mark.requirement("run-mode.menu-move")
 @pytest.mark.parametrize(
-    ("word", "order", "told"),
+    ("word", "order", "message"),
     [
         ("move 1 to 3", (FERRIS, CARGO, SPARKLE), "Moved `sparkle` to position 3."),
         ("move 3 to 1", (CARGO, SPARKLE, FERRIS), "Moved `cargo` to position 1."),
@@ -348,8 +346,8 @@ async def test_without_mods_a_number_says_so(word: str) -> None:
         ("move 2 to 2", (SPARKLE, FERRIS, CARGO), "Moved `ferris` to position 2."),
     ],
 )
-async def test_a_mod_is_moved(word: str, order: tuple[ModEntry, ...], told: str) -> None:
-    assert (await visit(THREE, word)).said[1] == [told, shown(with_mods(*order))]
+async def test_mod_is_moved(word: str, order: tuple[ModEntry, ...], message: str) -> None:
+    assert (await visit(THREE, word)).said[1] == [message, shown(with_mods(*order))]
 
 
 @pytest.mark.requirement("run-mode.menu-move-invalid")
@@ -367,7 +365,7 @@ async def test_a_mod_is_moved(word: str, order: tuple[ModEntry, ...], told: str)
         ),
     ],
 )
-async def test_a_move_from_or_to_nowhere_is_refused(word: str, refusal: str) -> None:
+async def test_move_with_an_invalid_index_is_refused(word: str, refusal: str) -> None:
     assert (await visit(THREE, word)).said[1] == [refusal]
 
 
@@ -375,14 +373,14 @@ async def test_a_move_from_or_to_nowhere_is_refused(word: str, refusal: str) -> 
 @pytest.mark.parametrize(
     "word", ["", "-1", "1.5", "move 1 2", "move a to b", "hello", "save it", "٣", "x`y"]
 )
-async def test_anything_else_is_unknown_and_changes_nothing(word: str) -> None:
+async def test_unknown_input_changes_nothing(word: str) -> None:
     it = await visit(THREE, word, "save")
     assert it.said[1] == [f"Unknown command: {code(word)}", choices_line(3)]
     assert it.host.saved == [THREE]
 
 
 @pytest.mark.requirement("run-mode.menu-save-failed")
-async def test_who_cannot_save_stays_in_the_menu() -> None:
+async def test_menu_stays_open_when_saving_fails() -> None:
     host = FakeHost(faults=[SymposiumError("the disk is full", "make room")])
     it = await visit(THREE, "save", "save", host=host)
     assert it.said[1] == ["Error saving configuration: the disk is full; make room"]
@@ -390,7 +388,7 @@ async def test_who_cannot_save_stays_in_the_menu() -> None:
 
 
 @pytest.mark.requirement("run-mode.menu-changed-on-disk")
-async def test_a_file_changed_meanwhile_is_overwritten_by_the_second_save_only() -> None:
+async def test_file_changed_on_disk_is_overwritten_only_by_a_second_save() -> None:
     host = FakeHost(faults=[ConfigChangedError("changed", "look"), ConfigChangedError("again", "")])
     it = await visit(THREE, "save", "1", "save", "save", host=host)
     assert "changed on disk" in it.said[1][0]
@@ -399,17 +397,17 @@ async def test_a_file_changed_meanwhile_is_overwritten_by_the_second_save_only()
 
 
 @pytest.mark.requirement("run-mode.setup-start-failed")
-async def test_an_agent_that_does_not_start_leaves_the_setup_open() -> None:
+async def test_setup_stays_open_when_the_agent_does_not_start() -> None:
     host = FakeHost(faults=[NotStartedError("it did not start: no such file", "Choose another.")])
     it = await first_visit("1", "save", "save", host=host)
-    (told,) = it.said[2]
-    assert "it did not start: no such file\n\nChoose another.\n\n" in told
-    assert "`A`" in told
+    (answer,) = it.said[2]
+    assert "it did not start: no such file\n\nChoose another.\n\n" in answer
+    assert "`A`" in answer
     assert (it.said[3], it.is_over) == ([SAVED], True)
 
 
 @pytest.mark.requirement("run-mode.setup-text")
-async def test_the_setup_welcomes_and_offers_then_shows_the_menu_with_every_mod() -> None:
+async def test_setup_welcomes_and_then_shows_the_menu_with_every_mod() -> None:
     it = await first_visit("1", "save")
     config = Config("claude", (SPARKLE, CARGO))
     assert it.said[0] == [WELCOME, render_agents(AGENTS.agents, "cancel")]
@@ -427,7 +425,7 @@ async def test_the_setup_welcomes_and_offers_then_shows_the_menu_with_every_mod(
     ("word", "expected"),
     [("added", "Agent set to `Added`."), ("list", "| 3 | Added | Just now |")],
 )
-async def test_an_agent_that_was_added_meanwhile_is_found(word: str, expected: str) -> None:
+async def test_recently_added_agent_is_found(word: str, expected: str) -> None:
     added = AgentChoice("Added", "Just now", "npx added --acp")
     host = FakeHost(later=AgentChoices([*AGENTS.agents, added]))
     it = await first_visit(word, host=host)
@@ -437,7 +435,7 @@ async def test_an_agent_that_was_added_meanwhile_is_found(word: str, expected: s
 
 
 @pytest.mark.requirement("run-mode.mod-alias")
-async def test_a_mod_is_not_added_again_under_its_other_name() -> None:
+async def test_mod_is_not_added_again_under_its_other_name() -> None:
     class Offering(FakeHost):
         async def mods(self) -> ModChoices:
             return ModChoices([ModChoice("guidance", "", ModEntry("guidance"))])
@@ -457,7 +455,7 @@ async def test_a_mod_is_not_added_again_under_its_other_name() -> None:
         ("npx -y @zed-industries/claude-code", "npx -y @zed-industries/claude-code"),
     ],
 )
-def test_the_menu_names_an_agent_whatever_version_is_written(written: str, name: str) -> None:
+def test_menu_names_an_agent_of_any_version(written: str, name: str) -> None:
     package = "npx -y @zed-industries/claude-code-acp@0.16.2"
     choice = AgentChoice("Claude Code", "", "claude", (package,))
 
@@ -466,13 +464,13 @@ def test_the_menu_names_an_agent_whatever_version_is_written(written: str, name:
 
 @pytest.mark.requirement("run-mode.setup-cancel")
 @pytest.mark.parametrize("words", [["cancel"], ["back"], ["1", "cancel"]])
-async def test_a_setup_that_is_cancelled_saves_nothing(words: list[str]) -> None:
+async def test_canceled_setup_saves_nothing(words: list[str]) -> None:
     it = await first_visit(*words)
     assert (it.said[len(words)], it.is_over, it.host.saved) == ([CANCELLED], True, [])
 
 
 @pytest.mark.requirement("run-mode.setup-unknown")
-async def test_what_the_setup_does_not_understand_it_says() -> None:
+async def test_setup_reports_unknown_input() -> None:
     it = await first_visit("hello")
     assert it.said[1][0] == "Unknown input: `hello`. Enter a number or `cancel`."
 
@@ -482,25 +480,25 @@ TAG = ModEntry("tag")
 
 @pytest.mark.requirement("run-mode.menu-names")
 @pytest.mark.parametrize("word", ["Other", "other", " OTHER "])
-async def test_an_agent_is_chosen_by_its_name_too(word: str) -> None:
+async def test_agent_can_be_chosen_by_name(word: str) -> None:
     it = await visit(THREE, "a", word)
     assert it.said[2] == ["Agent set to `Other`.", shown(replace(THREE, agent="other"))]
 
 
 @pytest.mark.requirement("run-mode.menu-names")
-async def test_a_name_almost_right_is_guessed() -> None:
+async def test_similar_name_is_suggested() -> None:
     it = await first_visit("Othr")
     assert it.said[1][0] == "Unknown input: `Othr`. Did you mean `Other`?"
 
 
 @pytest.mark.requirement("run-mode.menu-names")
-async def test_a_sentence_is_no_misspelled_name() -> None:
+async def test_sentence_is_not_a_misspelled_name() -> None:
     it = await first_visit("Othe r")
     assert "Did you mean" not in it.said[1][0]
 
 
 @pytest.mark.requirement("run-mode.menu-names")
-async def test_a_mod_is_toggled_and_moved_by_its_name_too() -> None:
+async def test_mod_can_be_toggled_and_moved_by_name() -> None:
     it = await visit(THREE, "FERRIS", "move ferris to start")
     enabled = replace(FERRIS, enabled=True)
     assert it.said[1][0] == "Mod `ferris` is now enabled."
@@ -510,7 +508,7 @@ async def test_a_mod_is_toggled_and_moved_by_its_name_too() -> None:
 
 @pytest.mark.requirement("run-mode.menu-names")
 @pytest.mark.parametrize(("word", "saved"), [("s", [THREE]), ("C", [])])
-async def test_a_letter_saves_and_cancels(word: str, saved: list[Config]) -> None:
+async def test_single_letter_saves_or_cancels(word: str, saved: list[Config]) -> None:
     it = await visit(THREE, word)
     assert (it.is_over, it.host.saved) == (True, saved)
 
@@ -518,7 +516,7 @@ async def test_a_letter_saves_and_cancels(word: str, saved: list[Config]) -> Non
 @pytest.mark.requirement("run-mode.menu-add")
 @pytest.mark.parametrize("word", ["m", "M", "add", "ADD"])
 @pytest.mark.parametrize("choice", ["1", "tag", "TAG"])
-async def test_a_mod_is_added_from_those_that_are_not_there_yet(word: str, choice: str) -> None:
+async def test_mod_is_added_from_the_list_of_unused_mods(word: str, choice: str) -> None:
     it = await visit(THREE, word, choice)
     assert it.said[1] == [render_mods(MODS.mods[:1])]
     added = with_mods(*THREE.mods, TAG)
@@ -536,7 +534,7 @@ async def test_a_registry_that_fails_is_reported_before_the_mods() -> None:
 
 @pytest.mark.requirement("run-mode.menu-add")
 @pytest.mark.parametrize("word", ["add tag", "M Tag", "add 1"])
-async def test_a_mod_is_added_at_once_by_its_name(word: str) -> None:
+async def test_mod_is_added_directly_by_name(word: str) -> None:
     it = await visit(THREE, word, "save")
     assert it.host.saved == [with_mods(*THREE.mods, TAG)]
 
@@ -554,7 +552,7 @@ async def test_a_mod_is_added_at_once_by_its_name(word: str) -> None:
         ("add K=v /opt/mod", "mod", {"command": "/opt/mod", "args": [], "env": {"K": "v"}}),
     ],
 )
-async def test_a_mod_of_ones_own_is_added_by_its_command_line(
+async def test_custom_mod_is_added_by_its_command_line(
     word: str, name: str, value: dict[str, object]
 ) -> None:
     it = await visit(NONE, word, "save")
@@ -571,7 +569,7 @@ async def test_a_mod_of_ones_own_is_added_by_its_command_line(
         ("a 'b", "`a 'b` is not a command line: "),
     ],
 )
-async def test_what_names_no_mod_is_said_and_the_mods_shown_again(word: str, refusal: str) -> None:
+async def test_unknown_mod_is_reported_and_the_mods_shown_again(word: str, refusal: str) -> None:
     it = await visit(THREE, "add", word)
     assert it.said[2][0].startswith(refusal)
     assert it.said[2][1] == render_mods(MODS.mods[:1])
@@ -581,21 +579,21 @@ async def test_what_names_no_mod_is_said_and_the_mods_shown_again(word: str, ref
 
 
 @pytest.mark.requirement("run-mode.menu-add-invalid")
-async def test_a_mod_that_is_there_is_not_added_twice() -> None:
+async def test_listed_mod_is_not_added_twice() -> None:
     it = await visit(THREE, "add /opt/cargo")
     assert it.said[1] == ["The mod `cargo` is already in the list."]
 
 
 @pytest.mark.requirement("run-mode.menu-add")
 @pytest.mark.parametrize("word", ["back", "cancel"])
-async def test_who_leaves_the_mods_is_back_in_the_menu(word: str) -> None:
+async def test_back_returns_from_the_mods_to_the_menu(word: str) -> None:
     it = await visit(THREE, "add", word)
     assert (it.said[2], it.is_over) == ([shown(THREE)], False)
 
 
 @pytest.mark.requirement("run-mode.menu-remove")
 @pytest.mark.parametrize("word", ["remove 2", "REMOVE ferris", "r 2"])
-async def test_a_mod_is_removed_by_number_or_name(word: str) -> None:
+async def test_mod_is_removed_by_number_or_name(word: str) -> None:
     it = await visit(THREE, word)
     assert it.said[1] == ["Removed `ferris`.", shown(with_mods(SPARKLE, CARGO))]
 
@@ -609,5 +607,5 @@ async def test_a_mod_is_removed_by_number_or_name(word: str) -> None:
         (NONE, "remove 1", "No mods configured."),
     ],
 )
-async def test_what_is_not_there_is_not_removed(config: Config, word: str, refusal: str) -> None:
+async def test_unknown_mod_is_not_removed(config: Config, word: str, refusal: str) -> None:
     assert (await visit(config, word)).said[1] == [refusal]

@@ -1,4 +1,4 @@
-"""What a save changes, as lines to read."""
+"""The diff that a save shows."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def lines(before: Config | None, after: Config) -> list[str]:
 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")
-def test_an_agent_is_named_as_the_menu_names_it() -> None:
+def test_agent_has_the_same_name_as_in_the_menu() -> None:
     testy = Config(ComponentSource("builtin", "testy"), ELIZA.mods)
 
     assert lines(ELIZA, testy) == ["```diff", "- agent Eliza", "+ agent Testy", "```", ""]
@@ -24,20 +24,20 @@ def test_an_agent_is_named_as_the_menu_names_it() -> None:
 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")
-def test_agents_of_one_name_are_told_apart_without_what_may_be_a_key() -> None:
+def test_agents_of_the_same_name_differ_without_showing_secrets() -> None:
     here = Config(ComponentSource("local", {"command": "/a/goose", "env": {"KEY": "k-1"}}))
     there = Config(ComponentSource("local", {"command": "/b/goose", "env": {"KEY": "k-2"}}))
 
-    _, gone, come, _, _ = lines(here, there)
+    _, removed, added, _, _ = lines(here, there)
 
-    assert (gone, come) == ("- agent goose", "+ agent goose, with a different command")
+    assert (removed, added) == ("- agent goose", "+ agent goose, with a different command")
     assert for_whom(here, there, AGENTS).startswith(
         "New sessions use this configuration; this session does not change"
     )
 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")
-def test_what_changes_nothing_that_is_shown_shows_nothing() -> None:
+def test_diff_is_empty_when_no_shown_value_changes() -> None:
     assert not lines(None, ELIZA)
     assert not lines(ELIZA, ELIZA)
     moved = Config("eliza", (ModEntry("arrow", source=ComponentSource("registry", "arrow")),))

@@ -1,4 +1,4 @@
-"""The editor's initialize request, and the version that each agent answers to it."""
+"""The editor's initialize request, and the version that each agent answers."""
 
 import pytest
 

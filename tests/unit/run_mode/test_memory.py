@@ -1,4 +1,4 @@
-"""What is remembered of a session."""
+"""The digest of a session's turns."""
 
 import json
 
@@ -17,7 +17,7 @@ def chunk(text: str, session: str = "s") -> bytes:
 
 
 @pytest.mark.requirement("stories.a-05-digest")
-def test_a_digest_holds_what_was_asked_and_said_in_its_session() -> None:
+def test_digest_has_the_prompts_and_answers_of_its_session() -> None:
     memory = Transcript()
     recent = [chunk("Hello "), chunk("no", "other"), chunk("there"), b'{"x":1}']
     memory.turn_ended("Hi", recent, "s")
@@ -26,7 +26,7 @@ def test_a_digest_holds_what_was_asked_and_said_in_its_session() -> None:
 
 
 @pytest.mark.requirement("stories.a-05-digest")
-def test_of_long_texts_the_beginning_of_a_question_and_the_end_of_an_answer_are_kept() -> None:
+def test_digest_keeps_the_start_of_long_prompts_and_the_end_of_long_answers() -> None:
     memory = Transcript()
     memory.turn_ended("Q" * 9000, [chunk("A" * 9000 + "end")], "s")
     digest = memory.digest()
@@ -37,7 +37,7 @@ def test_of_long_texts_the_beginning_of_a_question_and_the_end_of_an_answer_are_
 
 @pytest.mark.requirement("stories.a-05-digest")
 @given(st.lists(st.tuples(st.text(max_size=3000), st.text(max_size=3000)), max_size=60))
-def test_a_digest_is_bounded_whatever_was_said(turns: list[tuple[str, str]]) -> None:
+def test_digest_is_bounded(turns: list[tuple[str, str]]) -> None:
     memory = Transcript()
     for asked, said in turns:
         memory.turn_ended(asked, [chunk(said)], "s")

@@ -1,4 +1,4 @@
-"""What is asked in a chat, and what the answers do."""
+"""Recommendations in a chat, and the effect of answers."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ when.file-exists = "x"
 
 
 class Scene:
-    """One user, one workspace, and what is offered there."""
+    """One user, one workspace, and its recommendations."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.workspace = folder / "home", folder / "w"
@@ -86,7 +86,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat", "recommendations.config-kept")
-def test_what_suits_is_offered_and_added_by_an_answer_alone(scene: Scene) -> None:
+def test_suited_mods_are_offered_and_added_only_by_an_answer(scene: Scene) -> None:
     scene.users(USERS)
     (scene.workspace / "x").write_text("")
     offer = scene.offer()
@@ -107,7 +107,7 @@ def test_what_suits_is_offered_and_added_by_an_answer_alone(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat")
-def test_some_of_it_can_be_added_and_the_rest_is_offered_again(scene: Scene) -> None:
+def test_part_of_an_offer_can_be_added(scene: Scene) -> None:
     scene.users(USERS)
     (scene.workspace / "x").write_text("")
     assert scene.do("ADD 2") == "Added `two`. New sessions use this.\n\n"
@@ -119,7 +119,7 @@ def test_some_of_it_can_be_added_and_the_rest_is_offered_again(scene: Scene) -> 
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat", "recommendations.chat-command")
-def test_not_now_puts_off_for_this_run_and_can_be_asked_for(scene: Scene) -> None:
+def test_not_now_postpones_an_offer_for_this_run(scene: Scene) -> None:
     scene.users(USERS)
     scene.do("not now")
     assert scene.offer() is None
@@ -130,7 +130,7 @@ def test_not_now_puts_off_for_this_run_and_can_be_asked_for(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("recommendations.asked-in-chat", "recommendations.answers-kept")
-def test_never_is_remembered(scene: Scene) -> None:
+def test_never_is_saved(scene: Scene) -> None:
     scene.users(USERS)
     scene.do("never")
     assert scene.offer(include_postponed=True) is None
@@ -138,7 +138,7 @@ def test_never_is_remembered(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("recommendations.removes-only-its-own", "recommendations.config-kept")
-def test_what_no_longer_suits_is_taken_away_by_an_answer_alone(scene: Scene) -> None:
+def test_unsuited_mods_are_removed_only_by_an_answer(scene: Scene) -> None:
     scene.users(USERS)
     (scene.workspace / "x").write_text("")
     scene.do("add")
@@ -159,7 +159,7 @@ def test_what_no_longer_suits_is_taken_away_by_an_answer_alone(scene: Scene) -> 
 
 
 @pytest.mark.requirement("recommendations.config-kept")
-def test_a_config_that_was_broken_meanwhile_is_left_alone(scene: Scene) -> None:
+def test_config_broken_meanwhile_is_not_changed(scene: Scene) -> None:
     scene.users(USERS)
     offer = scene.offer()
     assert offer is not None
@@ -173,7 +173,7 @@ def test_a_config_that_was_broken_meanwhile_is_left_alone(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("recommendations.config-kept")
-def test_what_was_added_by_hand_meanwhile_is_not_added_twice(scene: Scene) -> None:
+def test_mod_added_by_hand_meanwhile_is_not_added_twice(scene: Scene) -> None:
     scene.users(USERS)
     offer = scene.offer()
     assert offer is not None
@@ -183,7 +183,7 @@ def test_what_was_added_by_hand_meanwhile_is_not_added_twice(scene: Scene) -> No
 
 
 @pytest.mark.requirement("recommendations.trust-screen")
-def test_what_is_stored_is_asked_about_before_it_is_offered(scene: Scene) -> None:
+def test_workspace_recommendations_need_trust_before_an_offer(scene: Scene) -> None:
     scene.stored(USERS)
     offer = scene.offer()
     assert isinstance(offer, TrustOffer)
@@ -201,7 +201,7 @@ def test_what_is_stored_is_asked_about_before_it_is_offered(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("recommendations.trust-screen", "trust.change-asks-again")
-def test_yes_is_said_to_what_was_shown_and_not_to_what_came_after(scene: Scene) -> None:
+def test_yes_applies_only_to_the_content_shown(scene: Scene) -> None:
     scene.stored(USERS)
     offer = scene.offer()
     assert offer is not None
@@ -214,7 +214,7 @@ def test_yes_is_said_to_what_was_shown_and_not_to_what_came_after(scene: Scene) 
 
 @pytest.mark.parametrize("answer", ["not now", "no", "never", "NEVER"])
 @pytest.mark.requirement("recommendations.trust-screen")
-def test_no_leaves_everything_unused(scene: Scene, answer: str) -> None:
+def test_no_leaves_workspace_recommendations_unused(scene: Scene, answer: str) -> None:
     scene.stored(USERS)
     scene.do(answer)
     assert scene.offer() is None
@@ -223,7 +223,7 @@ def test_no_leaves_everything_unused(scene: Scene, answer: str) -> None:
 
 
 @pytest.mark.requirement("recommendations.agent-undisturbed")
-def test_only_the_words_that_were_offered_are_answers(scene: Scene) -> None:
+def test_only_offered_words_are_answers(scene: Scene) -> None:
     scene.users(USERS)
     offer = scene.offer()
     assert offer is not None
@@ -243,7 +243,7 @@ def test_only_the_words_that_were_offered_are_answers(scene: Scene) -> None:
         assert not offer.takes(word), word
 
 
-def told(text: str) -> str:
+def trust_question(text: str) -> str:
     item = TrustItem(Path("/w" + text), "mods", text, b"x", (), (TrustEffect("command", text),))
     return TrustOffer(None, Path("/w" + text), [Question(item)], set()).text()  # pyright: ignore[reportArgumentType]  it is only shown
 
@@ -251,13 +251,13 @@ def told(text: str) -> str:
 @example("`````")
 @given(st.text(alphabet="`~\n\r\u202e\x1b a", max_size=12))
 @pytest.mark.requirement("recommendations.nothing-breaks-out")
-def test_nothing_ends_the_block_that_it_is_shown_in(text: str) -> None:
+def test_no_text_ends_its_code_block(text: str) -> None:
     mod = ModEntry(f"m{text}")
     changes = RecommendationChanges(
         (Addition(Recommendation(mod, ALWAYS, "user"), text),), (RecommendationRemoval(mod, text),)
     )
     change = ChangeOffer(None, Path("/w"), Path("/c"), changes, set()).text()  # pyright: ignore[reportArgumentType]  it is only shown
-    for shown in (told(text), change):
+    for shown in (trust_question(text), change):
         assert not re.search("[\r\u202e\x1b]", shown)
         opening = re.search(r"^(`{3,})(?:text|diff)$", shown, re.MULTILINE)
         assert opening is not None
@@ -270,7 +270,7 @@ def test_nothing_ends_the_block_that_it_is_shown_in(text: str) -> None:
 
 
 @pytest.mark.requirement("run-mode.mod-alias")
-def test_a_mod_is_not_recommended_under_its_other_name(scene: Scene) -> None:
+def test_mod_is_not_recommended_under_its_other_name(scene: Scene) -> None:
     scene.users('[[recommendation]]\nsource.builtin = "guidance"\n')
     env = {"SYMPOSIUM_HOME": str(scene.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
 

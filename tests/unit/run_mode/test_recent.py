@@ -1,4 +1,4 @@
-"""What is kept of the latest lines."""
+"""The buffer of recent lines."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from symposium.run_mode.editor_end import LONGEST_RECENT, MAX_RECENT, RecentLine
 
 
 @pytest.mark.requirement("run-mode.recent-lines")
-def test_the_lines_since_a_moment_are_told_in_order() -> None:
+def test_lines_since_a_position_are_returned_in_order() -> None:
     recent = RecentLines()
     recent.take([b"before"])
     moment = recent.reads
@@ -18,7 +18,7 @@ def test_the_lines_since_a_moment_are_told_in_order() -> None:
 
 
 @pytest.mark.requirement("run-mode.recent-lines")
-def test_of_many_lines_the_latest_are_kept() -> None:
+def test_latest_lines_are_kept() -> None:
     recent = RecentLines()
     for number in range(3 * MAX_RECENT):
         recent.take([b"%d" % number])
@@ -27,7 +27,7 @@ def test_of_many_lines_the_latest_are_kept() -> None:
 
 
 @pytest.mark.requirement("run-mode.recent-lines")
-def test_a_long_line_is_not_kept_nor_are_those_of_a_read_lost_for_it() -> None:
+def test_long_line_is_dropped_without_other_lines_of_its_read() -> None:
     recent = RecentLines()
     recent.take([b"x" * (LONGEST_RECENT + 1), b"short"])
     recent.take([OversizedLine(b"{", 10), b"too"])

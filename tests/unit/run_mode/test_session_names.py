@@ -1,4 +1,4 @@
-"""The names of sessions that agents do not know, kept for the next start (acp-host §6.7)."""
+"""Stored session ids for agents that do not know them (acp-host §6.7)."""
 
 import json
 import os
@@ -14,7 +14,7 @@ CLAUDE = Config("claude --acp")
 
 
 @pytest.mark.requirement("run-mode.names-kept")
-def test_both_names_are_found_for_the_same_agent_whatever_its_mods(tmp_path: Path) -> None:
+def test_both_ids_are_found_for_the_same_agent_with_any_mods(tmp_path: Path) -> None:
     SessionNames(tmp_path, CLAUDE).keep("ours", "theirs")
     again = SessionNames(tmp_path, Config("claude  --acp", (ModEntry("tag"),)))
     assert again.inner("ours") == "theirs"
@@ -25,7 +25,7 @@ def test_both_names_are_found_for_the_same_agent_whatever_its_mods(tmp_path: Pat
 
 
 @pytest.mark.requirement("run-mode.names-kept")
-def test_the_latest_name_counts_and_a_deleted_session_has_none(tmp_path: Path) -> None:
+def test_latest_id_is_used_and_a_deleted_session_has_none(tmp_path: Path) -> None:
     names = SessionNames(tmp_path, CLAUDE)
     names.keep("ours", "first")
     names.keep("ours", "second")
@@ -36,7 +36,7 @@ def test_the_latest_name_counts_and_a_deleted_session_has_none(tmp_path: Path) -
 
 
 @pytest.mark.requirement("run-mode.names-kept")
-def test_the_oldest_names_go_and_what_cannot_be_read_is_no_name(tmp_path: Path) -> None:
+def test_oldest_ids_are_dropped_and_unreadable_ones_ignored(tmp_path: Path) -> None:
     names = SessionNames(tmp_path, CLAUDE)
     names.keep("ours", "theirs")
     (folder,) = tmp_path.iterdir()

@@ -1,4 +1,4 @@
-"""The mods of a first config: which suit a workspace, and what they cost."""
+"""Mods of a first config: those suited to a workspace, and their cost."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from symposium.run_mode.directory import suited
 from symposium.testing import FakeAgent, chain_of
 
 BYTES_OF_A_TOKEN = 4
-"""Of English and JSON, as models count them, on average."""
+"""Average for English and JSON, as models count tokens."""
 
 
 @pytest.mark.requirement("run-mode.setup-mods-explained")
@@ -27,9 +27,7 @@ BYTES_OF_A_TOKEN = 4
         (["package.json"], ["guidance", "ferris", "npm"]),
     ],
 )
-def test_the_first_mods_are_those_that_suit_the_workspace(
-    files: list[str], names: list[str], tmp_path: Path
-) -> None:
+def test_first_mods_suit_the_workspace(files: list[str], names: list[str], tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "src").mkdir()
     for file in files:
@@ -43,7 +41,7 @@ def test_the_first_mods_are_those_that_suit_the_workspace(
 
 
 @pytest.mark.requirement("run-mode.setup-mods-explained")
-async def test_the_stated_cost_of_a_mod_is_what_its_tools_and_texts_take(tmp_path: Path) -> None:
+async def test_stated_cost_of_a_mod_matches_its_tools_and_texts(tmp_path: Path) -> None:
     for name in ("Cargo.toml", "pyproject.toml", "package.json"):
         (tmp_path / name).write_text("{}" if name.endswith("json") else "", encoding="utf-8")
     measured: dict[str, int] = {}

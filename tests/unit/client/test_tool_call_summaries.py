@@ -1,4 +1,4 @@
-"""What an agent wants, in the words that a person decides by; the calls are of real agents."""
+"""Summaries of tool calls for permission requests; the calls are of real agents."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from symposium.client.permissions import ToolCallSummary, diff_text, summarize
 ROOT = Path("/work/tree")
 
 
-def wish(**members: Any) -> ToolCallSummary:
+def summary(**members: Any) -> ToolCallSummary:
     return summarize(read_tool_call({"toolCallId": "1", **members}), ROOT)
 
 
@@ -22,10 +22,10 @@ def diff(path: str, old: str | None, new: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("approvals.wish", "approvals.change-shown")
-def test_an_edit_whose_title_is_a_path_says_which_lines_come_and_go() -> None:
+def test_edit_with_a_path_as_title_shows_the_changed_lines() -> None:
     path = "/work/tree/bonjour.txt"
     given = {"filepath": path, "diff": "Index: …"}
-    found = wish(
+    found = summary(
         title=path,
         kind="edit",
         locations=[{"path": path}],
@@ -58,18 +58,18 @@ def test_an_edit_whose_title_is_a_path_says_which_lines_come_and_go() -> None:
         ),
         ({"title": "do it", "kind": "edit"}, "edit: do it"),
         ({"title": "the web", "kind": "fetch"}, "fetch: the web"),
-        ({"title": "server/tool", "kind": "new to us"}, "do this: server/tool"),
+        ({"title": "server/tool", "kind": "new"}, "do this: server/tool"),
         ({}, "do this: call 1"),
     ],
 )
-def test_a_verb_and_what_it_is_about_are_named(members: dict[str, Any], text: str) -> None:
-    assert wish(**members).text == text
+def test_summary_has_a_verb_and_an_object(members: dict[str, Any], text: str) -> None:
+    assert summary(**members).text == text
 
 
 @pytest.mark.requirement("approvals.change-shown")
-def test_of_several_files_each_is_named_above_its_lines() -> None:
+def test_each_of_several_files_is_named_above_its_lines() -> None:
     one, two = "/work/tree/one", "/elsewhere/two"
-    found = wish(
+    found = summary(
         title="Tidy up",
         content=[diff(one, "a\n", "b\n"), diff(two, None, "c\n")],
         locations=[{"path": "/work/tree/three"}],
@@ -84,16 +84,16 @@ def test_of_several_files_each_is_named_above_its_lines() -> None:
 
 
 @pytest.mark.requirement("approvals.change-shown")
-def test_a_script_and_the_arguments_of_a_tool_are_shown_whole() -> None:
-    script = wish(title="Run", rawInput={"command": "cd /x\n  rm -rf y\n"})
-    tool = wish(title="server/tool", kind="other", rawInput={"text": "è"})
+def test_script_and_tool_arguments_are_shown_completely() -> None:
+    script = summary(title="Run", rawInput={"command": "cd /x\n  rm -rf y\n"})
+    tool = summary(title="server/tool", kind="other", rawInput={"text": "è"})
 
     assert script == ToolCallSummary("run a script of 2 lines: cd /x …", ("cd /x", "  rm -rf y"))
     assert tool.lines == ("{", '  "text": "è"', "}")
 
 
 @pytest.mark.requirement("approvals.inbox")
-def test_the_diff_of_a_call_is_one_text() -> None:
+def test_diff_of_a_call_is_one_text() -> None:
     content = [diff("/a", "x\n", "y\n"), {"type": "diff"}, {"type": "content"}]
     call = read_tool_call({"content": content})
 
@@ -110,10 +110,10 @@ MEMBERS = ["content", "locations", "title", "kind", "rawInput"]
 
 @pytest.mark.requirement("approvals.wish")
 @given(st.dictionaries(st.sampled_from(MEMBERS), JSON))
-def test_whatever_an_agent_writes_there_is_a_wish(members: dict[str, Any]) -> None:
-    assert wish(**members).text
+def test_any_members_can_be_summarized(members: dict[str, Any]) -> None:
+    assert summary(**members).text
 
 
 @pytest.mark.requirement("approvals.wish")
-def test_a_title_of_blanks_is_none() -> None:
-    assert wish(title=" ", kind="edit", locations=[{"path": "/work/tree/a"}]).text == "edit a"
+def test_title_of_spaces_is_ignored() -> None:
+    assert summary(title=" ", kind="edit", locations=[{"path": "/work/tree/a"}]).text == "edit a"

@@ -1,4 +1,4 @@
-"""Which programs start elsewhere, and that they do."""
+"""Working directories in which programs of a config start."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ from symposium.run_mode.launch_directory import (
 )
 from symposium.run_mode.mcp_servers import McpServers
 
-AROUND = [
+WORKSPACE_READERS = [
     ("npx", "-y", "p"),
     ("/usr/bin/npx", "p"),
     ("uvx", "p"),
@@ -54,7 +54,7 @@ AROUND = [
     ("conda", "run", "-n", "x", "python", "-m", "p"),
     ("poetry", "-q", "run", "p"),
 ]
-NOT_AROUND = [
+OTHERS = [
     ("claude-agent", "--acp"),
     ("node", "/x/agent.js"),
     ("npm", "run", "agent"),
@@ -80,9 +80,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-@pytest.mark.parametrize("argv", AROUND)
+@pytest.mark.parametrize("argv", WORKSPACE_READERS)
 @pytest.mark.requirement("trust.neutral-ground")
-def test_programs_that_look_around_start_in_our_own_directory(
+def test_programs_that_load_workspace_code_start_in_a_separate_directory(
     argv: Sequence[str], home: Path
 ) -> None:
     assert reads_working_directory(argv)
@@ -90,9 +90,9 @@ def test_programs_that_look_around_start_in_our_own_directory(
     assert home.is_dir()
 
 
-@pytest.mark.parametrize("argv", NOT_AROUND)
+@pytest.mark.parametrize("argv", OTHERS)
 @pytest.mark.requirement("trust.neutral-ground")
-def test_others_start_where_we_do_unless_they_were_recommended(
+def test_other_programs_start_in_the_workspace_unless_recommended(
     argv: Sequence[str], home: Path
 ) -> None:
     assert launch_elsewhere(Command(tuple(argv)), is_recommended=False).cwd is None
@@ -102,7 +102,7 @@ def test_others_start_where_we_do_unless_they_were_recommended(
 
 
 @pytest.mark.requirement("trust.neutral-ground")
-async def test_the_user_may_say_where_a_program_starts() -> None:
+async def test_user_can_set_the_directory_of_a_program() -> None:
     source = ComponentSource("local", {"command": sys.executable, "args": ["-m", "x"], "cwd": "/x"})
     composition = await Composer(NoResolver()).compose(Config(source))
     agent = composition.chain.agent
@@ -111,13 +111,13 @@ async def test_the_user_may_say_where_a_program_starts() -> None:
 
 
 @pytest.mark.requirement("trust.neutral-ground")
-def test_the_starter_becomes_the_program_there(home: Path) -> None:
+def test_launcher_executes_the_program_in_the_directory(home: Path) -> None:
     words = away_words(["python3", "-c", "import os; print(os.getcwd())"], is_recommended=False)
     assert words[3] == str(STARTER)
-    told = subprocess.run(words, capture_output=True, text=True, check=True, cwd="/")
-    assert told.stdout.strip() == str(home.resolve())
-    gone = [*words[:5], "no-such-program"]
-    failed = subprocess.run(gone, capture_output=True, text=True, check=False)
+    started = subprocess.run(words, capture_output=True, text=True, check=True, cwd="/")
+    assert started.stdout.strip() == str(home.resolve())
+    missing = [*words[:5], "no-such-program"]
+    failed = subprocess.run(missing, capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert failed.stderr == "no-such-program: No such file or directory\n"
 
@@ -128,7 +128,7 @@ def local(name: str, kind: str = "proxy", origin: str | None = None) -> ModEntry
 
 
 @pytest.mark.requirement("trust.neutral-ground")
-async def test_a_config_is_composed_so(home: Path) -> None:
+async def test_config_is_composed_with_these_directories(home: Path) -> None:
     python = ComponentSource("python", {"module": "m"})
     mods = (
         local("own"),
@@ -147,8 +147,8 @@ async def test_a_config_is_composed_so(home: Path) -> None:
     assert places == {"own": None, "ours": str(home), "package": str(home)}
     (hidden,) = [each for each in made if isinstance(each, InProcess)]
     assert isinstance(hidden.mod, McpServers)
-    told = {each["name"]: json.dumps(each) for each in hidden.mod.servers}
-    assert {name: str(STARTER) in text for name, text in told.items()} == {
+    configured = {each["name"]: json.dumps(each) for each in hidden.mod.servers}
+    assert {name: str(STARTER) in text for name, text in configured.items()} == {
         "own-server": False,
         "our-server": True,
         "package-server": True,

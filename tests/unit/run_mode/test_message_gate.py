@@ -1,4 +1,4 @@
-"""What is kept for the editor, in which order it goes on, and how much."""
+"""Held messages to the editor: order and size."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from symposium.run_mode.editor_end import ALL_SESSIONS, MessageGate
 
 
 class Passage:
-    """Notes what has passed, and sends the rest to the gate."""
+    """Sends messages through the gate and records those that passed."""
 
     def __init__(self, gate: MessageGate) -> None:
         self.gate = gate
@@ -23,7 +23,7 @@ class Passage:
 
 
 @pytest.mark.requirement("run-mode.pause-session")
-def test_a_closed_session_is_kept_in_order_and_others_pass() -> None:
+def test_messages_of_a_closed_session_are_held_in_order_and_others_pass() -> None:
     it = Passage(MessageGate())
     it.gate.close("s")
     for session, name in (("s", "1"), ("t", "2"), (None, "3"), ("s", "4")):
@@ -35,7 +35,7 @@ def test_a_closed_session_is_kept_in_order_and_others_pass() -> None:
 
 
 @pytest.mark.requirement("run-mode.pause-counted")
-def test_closings_are_counted() -> None:
+def test_nested_closings_are_counted() -> None:
     it = Passage(MessageGate())
     it.gate.close(ALL_SESSIONS)
     it.gate.close(ALL_SESSIONS)
@@ -47,7 +47,7 @@ def test_closings_are_counted() -> None:
 
 
 @pytest.mark.requirement("run-mode.known-before-updates")
-def test_while_a_session_is_expected_those_that_are_known_pass() -> None:
+def test_messages_of_known_sessions_pass_while_a_new_one_is_expected() -> None:
     it = Passage(MessageGate())
     it.gate.expect()
     it.gate.know("old")
@@ -59,7 +59,7 @@ def test_while_a_session_is_expected_those_that_are_known_pass() -> None:
 
 
 @pytest.mark.requirement("run-mode.pause-bounded")
-def test_what_is_kept_is_counted_for_whoever_stops_the_source() -> None:
+def test_size_of_held_messages_is_reported() -> None:
     sizes: list[int] = []
     it = Passage(MessageGate(sizes.append))
     it.gate.close("s")
