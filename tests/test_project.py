@@ -18,7 +18,9 @@ BIN = Path(sys.executable).parent
 MAKE = shutil.which("make") or "make"
 GIT = shutil.which("git") or "git"
 
-FORBIDDEN_AT_START = {"httpx", "importlib.metadata", "mcp", "pydantic", "rich"}
+FORBIDDEN_AT_START = {
+    *("h11", "httpx2", "importlib.metadata", "mcp", "pydantic", "rich", "starlette", "uvicorn"),
+}
 
 
 def text_of(name: str) -> str:
@@ -97,10 +99,10 @@ def test_nothing_heavy_is_required_to_run() -> None:
     names = [line for line in requires("symposium-host") or [] if "extra ==" not in line]
 
     start = ["click", "h11", "msgspec"]
-    # Imported by what needs them, when it needs them: walkthroughs, `symposium mcp`, versions of
-    # packages, `symposium chat`, rules on commands.
+    # Imported by what needs them, when it needs them: requests to the network, walkthroughs,
+    # `symposium mcp`, versions of packages, `symposium chat`, rules on commands.
     late = [
-        *("markdown-it-py", "mcp", "packaging", "prompt-toolkit"),
+        *("httpx2", "markdown-it-py", "mcp", "packaging", "prompt-toolkit"),
         *("tree-sitter", "tree-sitter-bash", "uvicorn"),
     ]
     assert sorted(name.split(">")[0].split("<")[0] for name in names) == sorted([*start, *late])

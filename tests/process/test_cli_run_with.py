@@ -21,7 +21,10 @@ Spec: TypeAlias = Callable[..., str]
 
 INITIALIZE = {"method": "initialize", "params": {"protocolVersion": 1}}
 NEW: dict[str, Any] = {"method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
-BANNED = {"httpx", "mcp", "pydantic", "rich", "h11", "importlib.metadata", "prompt_toolkit"}
+BANNED = {
+    *("h11", "httpx2", "importlib.metadata", "mcp", "prompt_toolkit", "pydantic", "rich"),
+    *("starlette", "uvicorn"),
+}
 
 
 def write(process: subprocess.Popen[str], message: dict[str, Any]) -> None:

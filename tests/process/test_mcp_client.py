@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from peerwire.errors import INVALID_PARAMS, PeerwireError, RpcError, SpawnError
+from peerwire.mcp import streamable_http
 from peerwire.mcp.client import open_server
 from peerwire.mcp.session import McpClientSession, McpError
 
@@ -242,6 +244,93 @@ async def test_a_header_that_http_does_not_allow_fails_as_an_answer_does(
             pass
     listening.close()
     assert came.is_set() is is_sent
+
+
+@pytest.mark.requirement("bridge.client-http")
+async def test_a_session_id_of_any_bytes_is_sent_back_unchanged() -> None:
+    id_ = "字é".encode()
+
+    def answer(head: str, body: dict[str, Any]) -> bytes:
+        return good(head, body).replace(b"Mcp-Session-Id: abc", b"Mcp-Session-Id: " + id_)
+
+    async with http_server(answer) as (server, heads):
+        assert await server.wire.request("ping") == {"pong": 1}
+    assert all("Mcp-Session-Id: 字é\r\n" in head for head in heads[1:])
+
+
+@pytest.mark.requirement("bridge.client-http")
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_answer_beyond_the_limit_fails_its_request(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamable_http, "MAX_LINE", 1000)
+
+    def answer(head: str, body: dict[str, Any]) -> bytes:
+        if body.get("method") != "ping":
+            return good(head, body)
+        return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\ndata: {'x' * 1001}".encode()
+
+    async with http_server(answer) as (server, _):
+        with pytest.raises(RpcError, match="of more than 1000 bytes"):
+            await server.wire.request("ping")
+
+
+@pytest.mark.requirement("bridge.client-http")
+async def test_a_compressed_answer_is_not_unpacked() -> None:
+    packed = gzip.compress(b'{"id": 1, "result": {}}')
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
+
+    def answer(_: str, __: dict[str, Any]) -> bytes:
+        return head.encode() + packed
+
+    with pytest.raises(RpcError, match="ended its answer before it was complete"):
+        async with http_server(answer):
+            pass
+
+
+@pytest.mark.requirement("bridge.client-http")
+async def test_a_redirect_of_a_server_is_not_followed() -> None:
+    to = b"HTTP/1.1 307 Go\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
+    heads: list[str] = []
+
+    def answer(head: str, body: dict[str, Any]) -> bytes:
+        del body
+        heads.append(head.split(" ", 2)[1])
+        return to
+
+    with pytest.raises(RpcError):
+        async with http_server(answer):
+            pass
+    assert set(heads) == {"/mcp?q=1"}
+
+
+@pytest.mark.requirement("bridge.client-http")
+async def test_a_request_without_an_answer_does_not_delay_the_next() -> None:
+    over = asyncio.Event()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        size = int(head.lower().partition("content-length: ")[2].partition("\r\n")[0])
+        body = json.loads(await reader.readexactly(size) or b"{}")
+        if body.get("method") == "slow":
+            await over.wait()
+            writer.write(json_answer({"id": body["id"], "result": {"slow": 1}}))
+        else:
+            writer.write(good(head, body))
+        writer.close()
+
+    listening = await asyncio.start_server(take, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    async with (
+        open_server({"type": "http", "name": "x", "url": url}) as server,
+        asyncio.TaskGroup() as tasks,
+    ):
+        slow = tasks.create_task(server.wire.request("slow"))
+        assert await server.wire.request("ping") == {"pong": 1}
+        assert not slow.done()
+        over.set()
+    assert slow.result() == {"slow": 1}
+    listening.close()
 
 
 @pytest.mark.requirement("bridge.client-http")

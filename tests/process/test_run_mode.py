@@ -16,7 +16,10 @@ from tests.support.editor import Editor, Start, started_editor
 Spec: TypeAlias = Callable[..., str]
 
 HELLO = "How do you do. Please state your problem."
-BANNED = {"httpx", "mcp", "pydantic", "rich", "h11", "importlib.metadata", "urllib.request"}
+BANNED = {
+    *("h11", "httpx2", "importlib.metadata", "mcp", "pydantic", "rich", "starlette"),
+    *("urllib.request", "uvicorn"),
+}
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.editor import Editor, Start
 
-from localio.http_get import SILENCE
+from localio.http import SILENCE
 
 HELLO = "How do you do. Please state your problem."
 
@@ -41,3 +43,25 @@ def test_sessions_go_on_and_the_end_comes_while_the_remote_file_is_awaited(
     assert it.end() == 0
     assert time.monotonic() - before < SILENCE, "it waited until the server counted as silent"
     connection.close()
+
+
+LOOKUP_HANGS = """
+import asyncio, socket, sys, threading
+from pathlib import Path
+from localio.http import FetchError, HttpRequest, fetch
+
+socket.getaddrinfo = lambda *_, **__: threading.Event().wait()
+try:
+    asyncio.run(fetch(HttpRequest("https://example.invalid/", 0.2, 10), Path("never")))
+except FetchError as error:
+    print(error)
+"""
+
+
+@pytest.mark.requirement("recommendations.network-holds-up-nothing")
+def test_a_name_that_is_looked_up_for_ever_does_not_delay_the_end_of_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKUP_HANGS], capture_output=True, text=True, timeout=45, check=True
+    )
+
+    assert "example.invalid/ did not come within 0.2 s" in done.stdout

@@ -7,12 +7,12 @@ import asyncio
 import base64
 import ssl
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final, cast
 from urllib.parse import unquote_to_bytes, urlsplit
 
-import h11
+import httpx2
 from msgspec import UNSET
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
@@ -54,13 +54,8 @@ class EventReader:
                 self._data.append(line[5:].removeprefix(b" "))
 
 
-def event(data: bytes) -> bytes:
-    """One message as an event; `data` is JSON on one line."""
-    return b"event: message\ndata: %b\n\n" % data
-
-
-_READ: Final = 64 * 1024
 _ERRORS: Final = 400
+_FAILURES: Final = (OSError, httpx2.HTTPError, McpError)
 
 
 class HttpTransport:
@@ -79,13 +74,18 @@ class HttpTransport:
     def __init__(
         self, url: str, headers: Iterable[tuple[str, str]], tasks: asyncio.TaskGroup
     ) -> None:
-        self._place = _Place(url)
+        self._shown = _shown(url)
+        self._url, credentials = _parsed(url, self._shown)
         # A key with an umlaut is wrong, but the server's to refuse.
         self._headers = [(name.encode(), value.encode()) for name, value in headers]
         is_authorized = any(name.lower() == b"authorization" for name, _ in self._headers)
-        if self._place.credentials and not is_authorized:
-            encoded = base64.b64encode(self._place.credentials)
+        if credentials and not is_authorized:
+            encoded = base64.b64encode(credentials)
             self._headers.append((b"Authorization", b"Basic " + encoded))
+        is_secure = self._url.scheme == "https"
+        tls = ssl.create_default_context() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        unlimited = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+        self._http = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False, limits=unlimited)
         self._tasks = tasks
         self._listener: Listener | None = None
         self._waiting: deque[bytes] = deque()
@@ -131,9 +131,9 @@ class HttpTransport:
             async with asyncio.timeout(grace):
                 await self.drain()
                 if self._session is not None:
-                    async with self._exchange(b"DELETE", b"") as exchange:
-                        await exchange.begin()
-        except (TimeoutError, OSError, h11.ProtocolError, McpError):
+                    async with self._exchange("DELETE", b""):
+                        pass
+        except _FAILURES:
             pass  # the server ends the session by itself, sooner or later
         finally:
             for task in (self._posting, *self._reading):
@@ -160,27 +160,25 @@ class HttpTransport:
 
     async def _post(self, line: bytes, listener: Listener, taken: asyncio.Event) -> None:
         request_id = _request_id(line)
+        # A request may take long; what comes after it need not wait for its answer.
+        on_sent = None if request_id is None else taken.set
         try:
-            async with self._exchange(b"POST", line) as exchange:
-                if request_id is not None:
-                    # A request may take long; what comes after it need not wait for its answer.
-                    taken.set()
-                await exchange.begin()
-                self._session = exchange.header("mcp-session-id") or self._session
-                is_answered = await self._read(exchange, listener, request_id)
+            async with self._exchange("POST", line, on_sent) as response:
+                self._session = response.headers.get("mcp-session-id") or self._session
+                is_answered = await self._read(response, listener, request_id)
             reason = "ended its answer before it was complete"
-        except (OSError, h11.ProtocolError, McpError) as error:
+        except _FAILURES as error:
             is_answered = False
             reason = str(error) or type(error).__name__
         if request_id is not None and not is_answered:
-            listener.lines_received([_failure(request_id, f"{self._place.shown}: {reason}")])
+            listener.lines_received([_failure(request_id, f"{self._shown}: {reason}")])
 
     async def _read(
-        self, exchange: "_Exchange", listener: Listener, request_id: bytes | None
+        self, response: httpx2.Response, listener: Listener, request_id: bytes | None
     ) -> bool:
         """Pass on what an answer holds; whether the response to the request is in it."""
         is_answered = False
-        async for line in _lines(exchange):
+        async for line in _lines(response):
             message = decode(line)
             if isinstance(message, Message) and bytes(message.id or b"") == request_id:
                 is_answered = True
@@ -189,25 +187,25 @@ class HttpTransport:
         return is_answered
 
     @asynccontextmanager
-    async def _exchange(self, method: bytes, body: bytes) -> AsyncGenerator["_Exchange", None]:
-        """One request, sent, and the head of its response."""
-        reader, writer = await self._place.connect()
-        try:
-            http = h11.Connection(h11.CLIENT)
-            request = h11.Request(
-                method=method, target=self._place.target, headers=self._headers_for(body)
-            )
-            writer.write(http.send(request) or b"")
-            writer.write(http.send(h11.Data(body)) or b"" if body else b"")
-            writer.write(http.send(h11.EndOfMessage()) or b"")
-            await writer.drain()
-            yield _Exchange(http, reader)
-        finally:
-            writer.close()
+    async def _exchange(
+        self, method: str, body: bytes, on_sent: Callable[[], None] | None = None
+    ) -> AsyncGenerator[httpx2.Response, None]:
+        """One request, and the head of its response."""
+
+        async def content() -> AsyncIterator[bytes]:
+            yield body
+            if on_sent is not None:
+                on_sent()
+
+        request = httpx2.Request(
+            method, self._url, headers=self._headers_for(body), content=content()
+        )
+        async with aclosing(await self._http.handle_async_request(request)) as response:
+            response.headers.encoding = "latin-1"  # any byte is sent back as it was received
+            yield response
 
     def _headers_for(self, body: bytes) -> list[tuple[bytes, bytes]]:
         headers = [
-            (b"Host", self._place.host.encode()),
             (b"Connection", b"close"),
             (b"Content-Length", b"%d" % len(body)),
             (b"Content-Type", b"application/json"),
@@ -222,30 +220,17 @@ class HttpTransport:
         return headers
 
 
-class _Place:
-    """Address of a server."""
-
-    def __init__(self, url: str) -> None:
-        self.shown = _shown(url)
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            # The reason can quote a part of the URL, such as a password taken for a port.
-            raise McpError(f"`{self.shown}` is not a URL") from None
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise McpError(f"`{self.shown}` is not an http or https URL")
-        user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
-        self.credentials = unquote_to_bytes(user) + colon.encode() + unquote_to_bytes(password)
-        self._is_secure = parts.scheme == "https"
-        self._name = parts.hostname
-        self._port = port or (443 if self._is_secure else 80)
-        self.host = parts.netloc.rpartition("@")[2]
-        self.target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        secure = ssl.create_default_context() if self._is_secure else None
-        return await asyncio.open_connection(self._name, self._port, ssl=secure)
+def _parsed(url: str, shown: str) -> tuple[httpx2.URL, bytes]:
+    """The URL without the user and password in it, and these."""
+    try:
+        urlsplit(url)  # unlike httpx2, it rejects an address without its closing bracket
+        parsed = httpx2.URL(url)
+    except (ValueError, httpx2.InvalidURL):
+        # The reason can quote a part of the URL, such as a password taken for a port.
+        raise McpError(f"`{shown}` is not a URL") from None
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise McpError(f"`{shown}` is not an http or https URL")
+    return parsed.copy_with(userinfo=b"", fragment=None), unquote_to_bytes(parsed.userinfo)
 
 
 def _shown(url: str) -> str:
@@ -263,58 +248,27 @@ def _shown(url: str) -> str:
     return f"{scheme}{slashes}{rest}".partition("?")[0]
 
 
-class _Exchange:
-    """The response to one request, as it arrives."""
-
-    def __init__(self, http: h11.Connection, reader: asyncio.StreamReader) -> None:
-        self._http = http
-        self._reader = reader
-        self.status = 0
-        self._headers: dict[bytes, bytes] = {}
-
-    def header(self, name: str) -> str:
-        return self._headers.get(name.encode(), b"").decode("latin-1")
-
-    async def begin(self) -> None:
-        while True:
-            event = await self._next()
-            if isinstance(event, h11.Response):
-                self.status = event.status_code
-                self._headers = dict(event.headers)
-                return
-            if not isinstance(event, h11.InformationalResponse):
-                raise McpError("closed the connection without an answer")
-
-    async def body(self) -> AsyncIterator[bytes]:
-        while isinstance(event := await self._next(), h11.Data):
-            yield bytes(event.data)
-
-    async def _next(self) -> object:
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            self._http.receive_data(await self._reader.read(_READ))
-        return event
-
-
-async def _lines(exchange: _Exchange) -> AsyncIterator[bytes]:
-    if exchange.header("content-type").startswith("text/event-stream"):
+async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
         events = EventReader()
-        async for data in exchange.body():
+        # Not decoded: a small body could become a large one.
+        async for data in response.aiter_raw():
             for line in events.feed(data):
                 yield line
             if events.size > MAX_LINE:
                 raise McpError(f"an event of more than {MAX_LINE} bytes")
         return
     body = b""
-    async for data in exchange.body():
+    async for data in response.aiter_raw():
         body += data
         if len(body) > MAX_LINE:
             raise McpError(f"an answer of more than {MAX_LINE} bytes")
     body = body.replace(b"\n", b" ").strip()
     if body.startswith((b"{", b"[")):
         yield body
-    if exchange.status >= _ERRORS:
+    if response.status_code >= _ERRORS:
         shown = body[:200].decode(errors="replace")
-        raise McpError(f"answered HTTP {exchange.status}: {shown}")
+        raise McpError(f"answered HTTP {response.status_code}: {shown}")
 
 
 def _request_id(line: bytes) -> bytes | None:

@@ -18,7 +18,6 @@ from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import decode_value, encode_value
-from peerwire.mcp.streamable_http import event
 from symposium.bridge.endpoint import CANCELLED, CancelledByPeerError, InFlight
 from symposium.bridge.tunnel import Tunnel, Tunnels, unknown_connection
 
@@ -46,6 +45,11 @@ LINGERING: Final = 1024 * 1024
 _READ: Final = 64 * 1024
 
 Headers = Sequence[tuple[str, str]]
+
+
+def event(data: bytes) -> bytes:
+    """One message as an event; `data` is JSON on one line."""
+    return b"event: message\ndata: %b\n\n" % data
 
 
 class BodyTooLongError(Exception):

@@ -16,8 +16,7 @@ import msgspec
 from msgspec import structs
 
 from localio.errors import ExplainedError
-from localio.http import fetch
-from localio.http_values import FetchError, HttpRequest
+from localio.http import FetchError, HttpRequest, fetch
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import Paths
 from symposium.config.user_config import ModEntry

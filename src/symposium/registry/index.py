@@ -21,8 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from localio.files import write_whole
-from localio.http import INDEX_TIME, fetch
-from localio.http_values import FetchError, HttpRequest
+from localio.http import INDEX_TIME, FetchError, HttpRequest, fetch
 from localio.processes import look_up, usual_path
 from peerwire.transports.command import Command
 from symposium.config.paths import paths

@@ -19,8 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 import msgspec
 
 from localio.archives import ExtractionLimit, unpack
-from localio.http import ARCHIVE_TIME, INDEX_TIME, MAX_ARCHIVE, fetch
-from localio.http_values import HttpRequest
+from localio.http import ARCHIVE_TIME, INDEX_TIME, MAX_ARCHIVE, HttpRequest, fetch
 from localio.processes import ToolError, look_up, run_tool, usual_path
 from symposium.errors import SymposiumError
 from symposium.registry.entries import (

@@ -10,8 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from localio.errors import ExplainedError
-from localio.http import INDEX_TIME, fetch
-from localio.http_values import HttpRequest
+from localio.http import INDEX_TIME, HttpRequest, fetch
 from peerwire.transports.command import Command
 from symposium.catalog import is_built_in
 from symposium.config.component_source import ComponentSource

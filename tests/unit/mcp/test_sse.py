@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.mcp.streamable_http import EventReader, event
+from peerwire.mcp.streamable_http import EventReader
+from symposium.bridge.http_server import event
 
 LINES = st.binary(max_size=40).filter(lambda data: not set(data) & set(b"\r\n"))
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.web import Web, reply, serving
 
-from localio.http import fetch
-from localio.http_values import FetchError, HttpRequest
+from localio.http import FetchError, HttpRequest, fetch
 from symposium.registry.entries import Index
 from symposium.registry.index import FRESH, OFFICIAL, LoadedIndex, RegistryIndex, registry_address
 

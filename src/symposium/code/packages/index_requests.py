@@ -1,15 +1,12 @@
 """Requests to package indexes: metadata and archives."""
 
-import base64
 import hashlib
 import tempfile
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit, urlunsplit
 
-from localio.http import fetch
-from localio.http_values import AnsweredError, FetchError, HttpRequest
+from localio.http import AnsweredError, FetchError, HttpRequest, fetch, without_secret
 from symposium.code.packages.model import (
     Checksum,
     DamagedError,
@@ -78,18 +75,6 @@ async def download(
             f"{digits[:16]}… instead of {checksum.digits[:16]}…)",
             "nothing was kept; try again, and report it to the index operator if it happens again",
         )
-
-
-def without_secret(url: str) -> tuple[str, str]:
-    """A URL without the name and password in it, and the header that says them."""
-    parts = urlsplit(url)
-    secret, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, ""
-    name, _, password = secret.partition(":")
-    pair = f"{unquote(name)}:{unquote(password)}".encode()
-    address = urlunsplit((parts.scheme, host, parts.path, parts.query, parts.fragment))
-    return address, f"Basic {base64.b64encode(pair).decode()}"
 
 
 def _answered(error: AnsweredError, what: str) -> PackageError:

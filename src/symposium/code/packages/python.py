@@ -17,7 +17,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from symposium.code.packages.index_requests import ask, without_secret
+from localio.http import without_secret
+from symposium.code.packages.index_requests import ask
 from symposium.code.packages.manifests import PythonSettings, python_pin
 from symposium.code.packages.model import (
     Checksum,

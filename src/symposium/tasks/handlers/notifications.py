@@ -1,21 +1,16 @@
 """Notifications of an absent user: a command or a webhook, once for each item."""
 
 import asyncio
-import http.client
 import logging
 import re
-import socket
-import threading
 import time
-import urllib.request
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import urlsplit
 
+from localio import http
 from localio.errors import ExplainedError
 from localio.jsonc import JsoncError, parse
 from symposium.tasks.engine import Engine
@@ -25,7 +20,6 @@ from symposium.tasks.handlers.notices import NotificationLog, TaskNotice, groupe
 WEBHOOK_TIMEOUT: Final = 20.0
 """Seconds for one command or webhook call."""
 
-_FINE: Final = range(200, 300)
 _log = logging.getLogger(__name__)
 
 
@@ -49,107 +43,13 @@ def is_webhook(address: str) -> bool:
 async def post(address: str, text: bytes, limit: float = WEBHOOK_TIMEOUT) -> bool:
     """Post it; False if the server certainly did not receive it. The log has the reason.
 
-    Redirects are not followed: the items go to the configured address only. A server that has
-    read all of it and did not answer may have accepted it.
+    A server that has read all of it and did not answer may have accepted it.
     """
-    call = _Call(urlsplit(address), text, limit)
-    try:
-        async with asyncio.timeout(limit):
-            await call.run()
-    except TimeoutError:
-        # Before the connection is cut: half a response then looks like a complete one.
-        may_have_it, problem = call.may_be_taken, f"timed out after {limit:g} s"
-        call.give_up()
-    else:
-        may_have_it, problem = call.may_be_taken, call.problem
-    if problem:
+    result = await http.post(address, text, limit)
+    if result.problem:
         # The path may be a secret; the host is enough to recognize the address.
-        _log.warning("the webhook at %s: %s", call.host, problem)
-    return may_have_it
-
-
-class _Call:
-    """One POST, in a thread that never delays the exit of the daemon.
-
-    Attributes:
-        problem: the error, for the log; empty on success.
-    """
-
-    def __init__(self, url: SplitResult, text: bytes, limit: float) -> None:
-        self._url = url
-        self._text = text
-        self._connection = _connection(url, limit)
-        self.host = url.hostname or ""
-        self.problem = ""
-        self._is_sent = False
-        self._is_given_up = False
-        self._status = 0
-
-    @property
-    def may_be_taken(self) -> bool:
-        """Whether the server has accepted it, or has all of it and did not answer."""
-        return self._is_sent and (not self._status or self._status in _FINE)
-
-    async def run(self) -> None:
-        """Send it; returns on success and on failure."""
-        loop = asyncio.get_running_loop()
-        over = asyncio.Event()
-
-        def work() -> None:
-            try:
-                self._post()
-            except (OSError, ValueError, http.client.HTTPException) as error:
-                self.problem = f"{type(error).__name__}: {error}"
-            finally:
-                self._connection.close()
-            with suppress(RuntimeError):  # the loop may have ended before the server answers
-                loop.call_soon_threadsafe(over.set)
-
-        # Not a thread of the loop: a daemon that stops would wait for it.
-        threading.Thread(target=work, name=f"POST {self.host}", daemon=True).start()
-        await over.wait()
-
-    def give_up(self) -> None:
-        """End the thread, even while the server still sends slowly."""
-        self._is_given_up = True
-        if (held := self._connection.sock) is not None:
-            with suppress(OSError):
-                held.shutdown(socket.SHUT_RDWR)
-
-    def _post(self) -> None:
-        url = self._url
-        path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        headers = {"Content-Type": "application/json", "User-Agent": "symposium"}
-        if url.username is not None:
-            headers["Authorization"] = _basic(url)
-        self._connection.connect()
-        if self._is_given_up:
-            return
-        self._connection.request("POST", path, self._text, headers)
-        self._is_sent = True
-        self._status = self._connection.getresponse().status
-        if self._status not in _FINE:
-            self.problem = f"it answered {self._status}"
-
-
-def _connection(url: SplitResult, limit: float) -> http.client.HTTPConnection:
-    """A connection to the address, through the proxy that the environment names for it."""
-    host = url.hostname or ""
-    if url.scheme == "http":
-        return http.client.HTTPConnection(host, url.port, timeout=limit)
-    named = urllib.request.getproxies().get("https", "")
-    if not named or urllib.request.proxy_bypass(host):
-        return http.client.HTTPSConnection(host, url.port, timeout=limit)
-    proxy = urlsplit(named if "://" in named else f"http://{named}")
-    headers = {} if proxy.username is None else {"Proxy-Authorization": _basic(proxy)}
-    through = http.client.HTTPSConnection(proxy.hostname or "", proxy.port, timeout=limit)
-    through.set_tunnel(host, url.port, headers)
-    return through
-
-
-def _basic(url: SplitResult) -> str:
-    said = f"{unquote(url.username or '')}:{unquote(url.password or '')}"
-    return f"Basic {b64encode(said.encode()).decode()}"
+        _log.warning("the webhook at %s: %s", urlsplit(address).hostname, result.problem)
+    return result.is_accepted
 
 
 _PLACES: Final = re.compile(r"\{(?:task|reason|link)\}")

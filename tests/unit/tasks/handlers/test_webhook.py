@@ -113,7 +113,7 @@ async def test_unreachable_webhook_is_logged(
         port = closed.getsockname()[1]
 
     assert not await post(f"http://127.0.0.1:{port}/secret", b"{}")
-    assert "ConnectionRefusedError" in caplog.text
+    assert "Connection refused" in caplog.text
     assert "secret" not in caplog.text
 
 
@@ -186,7 +186,7 @@ async def test_answer_that_is_not_http_is_logged(caplog: pytest.LogCaptureFixtur
 
     with raw_server(rude) as address:
         await post(address, b"{}")
-    assert "BadStatusLine" in caplog.text
+    assert "illegal status line" in caplog.text
 
 
 @pytest.mark.requirement("tasks.webhook")
