@@ -194,6 +194,7 @@ async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
     assert all("authorization: Bearer x" in head.replace("Auth", "auth") for head in heads)
     assert "abc" not in heads[0]
     assert all("abc" in head for head in heads[1:])
+    assert all("Connection: close\r\n" in head for head in heads)
     for head in heads[1:]:
         assert "MCP-Protocol-Version: 2025-06-18" in head
     assert heads[-1].startswith("DELETE ")
@@ -306,13 +307,14 @@ async def test_a_redirect_of_a_server_is_not_followed() -> None:
 
 @pytest.mark.requirement("bridge.client-http")
 async def test_a_request_without_an_answer_does_not_delay_the_next() -> None:
-    over = asyncio.Event()
+    came, over = asyncio.Event(), asyncio.Event()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         size = int(head.lower().partition("content-length: ")[2].partition("\r\n")[0])
         body = json.loads(await reader.readexactly(size) or b"{}")
         if body.get("method") == "slow":
+            came.set()
             await over.wait()
             writer.write(json_answer({"id": body["id"], "result": {"slow": 1}}))
         else:
@@ -326,7 +328,9 @@ async def test_a_request_without_an_answer_does_not_delay_the_next() -> None:
         asyncio.TaskGroup() as tasks,
     ):
         slow = tasks.create_task(server.wire.request("slow"))
-        assert await server.wire.request("ping") == {"pong": 1}
+        await came.wait()
+        async with asyncio.timeout(30):
+            assert await server.wire.request("ping") == {"pong": 1}
         assert not slow.done()
         over.set()
     assert slow.result() == {"slow": 1}

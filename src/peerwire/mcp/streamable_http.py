@@ -75,7 +75,8 @@ class HttpTransport:
         self, url: str, headers: Iterable[tuple[str, str]], tasks: asyncio.TaskGroup
     ) -> None:
         self._shown = _shown(url)
-        self._url, credentials = _parsed(url, self._shown)
+        self._url = _parsed(url, self._shown)
+        credentials = unquote_to_bytes(self._url.userinfo)
         # A key with an umlaut is wrong, but the server's to refuse.
         self._headers = [(name.encode(), value.encode()) for name, value in headers]
         is_authorized = any(name.lower() == b"authorization" for name, _ in self._headers)
@@ -84,7 +85,7 @@ class HttpTransport:
             self._headers.append((b"Authorization", b"Basic " + encoded))
         is_secure = self._url.scheme == "https"
         tls = ssl.create_default_context() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        unlimited = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+        unlimited = httpx2.Limits(max_connections=None)
         self._http = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False, limits=unlimited)
         self._tasks = tasks
         self._listener: Listener | None = None
@@ -201,7 +202,7 @@ class HttpTransport:
             method, self._url, headers=self._headers_for(body), content=content()
         )
         async with aclosing(await self._http.handle_async_request(request)) as response:
-            response.headers.encoding = "latin-1"  # any byte is sent back as it was received
+            response.headers.encoding = "latin-1"  # its bytes are sent back unchanged
             yield response
 
     def _headers_for(self, body: bytes) -> list[tuple[bytes, bytes]]:
@@ -220,8 +221,7 @@ class HttpTransport:
         return headers
 
 
-def _parsed(url: str, shown: str) -> tuple[httpx2.URL, bytes]:
-    """The URL without the user and password in it, and these."""
+def _parsed(url: str, shown: str) -> httpx2.URL:
     try:
         urlsplit(url)  # unlike httpx2, it rejects an address without its closing bracket
         parsed = httpx2.URL(url)
@@ -230,7 +230,7 @@ def _parsed(url: str, shown: str) -> tuple[httpx2.URL, bytes]:
         raise McpError(f"`{shown}` is not a URL") from None
     if parsed.scheme not in {"http", "https"} or not parsed.host:
         raise McpError(f"`{shown}` is not an http or https URL")
-    return parsed.copy_with(userinfo=b"", fragment=None), unquote_to_bytes(parsed.userinfo)
+    return parsed
 
 
 def _shown(url: str) -> str:

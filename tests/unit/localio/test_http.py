@@ -24,7 +24,7 @@ def web() -> Generator[Web]:
         yield served
 
 
-def wish(web: Web, path: str = "/a", *, seconds: float = 30.0, most: int = 100) -> HttpRequest:
+def get(web: Web, path: str = "/a", *, seconds: float = 30.0, most: int = 100) -> HttpRequest:
     return HttpRequest(web.url(path), seconds, most)
 
 
@@ -89,7 +89,7 @@ async def test_a_redirect_is_followed_only_as_safe_as_the_url_and_without_its_he
     assert (first["User-Agent"], first["Accept-Encoding"]) == ("symposium", "identity")
     assert "Authorization" not in second
     with pytest.raises(FetchError, match=r"example\.org/ \(a redirect of http://127"):
-        await fetch(wish(web, "/c"), tmp_path / "to")
+        await fetch(get(web, "/c"), tmp_path / "to")
 
 
 @pytest.mark.requirement("registry.http-get")
@@ -106,12 +106,12 @@ async def test_a_file_may_have_exactly_the_limit(
         request.wfile.write(b"x" * 100)
 
     web.answers["/a"] = answer
-    got = await fetch(wish(web, most=100), tmp_path / "to")
+    got = await fetch(get(web, most=100), tmp_path / "to")
 
     assert (got.etag, got.is_unchanged, len(got.sha256)) == ('"2"', False, 64)
     assert (tmp_path / "to").stat().st_size == 100
     with pytest.raises(FetchError, match="is larger than 99 bytes"):
-        await fetch(wish(web, most=99), tmp_path / "less")
+        await fetch(get(web, most=99), tmp_path / "less")
     assert not is_declared or not (tmp_path / "less").exists()
 
 
@@ -135,7 +135,7 @@ async def test_a_file_that_broke_off_is_an_error(
 
     web.answers["/a"] = answer
     with pytest.raises(FetchError, match=says):
-        await fetch(wish(web), tmp_path / "to")
+        await fetch(get(web), tmp_path / "to")
 
 
 @pytest.mark.requirement("registry.http-get")
@@ -148,7 +148,7 @@ async def test_what_the_server_answers_decides(web: Web, tmp_path: Path) -> None
     assert (got.is_unchanged, got.etag) == (True, '"1"')
     assert not (tmp_path / "to").exists()
     with pytest.raises(AnsweredError, match="answered 404 Not Found") as error:
-        await fetch(wish(web, "/missing"), tmp_path / "to")
+        await fetch(get(web, "/missing"), tmp_path / "to")
     assert error.value.status == 404
 
 
@@ -170,7 +170,7 @@ async def test_a_download_that_drips_ends_in_time_or_when_cancelled(
         is_cut.set()
 
     web.answers["/a"] = drip
-    asked = wish(web, seconds=0.3 if ends_by == "time" else 90.0, most=10**9)
+    asked = get(web, seconds=0.3 if ends_by == "time" else 90.0, most=10**9)
     async with asyncio.TaskGroup() as tasks:
         fetching = tasks.create_task(_outcome(asked, tmp_path / "to"))
         await has_begun.wait()
@@ -201,7 +201,7 @@ async def test_a_server_that_says_nothing_is_waited_for_no_longer_than_the_whole
     web.answers["/a"] = say_nothing
 
     with pytest.raises(FetchError, match="did not come"):
-        await fetch(wish(web, seconds=0.05), tmp_path / "to")
+        await fetch(get(web, seconds=0.05), tmp_path / "to")
     more.set()
     assert SILENCE == 10.0
 
@@ -211,7 +211,7 @@ async def test_an_endless_redirect_ends(web: Web, tmp_path: Path) -> None:
     web.answers["/a"] = reply(b"", status=302, headers={"Location": "/a"})
 
     with pytest.raises(FetchError, match="redirects more than 10 times"):
-        await fetch(wish(web), tmp_path / "to")
+        await fetch(get(web), tmp_path / "to")
     assert len(web.asked) == 11
 
 
@@ -220,7 +220,7 @@ async def test_a_compressed_body_is_not_unpacked(web: Web, tmp_path: Path) -> No
     packed = gzip.compress(bytes(1_000_000))
     web.answers["/a"] = reply(packed, headers={"Content-Encoding": "gzip"})
 
-    await fetch(wish(web, most=len(packed)), tmp_path / "to")
+    await fetch(get(web, most=len(packed)), tmp_path / "to")
 
     assert (tmp_path / "to").read_bytes() == packed
 
@@ -244,7 +244,7 @@ async def test_proxies_of_other_schemes_are_ignored(
     monkeypatch.setenv("https_proxy", "socks5://127.0.0.1:1")
     web.answers["/a"] = reply(b"body")
 
-    await fetch(wish(web), tmp_path / "to")
+    await fetch(get(web), tmp_path / "to")
 
     assert (tmp_path / "to").read_bytes() == b"body"
 

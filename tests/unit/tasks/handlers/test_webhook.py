@@ -3,6 +3,7 @@
 import json
 import logging
 import socket
+import struct
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -190,8 +191,9 @@ async def test_answer_that_is_not_http_is_logged(caplog: pytest.LogCaptureFixtur
 
 
 @pytest.mark.requirement("tasks.webhook")
+@pytest.mark.parametrize("scheme", ["", "http://", "https://", "socks5://"])
 async def test_https_webhook_is_reached_through_the_users_proxy(
-    monkeypatch: pytest.MonkeyPatch,
+    scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
 
@@ -200,12 +202,22 @@ async def test_https_webhook_is_reached_through_the_users_proxy(
         connection.sendall(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
 
     with raw_server(proxy) as address:
-        monkeypatch.setenv("https_proxy", address.removesuffix("/secret"))
+        monkeypatch.setenv("https_proxy", scheme + urlsplit(address).netloc)
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
         assert not await post("https://hooks.example/secret", b"{}")
     assert seen[0].startswith(b"CONNECT hooks.example:443 HTTP/1.")
     assert b"secret" not in seen[0]
+
+
+@pytest.mark.requirement("tasks.webhook")
+async def test_webhook_that_closes_during_the_body_did_not_receive_it() -> None:
+    def close(connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with raw_server(close) as address:
+        assert not await post(address, bytes(50_000_000))
 
 
 @pytest.mark.requirement("tasks.webhook")
