@@ -1,4 +1,4 @@
-"""Sends HTTP requests within limits: time, size, and no way around TLS.
+"""Send HTTP requests, with limits on time and size, over https only.
 
 Each request runs in a daemon thread. The end of a program waits for the threads in which asyncio
 looks up names, but not for these.
@@ -23,20 +23,20 @@ from localio.errors import LocalIOError
 from peerwire.errors import ErrorBoundary
 
 INDEX_TIME: Final = 10.0
-"""Seconds for an index (acp-host §4.10)."""
+"""Limit in seconds for an index (acp-host §4.10)."""
 
 ARCHIVE_TIME: Final = 900.0
-"""Seconds for an archive; some have two hundred megabytes."""
+"""Limit in seconds for an archive; some have two hundred megabytes."""
 
 MAX_ARCHIVE: Final = 1024 * 1024 * 1024
 
 SILENCE: Final = 10.0
-"""Seconds in which at least something must come."""
+"""Seconds without any data until a server counts as silent."""
 
 MAX_REDIRECTS: Final = 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FINE: Final = range(200, 300)
-_HINT: Final = "is the network up?"
+_HINT: Final = "check your network connection"
 
 _T = TypeVar("_T")
 _Headers = Iterable[tuple[str, str]]
@@ -47,10 +47,10 @@ class FetchError(LocalIOError):
 
 
 class AnsweredError(FetchError):
-    """The server answered with an error.
+    """The server responded with an error.
 
     Attributes:
-        status: of HTTP.
+        status: HTTP status code.
     """
 
     def __init__(self, message: str, hint: str, status: int) -> None:
@@ -64,10 +64,10 @@ class HttpRequest:
 
     Attributes:
         url: https, or http on this machine.
-        seconds: time limit for all of it.
-        max_bytes: size limit of the body.
-        etag: of an existing copy; an unchanged file is not sent again.
-        headers: additional headers, which are not sent to the target of a redirect.
+        seconds: limit for the whole download.
+        max_bytes: limit for the size of the file.
+        etag: of the local copy; the server does not send an unchanged file again.
+        headers: additional headers; they are not sent to redirects.
     """
 
     url: str
@@ -82,8 +82,8 @@ class HttpResult:
     """A response.
 
     Attributes:
-        is_unchanged: the existing copy is current; nothing was written.
-        sha256: of the body, in hexadecimal digits.
+        is_unchanged: the local copy is up to date; nothing was written.
+        sha256: of the file, as hexadecimal digits.
     """
 
     is_unchanged: bool
@@ -105,19 +105,17 @@ class PostResult:
 
 
 async def fetch(request: HttpRequest, to: Path) -> HttpResult:
-    """Write the response to a file.
+    """Download a URL to a file.
 
     Raises:
-        FetchError: it was refused, timed out, is too large, or cannot be written.
+        FetchError: the download failed, timed out, is too large, or cannot be written.
     """
     call = _Call(min(SILENCE, request.seconds))
     try:
         async with asyncio.timeout(request.seconds):
             return await call.run(f"GET {request.url}", lambda: _download(call, request, to))
     except TimeoutError as error:
-        raise FetchError(
-            f"{request.url} did not come within {request.seconds:g} s", _HINT
-        ) from error
+        raise FetchError(f"{request.url} timed out after {request.seconds:g} s", _HINT) from error
     finally:
         call.stop()
 
@@ -159,10 +157,10 @@ async def post(url: str, body: bytes, seconds: float) -> PostResult:
 
 
 def check_url(url: str, *, came_from: str | None = None) -> None:
-    """Check that a URL is https, or http on this machine.
+    """Accept only https, and http on this machine.
 
     Raises:
-        FetchError: it is neither.
+        FetchError: the URL is neither.
     """
     import httpx2  # noqa: PLC0415 - it takes longer to import than a chain takes to start
 
@@ -175,8 +173,8 @@ def check_url(url: str, *, came_from: str | None = None) -> None:
     is_here = parsed.scheme == "http" and _is_loopback(parsed.host)
     if is_here and (came_from is None or came_from.startswith("http://")):
         return
-    on_the_way = f" (a redirect of {came_from})" if came_from else ""
-    raise FetchError(f"{url}{on_the_way} is not https, and nothing is fetched without it", "")
+    redirect = f" (a redirect of {came_from})" if came_from else ""
+    raise FetchError(f"{url}{redirect} is not https; only https is allowed", "")
 
 
 def without_secret(url: str) -> tuple[str, str]:
@@ -203,7 +201,7 @@ class _Call:
     """Requests of one thread, which `stop` ends at once.
 
     Args:
-        silence: seconds in which something must come.
+        silence: seconds without any data until the server counts as silent.
     """
 
     def __init__(self, silence: float) -> None:
@@ -262,7 +260,7 @@ class _Call:
                 yield from response.iter_raw()
             except httpx2.RemoteProtocolError as error:
                 size, of = response.num_bytes_downloaded, response.headers.get("Content-Length")
-                text = f"{url} broke off after {size}{f' of {of}' if of else ''} bytes"
+                text = f"{url} ended after {size}{f' of {of}' if of else ''} bytes"
                 raise FetchError(text, "try again") from error
 
         try:
@@ -277,7 +275,7 @@ class _Call:
                     response.status_code, response.reason_phrase, response.headers, pieces()
                 )
         except httpx2.TimeoutException as error:
-            raise FetchError(f"{url} did not come in time", _HINT) from error
+            raise FetchError(f"{url} timed out", _HINT) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             raise FetchError(f"{url}: {error}", _HINT) from error
 
@@ -309,9 +307,7 @@ def _download(call: _Call, request: HttpRequest, to: Path) -> HttpResult:
 
 
 def _save(response: _Response, request: HttpRequest, to: Path) -> HttpResult:
-    too_large = FetchError(
-        f"{request.url} is larger than {request.max_bytes} bytes, which is too much", ""
-    )
+    too_large = FetchError(f"{request.url} is larger than {request.max_bytes} bytes", "")
     if int(response.headers.get("Content-Length") or 0) > request.max_bytes:
         raise too_large
     digest, size = hashlib.sha256(), 0
