@@ -6,8 +6,8 @@ no built-in mod has.
 
 import logging
 import re
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from localio.plugins import has_module, module_name, names_in, only_object
 from peerwire.errors import LocalError
@@ -25,14 +25,6 @@ _log = logging.getLogger(__name__)
 
 OTHER_NAMES: Final = {"sparkle": "guidance"}
 """Names of built-in mods in configs of the reference (acp-host §4.1)."""
-
-
-class _EntryPoint(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    def load(self) -> object: ...
 
 
 def find_mod(name: str) -> ComponentSpec | None:
@@ -80,7 +72,7 @@ def agent_names() -> list[str]:
 
 def installed_mod_names() -> list[str]:
     """Names of mods in installed distributions, sorted; loads none."""
-    return sorted({entry.name for entry in _installed()})
+    return sorted({name for name, _, _ in _installed()})
 
 
 def installed_mods() -> list[ComponentSpec]:
@@ -99,22 +91,24 @@ def installed_mods() -> list[ComponentSpec]:
     return found
 
 
-def _installed() -> Iterable[_EntryPoint]:
+def _installed() -> list[tuple[str, str, Callable[[], object]]]:
+    """Name, place, and loader of each installed mod."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow import
 
-    return entry_points(group=ENTRY_POINTS)
+    found = entry_points(group=ENTRY_POINTS)
+    return [(entry.name, entry.value, entry.load) for entry in found]
 
 
 def _installed_mod(name: str) -> ComponentSpec | None:
-    entries = [entry for entry in _installed() if entry.name == name]
+    entries = [(value, load) for found, value, load in _installed() if found == name]
     if not entries:
         return None
     if len(entries) > 1:
-        places = " and ".join(entry.value for entry in entries)
+        places = " and ".join(value for value, _ in entries)
         raise LocalError(f"several distributions offer a mod named {name}: {places}")
-    place = f"mod {name} ({entries[0].value})"
+    place = f"mod {name} ({entries[0][0]})"
     try:
-        spec = entries[0].load()
+        spec = entries[0][1]()
     except (ImportError, AttributeError) as error:
         raise LocalError(f"could not load {place}: {error}") from error
     if not isinstance(spec, ComponentSpec):

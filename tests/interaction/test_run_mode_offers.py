@@ -54,7 +54,7 @@ class FakeOffering:
 
 def offering(it: RunModeHarness, *names: str) -> FakeOffering:
     made = FakeOffering(*names)
-    it.agent.offers = Suggestions(it.agent, made)
+    it.agent.offers = Suggestions(it.agent.sessions, it.agent.write, it.agent.spawn, made)
     it.agent.sessions.on_begun = it.agent.offers.begin
     return made
 

@@ -15,7 +15,7 @@ from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.tasks import SnapshotView
 from symposium.bus.messages.worktrees import Snapped, SnapshotTaskspace
 from symposium.bus.protocol import Role
-from symposium.daemon.part import Bus
+from symposium.daemon.part import LocalPeer
 from symposium.sessions.snapshots import BusSnapshots
 
 FAILED = None
@@ -34,7 +34,7 @@ class Engine:
         answers.on_request(SnapshotTaskspace, self._snapshot)
         return answers
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         del bus
         await asyncio.Event().wait()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.memory import MemoryTransport, memory_pair
-from symposium.bus.endpoint import OnProgress
+from symposium.bus.endpoint import Bus, OnProgress
 from symposium.bus.envelope import NO_HANDLER, Address
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.protocol import BusMessage, BusRequest
@@ -22,7 +22,7 @@ from symposium.mcp_server.contents import all_tools
 from symposium.mcp_server.location import AgentLocation
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.review_inbox import PendingReviews
-from symposium.mcp_server.task_lookup import BusPort, Readings
+from symposium.mcp_server.task_lookup import Readings
 from symposium.mcp_server.tool import ToolAnswer, ToolInvocation
 from symposium.mcp_server.workplace import ServerContext
 
@@ -68,7 +68,7 @@ class FakeBus:
 
 
 def workplace_in(
-    root: Path, bus: BusPort | None = None, *, ide: IdePort | None = None, taskspace: str = TASK
+    root: Path, bus: Bus | None = None, *, ide: IdePort | None = None, taskspace: str = TASK
 ) -> ServerContext:
     """Create a server context with everything below one directory."""
     home = root / "home"

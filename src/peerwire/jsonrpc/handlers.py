@@ -1,7 +1,7 @@
 """Handlers of one end for notifications and requests: functions by method."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -48,3 +48,19 @@ class Handlers(Struct, frozen=True):
     )
     other_request: RequestHandler | None = None
     other_notification: Callable[[str, Any], None] | None = None
+
+
+class Peer(Protocol):
+    """The other end, as a sender of requests and notifications sees it."""
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Send a request and wait for the result.
+
+        Raises:
+            PeerwireError: the response is an error, or the connection has ended.
+        """
+        ...
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Send a notification."""
+        ...

@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct, field
 
 from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
 from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, PeerwireError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.handlers import NotificationHandler, Request, RequestHandler
+from peerwire.jsonrpc.handlers import NotificationHandler, Peer, Request, RequestHandler
 
 NEWEST: Final = "2025-11-25"
 """The revision of MCP that we ask for."""
@@ -48,22 +48,6 @@ class ToolResult(Struct, frozen=True):
         """The text of its text blocks, one below the other."""
         texts = [block.get("text") for block in self.content if block.get("type") == "text"]
         return "\n".join(text for text in texts if isinstance(text, str))
-
-
-class Peer(Protocol):
-    """Sender of requests and notifications to a server."""
-
-    async def request(self, method: str, params: Any = None) -> Any:
-        """Ask, and wait for the result.
-
-        Raises:
-            PeerwireError: the answer is an error, or there will be none.
-        """
-        ...
-
-    def notify(self, method: str, params: Any = None) -> None:
-        """Tell; nothing comes back."""
-        ...
 
 
 class McpClientSession(Struct):

@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
 from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
-from symposium.chain.mod import Neighbour
+from peerwire.jsonrpc.handlers import Peer
 
 
 class McpClient(Protocol):
@@ -34,7 +34,7 @@ class McpClient(Protocol):
 class Tunnels:
     """Open tunnels of one chain, by the owners' connection ids."""
 
-    def __init__(self, upstream: Callable[[], Neighbour]) -> None:
+    def __init__(self, upstream: Callable[[], Peer]) -> None:
         self._upstream = upstream
         self._open: dict[str, Tunnel] = {}
 
@@ -87,7 +87,7 @@ class Tunnel:
     """
 
     def __init__(
-        self, tunnels: Tunnels, upstream: Neighbour, connection_id: str, client: McpClient
+        self, tunnels: Tunnels, upstream: Peer, connection_id: str, client: McpClient
     ) -> None:
         self._tunnels = tunnels
         self._upstream = upstream

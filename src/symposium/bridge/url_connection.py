@@ -6,10 +6,9 @@ from typing import Any, cast
 
 from peerwire.errors import INTERNAL_ERROR, PeerwireError, RpcError
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.handlers import Handlers, Peer, Request
 from peerwire.jsonrpc.values import as_object
 from peerwire.mcp.streamable_http import HttpTransport
-from symposium.bridge.url_sides import AgentConnection
 
 
 class UrlConnection:
@@ -17,10 +16,10 @@ class UrlConnection:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.tell = connection.notify
+        self.notify = connection.notify
         self.close = connection.close
 
-    async def ask(self, method: str, params: Any) -> Any:
+    async def request(self, method: str, params: Any = None) -> Any:
         """Send a request and wait for the result.
 
         Raises:
@@ -35,9 +34,7 @@ class UrlConnection:
             raise RpcError(INTERNAL_ERROR, data) from error
 
 
-def connected(
-    server: Mapping[str, Any], agent: AgentConnection, tasks: asyncio.TaskGroup
-) -> UrlConnection:
+def connected(server: Mapping[str, Any], agent: Peer, tasks: asyncio.TaskGroup) -> UrlConnection:
     """Connect to the server of a declaration.
 
     Raises:
@@ -45,13 +42,13 @@ def connected(
     """
 
     async def ask(request: Request) -> Any:
-        return await agent.ask(request.method, request.params)
+        return await agent.request(request.method, request.params)
 
     try:
         transport = HttpTransport(str(server["url"]), _headers(server), tasks)
     except PeerwireError as error:
         raise RpcError(INTERNAL_ERROR, {"reason": "bad_url", "fault": str(error)}) from error
-    connection = Connection(transport, Handlers(other_request=ask, other_notification=agent.tell))
+    connection = Connection(transport, Handlers(other_request=ask, other_notification=agent.notify))
     tasks.create_task(connection.run())
     return UrlConnection(connection)
 

@@ -6,11 +6,13 @@ agent accepts. The URL's secrets, such as tokens, stay in this process.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
+
+from msgspec import Struct
 
 from peerwire.acp.names import CONNECT, DISCONNECT, INITIALIZE, MESSAGE, SETUP_METHODS
+from peerwire.jsonrpc.handlers import Peer
 from peerwire.jsonrpc.values import as_object, encode_value
-from symposium.bridge.url_sides import AgentConnection, ServerSide
 from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.capabilities import Mode, takes_servers_over
 from symposium.chain.messages import Answer, ChainMessage
@@ -30,6 +32,38 @@ _REACHED: Final = ("http://", "https://")
 _ID: Final = "symposium-url-"
 
 
+class _Server(Peer, Protocol):
+    def close(self) -> None: ...
+
+
+class _AgentClient(Struct, frozen=True):
+    """MCP client of the agent, for a server at a URL.
+
+    Attributes:
+        agent: next component toward the agent.
+        connection_id: id of the MCP connection.
+    """
+
+    agent: Peer
+    connection_id: str
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Send a request and wait for the result.
+
+        Raises:
+            RpcError: the client returned an error.
+        """
+        return await self.agent.request(MESSAGE, self._inner(method, params))
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Send a notification."""
+        self.agent.notify(MESSAGE, self._inner(method, params))
+
+    def _inner(self, method: str, params: Any) -> dict[str, Any]:
+        inner = {"connectionId": self.connection_id, "method": method}
+        return inner if params is None else {**inner, "params": params}
+
+
 class UrlServers(Mod):
     """Mod before the bridge; changes nothing if the agent accepts servers at a URL.
 
@@ -42,7 +76,7 @@ class UrlServers(Mod):
         self._is_needed = False
         self._ids: dict[bytes, str] = {}
         self._servers: dict[str, Mapping[str, Any]] = {}
-        self._open: dict[str, ServerSide] = {}
+        self._open: dict[str, _Server] = {}
         self._last = 0
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -96,7 +130,7 @@ class UrlServers(Mod):
             raise SHUTTING_DOWN
         self._last += 1
         connection_id = f"{_ID}{self._last}"
-        agent = AgentConnection(self.agent, connection_id)
+        agent = _AgentClient(self.agent, connection_id)
         self._open[connection_id] = connected(server, agent, self._tasks)
         return Reply({"connectionId": connection_id})
 
@@ -109,7 +143,7 @@ class UrlServers(Mod):
         method, inner = str(params.get("method")), params.get("params")
         if message.is_request:
             return Deferred(_asked(connection, method, inner))
-        connection.tell(method, inner)
+        connection.notify(method, inner)
         return Drop()
 
     @from_agent(DISCONNECT)
@@ -121,8 +155,8 @@ class UrlServers(Mod):
         return Reply({}) if message.is_request else Drop()
 
 
-async def _asked(server: ServerSide, method: str, params: Any) -> Reply:
-    return Reply(await server.ask(method, params))
+async def _asked(server: Peer, method: str, params: Any) -> Reply:
+    return Reply(await server.request(method, params))
 
 
 def _is_url(entry: object) -> bool:

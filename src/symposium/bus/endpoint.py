@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -96,6 +96,25 @@ class Pending:
         """Wait for the full timeout again, after sending or after losing the connection."""
         if self.until is not None:
             self.until.reschedule(asyncio.get_running_loop().time() + self.timeout)
+
+
+class Bus(Protocol):
+    """The bus, for a sender of requests."""
+
+    async def request(
+        self,
+        message: BusRequest[_Answer],
+        *,
+        to: Address | None = None,
+        on_progress: OnProgress | None = None,
+        patience: float | None = None,
+    ) -> _Answer:
+        """Send a request and wait for the reply; see `BusEndpoint.request`.
+
+        Raises:
+            BusError: there is no reply; the class gives the cause.
+        """
+        ...
 
 
 class BusEndpoint:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE, Dialect
 from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ErrorBoundary, RpcError
@@ -105,18 +105,6 @@ def _stop(_: ChainMessage) -> Outcome:
 _log = logging.getLogger(__name__)
 
 
-class OpeningOwner(Protocol):
-    """Owner of an opening; notified before the client is."""
-
-    def opened(self, opening: "ChainOpening", entrance: Route) -> None:
-        """Give the chain the client's messages: it answered `initialize`."""
-        ...
-
-    def opening_failed(self, opening: "ChainOpening", error: RpcError) -> None:
-        """Stop the chain: the client receives this error."""
-        ...
-
-
 class ChainOpening:
     """From the client's `initialize` to its answer.
 
@@ -126,7 +114,7 @@ class ChainOpening:
         is_started: whether starting the components is complete, successful or not.
     """
 
-    def __init__(self, call: ModCall, chain: RunningChain, owner: OpeningOwner) -> None:
+    def __init__(self, call: ModCall, chain: RunningChain, owner: "Conductor") -> None:
         self.call = call
         self.chain = chain
         self.is_started = False

@@ -5,11 +5,12 @@ neighbors, the client's side and the agent's side, and does not know their numbe
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
 from peerwire.errors import RpcError
+from peerwire.jsonrpc.handlers import Peer
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
 
@@ -96,22 +97,6 @@ Outcome: TypeAlias = Forward | Reply | Refuse | Drop | Deferred
 Handler: TypeAlias = Callable[[ChainMessage], Outcome | Awaitable[Outcome]]
 
 
-class Neighbour(Protocol):
-    """One direction of the chain, as seen by a mod."""
-
-    async def request(self, method: str, params: Any = None) -> Any:
-        """Send a request and wait for the result.
-
-        Raises:
-            RpcError: the answer is an error, or the chain has stopped.
-        """
-        ...
-
-    def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
-        ...
-
-
 class _Unattached:
     async def request(self, method: str, params: Any = None) -> Any:
         del params
@@ -130,8 +115,8 @@ class Mod:
         agent: the components toward the agent.
     """
 
-    client: Neighbour = _Unattached()
-    agent: Neighbour = _Unattached()
+    client: Peer = _Unattached()
+    agent: Peer = _Unattached()
 
     def interceptions(self) -> "list[Interception]":
         """Interceptions of this mod: its methods marked with `from_client` and `from_agent`."""

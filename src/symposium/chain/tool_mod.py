@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, SETUP_METHODS, UNKNOWN_CONNECTION
 from peerwire.errors import INVALID_PARAMS, RpcError
+from peerwire.jsonrpc.handlers import Peer
 from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
 from symposium.chain.mod import (
     EVERY_METHOD,
@@ -17,7 +18,6 @@ from symposium.chain.mod import (
     Handler,
     Interception,
     Mod,
-    Neighbour,
     Outcome,
     Refuse,
     Reply,
@@ -197,7 +197,7 @@ class ToolMod(Mod):
 class _Caller:
     """The agent's MCP client of one connection."""
 
-    agent: Neighbour
+    agent: Peer
     connection_id: str = ""
 
     async def request(self, method: str, params: Any = None) -> Any:

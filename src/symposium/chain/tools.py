@@ -20,6 +20,7 @@ from peerwire.errors import (
     ErrorBoundary,
     RpcError,
 )
+from peerwire.jsonrpc.handlers import Peer
 from peerwire.jsonrpc.values import encode_value
 from peerwire.mcp.session import NEWEST, REVISIONS
 
@@ -147,18 +148,6 @@ LIST_CHANGED: Final = "notifications/tools/list_changed"
 PROGRESS: Final = "notifications/progress"
 
 
-class Caller(Protocol):
-    """MCP client of one connection."""
-
-    async def request(self, method: str, params: Any = None) -> Any:
-        """Send a request and wait for the result."""
-        ...
-
-    def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
-        ...
-
-
 class ToolServer:
     """Named set of tools for any number of connections.
 
@@ -228,7 +217,7 @@ class ToolServer:
         """Entry in `mcpServers`."""
         return {"type": "acp", "name": self.name, "serverId": self.server_id}
 
-    def connect(self, caller: Caller) -> "ToolConnection":
+    def connect(self, caller: Peer) -> "ToolConnection":
         """Open a connection with its own state."""
         connection_id = f"mcp-over-acp-connection:{uuid4()}"
         connection = ToolConnection(self, connection_id, caller)
@@ -267,7 +256,7 @@ class ToolConnection:
         revision: negotiated MCP version.
     """
 
-    def __init__(self, server: ToolServer, connection_id: str, caller: Caller) -> None:
+    def __init__(self, server: ToolServer, connection_id: str, caller: Peer) -> None:
         self._server = server
         self._caller = caller
         self.server_id = server.server_id

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -205,12 +205,8 @@ TELL_EVERY: Final = 1.0
 """Seconds between two notes of how far it is."""
 
 
-class BuildListener(Protocol):
-    """Listener to the progress of a run."""
-
-    def progress(self, done: float, message: str) -> None:
-        """Learn it."""
-        ...
+OnProgress: TypeAlias = Callable[[float, str], None]
+"""Takes the number of lines so far, and the newest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +227,7 @@ class Run:
 
 
 async def run_summarized(
-    wanted: Run, listener: BuildListener, *, environment: Mapping[str, str] | None = None
+    wanted: Run, on_progress: OnProgress, *, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Run a tool, and tell what came of it.
 
@@ -241,7 +237,7 @@ async def run_summarized(
     env = os.environ if environment is None else environment
     command = _command(wanted, env)
     log = LogFile(paths(env).cache / FOLDER, Path(wanted.argv[0]).name)
-    ear = _Ear(wanted.reading, log, listener)
+    ear = _Ear(wanted.reading, log, on_progress)
     begun = time.monotonic()
     code: int | None = None
     try:
@@ -270,11 +266,11 @@ async def run_summarized(
 class _Ear:
     """Hears a run: keeps its last lines, logs it, and tells how far it is."""
 
-    def __init__(self, reading: BuildReading, log: LogFile, listener: BuildListener) -> None:
+    def __init__(self, reading: BuildReading, log: LogFile, on_progress: OnProgress) -> None:
         self.tail = Tail()
         self._reading = reading
         self._log = log
-        self._listener = listener
+        self._on_progress = on_progress
         self._count = 0
         self._told = time.monotonic()
 
@@ -290,7 +286,7 @@ class _Ear:
         now = time.monotonic()
         if now - self._told >= TELL_EVERY:
             self._told = now
-            self._listener.progress(self._count, plain(shown).strip()[:200])
+            self._on_progress(self._count, plain(shown).strip()[:200])
 
 
 def _command(wanted: Run, env: Mapping[str, str]) -> BuildCommand:

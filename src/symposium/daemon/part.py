@@ -8,7 +8,7 @@ A part is one module under `daemon/parts/` that makes one `PartSpec`:
             answers.to(SpawnTaskspace, self._spawn)          # see symposium.bus.handlers
             return answers
 
-        async def run(self, bus: Bus) -> None:
+        async def run(self, bus: LocalPeer) -> None:
             async with asyncio.TaskGroup() as tasks:         # whatever it does besides
                 ...
 
@@ -32,62 +32,73 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from localio.files import write_whole
-from symposium.bus.endpoint import BusEndpoint, OnProgress
-from symposium.bus.envelope import DAEMON_SENDER, Address, Envelope
+from symposium.bus.endpoint import BusEndpoint
+from symposium.bus.envelope import DAEMON_SENDER, Envelope
 from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import PROTOCOL, Hello, Present
 from symposium.bus.peers import BusPeer, SocketKind
-from symposium.bus.protocol import ASSIGNED_ROLES, Announcement, BusRequest, Role
+from symposium.bus.protocol import ASSIGNED_ROLES, Announcement, Role
 from symposium.daemon.connection_table import ConnectionTable
 
 PART_GRACE: Final = 5.0
 """Seconds that a part has to end in."""
 
-_Answer = TypeVar("_Answer")
+DAEMON: Final = "daemon"
+"""The broker's name for the daemon itself."""
 
 
-class Bus(Protocol):
-    """The bus, as a part of the daemon sees it."""
+class LocalPeer(BusEndpoint):
+    """The daemon's own endpoint on the bus, for its parts."""
 
-    async def request(
-        self,
-        message: BusRequest[_Answer],
-        *,
-        to: Address | None = None,
-        on_progress: OnProgress | None = None,
-        patience: float | None = None,
-    ) -> _Answer:
-        """Ask a peer, and wait for its reply.
-
-        Raises:
-            BusRefusedError: the answer is an error; `no_handler` comes at once.
-        """
-        ...
-
-    def announce(self, message: Announcement, *, to: Address | None = None) -> None:
-        """Tell whoever listens."""
-        ...
+    def __init__(self, board: ConnectionTable, answers: HandlerTable) -> None:
+        super().__init__(answers, DAEMON_SENDER, self._route)
+        self._board = board
+        hello = Hello(
+            protocol=PROTOCOL,
+            role=Role.DAEMON,
+            name=DAEMON,
+            handles=answers.handles,
+            subscribes=answers.subscribes,
+        )
+        seat = BusPeer(DAEMON, SocketKind.BUS, time.time(), DAEMON)
+        seat.accept_hello(hello)
+        board.broker.peers.add(seat)
+        board.enter(DAEMON, self._take_lines, self.take)
 
     def peers(self) -> Sequence[Present]:
         """Who is connected at this moment, and where."""
-        ...
+        return [
+            each.present() for each in self._board.broker.peers if each.role not in ASSIGNED_ROLES
+        ]
 
     def windows(self) -> Sequence[Present]:
         """The views of users among them, without those that stopped sending heartbeats."""
-        ...
+        now = time.time()
+        peers = [each for each in self._board.broker.peers if not each.is_silent(now)]
+        return [shown for each in peers if (shown := each.present()).kind is not None]
 
     def register_window(self, connection: str, taskspace: str, title: str) -> None:
         """Note that a connection's window shows a taskspace, for as long as it is connected."""
-        ...
+        broker = self._board.broker
+        self._board.carry_out(broker.requests.register_window(connection, taskspace, title))
 
     def is_heard(self, kind: type[Announcement]) -> bool:
         """Whether a connected peer subscribes to announcements of this class."""
-        ...
+        return bool(self._board.broker.peers.subscribers(kind.about.type))
+
+    def _route(self, envelope: Envelope) -> bool:
+        self._board.route(DAEMON, envelope)
+        return True
+
+    def _take_lines(self, lines: bytes) -> None:
+        # Lines for several hearers are joined; no line of JSON holds a newline.
+        for line in lines.split(b"\n"):
+            self.take(line)
 
 
 class Part(Protocol):
@@ -97,7 +108,7 @@ class Part(Protocol):
         """The messages it answers."""
         ...
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         """Live until cancelled."""
         ...
 
@@ -180,80 +191,3 @@ class StateOwnerFile:
         with suppress(OSError, DecodeError, ValidationError):
             return json.decode(self._file.read_bytes(), type=_Mark)
         return None
-
-
-DAEMON: Final = "daemon"
-"""The broker's name for the daemon itself."""
-
-
-class LocalPeer:
-    """Implements `Bus` for the parts; `run` owns the answers at work."""
-
-    def __init__(self, board: ConnectionTable, answers: HandlerTable) -> None:
-        self._board = board
-        self._exchange = BusEndpoint(answers, DAEMON_SENDER, self._send)
-        hello = Hello(
-            protocol=PROTOCOL,
-            role=Role.DAEMON,
-            name=DAEMON,
-            handles=answers.handles,
-            subscribes=answers.subscribes,
-        )
-        seat = BusPeer(DAEMON, SocketKind.BUS, time.time(), DAEMON)
-        seat.accept_hello(hello)
-        board.broker.peers.add(seat)
-        board.enter(DAEMON, self._take, self._exchange.take)
-
-    async def run(self) -> None:
-        """Own the answers at work until cancelled."""
-        await self._exchange.run()
-
-    async def request(
-        self,
-        message: BusRequest[_Answer],
-        *,
-        to: Address | None = None,
-        on_progress: OnProgress | None = None,
-        patience: float | None = None,
-    ) -> _Answer:
-        """Ask a peer, and wait for its reply.
-
-        Raises:
-            BusRefusedError: the answer is an error; `no_handler` comes at once.
-        """
-        ask = self._exchange.request
-        return await ask(message, to=to, on_progress=on_progress, patience=patience)
-
-    def announce(self, message: Announcement, *, to: Address | None = None) -> None:
-        """Tell whoever listens."""
-        self._exchange.announce(message, to=to)
-
-    def peers(self) -> Sequence[Present]:
-        """Who is connected at this moment, and where."""
-        return [
-            each.present() for each in self._board.broker.peers if each.role not in ASSIGNED_ROLES
-        ]
-
-    def windows(self) -> Sequence[Present]:
-        """The views of users among them, without those that stopped sending heartbeats."""
-        now = time.time()
-        peers = [each for each in self._board.broker.peers if not each.is_silent(now)]
-        return [shown for each in peers if (shown := each.present()).kind is not None]
-
-    def register_window(self, connection: str, taskspace: str, title: str) -> None:
-        """Note that a connection's window shows a taskspace, for as long as it is connected."""
-        broker = self._board.broker
-        self._board.carry_out(broker.requests.register_window(connection, taskspace, title))
-
-    def is_heard(self, kind: type[Announcement]) -> bool:
-        """Whether a connected peer subscribes to announcements of this class."""
-        return bool(self._board.broker.peers.subscribers(kind.about.type))
-
-    def _send(self, envelope: Envelope) -> bool:
-        self._board.route(DAEMON, envelope)
-        return True
-
-    def _take(self, lines: bytes) -> None:
-        # Lines for several hearers are joined; no line of JSON holds a newline.
-        for line in lines.split(b"\n"):
-            self._exchange.take(line)

@@ -16,10 +16,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from localio.files import sync_path, write_whole
+from symposium.bus.endpoint import Bus
 from symposium.bus.envelope import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusError, BusRefusedError
 from symposium.bus.protocol import BusMessage, BusRequest, PayloadError, message_types, payload_of
-from symposium.mcp_server.task_lookup import BusPort
 
 FOLDER: Final = "outbox"
 
@@ -91,14 +91,14 @@ class Outbox:
         except OSError:
             return []
 
-    async def run(self, bus: BusPort, pause: Callable[[], Awaitable[None]] = _pause) -> None:
+    async def run(self, bus: Bus, pause: Callable[[], Awaitable[None]] = _pause) -> None:
         """Send waiting reports, now and whenever a daemon runs, until cancelled."""
         while True:
             if not self.is_empty:
                 await self.say(bus)
             await pause()
 
-    async def say(self, bus: BusPort) -> None:
+    async def say(self, bus: Bus) -> None:
         """Send waiting reports until none is left or no daemon accepts them."""
         try:
             with self._locked("sending.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -128,7 +128,7 @@ class Outbox:
             os.close(handle)
 
 
-async def _said(line: bytes, bus: BusPort) -> bool:
+async def _said(line: bytes, bus: Bus) -> bool:
     """Whether it was accepted, or can never be."""
     try:
         message = _read(line)

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 import msgspec
 
 from symposium.bus.client import BusClient, Identity
+from symposium.bus.endpoint import Bus
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
 from symposium.bus.handlers import HandlerTable, RequestContext
@@ -35,7 +36,7 @@ from symposium.documents.walkthroughs.store import WalkthroughStore, project_fol
 from symposium.mcp_server.location import locate_agent, terminal_of
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.review_inbox import PendingReviews
-from symposium.mcp_server.task_lookup import BusPort, Readings
+from symposium.mcp_server.task_lookup import Readings
 from symposium.mcp_server.workplace import ServerContext, Site
 
 Level: TypeAlias = Literal["error", "warn", "info", "debug"]
@@ -88,7 +89,7 @@ _log = logging.getLogger(__name__)
 class EditorFirst:
     """Asks the editor what it can answer, and language servers otherwise."""
 
-    def __init__(self, bus: BusPort, otherwise: IdePort) -> None:
+    def __init__(self, bus: Bus, otherwise: IdePort) -> None:
         self._bus = bus
         self._otherwise = otherwise
 
@@ -164,7 +165,7 @@ def pending_reviews(site: Site) -> PendingReviews:
 
 
 def workplace_of(
-    site: Site, bus: BusPort, headless: Headless, reviews: PendingReviews
+    site: Site, bus: Bus, headless: Headless, reviews: PendingReviews
 ) -> ServerContext:
     """The workplace of a site; nothing is asked yet."""
     home = paths(site.environment).home

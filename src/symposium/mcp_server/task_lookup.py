@@ -5,44 +5,14 @@ import hashlib
 import logging
 from collections import deque
 from collections.abc import Iterable
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
-from symposium.bus.endpoint import OnProgress
-from symposium.bus.envelope import Address
+from symposium.bus.endpoint import Bus
 from symposium.bus.errors import BusError
 from symposium.bus.messages.agents import GuidanceRead, TaskspaceInfo, TaskspaceState
-from symposium.bus.protocol import BusRequest
 from symposium.documents.boot import TaskContext
 from symposium.documents.guidance import GuidanceText
 from symposium.mcp_server.location import AgentLocation, written_down
-
-_Answer = TypeVar("_Answer")
-
-
-class BusPort(Protocol):
-    """Asks, and waits for the answer."""
-
-    async def request(
-        self,
-        message: BusRequest[_Answer],
-        *,
-        to: Address | None = None,
-        on_progress: OnProgress | None = None,
-        patience: float | None = None,
-    ) -> _Answer:
-        """The data of the answer.
-
-        Args:
-            message: of any type that agents may send.
-            to: whom; by the message's class if None.
-            on_progress: takes news meanwhile.
-            patience: seconds to wait; the class's budget if None.
-
-        Raises:
-            BusError: there is no answer, or a refusal.
-        """
-        ...
-
 
 LOOKUP_TIMEOUT: Final = 0.1
 """Seconds for the daemon: a prompt is to be there within 200 ms whether or not it answers."""
@@ -51,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 async def look_up(
-    standing: AgentLocation, bus: BusPort, *, patience: float = LOOKUP_TIMEOUT
+    standing: AgentLocation, bus: Bus, *, patience: float = LOOKUP_TIMEOUT
 ) -> TaskContext | None:
     """The agent's current task; None outside a taskspace, or if it is unknown."""
     if not standing.is_in_taskspace:
@@ -68,7 +38,7 @@ async def look_up(
 
 
 async def keep_collaborator(
-    standing: AgentLocation, bus: BusPort, task: TaskContext | None, asked: str | None
+    standing: AgentLocation, bus: Bus, task: TaskContext | None, asked: str | None
 ) -> None:
     """Remember whom the user asked for, so that the next agent here is asked for the same.
 
@@ -114,7 +84,7 @@ class Readings:
         """The agent was given a prompt that names texts."""
         self._add(name, "", hashlib.sha256(content.encode()).hexdigest())
 
-    async def run(self, bus: BusPort) -> None:
+    async def run(self, bus: Bus) -> None:
         """Report what was read, until cancelled."""
         while True:
             await self._came.wait()
@@ -122,7 +92,7 @@ class Readings:
             while self._waiting:
                 await self._report(self._waiting.popleft(), bus)
 
-    async def _report(self, reading: GuidanceRead, bus: BusPort) -> None:
+    async def _report(self, reading: GuidanceRead, bus: Bus) -> None:
         try:
             await bus.request(reading)
         except BusError as error:

@@ -22,12 +22,8 @@ Topic: TypeAlias = Literal[
 """What a tool is about; the instructions group by it."""
 
 
-class News(Protocol):
-    """Receives the progress of a call."""
-
-    async def __call__(self, done: float, total: float | None, message: str) -> None:
-        """Report progress."""
-        ...
+News: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
+"""Reports the progress of a call: done, total, message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from symposium.bus.client import ClientSettings
+from symposium.bus.endpoint import Bus
 from symposium.code.query.functions import IdePort
 from symposium.documents.boot import BootPrompts, TaskContext
 from symposium.documents.guidance import URI, GuidanceLibrary, GuidanceText, checkout_of
@@ -21,7 +22,7 @@ from symposium.errors import SymposiumError
 from symposium.mcp_server.location import AgentLocation
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.review_inbox import PendingReviews
-from symposium.mcp_server.task_lookup import BusPort, Readings
+from symposium.mcp_server.task_lookup import Readings
 
 PROMPTS: Final = ("yiasou", "hi")
 
@@ -105,7 +106,7 @@ class ServerContext:
     boot: BootPrompts
     references: ReferenceStore
     walkthroughs: WalkthroughStore
-    bus: BusPort
+    bus: Bus
     ide: IdePort
     outbox: Outbox
     reviews: PendingReviews

@@ -113,7 +113,9 @@ class CargoTools:
         command, *options = argv
         theirs = ["--", *arguments] if arguments else []
         whole = ["cargo", command, "--message-format=json", *options, *theirs]
-        return await run_summarized(Run(whole, self._folder, seconds, CargoReading()), context)
+        return await run_summarized(
+            Run(whole, self._folder, seconds, CargoReading()), context.progress
+        )
 
 
 class Cargo(ToolMod):

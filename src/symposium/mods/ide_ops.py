@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from peerwire.errors import RpcError
+from peerwire.jsonrpc.handlers import Peer
 from symposium.chain.capabilities import IDE_OPERATIONS, as_object
-from symposium.chain.mod import ComponentSpec, Needs, Neighbour
+from symposium.chain.mod import ComponentSpec, Needs
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
 from symposium.code.operations import (
@@ -32,7 +33,7 @@ class IdeTools:
         session_id: of the session, once it has one.
     """
 
-    def __init__(self, editor: Neighbour, session_id: str | None) -> None:
+    def __init__(self, editor: Peer, session_id: str | None) -> None:
         self._editor = editor
         self.session_id = session_id
 

@@ -116,7 +116,9 @@ class NpmTools:
         # Only npm needs a mark where its own options end.
         end = ["--"] if program == "npm" and arguments else []
         whole = [program, "run", script, *end, *arguments]
-        return await run_summarized(Run(whole, self._folder, seconds, ScriptReading()), context)
+        return await run_summarized(
+            Run(whole, self._folder, seconds, ScriptReading()), context.progress
+        )
 
 
 class Npm(ToolMod):

@@ -125,7 +125,7 @@ class UvTools:
 
         reading = PytestReading() if "pytest" in argv else ScriptReading()
         whole = ["uv", "--no-progress", *argv]
-        return await run_summarized(Run(whole, self._folder, seconds, reading), context)
+        return await run_summarized(Run(whole, self._folder, seconds, reading), context.progress)
 
 
 class Uv(ToolMod):

@@ -6,52 +6,39 @@ here waits for a process: what takes time is a task of its own, and other sessio
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError
 from peerwire.jsonrpc.transport import Transport
-from symposium.chain.calls import SHUTTING_DOWN, ModCall
+from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.conductor import CLOSE_GRACE
 from symposium.chain.intake import Intake
 from symposium.chain.link import Link, PeerState, abandon, cancel_serving, fail_serving
-from symposium.chain.runner import ComponentTasks, log_failures, overflow
+from symposium.chain.runner import ComponentTasks, overflow
+from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.menu.config_mode import ConfigMode
 from symposium.run_mode.new_sessions import NewSessions
-from symposium.run_mode.offers import Offering, Suggestions
+from symposium.run_mode.offers import Offering
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.router import RequestRouter
 from symposium.run_mode.session_requests import AgentRecovery, SessionRequests
-from symposium.run_mode.sessions import Session, Sessions
+from symposium.run_mode.sessions import Session
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.supervisor import Supervisor
 
 _log = logging.getLogger(__name__)
 
 
-class ConfigAgent:
-    """One editor connection. `run` owns every chain and task behind it.
-
-    Attributes:
-        settings: how to behave.
-        sessions: the sessions that the editor knows.
-        supervisor: the chains; empty before `run`.
-        offers: the offers of trust and mods.
-    """
-
-    supervisor: Supervisor
+class ConfigAgent(EditorConnection):
+    """Serves one editor. `run` owns every chain and task behind it."""
 
     def __init__(
         self, editor: Transport, settings: RunSettings, offering: Offering | None = None
     ) -> None:
-        self.settings = settings
-        self.sessions = Sessions()
-        self.offers = Suggestions(self, offering)
-        self.sessions.on_begun = self.offers.begin
+        super().__init__(settings, offering)
         self.sessions.on_named = self._named
-        self._editor = Link("editor", editor, self)
-        self._editor.state = PeerState.READY
+        self.editor = Link("editor", editor, self)
+        self.editor.state = PeerState.READY
         self._over = asyncio.Event()
 
     async def run(self) -> int:
@@ -61,15 +48,15 @@ class ConfigAgent:
             The exit code, always 0: a failure behind a session is reported in that session.
         """
         async with asyncio.TaskGroup() as tasks:
-            self._stage = ComponentTasks(tasks, self, None)
-            self.supervisor = Supervisor(self._editor, tasks, self.settings, self._chain_died)
+            self.stage = ComponentTasks(tasks, self, None)
+            self.supervisor = Supervisor(self.editor, tasks, self.settings, self._chain_died)
             self._revivals = AgentRecovery(self)
             config_mode = ConfigMode(self)
             lobby = NewSessions(self, config_mode, self._greeted)
             self._desk = SessionRequests(self, config_mode, self._revivals, lambda: lobby.offered)
-            lanes = (self._stage.lanes(self._editor), self._stage.lanes(self._editor))
-            self._editor.plain = self._reception = RequestRouter(lanes, lobby, self._desk)
-            self._editor.transport.start(Intake(self._editor))
+            lanes = (self.stage.lanes(self.editor), self.stage.lanes(self.editor))
+            self.editor.plain = self._reception = RequestRouter(lanes, lobby, self._desk)
+            self.editor.transport.start(Intake(self.editor))
             try:
                 await self._over.wait()
             finally:
@@ -81,34 +68,6 @@ class ConfigAgent:
         from symposium.chain.runner import chain_report  # noqa: PLC0415 - see IMPORTS_LATE
 
         return [chain_report(chain.running, chain.sessions) for chain in self.supervisor.chains()]
-
-    # -- for those who work on it
-
-    def write(self, line: bytes) -> None:
-        """Write a line to the editor."""
-        self._editor.transport.send(line)
-
-    def spawn(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start a task of the connection; it may fail alone."""
-        self._stage.start(log_failures(name, work))
-
-    def handle_request(self, call: ModCall, work: Coroutine[Any, Any, None]) -> None:
-        """Work on a request for as long as it takes; the editor may cancel it."""
-
-        async def serving() -> None:
-            with ErrorBoundary() as caught:
-                await work
-            if isinstance(caught.error, RpcError):
-                call.fail(caught.error)
-            elif caught.error is not None:
-                _log.error("%s failed", call.crossing.method, exc_info=caught.error)
-                data = {"reason": "run_mode_failed", "fault": str(caught.error)}
-                call.fail(RpcError(INTERNAL_ERROR, data))
-
-        task = self._stage.start(serving())
-        call.started(task)
-        # A task that was cancelled before its first step has not even begun the work.
-        task.add_done_callback(lambda _: work.close())
 
     def _named(self, session: Session) -> None:
         """Store the editor's id of a session for the time after a restart."""
@@ -155,21 +114,21 @@ class ConfigAgent:
         self._revivals.end()
         self._desk.close_all()
         await self._wait_until_quiet()
-        cancel_serving(self._editor)
-        fail_serving(self._editor, SHUTTING_DOWN)
+        cancel_serving(self.editor)
+        fail_serving(self.editor, SHUTTING_DOWN)
         try:
             await self.supervisor.end()
         finally:
-            await self._editor.transport.aclose(grace=CLOSE_GRACE)
-            abandon(self._editor)
-            self._stage.stop()
+            await self.editor.transport.aclose(grace=CLOSE_GRACE)
+            abandon(self.editor)
+            self.stage.stop()
 
     async def _wait_until_quiet(self) -> None:
         """Let what is open be answered, for a while."""
-        if not self._editor.open:
+        if not self.editor.open:
             return
         quiet = asyncio.Event()
-        self._editor.on_quiet = quiet.set
+        self.editor.on_quiet = quiet.set
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.quiet_grace):
                 await quiet.wait()

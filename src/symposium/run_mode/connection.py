@@ -1,61 +1,65 @@
 """The editor connection, as the parts of run mode use it."""
 
+import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
+from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError
 from symposium.chain.calls import ModCall
-from symposium.run_mode.sessions import Session, Sessions
+from symposium.chain.link import Link
+from symposium.chain.runner import ComponentTasks, log_failures
+from symposium.run_mode.offers import Offering, Suggestions
+from symposium.run_mode.sessions import Sessions
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.supervisor import Supervisor
 
-
-class SuggestionsPort(Protocol):
-    """Source of offers in the chat."""
-
-    def takes(self, session: Session, text: str) -> bool:
-        """Whether what was typed is an answer."""
-        ...
-
-    async def answer(self, session: Session, text: str) -> str:
-        """Do what was answered; what to tell."""
-        ...
-
-    def before_turn(self, session: Session) -> None:
-        """The agent gets the word."""
-        ...
+_log = logging.getLogger(__name__)
 
 
-class EditorConnection(Protocol):
-    """The editor connection, as those see it who work on it."""
+class EditorConnection:
+    """Shared state of one editor connection; `ConfigAgent` owns and runs it.
 
-    @property
-    def sessions(self) -> Sessions:
-        """The sessions that the editor knows."""
-        ...
+    Attributes:
+        editor: the link to the editor.
+        settings: settings of run mode.
+        sessions: the sessions that the editor knows.
+        offers: open suggestions, such as mods or trust.
+        supervisor: the chains; set by `ConfigAgent.run`.
+        stage: the tasks of the connection; set by `ConfigAgent.run`.
+    """
 
-    @property
-    def supervisor(self) -> Supervisor:
-        """The chains."""
-        ...
+    editor: Link
+    supervisor: Supervisor
+    stage: ComponentTasks
 
-    @property
-    def offers(self) -> SuggestionsPort:
-        """The offers in the chat."""
-        ...
-
-    @property
-    def settings(self) -> RunSettings:
-        """Settings of run mode."""
-        ...
+    def __init__(self, settings: RunSettings, offering: Offering | None) -> None:
+        self.settings = settings
+        self.sessions = Sessions()
+        self.offers = Suggestions(self.sessions, self.write, self.spawn, offering)
+        self.sessions.on_begun = self.offers.begin
 
     def write(self, line: bytes) -> None:
         """Write a line to the editor."""
-        ...
+        self.editor.transport.send(line)
 
     def spawn(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start a task of the connection; it may fail alone."""
-        ...
+        self.stage.start(log_failures(name, work))
 
     def handle_request(self, call: ModCall, work: Coroutine[Any, Any, None]) -> None:
         """Work on a request for as long as it takes; the editor may cancel it."""
-        ...
+
+        async def serving() -> None:
+            with ErrorBoundary() as caught:
+                await work
+            if isinstance(caught.error, RpcError):
+                call.fail(caught.error)
+            elif caught.error is not None:
+                _log.error("%s failed", call.crossing.method, exc_info=caught.error)
+                data = {"reason": "run_mode_failed", "fault": str(caught.error)}
+                call.fail(RpcError(INTERNAL_ERROR, data))
+
+        task = self.stage.start(serving())
+        call.started(task)
+        # A task that was cancelled before its first step has not even begun the work.
+        task.add_done_callback(lambda _: work.close())

@@ -6,9 +6,9 @@ An input answers an offer only right after it was shown; any other input goes to
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -16,15 +16,14 @@ from localio.errors import ExplainedError
 from peerwire.jsonrpc.values import as_object, decode_value
 from symposium.config.paths import paths
 from symposium.run_mode.chat import RECOMMENDATIONS, text_line
-from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.sessions import Session
+from symposium.run_mode.sessions import Session, Sessions
 
 _log = logging.getLogger(__name__)
 
 NOTHING: Final = "There is nothing to decide and nothing to recommend for this workspace.\n"
 
 
-class MenuOffer(Protocol):
+class Suggestion(Protocol):
     """One question in a chat."""
 
     def text(self) -> str:
@@ -43,7 +42,7 @@ class MenuOffer(Protocol):
 class Offering(Protocol):
     """Source of offers; its methods read and write files without waiting."""
 
-    def offer(self, directory: str, *, include_postponed: bool) -> MenuOffer | None:
+    def offer(self, directory: str, *, include_postponed: bool) -> Suggestion | None:
         """Return the next offer for a session's directory.
 
         Args:
@@ -58,15 +57,23 @@ class Offering(Protocol):
 
 
 class _Open(Struct):
-    offer: MenuOffer
+    offer: Suggestion
     is_said: bool = False
 
 
 class Suggestions:
     """Open offers by session; does nothing without a source of offers."""
 
-    def __init__(self, floor: EditorConnection, offering: Offering | None) -> None:
-        self._floor = floor
+    def __init__(
+        self,
+        sessions: Sessions,
+        write: Callable[[bytes], None],
+        spawn: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], None],
+        offering: Offering | None,
+    ) -> None:
+        self._sessions = sessions
+        self._write = write
+        self._spawn = spawn
         self._offering = offering
         self._open: dict[str, _Open] = {}
         self._begun: set[str] = set()
@@ -75,8 +82,8 @@ class Suggestions:
         """A session has its agent: look beside the work whether there is something to ask."""
         if self._offering is not None and session.id not in self._begun:
             self._begun.add(session.id)
-            self._floor.spawn("recommendations", lambda: self._begin(session))
-            self._floor.spawn("recommendations of others", self._offering.refresh)
+            self._spawn("recommendations", lambda: self._begin(session))
+            self._spawn("recommendations of others", self._offering.refresh)
 
     def takes(self, session: Session, text: str) -> bool:
         """Whether what was typed is for us."""
@@ -113,7 +120,7 @@ class Suggestions:
 
     async def _begin(self, session: Session) -> None:
         is_open = await self._look(session, include_postponed=False)
-        is_known = self._floor.sessions.find(session.id) is session
+        is_known = self._sessions.find(session.id) is session
         if is_open is None or session.menu is not None or not is_known:
             return
         self._open[session.id] = is_open
@@ -144,7 +151,7 @@ class Suggestions:
 
     def _say(self, session: Session, is_open: _Open) -> None:
         is_open.is_said = True
-        self._floor.write(text_line(session.id, is_open.offer.text()))
+        self._write(text_line(session.id, is_open.offer.text()))
 
 
 def _directory_of(session: Session) -> str:
@@ -162,7 +169,7 @@ class Recommending:
         self._passed: set[str] = set()
         self._is_asked = is_offline
 
-    def offer(self, directory: str, *, include_postponed: bool) -> MenuOffer | None:
+    def offer(self, directory: str, *, include_postponed: bool) -> Suggestion | None:
         """Return the next offer for a session's directory."""
         from symposium.run_mode.suggestions import (  # noqa: PLC0415 - see IMPORTS_LATE
             adviser_for,

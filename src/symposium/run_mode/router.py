@@ -1,7 +1,7 @@
 """The way that the editor's messages take: who gets each, by its session's state (§4.4)."""
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from peerwire.acp.names import (
     CLOSE_METHODS,
@@ -24,56 +24,12 @@ from symposium.chain.messages import Answer, ChainMessage, Direction
 from symposium.chain.mod import Drop, Outcome
 from symposium.chain.ordering import OrderedQueues
 from symposium.chain.routing import Route, join
-from symposium.run_mode.sessions import Session, Sessions
+from symposium.run_mode.new_sessions import NewSessions
+from symposium.run_mode.session_requests import SessionRequests
+from symposium.run_mode.sessions import Session
 
 _FOR_ANY_SESSION: Final = frozenset({SESSION_FORK, *REOPEN_METHODS, *CLOSE_METHODS})
 """Requests that may name a session which this process did not create."""
-
-
-class NewSessionsPort(Protocol):
-    """Handler of requests without a session."""
-
-    def initialize(self, call: ModCall) -> None:
-        """Greet the editor."""
-        ...
-
-    def new_session(self, call: ModCall) -> None:
-        """Make a session."""
-        ...
-
-    def default_chain(self, call: ModCall) -> None:
-        """Give a request to the current config's chain."""
-        ...
-
-    def every_chain(self, crossing: ChainMessage) -> None:
-        """Give a notification of no session to all."""
-        ...
-
-
-class SessionRequestsPort(Protocol):
-    """Handler of requests of a session."""
-
-    sessions: Sessions
-
-    def prompt(self, call: ModCall, session: Session) -> None:
-        """Take a turn."""
-        ...
-
-    def close(self, call: ModCall, session: Session) -> None:
-        """End a session."""
-        ...
-
-    def forward(self, call: ModCall, session: Session) -> None:
-        """Give a request to the session's chain."""
-        ...
-
-    def cancelled(self, session: Session) -> None:
-        """The user has cancelled the session's dialogue."""
-        ...
-
-    def cancel(self, crossing: ChainMessage, session: Session) -> None:
-        """The user has cancelled the session's turn."""
-        ...
 
 
 class RequestRouter(Route):
@@ -82,8 +38,8 @@ class RequestRouter(Route):
     def __init__(
         self,
         lanes: tuple[OrderedQueues, OrderedQueues],
-        lobby: NewSessionsPort,
-        desk: SessionRequestsPort,
+        lobby: NewSessions,
+        desk: SessionRequests,
     ) -> None:
         super().__init__(Direction.TO_AGENT, (), ClosedEnd(), lanes[0])
         join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes[1]))

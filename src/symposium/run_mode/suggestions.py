@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from localio.errors import ExplainedError
 from localio.text import plain_text
@@ -39,26 +39,6 @@ _CHOICE: Final = re.compile(r"(add|remove|never)((?:[\s,]+\d{1,4})*)", re.IGNORE
 
 
 _Change = TypeVar("_Change", Addition, RecommendationRemoval)
-
-
-class Offer(Protocol):
-    """One question in a chat."""
-
-    def text(self) -> str:
-        """Format the question as Markdown."""
-        ...
-
-    def takes(self, answer: str) -> bool:
-        """Whether this is an answer to it."""
-        ...
-
-    def do(self, answer: str) -> str:
-        """Carry out the answer and return a message about it.
-
-        Raises:
-            ExplainedError: it could not be done; nothing has changed.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +165,9 @@ class ChangeOffer:
         if not told:
             return "Nothing was changed: the config has it already.\n\n"
         return f"{' '.join(told)} New sessions use this.\n\n"
+
+
+Offer: TypeAlias = TrustOffer | ChangeOffer
 
 
 def next_offer(

@@ -17,7 +17,7 @@ from symposium.bus.messages.tasks import Inbox, ListInbox, ListTaskspaces, TaskL
 from symposium.bus.protocol import Announcement, Role
 from symposium.cli.task_board import Board
 from symposium.cli.task_watch import TaskWatch
-from symposium.daemon.part import Bus
+from symposium.daemon.part import LocalPeer
 
 ONE, TWO, THREE = task(1, "working"), task(2, "working"), task(3, "idle")
 
@@ -27,7 +27,7 @@ class ChangingEngine:
 
     def __init__(self, changes: Sequence[Announcement]) -> None:
         self._changes = changes
-        self._bus: Bus | None = None
+        self._bus: LocalPeer | None = None
 
     def answers(self) -> HandlerTable:
         answers = HandlerTable()
@@ -35,7 +35,7 @@ class ChangingEngine:
         answers.on_request(ListInbox, self._inbox)
         return answers
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         self._bus = bus
         await asyncio.Event().wait()
 

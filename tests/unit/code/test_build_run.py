@@ -77,7 +77,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 async def outcome(code: str, tmp_path: Path, env: dict[str, str], seconds: float = 9) -> Any:
     wanted = Run((sys.executable, "-c", code), tmp_path, seconds, ScriptReading())
-    return await run_summarized(wanted, Told(), environment=env)
+    return await run_summarized(wanted, Told().progress, environment=env)
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
@@ -190,7 +190,7 @@ async def test_how_far_a_run_is_is_told_now_and_then(
     monkeypatch.setattr("symposium.code.build_run.TELL_EVERY", 0)
     told = Told()
     wanted = Run((sys.executable, "-c", "print('a'); print('b')"), tmp_path, 9, ScriptReading())
-    await run_summarized(wanted, told, environment=env)
+    await run_summarized(wanted, told.progress, environment=env)
     assert told.notes == [(1, "a"), (2, "b")]
 
 
@@ -217,7 +217,7 @@ async def test_a_tool_has_the_environment_that_it_is_given(
 async def test_a_tool_that_is_not_there_is_named(tmp_path: Path, env: dict[str, str]) -> None:
     wanted = Run(("no-such-tool",), tmp_path, 9, ScriptReading())
     with pytest.raises(BuildError, match="no-such-tool is not installed"):
-        await run_summarized(wanted, Told(), environment=env)
+        await run_summarized(wanted, Told().progress, environment=env)
     assert not (tmp_path / "home").exists()
 
 

@@ -8,7 +8,7 @@ import pytest
 from symposium.bus.connect import DaemonAddress, DaemonOptions
 from symposium.bus.handlers import HandlerTable
 from symposium.daemon.instance_lock import acquire_instance_lock, starting
-from symposium.daemon.part import Bus
+from symposium.daemon.part import LocalPeer
 from symposium.daemon.server import Daemon, DaemonConfig, RealPaths
 
 
@@ -22,7 +22,7 @@ class Stubborn:
     def answers(self) -> HandlerTable:
         return HandlerTable()
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         del bus
         self.begun.set()
         while not self.released.is_set():

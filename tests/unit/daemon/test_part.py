@@ -16,7 +16,7 @@ from symposium.bus.messages.agents import GetTaskspaceState, TaskspaceInfo, Task
 from symposium.bus.messages.broker import TaskspaceRollCall
 from symposium.bus.protocol import Role
 from symposium.daemon.instance_lock import acquire_instance_lock, starting
-from symposium.daemon.part import Bus
+from symposium.daemon.part import LocalPeer
 from symposium.daemon.server import Daemon, DaemonConfig
 
 
@@ -32,7 +32,7 @@ class OneTaskspace:
         answers.on_request(TaskspaceState, self._state)
         return answers
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         bus.announce(TaskspaceRollCall(taskspace_uuid="one"))
         self.begun.set()
         try:

@@ -20,7 +20,7 @@ from symposium.bus.messages.broker import DaemonStatus
 from symposium.bus.protocol import Role
 from symposium.daemon import connection
 from symposium.daemon.connection import BacklogLimiter, DaemonLink, Lines
-from symposium.daemon.part import Bus
+from symposium.daemon.part import LocalPeer
 
 MB = 1024 * 1024
 
@@ -210,7 +210,7 @@ class Idle:
     def answers(self) -> HandlerTable:
         return HandlerTable()
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         del bus
         await asyncio.Event().wait()
 

@@ -13,7 +13,7 @@ from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import PROTOCOL, DaemonStatus, Hello
 from symposium.bus.protocol import Role
 from symposium.daemon import connection_table
-from symposium.daemon.part import Bus
+from symposium.daemon.part import LocalPeer
 
 
 class Idle:
@@ -22,7 +22,7 @@ class Idle:
     def answers(self) -> HandlerTable:
         return HandlerTable()
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         del bus
         await asyncio.Event().wait()
 

@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
 from localio.files import regular_content
+from peerwire.jsonrpc.handlers import Peer
 from symposium.code.operations import CodePosition, CodeRange
 
 _LAST_OF_ONE_UNIT: Final = 0xFFFF
@@ -38,14 +39,6 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "target", "dist", "build"})
 
 
-class DocumentListener(Protocol):
-    """Receiver of document notifications: a language server."""
-
-    def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
-        ...
-
-
 def uri_of(path: Path) -> str:
     """The URI of an absolute path."""
     return f"file://{quote(str(path))}"
@@ -64,7 +57,7 @@ def first_file(root: Path, endings: frozenset[str]) -> Path | None:
 class Documents:
     """State of files in a server."""
 
-    def __init__(self, server: DocumentListener) -> None:
+    def __init__(self, server: Peer) -> None:
         self._server = server
         self._open: dict[Path, tuple[str, int]] = {}
         self._split: tuple[str, list[str]] = ("", [""])

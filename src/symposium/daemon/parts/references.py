@@ -5,7 +5,7 @@ import asyncio
 from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.editor import StoreReference
 from symposium.bus.protocol import Ack
-from symposium.daemon.part import Bus, PartContext, PartSpec
+from symposium.daemon.part import LocalPeer, PartContext, PartSpec
 from symposium.documents.references import ReferenceStore
 
 
@@ -21,7 +21,7 @@ class ReferencesPart:
         answers.on_request(StoreReference, self._put)
         return answers
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         """Nothing besides."""
         del bus
         await asyncio.Event().wait()

@@ -13,7 +13,7 @@ from symposium.bus.messages.changes import SessionNoted
 from symposium.bus.messages.tasks import SESSION_SERVER
 from symposium.bus.messages.worktrees import TaskspaceWillDelete
 from symposium.config.paths import paths
-from symposium.daemon.part import Bus, PartContext, PartSpec, StateOwnerFile
+from symposium.daemon.part import LocalPeer, PartContext, PartSpec, StateOwnerFile
 from symposium.permissions.trust_store import TrustStore
 from symposium.registry.index import registry_context as registry_surroundings
 from symposium.sessions.session import SessionStore
@@ -59,7 +59,7 @@ class Taskspaces:
         self._live = LiveSessions(self._store)
         around = registry_surroundings(os.environ)
         self._agents = TaskAgents(self._store, around, self._live, surroundings.socket)
-        self._bus: Bus | None = None
+        self._bus: LocalPeer | None = None
         self._recovered = asyncio.Event()
         trust = SetUpTrust(TrustStore(home))
         journal = TaskStore(home / JOURNAL)
@@ -120,7 +120,7 @@ class Taskspaces:
         elif message.change == "gone":
             await self._live.gone(peer.taskspace_uuid)
 
-    async def run(self, bus: Bus) -> None:
+    async def run(self, bus: LocalPeer) -> None:
         """End what the last run has left half done, then be there."""
         self._bus = bus
         self._engine.presence.connect(self._windows)

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field, to_builtins
 
+from symposium.bus.endpoint import Bus
 from symposium.bus.envelope import TIMEOUT
 from symposium.bus.errors import BusError, BusLostError, BusRefusedError
 from symposium.bus.messages.editor import PresentWalkthrough
 from symposium.documents.walkthroughs.places import BlockDiagnostic
 from symposium.documents.walkthroughs.rendering import present
 from symposium.documents.walkthroughs.store import Draft, Mode
-from symposium.mcp_server.task_lookup import BusPort, look_up
+from symposium.mcp_server.task_lookup import look_up
 from symposium.mcp_server.tool import Hints, ToolAnswer, ToolInvocation, tool
 
 VIEWER_TIMEOUT = 10.0
@@ -100,7 +101,7 @@ async def present_walkthrough(params: PresentWalkthroughParams, call: ToolInvoca
     return ToolAnswer("\n".join(filter(None, [_text(said, faults), _rest_text(before)])), result)
 
 
-async def _deliver(request: PresentWalkthrough, bus: BusPort) -> tuple[str, str]:
+async def _deliver(request: PresentWalkthrough, bus: Bus) -> tuple[str, str]:
     """Send a walkthrough to the user's editor; the status and a sentence on it."""
     try:
         await bus.request(request, patience=VIEWER_TIMEOUT)

@@ -6,7 +6,7 @@ no conductor, and no file.
 
 import re
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from symposium.run_mode.chat import Dialog
 from symposium.run_mode.failure_text import KEPT
 from symposium.run_mode.menu.pickers import (
     LEAVES,
-    Catalogue,
+    MenuPort,
     SuitedMod,
     choices_line,
     choose_agent,
@@ -49,34 +49,12 @@ _NO_MODS: Final = "No mods configured."
 _COMMANDS: Final = frozenset({"save", "cancel", "agent", "move", "add", "remove"})
 
 
-class Host(Catalogue, Protocol):
-    """Actions of the menu."""
-
-    async def save(self, config: Config) -> Sequence[str]:
-        """Save the config and use it; return messages for the user.
-
-        Raises:
-            ConfigChangedError: the file has changed since the menu was opened.
-            NotStartedError: it is saved, but its agent does not start.
-            ExplainedError: it could not be written.
-        """
-        ...
-
-    async def overwrite(self, config: Config) -> Sequence[str]:
-        """Save the config even if the file has changed."""
-        ...
-
-    def cancelled(self) -> str:
-        """Return the message for leaving without saving."""
-        ...
-
-
 class NotStartedError(SymposiumError):
     """The config is saved, but its agent does not start."""
 
 
 async def first_time(
-    talk: Dialog, host: Host, mods: Sequence[SuitedMod], *, welcome: str = WELCOME
+    talk: Dialog, host: MenuPort, mods: Sequence[SuitedMod], *, welcome: str = WELCOME
 ) -> None:
     """Choose an agent, then the rest; nothing is written before `SAVE`.
 
@@ -97,7 +75,9 @@ async def first_time(
     await main_menu(talk, host, Config(agent, tuple(entry for entry, _ in mods)))
 
 
-async def import_older(talk: Dialog, host: Host, older: Config, mods: Sequence[SuitedMod]) -> None:
+async def import_older(
+    talk: Dialog, host: MenuPort, older: Config, mods: Sequence[SuitedMod]
+) -> None:
     """Offer to import the config of an older layout, or to set up a new one (acp-host §4.2)."""
     talk.say(WELCOME)
     agents = (await host.agents()).agents
@@ -118,7 +98,7 @@ async def import_older(talk: Dialog, host: Host, older: Config, mods: Sequence[S
         talk.say(KEPT if is_kept else f"Unknown input: {code(text)}.")
 
 
-async def main_menu(talk: Dialog, host: Host, config: Config) -> None:
+async def main_menu(talk: Dialog, host: MenuPort, config: Config) -> None:
     """Change the config until the user saves or cancels."""
     menu = _Menu(talk, host, config)
     await menu.redisplay()
@@ -129,7 +109,7 @@ async def main_menu(talk: Dialog, host: Host, config: Config) -> None:
 class _Menu:
     """One visit to the menu, with the unsaved config."""
 
-    def __init__(self, talk: Dialog, host: Host, config: Config) -> None:
+    def __init__(self, talk: Dialog, host: MenuPort, config: Config) -> None:
         self._talk = talk
         self._host = host
         self._config = config

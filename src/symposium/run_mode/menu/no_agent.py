@@ -1,7 +1,7 @@
 """The dialog of a session without an agent."""
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
@@ -40,39 +40,7 @@ _IDLE_WORDS: Final = frozenset({"", "back", "cancel"})
 _RETRY_WORDS: Final = RETRY | {"again", "retry"}
 
 
-class AgentlessSessionPort(Protocol):
-    """The session, as the dialog needs it."""
-
-    async def start(self) -> Sequence[str]:
-        """Start the agent of the current config; return messages for the user.
-
-        Raises:
-            NotStartedError: it does not start.
-        """
-        ...
-
-    async def choose(self, talk: Dialog) -> bool:
-        """Open the menu; return whether the session has an agent afterwards."""
-        ...
-
-    async def log_in(self, talk: Dialog, word: str) -> bool | None:
-        """Log in by the method with this number; return success, or None for no number."""
-        ...
-
-    async def own_answer(self, text: str) -> str | None:
-        """Answer a Symposium command that needs no agent; None for anything else."""
-        ...
-
-    def keeps(self) -> bool:
-        """Whether a message is saved for the agent."""
-        ...
-
-    def forget(self) -> None:
-        """Drop the saved message."""
-        ...
-
-
-async def wait_for_start(talk: Dialog, ward: AgentlessSessionPort) -> None:
+async def wait_for_start(talk: Dialog, ward: "AgentlessSession") -> None:
     """Wait for a slow agent; continue until the session has one."""
     talk.say(STARTING)
     problem = await _start(talk, ward, "", is_said=True)
@@ -81,7 +49,7 @@ async def wait_for_start(talk: Dialog, ward: AgentlessSessionPort) -> None:
 
 
 async def run_no_agent_dialog(
-    talk: Dialog, ward: AgentlessSessionPort, trouble: StartProblem
+    talk: Dialog, ward: "AgentlessSession", trouble: StartProblem
 ) -> None:
     """Show why there is no agent; continue until there is one."""
     problem = trouble.text()
@@ -89,7 +57,7 @@ async def run_no_agent_dialog(
     await _mend(talk, ward, problem)
 
 
-async def _mend(talk: Dialog, ward: AgentlessSessionPort, problem: str) -> None:
+async def _mend(talk: Dialog, ward: "AgentlessSession", problem: str) -> None:
     while True:
         text = await talk.read()
         word = text.lower()
@@ -113,7 +81,7 @@ async def _mend(talk: Dialog, ward: AgentlessSessionPort, problem: str) -> None:
 
 
 async def _start(
-    talk: Dialog, ward: AgentlessSessionPort, before: str, *, is_said: bool
+    talk: Dialog, ward: "AgentlessSession", before: str, *, is_said: bool
 ) -> str | None:
     """Try to start; return the problem, or None once the session has an agent."""
     try:

@@ -187,8 +187,8 @@ LONG = 8
 AGAIN = "`list` shows the agents again."
 
 
-class Catalogue(Protocol):
-    """Source of the offered agents and mods."""
+class MenuPort(Protocol):
+    """The agents and mods on offer, and the actions of the menu."""
 
     async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
         """The agents on offer; looked up again if `is_fresh`."""
@@ -202,8 +202,26 @@ class Catalogue(Protocol):
         """Answer a Symposium command that changes nothing; None for anything else."""
         ...
 
+    async def save(self, config: Config) -> Sequence[str]:
+        """Save the config and use it; return messages for the user.
 
-async def choose_agent(talk: Dialog, catalogue: Catalogue, *, way_out: WayOut) -> Agent | None:
+        Raises:
+            ConfigChangedError: the file has changed since the menu was opened.
+            NotStartedError: it is saved, but its agent does not start.
+            ExplainedError: it could not be written.
+        """
+        ...
+
+    async def overwrite(self, config: Config) -> Sequence[str]:
+        """Save the config even if the file has changed."""
+        ...
+
+    def cancelled(self) -> str:
+        """Return the message for leaving without saving."""
+        ...
+
+
+async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) -> Agent | None:
     """Offer the agents until the user chooses one; None if the user leaves.
 
     A long list is shown once: after a typo, the user learns how to see it again. It is
@@ -254,7 +272,7 @@ def _no_agent(talk: Dialog, text: str, agents: Sequence[AgentChoice], way_out: W
     return f"Unknown input: {code(text)}. Enter a number or `{way_out}`."
 
 
-async def choose_mod(talk: Dialog, catalogue: Catalogue, taken: Sequence[str]) -> ModEntry | None:
+async def choose_mod(talk: Dialog, catalogue: MenuPort, taken: Sequence[str]) -> ModEntry | None:
     """Offer more mods until the user chooses one; None if the user leaves."""
     while True:
         choices = await catalogue.mods()
