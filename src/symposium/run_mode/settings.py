@@ -111,6 +111,40 @@ class Directory(Protocol):
         ...
 
 
+class MenuPort(Protocol):
+    """The agents and mods on offer, and the actions of the menu."""
+
+    async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
+        """The agents on offer; looked up again if `is_fresh`."""
+        ...
+
+    async def mods(self) -> ModChoices:
+        """The mods on offer."""
+        ...
+
+    async def own_answer(self, text: str) -> str | None:
+        """Answer a Symposium command that changes nothing; None for anything else."""
+        ...
+
+    async def save(self, config: Config) -> Sequence[str]:
+        """Save the config and use it; return messages for the user.
+
+        Raises:
+            ConfigChangedError: the file has changed since the menu was opened.
+            NotStartedError: it is saved, but its agent does not start.
+            ExplainedError: it could not be written.
+        """
+        ...
+
+    async def overwrite(self, config: Config) -> Sequence[str]:
+        """Save the config even if the file has changed."""
+        ...
+
+    def cancelled(self) -> str:
+        """Return the message for leaving without saving."""
+        ...
+
+
 def unrecorded(chain: ChainSpec) -> ChainSettings:
     """Return the settings of a chain that is not recorded."""
     del chain

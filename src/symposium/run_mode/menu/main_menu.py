@@ -18,7 +18,6 @@ from symposium.run_mode.chat import Dialog
 from symposium.run_mode.failure_text import KEPT
 from symposium.run_mode.menu.pickers import (
     LEAVES,
-    MenuPort,
     SuitedMod,
     choices_line,
     choose_agent,
@@ -33,6 +32,7 @@ from symposium.run_mode.menu.pickers import (
     render_suited,
 )
 from symposium.run_mode.menu.waiting import Left, wait_with_input
+from symposium.run_mode.settings import MenuPort
 
 WELCOME: Final = "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from localio.text import near_names
 from peerwire.transports.command import Command, CommandError, parse_command
@@ -10,7 +10,7 @@ from symposium.config.component_source import ComponentSource, shown_agent
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.chat import Dialog
 from symposium.run_mode.failure_text import KEPT
-from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.run_mode.settings import AgentChoice, MenuPort, ModChoice
 
 _SHOWN_NUMBERS: Final = 5
 _WAYS_OUT: Final = {"back": "`back` to return", "cancel": "`cancel` to leave"}
@@ -185,40 +185,6 @@ LONG = 8
 """Agents that are shown again behind each mistake; more push what was wrong off the screen."""
 
 AGAIN = "`list` shows the agents again."
-
-
-class MenuPort(Protocol):
-    """The agents and mods on offer, and the actions of the menu."""
-
-    async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
-        """The agents on offer; looked up again if `is_fresh`."""
-        ...
-
-    async def mods(self) -> ModChoices:
-        """The mods on offer."""
-        ...
-
-    async def own_answer(self, text: str) -> str | None:
-        """Answer a Symposium command that changes nothing; None for anything else."""
-        ...
-
-    async def save(self, config: Config) -> Sequence[str]:
-        """Save the config and use it; return messages for the user.
-
-        Raises:
-            ConfigChangedError: the file has changed since the menu was opened.
-            NotStartedError: it is saved, but its agent does not start.
-            ExplainedError: it could not be written.
-        """
-        ...
-
-    async def overwrite(self, config: Config) -> Sequence[str]:
-        """Save the config even if the file has changed."""
-        ...
-
-    def cancelled(self) -> str:
-        """Return the message for leaving without saving."""
-        ...
 
 
 async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) -> Agent | None:
