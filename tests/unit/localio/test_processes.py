@@ -106,3 +106,10 @@ async def test_a_program_that_takes_too_long_is_stopped_with_its_group(tmp_path:
         await run_collecting(shell(f"sleep 60 & echo $! > {pid}; wait"), seconds=0.5)
 
     assert has_exited(int(pid.read_text()))
+
+
+@pytest.mark.requirement("process.collected")
+async def test_a_program_that_has_exited_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "KILL_TIMEOUT", 600)
+    async with asyncio.timeout(45):
+        assert (await run_collecting(shell("echo a"), seconds=45)).said == b"a\n"

@@ -12,7 +12,7 @@ from peerwire.jsonrpc.handlers import Request
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
-from symposium.mods.ide_ops import IdeOps
+from symposium.mods.ide_ops import IdeOps, IdeTools, OperationError
 from symposium.mods.ide_ops_adapter import IdeOpsAdapter
 from symposium.planning.chain_spec import read_chain
 from symposium.planning.planned_chain import PlannedChain, planned_chain
@@ -151,3 +151,9 @@ async def test_the_agent_gets_the_request_that_was_predicted(capabilities: dict[
         await editor.initialize(capabilities=begun.params["clientCapabilities"])
     (greeting,) = [each for each in agent.received.items if each.method == "initialize"]
     assert greeting.params["clientCapabilities"] == made.prediction["clientCapabilities"]
+
+
+@pytest.mark.requirement("ide.tools")
+async def test_a_tool_that_is_called_before_its_session_is_open_says_so() -> None:
+    with pytest.raises(OperationError, match="the session is not open yet"):
+        await IdeTools(IdeOps().client, None).get_selection()

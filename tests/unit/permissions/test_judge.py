@@ -81,6 +81,26 @@ def test_one_forbidden_command_forbids_the_whole_script(tmp_path: Path) -> None:
     assert str(judgement.decisive) == "forbid: git push --force (rule no-force)"
 
 
+@pytest.mark.requirement("policy.whole-script")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "trap 'reboot;' EXIT",
+        "su -c 'reboot;'",
+        "ssh host 'reboot;'",
+        "watch 'reboot;'",
+        "parallel 'reboot;'",
+        "script -c 'reboot;'",
+        "eval 'reboot;'",
+    ],
+)
+def test_a_script_of_one_word_is_read_too(script: str, tmp_path: Path) -> None:
+    rule = '[[rule]]\nname = "no"\neffect = "forbid"\ncommand = "reboot"\n'
+    judgement = read_policy(rule, "policy.toml").judge([RunScript(script)], PolicyWorkspace(tmp_path))
+
+    assert judgement.rule == "no"
+
+
 @pytest.mark.requirement("policy.strictest")
 def test_a_rule_is_named_before_a_doubt_of_the_same_effect(tmp_path: Path) -> None:
     judgement = judge("unknown; git push production", tmp_path)

@@ -12,6 +12,7 @@ from symposium.planning.recommendations import (
     AnyOf,
     Ecosystem,
     FileExists,
+    Leaf,
     Predicate,
     PredicateError,
     PredicateUses,
@@ -22,6 +23,7 @@ from symposium.planning.recommendations import (
     read_predicate,
     reason,
     reason_gone,
+    words,
 )
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -204,3 +206,17 @@ def test_a_condition_of_the_deepest_nesting_is_read() -> None:
 def test_a_path_that_is_none_of_the_workspace_is_refused(path: str) -> None:
     with pytest.raises(PredicateError, match="leaves the workspace"):
         read_predicate({"file-exists": path})
+
+
+@pytest.mark.requirement("recommendations.explained")
+@pytest.mark.parametrize(
+    ("leaf", "text"),
+    [
+        (FileExists("a.toml"), "file-exists a.toml"),
+        (PredicateUses("crate", "serde"), "using-crate serde"),
+        (PredicateUses("python", "numpy"), "using-python-package numpy"),
+        (PredicateUses("npm", "left-pad"), "using-npm-package left-pad"),
+    ],
+)
+def test_a_condition_is_shown_as_it_is_written(leaf: Leaf, text: str) -> None:
+    assert words(leaf) == text

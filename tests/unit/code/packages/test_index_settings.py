@@ -10,6 +10,7 @@ from symposium.code.packages.manifests import (
     CargoSettings,
     cargo_settings,
     npm_settings,
+    python_settings,
 )
 
 NPMRC = """
@@ -71,3 +72,17 @@ def test_a_replaced_source_of_cargo_is_asked_only_if_it_is_a_sparse_index(tmp_pa
     for other in (git, folder):
         assert other.problem == "Cargo's settings replace crates.io with what is no sparse index"
     assert (none.index, none.problem) == (CRATES, "")
+
+
+@pytest.mark.requirement("package-sources.user-settings-only")
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("https://corp/simple", "https://corp/simple"),
+        ("corp=https://corp/simple", "https://corp/simple"),
+    ],
+)
+def test_a_python_index_may_have_a_name(given: str, asked: str, tmp_path: Path) -> None:
+    found = python_settings({"HOME": str(tmp_path), "UV_DEFAULT_INDEX": given})
+
+    assert found.indexes == (asked,)
