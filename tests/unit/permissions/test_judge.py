@@ -96,7 +96,9 @@ def test_one_forbidden_command_forbids_the_whole_script(tmp_path: Path) -> None:
 )
 def test_a_script_of_one_word_is_read_too(script: str, tmp_path: Path) -> None:
     rule = '[[rule]]\nname = "no"\neffect = "forbid"\ncommand = "reboot"\n'
-    judgement = read_policy(rule, "policy.toml").judge([RunScript(script)], PolicyWorkspace(tmp_path))
+    judgement = read_policy(rule, "policy.toml").judge(
+        [RunScript(script)], PolicyWorkspace(tmp_path)
+    )
 
     assert judgement.rule == "no"
 
