@@ -30,7 +30,8 @@ from symposium.tasks import tables
 from symposium.tasks.context import file_of
 from symposium.tasks.files import task_file_text
 from symposium.tasks.model import Category, Layout, LogEntry, Taskspace, TaskState
-from symposium.tasks.store import TaskStore, save
+from symposium.tasks.store import TaskStore
+from symposium.tasks.tables import save
 
 AT: Final = "2026-01-01T00:00:00.000Z"
 FEW: Final = 10

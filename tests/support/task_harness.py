@@ -18,8 +18,8 @@ from symposium.tasks.events import Event
 from symposium.tasks.model import Taskspace
 from symposium.tasks.snapshots.snapshots import Snapshots
 from symposium.tasks.snapshots.store import directory_of
-from symposium.tasks.store import TaskStore, save
-from symposium.tasks.tables import StageHook
+from symposium.tasks.store import TaskStore
+from symposium.tasks.tables import StageHook, save
 
 FILES: Mapping[str, bytes] = {
     "README.md": b"# Sample\n",

@@ -24,7 +24,8 @@ from symposium.sessions.client import AgentSessions
 from symposium.sessions.session import SessionStore, Status
 from symposium.tasks.model import Layout, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.repository import open_repository
-from symposium.tasks.store import TaskStore, load_all
+from symposium.tasks.store import TaskStore
+from symposium.tasks.tables import load_all
 
 EDITORS: Final = "symposium.editors"
 JOURNAL: Final = "taskspaces.db"

@@ -28,8 +28,8 @@ from symposium.tasks.model import (
 from symposium.tasks.repository import Repository
 from symposium.tasks.snapshots.snapshots import Snapshots
 from symposium.tasks.snapshots.subject import SnapshotTarget
-from symposium.tasks.store import ShieldedTasks, TaskStore, load, load_all, save
-from symposium.tasks.tables import Operation, StageHook, is_unused
+from symposium.tasks.store import ShieldedTasks, TaskStore
+from symposium.tasks.tables import Operation, StageHook, is_unused, load, load_all, save
 
 _log = logging.getLogger(__name__)
 

@@ -42,8 +42,7 @@ from symposium.tasks.repository import (
 )
 from symposium.tasks.setup import set_up
 from symposium.tasks.setup_files import read_set_up
-from symposium.tasks.store import forget, load, save, taken_worktrees
-from symposium.tasks.tables import Operation, OperationKind
+from symposium.tasks.tables import Operation, OperationKind, forget, load, save, taken_worktrees
 
 LOCK: Final = "a symposium taskspace"
 """Reason of the lock on a worktree: `git worktree prune` must not remove one that is unmounted."""

@@ -11,7 +11,7 @@ from symposium.tasks.context import EngineContext
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.projects import open_project
 from symposium.tasks.roster import check, check_all, load_project
-from symposium.tasks.store import read_record
+from symposium.tasks.tables import read_record
 
 SHORTEST: Final = 4
 """Characters of an id that may name a task."""

@@ -21,7 +21,7 @@ from symposium.tasks.files import MAX_ENTRIES, is_task_file_current
 from symposium.tasks.model import LogEntry, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project
 from symposium.tasks.roster import check, load_project
-from symposium.tasks.store import read_record
+from symposium.tasks.tables import read_record
 
 PIECE: Final = 25
 """Tasks that are looked at between two pauses: some ten milliseconds of work."""

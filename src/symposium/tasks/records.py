@@ -29,7 +29,7 @@ from symposium.tasks.model import (
 from symposium.tasks.projects import open_project
 from symposium.tasks.roster import load_project
 from symposium.tasks.spawning import BUILT_IN, AgentCommands, agent_command
-from symposium.tasks.store import load
+from symposium.tasks.tables import load
 
 _SIGNAL: Final = Category.QUESTION
 

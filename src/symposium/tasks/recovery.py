@@ -23,8 +23,7 @@ from symposium.tasks.projects import open_project
 from symposium.tasks.repository import Repository, commit_of
 from symposium.tasks.setup import INTERRUPTED
 from symposium.tasks.snapshots.clone_state import admin_directory
-from symposium.tasks.store import load, save
-from symposium.tasks.tables import Operation, OperationKind, unfinished
+from symposium.tasks.tables import Operation, OperationKind, load, save, unfinished
 
 _TICK = 0.1
 """Maximum delay of a file system's clock, in seconds."""

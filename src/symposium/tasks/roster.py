@@ -31,7 +31,7 @@ from symposium.tasks.model import (
 )
 from symposium.tasks.projects import OpenProject, open_project
 from symposium.tasks.repository import BaseBranch, Worktree, commit_of, find_base, worktrees
-from symposium.tasks.store import load, read_record, save, taken_worktrees
+from symposium.tasks.tables import load, read_record, save, taken_worktrees
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from symposium.tasks.recipe import SetUpRecipe
 from symposium.tasks.repository import Repository
 from symposium.tasks.setup_files import read_set_up
 from symposium.tasks.setup_steps import bring, command_environment, run_commands
-from symposium.tasks.store import load, save
-from symposium.tasks.tables import Operation, OperationKind, variables
+from symposium.tasks.tables import Operation, OperationKind, load, save, variables
 
 INTERRUPTED: Final = "the setup was interrupted; try again"
 """Reason of a task whose setup did not finish."""

@@ -4,20 +4,17 @@ Write-ahead log with `synchronous=FULL`: a write that returned is on the disk (a
 """
 
 import asyncio
-import json
 import logging
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import msgspec
-
 from localio.files import make_private_directory, storage_error_text
 from peerwire.errors import ErrorBoundary
-from symposium.tasks.model import Taskspace, TaskspaceError
+from symposium.tasks.model import TaskspaceError
 
 _RECORD: Final = "CAST(record AS TEXT)"
 
@@ -271,48 +268,3 @@ class TaskStore:
                 text = f"cannot write {self.path}: {error}"
                 raise TaskspaceError(text, _STORAGE_HINT) from error
             return result
-
-
-_ENCODER: Final = msgspec.json.Encoder()
-_DECODER: Final = msgspec.json.Decoder(Taskspace)
-
-
-def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
-    """Save a task."""
-    connection.execute(
-        "INSERT OR REPLACE INTO taskspace (id, project, worktree, record) VALUES (?, ?, ?, ?)",
-        (taskspace.id, taskspace.project, taskspace.worktree, _ENCODER.encode(taskspace)),
-    )
-
-
-def forget(connection: sqlite3.Connection, id_: str) -> None:
-    """Delete a task, with all its rows."""
-    for table in ("log", "ports", "operation", "guidance", "resolution"):
-        connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - ours
-    connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
-
-
-def read_record(record: bytes) -> Taskspace:
-    """A task from its row."""
-    return _DECODER.decode(record)
-
-
-def load(connection: sqlite3.Connection, id_: str) -> Taskspace | None:
-    """Load a task."""
-    row = connection.execute("SELECT record FROM taskspace WHERE id = ?", (id_,)).fetchone()
-    return _DECODER.decode(row[0]) if row else None
-
-
-def taken_worktrees(connection: sqlite3.Connection, paths: Sequence[str]) -> set[str]:
-    """Paths among these that are the worktree of a task, also of an archived one."""
-    rows = connection.execute(
-        "SELECT worktree FROM taskspace WHERE worktree IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(paths)),),
-    )
-    return {worktree for (worktree,) in rows}
-
-
-def load_all(connection: sqlite3.Connection) -> list[Taskspace]:
-    """Load all tasks, oldest first."""
-    rows = connection.execute("SELECT record FROM taskspace ORDER BY rowid")
-    return [_DECODER.decode(record) for (record,) in rows]

@@ -1,5 +1,6 @@
-"""Tables of the task store: logs, operations, port blocks."""
+"""Tables of the task store: tasks, logs, operations, port blocks."""
 
+import json
 import socket
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -287,3 +288,48 @@ def variables(taskspace: Taskspace) -> dict[str, str]:
         for offset in range(1, ports.count):
             found[f"SYMPOSIUM_PORT_{offset}"] = str(ports.first + offset)
     return found
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(Taskspace)
+
+
+def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
+    """Save a task."""
+    connection.execute(
+        "INSERT OR REPLACE INTO taskspace (id, project, worktree, record) VALUES (?, ?, ?, ?)",
+        (taskspace.id, taskspace.project, taskspace.worktree, _ENCODER.encode(taskspace)),
+    )
+
+
+def forget(connection: sqlite3.Connection, id_: str) -> None:
+    """Delete a task, with all its rows."""
+    for table in ("log", "ports", "operation", "guidance", "resolution"):
+        connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - ours
+    connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
+
+
+def read_record(record: bytes) -> Taskspace:
+    """A task from its row."""
+    return _DECODER.decode(record)
+
+
+def load(connection: sqlite3.Connection, id_: str) -> Taskspace | None:
+    """Load a task."""
+    row = connection.execute("SELECT record FROM taskspace WHERE id = ?", (id_,)).fetchone()
+    return _DECODER.decode(row[0]) if row else None
+
+
+def taken_worktrees(connection: sqlite3.Connection, paths: Sequence[str]) -> set[str]:
+    """Paths among these that are the worktree of a task, also of an archived one."""
+    rows = connection.execute(
+        "SELECT worktree FROM taskspace WHERE worktree IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(paths)),),
+    )
+    return {worktree for (worktree,) in rows}
+
+
+def load_all(connection: sqlite3.Connection) -> list[Taskspace]:
+    """Load all tasks, oldest first."""
+    rows = connection.execute("SELECT record FROM taskspace ORDER BY rowid")
+    return [_DECODER.decode(record) for (record,) in rows]

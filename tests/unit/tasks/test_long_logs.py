@@ -11,7 +11,8 @@ from tests.support.task_harness import Scene
 
 from symposium.tasks import tables
 from symposium.tasks.model import Category, LogEntry
-from symposium.tasks.store import TaskStore, load_all, upgrade_to_2
+from symposium.tasks.store import TaskStore, upgrade_to_2
+from symposium.tasks.tables import load_all
 
 LINES = 100_000
 AT = "2026-01-01T00:00:00.000Z"

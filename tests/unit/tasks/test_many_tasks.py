@@ -22,7 +22,7 @@ from symposium.tasks.overlaps import BASE
 from symposium.tasks.projects import make_project
 from symposium.tasks.queries import Page
 from symposium.tasks.reconciliation import PIECE, reconcile
-from symposium.tasks.store import save
+from symposium.tasks.tables import save
 
 FEW = 20
 MANY = 200

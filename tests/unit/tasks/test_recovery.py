@@ -14,8 +14,7 @@ from symposium.tasks import tables
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.roster import check_all
-from symposium.tasks.store import load, save
-from symposium.tasks.tables import Operation, OperationKind, is_unused, unfinished
+from symposium.tasks.tables import Operation, OperationKind, is_unused, load, save, unfinished
 
 
 def move(before: str, after: str) -> None:

@@ -9,7 +9,7 @@ from tests.support.task_harness import Scene
 
 from symposium.tasks.model import Layout, Taskspace, TaskState
 from symposium.tasks.queries import Page
-from symposium.tasks.store import save
+from symposium.tasks.tables import save
 
 
 def task(number: int, name: str = "", parent: int | None = None) -> Taskspace:

@@ -27,8 +27,7 @@ from symposium.tasks.projects import open_project
 from symposium.tasks.repository import Repository, worktrees
 from symposium.tasks.setup import recipe_of
 from symposium.tasks.setup_steps import command_environment, run_commands
-from symposium.tasks.store import save
-from symposium.tasks.tables import Operation, OperationKind
+from symposium.tasks.tables import Operation, OperationKind, save
 
 
 class BranchAction(StrEnum):

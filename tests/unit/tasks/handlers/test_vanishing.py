@@ -15,7 +15,7 @@ from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.model import Taskspace
 from symposium.tasks.overlaps import Overlap
 from symposium.tasks.queries import Page, TaskQueries
-from symposium.tasks.store import forget
+from symposium.tasks.tables import forget
 
 
 @dataclass(frozen=True, slots=True)
