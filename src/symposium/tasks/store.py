@@ -8,9 +8,11 @@ import logging
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from localio.files import make_private_directory, storage_error_text
 from peerwire.errors import ErrorBoundary
@@ -93,11 +95,6 @@ class ShieldedTasks:
 
     def __init__(self) -> None:
         self._going: set[asyncio.Task[Exception | None]] = set()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no work is running."""
-        return not self._going
 
     async def run_shielded(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Run work and return its result; a canceled caller waits for the end first.
@@ -202,6 +199,7 @@ class TaskStore:
         """
         self.path = path
         self._turn = threading.Lock()
+        self._pending: deque[_PendingWrite] = deque()
         self._writing = ShieldedTasks()
         try:
             make_private_directory(path.parent)
@@ -229,7 +227,11 @@ class TaskStore:
             raise TaskspaceError(f"{self.path} was written by a newer version", "update Symposium")
         self._connection.executescript(_TABLES)
         if version < FORMAT:
-            self._change(upgrade_to_2)
+            upgrade = _PendingWrite(upgrade_to_2)
+            self._pending.append(upgrade)
+            self._write_pending(upgrade)
+            if upgrade.error is not None:
+                raise upgrade.error
         self.path.chmod(0o600)
 
     def close(self) -> None:
@@ -243,8 +245,13 @@ class TaskStore:
         Raises:
             TaskspaceError: the file cannot be written.
         """
+        pending = _PendingWrite(work)
+        self._pending.append(pending)
         # A thread cannot be stopped: a canceled caller waits for the result of the write.
-        return await self._writing.run_shielded(asyncio.to_thread(self._change, work))
+        await self._writing.run_shielded(asyncio.to_thread(self._write_pending, pending))
+        if pending.error is not None:
+            raise pending.error
+        return cast("Result", pending.result)
 
     async def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Run a query."""
@@ -254,17 +261,54 @@ class TaskStore:
         with self._turn:
             return work(self._connection)
 
-    def _change(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+    def _write_pending(self, pending: "_PendingWrite") -> None:
+        """Write everything that waits in one transaction, unless another thread has done so.
+
+        Writes wait while another thread syncs the disk. One sync is enough for all of them.
+        """
         with self._turn:
+            if pending.is_done:
+                return
+            together = [self._pending.popleft() for _ in range(len(self._pending))]
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
-                    result = work(self._connection)
-                except BaseException:
-                    self._connection.execute("ROLLBACK")
-                    raise
-                self._connection.execute("COMMIT")
+                self._transaction(together)
             except sqlite3.Error as error:
-                text = f"cannot write {self.path}: {error}"
-                raise TaskspaceError(text, _STORAGE_HINT) from error
-            return result
+                for each in together:
+                    each.error = self._unwritten(error)
+            finally:
+                for each in together:
+                    each.is_done = True
+
+    def _transaction(self, together: "Sequence[_PendingWrite]") -> None:
+        """Run these writes and commit; one that raises leaves no change, and the others stay."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            for each in together:
+                self._connection.execute("SAVEPOINT one")
+                with ErrorBoundary() as caught:
+                    each.result = each.work(self._connection)
+                if caught.error is not None:
+                    is_ours = isinstance(caught.error, sqlite3.Error)
+                    each.error = self._unwritten(caught.error) if is_ours else caught.error
+                    # Fails where the disk is full: then SQLite has rolled everything back.
+                    self._connection.execute("ROLLBACK TO one")
+                self._connection.execute("RELEASE one")
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _unwritten(self, cause: Exception) -> TaskspaceError:
+        error = TaskspaceError(f"cannot write {self.path}: {cause}", _STORAGE_HINT)
+        error.__cause__ = cause
+        return error
+
+
+@dataclass(slots=True, eq=False)
+class _PendingWrite:
+    """A write that waits for its transaction, and its outcome."""
+
+    work: Callable[[sqlite3.Connection], Any]
+    result: Any = None
+    error: Exception | None = None
+    is_done: bool = False
