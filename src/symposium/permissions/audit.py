@@ -1,10 +1,10 @@
-"""The hash-chained log of permissions.
+"""The hash-chained audit log of permissions.
 
-A line is a JSON object. Its `seq` counts from 1 without holes over all files, its `prev` is the
-hash of the line before, its `hash` that of the line itself without it. Whoever may write the file
-may write it anew as a whole: this finds accidents and single lies, not a forger of everything.
+Each line is a JSON object: `seq` counts from 1 without gaps across all files, `prev` is the hash of
+the previous line, and `hash` covers the line without this member. The chain detects accidents and
+single changes; a user with write access can still replace the whole log.
 
-Several hosts write at a time; a lock makes each line follow the one before.
+Several processes may write; a lock keeps the chain consistent.
 """
 
 import fcntl
@@ -23,17 +23,17 @@ from localio.redaction import Redactor
 from peerwire.jsonrpc.values import decode_value, encode_value
 
 NOTHING: Final = "0" * 64
-"""What the very first line names as the one before."""
+"""Value of `prev` in the first line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where the lines stood: kept apart from them, or the last ones could be dropped unseen.
+    """End of the log, stored in a separate file to detect missing last lines.
 
     Attributes:
-        first: the number of the oldest line that is still there.
-        seq: the number of the last line; 0 for none.
-        hash: its hash.
+        first: number of the oldest line.
+        seq: number of the last line; 0 for none.
+        hash: hash of the last line.
     """
 
     first: int = 1
@@ -43,11 +43,11 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with the lines.
+    """A problem in the log.
 
     Attributes:
-        place: the file and line.
-        reason: what was found, and what ought to be.
+        place: file and line.
+        reason: description of the problem.
     """
 
     place: str
@@ -56,14 +56,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """One line where it stands."""
+    """A line with its place."""
 
     place: str
     text: bytes
 
 
 def hashed_line(entry: Mapping[str, Any], mark: Checkpoint) -> tuple[bytes, Checkpoint]:
-    """The line of an entry behind this mark, and the mark after it."""
+    """Line of an entry after this checkpoint, and the next checkpoint."""
     seq = mark.seq + 1
     text = encode_value({"seq": seq, **entry, "prev": mark.hash})
     own = hashlib.sha256(text).hexdigest()
@@ -71,7 +71,7 @@ def hashed_line(entry: Mapping[str, Any], mark: Checkpoint) -> tuple[bytes, Chec
 
 
 def moved_on(mark: Checkpoint, lines: Sequence[bytes]) -> Checkpoint:
-    """The mark behind the last of the lines that follow it, one after the other."""
+    """Checkpoint after the last of these lines, if they continue this one."""
     behind: list[Mapping[str, Any]] = []
     for text in reversed(lines):
         entry = _read(text)
@@ -86,25 +86,25 @@ def moved_on(mark: Checkpoint, lines: Sequence[bytes]) -> Checkpoint:
 
 
 def faults(lines: Sequence[AuditLine], mark: Checkpoint | None) -> list[Fault]:
-    """What is wrong: the first fault of the lines, and whether the last ones are there."""
+    """The first problem in the lines, and missing last lines."""
     expected, before = (1 if mark is None else mark.first), None
     is_marked = mark is None or mark.seq < expected
     for line in lines:
         entry = _read(line.text)
         if entry is None:
-            return [Fault(line.place, "it is no JSON object on one line")]
+            return [Fault(line.place, "not a JSON object on one line")]
         fault = _fault(entry, expected, before)
         if fault is not None:
             return [Fault(line.place, fault)]
         before = str(entry["hash"])
         if mark is not None and expected == mark.seq:
             if before != mark.hash:
-                return [Fault(line.place, "it is not the line that was written last")]
+                return [Fault(line.place, "not the last line that was written")]
             is_marked = True
         expected += 1
     if not is_marked and mark is not None:
         place = lines[-1].place if lines else "the first line"
-        gone = f"the lines end at {expected - 1}, and {mark.seq} were written"
+        gone = f"the log ends at line {expected - 1}; {mark.seq} lines were written"
         return [Fault(place, gone)]
     return []
 
@@ -112,12 +112,12 @@ def faults(lines: Sequence[AuditLine], mark: Checkpoint | None) -> list[Fault]:
 def _fault(entry: Mapping[str, Any], expected: int, before: str | None) -> str | None:
     members = {name: value for name, value in entry.items() if name != "hash"}
     if entry.get("hash") != _hash(members):
-        return "it has been changed: its hash is not that of what it says"
+        return "changed: the hash does not match the content"
     if entry.get("seq") != expected:
-        return f"it is number {entry.get('seq')}, where {expected} ought to stand"
+        return f"has number {entry.get('seq')} instead of {expected}"
     is_first = expected == 1
     if (is_first and entry.get("prev") != NOTHING) or before not in {None, entry.get("prev")}:
-        return "it does not follow the line before it"
+        return "does not follow the previous line"
     return None
 
 
@@ -134,16 +134,16 @@ def _read(text: bytes) -> Mapping[str, Any] | None:
 
 
 LARGEST: Final = 1024 * 1024
-"""Bytes at which a file is put aside."""
+"""Size at which a file is rotated, in bytes."""
 
 MAX_STORED: Final = 8
-"""Files put aside that are kept."""
+"""Maximum number of rotated files."""
 
 _TAIL: Final = 128
-"""Bytes of a file's end that hold the hash of its last line."""
+"""Number of bytes at a file's end that contain the last hash."""
 
 _MARK_SIZE: Final = 159
-"""Bytes of the mark, filled up: numbers of twenty digits have room."""
+"""Padded size of the checkpoint, in bytes; fits numbers of twenty digits."""
 
 _NOW: Final = "audit.ndjson"
 _ASIDE: Final = re.compile(r"audit\.(\d{12})\.ndjson")
@@ -152,18 +152,18 @@ _LOCK: Final = "audit.lock"
 
 
 def utc_now() -> str:
-    """The time, as it stands in a line."""
+    """Current time in the format of the log."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class AuditLog:
-    """The record in one directory.
+    """The audit log in one directory.
 
     Args:
-        folder: made when first written to, for its owner alone.
-        redactor: takes secrets out of what is written.
-        clock: says what time it is.
-        largest: bytes at which a file is put aside.
+        folder: created on first use, for the owner only.
+        redactor: removes secrets.
+        clock: returns the current time.
+        largest: size at which a file is rotated, in bytes.
     """
 
     def __init__(
@@ -180,15 +180,15 @@ class AuditLog:
         self._largest = largest
 
     def write(self, *entries: Mapping[str, Any]) -> None:
-        """Add a line for each, with the time that it is written at.
+        """Append a line with the current time for each entry.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: the log cannot be written.
         """
         plain = decode_value(self._redactor.json(encode_value([dict(each) for each in entries])))
         with self._locked():
-            mark = self._put_aside(self._last_written())
-            # Read under the lock: a writer that waited has a later time than the one before it.
+            mark = self._rotate(self._last_written())
+            # Under the lock, so that times increase from line to line.
             now = self._clock()
             lines: list[bytes] = []
             for entry in plain:
@@ -200,10 +200,10 @@ class AuditLog:
             self._move(mark)
 
     def _move(self, mark: Checkpoint) -> None:
-        """Write the mark; that it and the lines survive a loss of power together is not promised.
+        """Write the checkpoint; after a power failure, it may not match the lines.
 
-        In its place, in one write of always as many bytes: a new file under the same name takes
-        milliseconds on some file systems, and the host does nothing else meanwhile.
+        It is overwritten with one write of constant size: replacing the file takes milliseconds on
+        some file systems and would block the event loop.
         """
         handle = os.open(self._folder / _MARK, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE_MODE)
         try:
@@ -212,7 +212,7 @@ class AuditLog:
             os.close(handle)
 
     def entries(self) -> list[dict[str, Any]]:
-        """Every entry that can be read, oldest first."""
+        """All readable entries, oldest first."""
         found: list[dict[str, Any]] = []
         for line in self._lines():
             try:
@@ -224,12 +224,12 @@ class AuditLog:
         return found
 
     def verify(self) -> list[Fault]:
-        """What is wrong with the record; nothing, if it is as it was written."""
+        """Problems in the log; empty if it is intact."""
         if not self._folder.exists():
             return []
         lines, mark = self._lines(), self._mark()
         if mark is None and lines:
-            return [Fault(str(self._folder / _MARK), "it is gone; the last lines may be, too")]
+            return [Fault(str(self._folder / _MARK), "missing; the last lines may be missing, too")]
         return faults(lines, mark)
 
     @property
@@ -246,22 +246,22 @@ class AuditLog:
         finally:
             os.close(handle)
 
-    def _put_aside(self, mark: Checkpoint) -> Checkpoint:
-        """Put the file aside if it is full, and let the oldest go if there are too many."""
+    def _rotate(self, mark: Checkpoint) -> Checkpoint:
+        """Rotate a full file, and delete the oldest one if there are too many."""
         if not self._now.exists() or self._now.stat().st_size < self._largest:
             return mark
-        # Behind the mark nothing may stand in a file that is not written to any more.
+        # A rotated file must end at the checkpoint.
         self._move(mark)
-        # Named by the number of its last line.
+        # Named after the number of its last line.
         self._now.rename(self._folder / f"audit.{mark.seq:012}.ndjson")
-        for path in self._aside()[:-MAX_STORED]:
+        for path in self._rotated()[:-MAX_STORED]:
             mark = Checkpoint(_number(path) + 1, mark.seq, mark.hash)
             self._move(mark)
             path.unlink()
         return mark
 
     def _last_written(self) -> Checkpoint:
-        """The mark of the last line: a host that died in between has not moved it on."""
+        """Checkpoint of the last line; a killed process may not have updated the file."""
         marked = self._mark() or Checkpoint()
         if _tail(self._now).endswith(b'"hash":"%b"}\n' % marked.hash.encode()):
             return marked
@@ -271,19 +271,19 @@ class AuditLog:
             return marked
         whole = text.rfind(b"\n") + 1
         if whole < len(text):
-            # It died inside a line, which nobody was told is written.
+            # An incomplete line of a killed process; its write was never confirmed.
             os.truncate(self._now, whole)
         return moved_on(marked, text[:whole].splitlines())
 
     def _lines(self) -> list[AuditLine]:
         found: list[AuditLine] = []
-        for path in [*self._aside(), self._now]:
+        for path in [*self._rotated(), self._now]:
             if path.exists():
                 texts = path.read_bytes().splitlines()
                 found += [AuditLine(f"{path}:{at}", text) for at, text in enumerate(texts, 1)]
         return found
 
-    def _aside(self) -> Sequence[Path]:
+    def _rotated(self) -> Sequence[Path]:
         files = self._folder.glob("audit.*.ndjson")
         return sorted(path for path in files if _ASIDE.fullmatch(path.name))
 
@@ -296,7 +296,7 @@ class AuditLog:
 
 
 def _tail(path: Path) -> bytes:
-    """The end of a file, with the end of its last line; empty where there is none."""
+    """End of a file, including the end of its last line; empty if it does not exist."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))

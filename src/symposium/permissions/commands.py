@@ -1,4 +1,4 @@
-"""Judge a script: each command by its words, and the files that it reaches."""
+"""Judge a script: its commands and the files that they use."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class Directories:
     """The directories in which a command of a script can run.
 
     Attributes:
-        paths: all that the script enters, the one where it starts first.
-        is_known: False if only a running shell could know where it goes.
+        paths: directories that the script enters; the initial one first.
+        is_known: False if a directory depends on the running shell.
     """
 
     paths: tuple[str, ...]
@@ -58,13 +58,13 @@ class Directories:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A judgement of one use of a path.
+    """Judgment of one use of a path.
 
     Attributes:
-        effect: ask or forbid; what is allowed is not listed.
+        effect: ask or forbid; allowed uses are not listed.
         path: the path.
-        rule: the name of the rule; None where none decided.
-        why: the reason, where no rule decided.
+        rule: name of the deciding rule; None if none decided.
+        why: reason, if no rule decided.
     """
 
     effect: Effect
@@ -78,9 +78,9 @@ class PathReach:
     """Judges paths by the rules on files.
 
     Attributes:
-        rules: all rules; those on other things are passed over.
-        workspace: where the agent works.
-        directories: where the commands run.
+        rules: all rules; those for other subjects are ignored.
+        workspace: the agent's workspace.
+        directories: directories of the commands.
     """
 
     rules: Sequence[Rule]
@@ -88,22 +88,22 @@ class PathReach:
     directories: Directories
 
     def ruled(self, use: Use, *, is_free: bool) -> Iterator[Touch]:
-        """Objections of the file rules to a use; with is_free, it may lead outside."""
+        """Objections of the file rules to a use; with is_free, it may be outside."""
         for path in self._paths(use):
             for access in _ACCESSES[use.kind]:
                 rule = self._rule(access, path, is_free=is_free)
                 if rule is None or rule.effect is Effect.ALLOW:
                     continue
-                # No one knows what an unknown program does with a path: it is asked.
+                # The effect of an unknown program on a path is unknown, so ask.
                 effect = Effect.ASK if use.kind is WordKind.UNKNOWN else rule.effect
                 yield Touch(effect, path, rule.name)
 
     def unruled(self, use: Use, allows: Rule) -> Iterator[Touch]:
-        """Why a use is asked, although a rule allows the command and none speaks against it."""
+        """Reasons to ask about a use, although a rule allows the command and none objects."""
         if not self._is_path(use) or use.text in _HARMLESS:
             return
         if not self.workspace.is_path(use.text):
-            yield Touch(Effect.ASK, use.text, None, "no file can have this name")
+            yield Touch(Effect.ASK, use.text, None, "not a valid file name")
         elif not self.directories.is_known and not use.text.startswith("/"):
             yield Touch(Effect.ASK, use.text, None, "the script changes its directory")
         for path in self._paths(use):
@@ -112,10 +112,10 @@ class PathReach:
                 yield Touch(Effect.ASK, path, None, why)
 
     def redirect(self, redirect: Redirect) -> Touch | None:
-        """Objection to a redirect; None for one that a rule allows or that is harmless."""
+        """Objection to a redirect; None if a rule allows it or it is harmless."""
         path, what = redirect.target.text, f"{redirect.operator} {redirect.target.source}"
         if path is None:
-            return Touch(Effect.ASK, what, None, "where it leads cannot be known")
+            return Touch(Effect.ASK, what, None, "its target is unknown")
         if path.startswith(_NETWORK):
             return Touch(Effect.ASK, what, None, "it connects to another machine")
         # `>&-` closes a stream; `> -` writes a file with this name.
@@ -167,11 +167,11 @@ class PathReach:
         speaking = [
             rule
             for rule in self.rules
-            if rule.speaks_of_file(
+            if rule.matches_file(
                 access,
                 path,
                 self.workspace,
-                besides_outside=is_free and rule.effect is not Effect.FORBID,
+                ignore_outside=is_free and rule.effect is not Effect.FORBID,
             )
         ]
         return max(speaking, key=lambda each: STRICTNESS.index(each.effect), default=None)
@@ -182,7 +182,7 @@ class PathReach:
         return self._placed(_joined(base, use.text) for base in use.bases)
 
     def _placed(self, paths: Iterable[str]) -> list[str]:
-        """The paths as they are meant in each directory of the script."""
+        """Absolute paths, for each directory of the script."""
         return list(
             dict.fromkeys(_joined(base, path) for path in paths for base in self.directories.paths)
         )
@@ -194,7 +194,7 @@ class PathReach:
 
 
 def directories_of(everything: Everything, start: str, workspace: PolicyWorkspace) -> Directories:
-    """The directories that a script enters with `cd`."""
+    """Directories that a script enters with `cd`."""
     paths = [start]
     moves = [each.command for each in everything.found if program_name(each.command) in _MOVES]
     for command in moves:
@@ -203,7 +203,7 @@ def directories_of(everything: Everything, start: str, workspace: PolicyWorkspac
         is_plain = texts is not None and len(words) == len(("cd", "directory")) and texts[0] == "cd"
         if not is_plain or words[1].startswith("-") or not workspace.is_path(words[1]):
             return Directories(tuple(paths), is_known=False)
-        # A relative step up can be repeated or skipped: where it leads is not followed.
+        # A relative step up may be repeated or skipped, so its target is unknown.
         is_up = not words[1].startswith("/") and ".." in PurePosixPath(words[1]).parts
         if is_up:
             return Directories(tuple(paths), is_known=False)
@@ -223,7 +223,7 @@ def _joined(base: str, path: str) -> str:
 def judge_script(
     rules: Sequence[Rule], action: RunScript, workspace: PolicyWorkspace
 ) -> Sequence[Reason]:
-    """Judge each command, each redirect, and each part that cannot be known."""
+    """Judge each command, each redirect, and each unknown part."""
     everything = all_commands(action.text)
     start = action.directory or ""
     reach = PathReach(rules, workspace, directories_of(everything, start, workspace))
@@ -234,7 +234,7 @@ def judge_script(
     if not workspace.holds(start):
         doubts.append(f"it runs in {start}, outside the workspace")
     if not reach.directories.is_known:
-        doubts.append("it changes to a directory that is not known")
+        doubts.append("it changes to an unknown directory")
     if not action.is_exact:
         doubts.append("only its title is known")
     return [*reasons, *(Reason(Effect.ASK, action.text, None, doubt) for doubt in doubts)]
@@ -255,7 +255,7 @@ def _command(found: FoundCommand, reach: PathReach) -> Sequence[Reason]:
 
 
 def _allowed(command: SimpleCommand, rule: Rule, reach: PathReach) -> Sequence[Reason]:
-    """Questions left by a rule that allows a command; the rule alone if none are left."""
+    """Remaining questions about an allowed command; the rule itself if none remain."""
     texts, what = guessed_words(command), command.source
     known = understand(texts, rule.named_places(texts), rule.accepts)
     reasons = [Reason(Effect.ALLOW, what, rule.name)]
@@ -281,7 +281,7 @@ def _ruled(
 
 
 def _enters(command: SimpleCommand, reach: PathReach) -> bool:
-    """Whether it only enters a directory of the workspace, which needs no rule."""
+    """Whether it only enters a directory of the workspace, which requires no rule."""
     texts = command.texts
     if texts is None or texts[:1] != ("cd",) or not reach.directories.is_known:
         return False

@@ -1,4 +1,4 @@
-"""The policy as its file says now: read again when the file has changed."""
+"""The current policy: its file is read again after each change."""
 
 import glob
 import time
@@ -12,27 +12,28 @@ from symposium.permissions.tool_calls import action_of_terminal, actions_of
 from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation, Verdict
 
 OWN_FILE: Final = "policy-file"
-"""The rule that no file needs to have: who writes to the policy file is asked about."""
+"""Built-in rule: ask before writing to the policy file."""
 
 _TICK: Final = 100_000_000
-"""Nanoseconds: a file that is younger may change again without another time."""
+"""Minimum age of an unchanged file in nanoseconds: younger ones may change within one tick."""
 
 
 def guarded(policy: Policy, file: Path) -> Policy:
-    """The rules of a file, and one for the file itself, wherever links lead."""
+    """The rules of a file, and one that protects the file itself, also through links."""
     pattern = glob.escape(str(file.resolve()))
     own = Rule(OWN_FILE, Effect.ASK, files=(Access.WRITE, (pattern,)))
     return Policy((*policy.rules, own))
 
 
 class LivePolicy:
-    """A policy file that is followed for as long as one agent runs.
+    """A policy file that is reloaded while an agent runs.
 
-    A change counts for the next question. While the file cannot be used, everything is forbidden.
-    A file that is deleted leaves the rules that it had: an agent must not get rid of them so.
+    A change applies to the next decision. While the file is unusable, everything is forbidden.
+    After
+    a deletion, the previous rules stay: an agent must not get rid of them this way.
 
     Args:
-        file: where it is, or would be.
+        file: path of the policy; may not exist.
     """
 
     def __init__(self, file: Path) -> None:
@@ -42,7 +43,7 @@ class LivePolicy:
         self._error: PolicyError | None = None
 
     def now(self) -> Policy:
-        """The rules that were read last; see `problem` for whether they still count."""
+        """The last rules that were read; `problem` tells whether they are valid."""
         stamp = self._stamp()
         if stamp is not None and stamp == self._seen:
             return self._policy
@@ -57,7 +58,7 @@ class LivePolicy:
         return self._policy
 
     def problem(self) -> PolicyError | None:
-        """Why the rules cannot be read; None while they can."""
+        """Why the rules cannot be read; None if they are valid."""
         self.now()
         return self._error
 
@@ -89,14 +90,14 @@ class LivePolicy:
         return Verdict(judgement.effect.value, judgement.rule, what, tuple(actions))
 
     def _stamp(self) -> tuple[int, ...] | None:
-        """By what a change shows; None where nothing does, and the file must be read."""
+        """Properties that reveal a change; None if the file must be read."""
         try:
             found = self._file.stat()
         except OSError:
             return None
         if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _TICK:
             return None
-        # The inode's time changes with its mode and its owner, too.
+        # The inode's change time covers mode and owner, too.
         return (
             *(found.st_mtime_ns, found.st_ctime_ns),
             *(found.st_size, found.st_ino, found.st_dev),

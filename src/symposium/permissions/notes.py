@@ -1,7 +1,7 @@
-"""Notes to clients about the rules, as session updates: written here, and read back.
+"""Notes to clients about policy rules, as session updates: writing and parsing.
 
-A note is a tool call, or an update of one: every client shows those beside what the agent says, and
-none takes them for its answer. `_meta` says which rule it is about.
+A note is a tool call or its update: every client displays these next to the agent's messages, and
+none as a part of its answer. `_meta` names the rule.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ _NOTE: Final = "note"
 
 
 class PolicyNote(Struct, frozen=True):
-    """A note to a session about the rules.
+    """A note about the rules to a session.
 
     Attributes:
-        text: for the user.
-        rule: which rule it is about, if it is about one.
-        is_refusal: whether something was refused by it.
+        text: text for the user.
+        rule: the rule, if any.
+        is_refusal: whether the rule rejected something.
     """
 
     text: str
@@ -32,7 +32,7 @@ class PolicyNote(Struct, frozen=True):
 
 
 def read_note(update: Mapping[str, Any]) -> PolicyNote | None:
-    """The note in an update; None where it is the agent's own."""
+    """The note in an update; None if it is the agent's own update."""
     if "_meta" not in update:
         return None
     meta = as_object(as_object(update["_meta"]).get(POLICY_META))
@@ -43,7 +43,7 @@ def read_note(update: Mapping[str, Any]) -> PolicyNote | None:
 
 
 class NoteWriter:
-    """Tells the client of one chain about the rules.
+    """Sends notes about the rules to the client of one chain.
 
     Args:
         mod: the mod whose client is notified.
@@ -54,9 +54,9 @@ class NoteWriter:
         self._count = 0
 
     def refused(self, session_id: str | None, call_id: object, verdict: Verdict) -> None:
-        """A question of the agent's was answered with no."""
+        """Report that a permission request of the agent was rejected."""
         if isinstance(call_id, str):
-            self._tell(session_id, refused_call(call_id, verdict))
+            self._send(session_id, refused_call(call_id, verdict))
         else:
             shown = {"kind": "other", "title": verdict.what or "A tool call"}
             self.refused_unseen(session_id, verdict, shown)
@@ -64,17 +64,17 @@ class NoteWriter:
     def refused_unseen(
         self, session_id: str | None, verdict: Verdict, shown: Mapping[str, Any]
     ) -> None:
-        """The same where the agent has shown no tool call: a failed one replaces it."""
+        """Report a rejection without a tool call from the agent: show a failed one."""
         new = {"sessionUpdate": "tool_call", "status": "failed", **shown}
-        self._tell(session_id, refused_call(self._new_id(), verdict) | new)
+        self._send(session_id, refused_call(self._new_id(), verdict) | new)
 
     def remark(self, session_id: str | None, text: str, rule: str | None = None) -> None:
-        """Something that the user is to know."""
+        """Send a remark to the user."""
         shown = {"title": text, "kind": "other", "status": "completed"}
         named = {"sessionUpdate": "tool_call", "toolCallId": self._new_id()}
-        self._tell(session_id, {**named, **shown, "_meta": _meta(text, rule, _NOTE)})
+        self._send(session_id, {**named, **shown, "_meta": _meta(text, rule, _NOTE)})
 
-    def _tell(self, session_id: str | None, update: Mapping[str, Any]) -> None:
+    def _send(self, session_id: str | None, update: Mapping[str, Any]) -> None:
         if session_id is not None:
             params = {"sessionId": session_id, "update": update}
             self._mod.client.notify("session/update", params)
@@ -85,7 +85,7 @@ class NoteWriter:
 
 
 def refused_call(call_id: str, verdict: Verdict) -> dict[str, Any]:
-    """The update of a tool call that a rule refuses; the agent itself says that it failed."""
+    """Update for a rejected tool call; the agent itself reports its failure."""
     text = verdict.refusal()
     content, meta = _content(text), _meta(text, verdict.rule, verdict.effect)
     named = {"sessionUpdate": "tool_call_update", "toolCallId": call_id}

@@ -1,4 +1,4 @@
-"""Records each permission that an agent asks for, and who decided."""
+"""Record each permission request of an agent, and who decided it."""
 
 import asyncio
 import atexit
@@ -15,49 +15,47 @@ from symposium.chain.mod import Drop, Forward, Mod, from_agent, from_client
 from symposium.config.paths import paths
 
 PERMISSION_OBSERVER: Final = "witness"
-"""How the mod is called in errors."""
+"""Name of the mod in errors."""
 
 Entry: TypeAlias = Mapping[str, Any]
-"""One line of the record."""
+"""Entry of the audit log."""
 
 RecordEntry: TypeAlias = Callable[[Callable[[], Entry]], None]
-"""Takes what makes an entry: nothing is read while anybody waits for the answer."""
+"""Receives a function that makes an entry, so that the answer is not delayed."""
 
 Chooser: TypeAlias = Callable[[Mapping[str, Any]], str]
-"""Given a question that no rule of a mod has answered: who has; `user`, or `rule:<name>`."""
+"""Returns who answered a request that no mod's rule did: `user`, or `rule:<name>`."""
 
 POLICY_META: Final = "symposium/policy"
-"""The member of `_meta` by which a mod that answers says which rule it went by."""
+"""Member of `_meta` with the rule of a mod's answer."""
 
 DECIDED: Final = "_symposium/decided"
-"""By this a mod tells us, towards the agent, what it has refused or asked of its own accord: the
-question that was or would have been asked, the answer, and the rule. It is not forwarded."""
+"""Message from a mod about its own decision, sent toward the agent: the question, the answer, and
+the rule. It is not forwarded."""
 
 
 def decided_by_user(_: Mapping[str, Any]) -> str:
-    """The user of the editor."""
+    """Attribute the decision to the editor's user."""
     return "user"
 
 
 class PermissionObserver(Mod):
-    """Changes nothing; what passes here is what the agent asked and what it was answered."""
+    """Observes permission requests and their answers; changes nothing."""
 
-    def __init__(
-        self, agent: str, take_down: RecordEntry, chooser: Chooser = decided_by_user
-    ) -> None:
+    def __init__(self, agent: str, record: RecordEntry, chooser: Chooser = decided_by_user) -> None:
         self._agent = agent
-        self._take_down = take_down
+        self._take_down = record
         self._chooser = chooser
 
     @from_agent("session/request_permission")
     def asked(self, message: ChainMessage) -> Forward:
-        """Forward the question unchanged and wait for the answer."""
+        """Forward the request unchanged and record its answer."""
         answered = partial(self._answered, message)
         return Forward(then=answered, catch=answered)
 
     @from_client(DECIDED)
     def decided(self, message: ChainMessage) -> Drop:
-        """Take down a decision that no question of the agent's led to."""
+        """Record a decision without a request of the agent."""
         self._take_down(partial(self._entry, message))
         return Drop()
 
@@ -90,7 +88,7 @@ class PermissionObserver(Mod):
 
 
 SOON: Final = 0.02
-"""Seconds until a decision is on the disk: what a power failure, or a kill, may cost."""
+"""Maximum seconds until a decision is on disk; a power failure or a kill may lose it."""
 
 _log = logging.getLogger(__name__)
 
@@ -98,30 +96,28 @@ _log = logging.getLogger(__name__)
 def with_audit(
     agent: str, secrets: Sequence[str], chooser: Chooser = decided_by_user
 ) -> Callable[[], Sequence[InProcess]]:
-    """Makes the mod that sees the questions of an agent.
+    """Factory of the mod that records an agent's permission requests.
 
     Args:
-        agent: the name of the agent; empty for a chain without one.
-        secrets: values that must not be written.
-        chooser: tells who chose an answer.
+        agent: name of the agent; empty for a chain without one.
+        secrets: values to remove.
+        chooser: returns who chose an answer.
     """
-    take_down = _taking_down(secrets)
+    record = _recording(secrets)
     return lambda: [
-        InProcess(
-            PERMISSION_OBSERVER, PermissionObserver(agent, take_down, chooser), is_hidden=True
-        )
+        InProcess(PERMISSION_OBSERVER, PermissionObserver(agent, record, chooser), is_hidden=True)
     ]
 
 
-def _taking_down(secrets: Sequence[str]) -> RecordEntry:
-    return _Record(secrets).take_down
+def _recording(secrets: Sequence[str]) -> RecordEntry:
+    return _Record(secrets).record
 
 
 class _Record:
-    """Writes what was decided soon after, many at a time: an answer does not wait for a disk.
+    """Writes entries in batches with a short delay, so that answers do not wait for the disk.
 
     Args:
-        secrets: what must not be written.
+        secrets: values to remove.
     """
 
     def __init__(self, secrets: Sequence[str]) -> None:
@@ -130,14 +126,14 @@ class _Record:
         self._write: Callable[[Sequence[Entry]], None] | None = None
         atexit.register(self.flush)
 
-    def take_down(self, entry: Callable[[], Entry]) -> None:
-        """Take an entry; it is written within `SOON`, or when this process ends."""
+    def record(self, entry: Callable[[], Entry]) -> None:
+        """Add an entry; written within `SOON`, or when this process ends."""
         if not self._waiting:
             asyncio.get_running_loop().call_later(SOON, self.flush)
         self._waiting.append(entry)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the pending entries."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -145,7 +141,7 @@ class _Record:
         try:
             write([{"host": os.getpid(), **made()} for made in waiting])
         except OSError as error:
-            _log.warning("a permission is not on record: %s", error)
+            _log.warning("could not record a permission: %s", error)
 
     def _open(self) -> Callable[[Sequence[Entry]], None]:
         from localio.redaction import Redactor, secret_values  # noqa: PLC0415 - the same

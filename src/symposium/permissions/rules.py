@@ -1,4 +1,4 @@
-"""One rule, and the actions that rules match."""
+"""Policy rules, and the actions that they match."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias
 
 
 class Access(Enum):
-    """What happens to a file."""
+    """Kind of access to a file."""
 
     READ = "read"
     WRITE = "write"
@@ -18,13 +18,13 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunScript:
-    """Run this in a shell.
+    """Run a script in a shell.
 
     Attributes:
-        text: the script.
-        is_exact: whether it is what will run, not a title made for people.
-        directory: where it runs; None for the root of the workspace.
-        doubts: what else the call asks for that no rule can judge.
+        text: script.
+        is_exact: whether it is the exact script, rather than a title.
+        directory: working directory; None for the root of the workspace.
+        doubts: other parts of the call that no rule can judge.
     """
 
     text: str
@@ -35,7 +35,7 @@ class RunScript:
 
 @dataclass(frozen=True, slots=True)
 class TouchFile:
-    """Read or write a file; the path may be relative to the workspace."""
+    """Read or write a file; a relative path starts at the workspace."""
 
     access: Access
     path: str
@@ -43,7 +43,7 @@ class TouchFile:
 
 @dataclass(frozen=True, slots=True)
 class ToolAction:
-    """Anything else: a tool, by its title or name, of one of ACP's kinds."""
+    """Call a tool, identified by its title or name, of one of ACP's kinds."""
 
     name: str
     kind: str
@@ -54,26 +54,26 @@ Action: TypeAlias = RunScript | TouchFile | ToolAction
 
 @dataclass(frozen=True, slots=True)
 class PolicyWorkspace:
-    """Where an agent works.
+    """Directories of an agent.
 
     Attributes:
-        root: the directory of the session.
-        others: further directories that it was given.
+        root: directory of the session.
+        others: additional directories.
     """
 
     root: Path
     others: tuple[Path, ...] = ()
 
     def resolved(self, path: str) -> Path:
-        """The file that a path leads to, links followed; it need not exist.
+        """File at a path with resolved links; may not exist.
 
         Raises:
-            ValueError: no file can have that name.
+            ValueError: the path is not a valid file name.
         """
         return (self.root / path).resolve()
 
     def is_path(self, path: str) -> bool:
-        """Whether a file can have that name; one with a NUL byte, or a loop of links, cannot."""
+        """Whether a path is valid; NUL bytes and link loops are not."""
         try:
             self.resolved(path)
         except (ValueError, OSError, RuntimeError):
@@ -81,7 +81,7 @@ class PolicyWorkspace:
         return True
 
     def holds(self, path: str) -> bool:
-        """Whether it leads to a place inside; a link that leads out does not."""
+        """Whether a path is inside the workspace after resolving links."""
         if not self.is_path(path):
             return False
         target = self.resolved(path)
@@ -91,50 +91,50 @@ class PolicyWorkspace:
 
 
 OUTSIDE: Final = "outside-workspace"
-"""Stands for every path that leads out of the workspace."""
+"""Pattern for every path outside the workspace."""
 
 INSIDE: Final = "inside-workspace"
-"""Every path in the workspace; to allow writing, only those that are not in `.git`."""
+"""Pattern for every path in the workspace; for allowed writes, without `.git`."""
 
 _PATTERN: Final = re.compile(r"[*?\[]")
 _SHORT_OPTION: Final = re.compile(r"-[A-Za-z0-9]")
 
 
 class Word(Protocol):
-    """One word: as it was written, and as the program gets it; None where that is unknown."""
+    """One word: source text and value, which may be unknown (None)."""
 
     @property
     def source(self) -> str:
-        """As it was written."""
+        """Source text."""
         ...
 
     @property
     def text(self) -> str | None:
-        """As the program gets it."""
+        """Value as the program receives it."""
         ...
 
 
 class CommandRule(Protocol):
-    """A command of a script. The parser of scripts makes it, and is not loaded to read rules."""
+    """A command of a script, made by the script parser, which is not imported to read rules."""
 
     @property
     def words(self) -> Sequence[Word]:
-        """The program first."""
+        """Words, starting with the program."""
         ...
 
     @property
     def assignments(self) -> Sequence[object]:
-        """The variables that are set for it alone."""
+        """Variables set only for this command."""
         ...
 
     @property
     def texts(self) -> Sequence[str] | None:
-        """All words as the program gets them; None if one of them is unknown."""
+        """Values of all words; None if one is unknown."""
         ...
 
 
 class Effect(Enum):
-    """What becomes of what a rule speaks of, the milder first."""
+    """Effect of a rule, the mildest first."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -142,21 +142,21 @@ class Effect(Enum):
 
 
 STRICTNESS: Final = (Effect.ALLOW, Effect.ASK, Effect.FORBID)
-"""The effects, the milder first."""
+"""Effects, the mildest first."""
 
 
-UNRULED: Final = "no rule speaks of it"
+UNRULED: Final = "no rule matches"
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one part of an action is judged so.
+    """Reason for the judgment of one part of an action.
 
     Attributes:
-        effect: what follows for the part.
-        what: the part: a command, a redirect, a path, a tool.
-        rule: the name of the rule; None where none decided.
-        why: the same for a person, where no rule decided.
+        effect: effect for the part.
+        what: the part: a command, a redirect, a path, or a tool.
+        rule: name of the deciding rule; None if none decided.
+        why: reason for the user, if no rule decided.
     """
 
     effect: Effect
@@ -171,19 +171,19 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a policy file.
+    """A rule of a policy file.
 
     Attributes:
-        name: what it is called where it has decided.
-        effect: what it says.
-        command: the words a command begins with; each may hold `*`.
-        options: at least one of these stands among the other words, if any are named.
-        files: what happens to which files: patterns, `outside-workspace` or `inside-workspace`.
-        tool: a pattern for names of tools.
-        anywhere: whether arguments of an allowed command may lead out of the workspace.
-        accepts: options of an allowed command that its table lacks, in the tables' vocabulary.
-        match: examples that it speaks of.
-        not_match: examples that it does not.
+        name: name of the rule.
+        effect: its effect.
+        command: first words of a command; each may contain `*`.
+        options: at least one must be among the other words, unless empty.
+        files: access and file patterns, `outside-workspace`, or `inside-workspace`.
+        tool: pattern for tool names.
+        anywhere: whether arguments of an allowed command may be outside the workspace.
+        accepts: additional options of an allowed command, in the tables' vocabulary.
+        match: examples that the rule matches.
+        not_match: examples that the rule does not match.
     """
 
     name: str
@@ -198,10 +198,10 @@ class Rule:
     not_match: tuple[str, ...] = ()
 
     def matches_command(self, command: CommandRule, *, is_direct: bool) -> bool:
-        """Whether it holds for this command.
+        """Whether the rule matches a command.
 
-        To allow, all words must be known, and begin as the rule says. To ask or forbid, the words
-        need only come in this order, so that `git -C x push` is still a push.
+        To allow, all words must be known and start with those of the rule. To ask or forbid, the
+        words only need this order, so that `git -C x push` is still a push.
         """
         if not self.command or not command.words:
             return False
@@ -216,39 +216,39 @@ class Rule:
         return is_meant and self._has_option(named)
 
     def named_places(self, texts: Sequence[str]) -> frozenset[int]:
-        """The places of the words that the rule names exactly, without a pattern."""
+        """Positions of words that the rule contains exactly, without a pattern."""
         begin = {at for at, word in enumerate(self.command) if not _PATTERN.search(word)}
         others = {at for at, text in enumerate(texts) if at and text in self.options}
         return frozenset(begin | others)
 
-    def speaks_of_file(
+    def matches_file(
         self,
         access: Access,
         path: str,
         workspace: PolicyWorkspace,
         *,
-        besides_outside: bool = False,
+        ignore_outside: bool = False,
     ) -> bool:
-        """Whether it holds for this access to this path.
+        """Whether the rule matches this access to a path.
 
         Args:
-            access: what happens to the file.
-            path: the file.
-            workspace: where the agent works.
-            besides_outside: leave out the pattern `outside-workspace`.
+            access: kind of access.
+            path: path of the file.
+            workspace: the agent's workspace.
+            ignore_outside: ignore the pattern `outside-workspace`.
         """
         if self.files is None or self.files[0] is not access:
             return False
         if not workspace.is_path(path):
-            # No file has this name: no rule allows it, and every other rule holds for it.
+            # Not a valid file name: no allow rule matches it, and every other rule does.
             return self.effect is not Effect.ALLOW
-        patterns = [each for each in self.files[1] if not (besides_outside and each == OUTSIDE)]
+        patterns = [each for each in self.files[1] if not (ignore_outside and each == OUTSIDE)]
         if self.effect is Effect.ALLOW and access is Access.WRITE and is_of_git(path, workspace):
             patterns = [each for each in patterns if each != INSIDE]
         return any(_is_path(pattern, path, workspace) for pattern in patterns)
 
-    def speaks_of_tool(self, name: str) -> bool:
-        """Whether it holds for this tool."""
+    def matches_tool(self, name: str) -> bool:
+        """Whether the rule matches a tool."""
         return self.tool is not None and fnmatchcase(name, self.tool)
 
     def _has_option(self, texts: Sequence[str]) -> bool:
@@ -258,7 +258,7 @@ class Rule:
 
 
 def strictest(rules: Sequence[Rule], what: str) -> Reason:
-    """What the strictest of the rules that speak of a part says; asked where none does."""
+    """Judgment by the strictest matching rule; ask if none matches."""
     rule = max(rules, key=lambda each: STRICTNESS.index(each.effect), default=None)
     if rule is None:
         return Reason(Effect.ASK, what, None, UNRULED)
@@ -266,7 +266,7 @@ def strictest(rules: Sequence[Rule], what: str) -> Reason:
 
 
 def is_of_git(path: str, workspace: PolicyWorkspace) -> bool:
-    """Whether a file is git's own: git runs the programs that such files name."""
+    """Whether a file belongs to git, which runs programs named in such files."""
     parts = {*PurePosixPath(path).parts, *workspace.resolved(path).parts}
     return ".git" in {part.lower() for part in parts}
 
@@ -281,7 +281,7 @@ def _in_order(texts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _is_option(option: str, text: str) -> bool:
-    """Whether a word is that option, also cut short, with its value, or among short ones."""
+    """Whether a word is an option: also abbreviated, with a value, or bundled."""
     if option.startswith("--"):
         name = text.partition("=")[0]
         return name == option or (len(name) > len("--") and option.startswith(name))

@@ -1,8 +1,8 @@
-"""Actions in a tool call, whatever its shape: ACP leaves `rawInput` to each agent.
+"""Actions in a tool call of any form: ACP leaves `rawInput` to each agent.
 
-Seen: a script as a text (`{"command": "git status"}`), an argument list
-(`{"command": ["bash", "-lc", "git status"]}`), and nothing but a title. A call that would run
-something is judged by all of its members; one that is not known here is a doubt.
+Known forms: a script as text (`{"command": "git status"}`), an argument list
+(`{"command": ["bash", "-lc", "git status"]}`), and a title only. A call that runs something is
+judged by all its members; unknown ones are doubts.
 """
 
 import shlex
@@ -16,7 +16,7 @@ _COMMAND_KEYS: Final = ("command", "cmd", "commandLine", "script")
 PATH_KEYS: Final = (
     *("file_path", "filePath", "filepath", "path", "abs_path", "notebook_path", "destination"),
 )
-"""Members of `rawInput` that name a file."""
+"""Members of `rawInput` with a file name."""
 
 _DIRECTORY_KEYS: Final = ("cwd", "workdir", "working_directory", "workingDirectory", "directory")
 _ENVIRONMENT_KEYS: Final = ("env", "environment")
@@ -30,7 +30,7 @@ _WORDLESS_KEYS: Final = frozenset(
         *("parsed_cmd", "process_id", "_meta", "toolName", "tool_name"),
     }
 )
-"""Members beside a script that change nothing about what runs."""
+"""Members next to a script that do not affect it."""
 
 _PLACES: Final = frozenset({"destination", "source", "target", "directory", "dir", "folder"})
 _WRITING: Final = frozenset({"edit", "delete", "move"})
@@ -41,7 +41,7 @@ def actions_of(tool_call: Mapping[str, Any]) -> Sequence[Action]:
     """Actions of the tool call in `session/request_permission`.
 
     Args:
-        tool_call: its members, completed by those of the updates before it.
+        tool_call: its members, combined with those of earlier updates.
     """
     given: Any = tool_call.get("rawInput")
     raw = _object(given)
@@ -72,7 +72,7 @@ def action_of_terminal(params: Mapping[str, Any]) -> RunScript:
         doubts.append("its arguments are not a list")
     if isinstance(arguments, list) and arguments:
         command = shlex.join([command, *map(str, cast("list[Any]", arguments))])
-    # Without arguments: some agents put a whole script where ACP means a program.
+    # Some agents send a whole script where ACP expects a program without arguments.
     doubts += _environment(params.get("env"))
     cwd: Any = params.get("cwd")
     directory = cwd if isinstance(cwd, str) and cwd else None
@@ -85,20 +85,20 @@ def script_of(raw: Mapping[str, Any]) -> str | None:
 
 
 def _runs(raw: Mapping[str, Any], scripts: Sequence[str]) -> list[RunScript]:
-    """The scripts of a call, with all that the call says beside them."""
-    doubts = [f"what `{key}` does is not known" for key in _unknown_members(raw)]
+    """Scripts of a call, with all its other members."""
+    doubts = [f"the effect of `{key}` is unknown" for key in _unknown_members(raw)]
     for key in _ENVIRONMENT_KEYS:
         doubts += _environment(raw.get(key))
     given: list[Any] = [raw[key] for key in _DIRECTORY_KEYS if raw.get(key)]
     places = list(dict.fromkeys(each for each in given if isinstance(each, str)))
     if len(places) > 1 or len(places) < len(given):
-        doubts.append("in which directory it runs is not clear")
+        doubts.append("its working directory is ambiguous")
     directory = places[0] if places else None
     return [RunScript(text, directory=directory, doubts=tuple(doubts)) for text in scripts]
 
 
 def _scripts(raw: Mapping[str, Any]) -> list[str]:
-    """Each script of a call; the arguments belong to the first."""
+    """Scripts of a call; the arguments belong to the first one."""
     scripts: list[str] = []
     for key in _COMMAND_KEYS:
         match raw.get(key):
@@ -115,7 +115,7 @@ def _scripts(raw: Mapping[str, Any]) -> list[str]:
 
 
 def _unknown_members(raw: Mapping[str, Any]) -> list[str]:
-    """Members that say something, in a way that is not known."""
+    """Non-empty members with an unknown meaning."""
     shapes: dict[str, type[Any] | tuple[type[Any], ...]] = {
         **dict.fromkeys(_COMMAND_KEYS, (str, list)),
         **dict.fromkeys(_ARGUMENT_KEYS, list),
@@ -151,7 +151,7 @@ def _paths(tool_call: Mapping[str, Any]) -> list[str]:
 
 
 def _named_files(given: Any) -> list[str]:
-    """The files that members of `rawInput` name, those of a list of edits included."""
+    """Files in members of `rawInput`, including lists of edits."""
     found: list[str] = []
     waiting: list[Any] = [given]
     while waiting:

@@ -1,4 +1,4 @@
-"""The user's decisions on content: stored, compared, and asked for."""
+"""The user's trust decisions on content: storage, comparison, and questions."""
 
 import difflib
 import fcntl
@@ -35,14 +35,14 @@ Verdict: TypeAlias = Literal["trusted", "refused"]
 
 
 class TrustDecision(Struct, frozen=True, kw_only=True):
-    """What the user said of one content.
+    """Decision on one content.
 
     Attributes:
-        workspace: the directory it is stored in, canonical.
+        workspace: canonical directory of the content.
         sha256: of the content.
-        links: those on the way to it, as `path -> target`.
-        allows: everything it allows, as it was shown then: `kind: detail`.
-        when: in seconds since 1970.
+        links: links in its path, as `path -> target`.
+        allows: effects shown to the user: `kind: detail`.
+        when: time in seconds since 1970.
     """
 
     workspace: str
@@ -56,21 +56,21 @@ class TrustDecision(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What is the same for every content that stands there."""
+        """Key of the content's location, independent of the content."""
         return self.workspace, self.kind, self.name
 
     def is_on(self, item: TrustItem) -> bool:
-        """Whether it was made on exactly this content, reached in this way."""
+        """Whether it is about exactly this content, reached by the same links."""
         made_on = (*self.place, self.sha256, self.links)
         return made_on == (*item.place, item.digest, tuple(link.text for link in item.links))
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """JSON form for programs."""
         return msgspec.to_builtins(self)
 
 
 def decision_on(item: TrustItem, verdict: Verdict, when: float) -> TrustDecision:
-    """A new decision."""
+    """New decision on content."""
     workspace, kind, name = item.place
     return TrustDecision(
         workspace=workspace,
@@ -85,27 +85,27 @@ def decision_on(item: TrustItem, verdict: Verdict, when: float) -> TrustDecision
 
 
 class DecisionFile:
-    """The file of one home; read each time, replaced in one step."""
+    """Decision file of one home directory; read on each use, replaced atomically."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / FILE
 
     def read(self) -> list[TrustDecision]:
-        """What it says, the newest last.
+        """Decisions in the file, newest last.
 
         Raises:
-            TrustError: it is damaged, belongs to another user, or others can write it.
+            TrustError: it is damaged, belongs to another user, or is writable for others.
         """
         try:
             text = self._private_text()
             decisions = [] if text is None else _read(text)
         except (OSError, ValueError, RecursionError) as error:
-            reason = f"{self.path} cannot be used ({error}): nothing is trusted"
+            reason = f"{self.path} is unusable ({error}), so nothing is trusted"
             raise TrustError(reason, "fix it, or answer again") from error
         return sorted(decisions, key=lambda each: each.when)
 
     def write(self, decisions: Sequence[TrustDecision]) -> None:
-        """Replace it.
+        """Replace the file.
 
         Raises:
             OSError: it cannot be written.
@@ -114,7 +114,7 @@ class DecisionFile:
         write_whole(self.path, text.decode() + "\n")
 
     def put_aside(self) -> None:
-        """Keep what is damaged under another name.
+        """Move a damaged file to another name.
 
         Raises:
             OSError: it cannot be moved.
@@ -123,10 +123,10 @@ class DecisionFile:
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """Nobody else of ours changes it meanwhile; each holds it for milliseconds.
+        """Hold the lock against other processes of Symposium, for milliseconds.
 
         Raises:
-            OSError: there can be no lock.
+            OSError: the lock cannot be created.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = self.path.with_name(f".{FILE}.lock")
@@ -144,7 +144,7 @@ class DecisionFile:
                 if seen.st_uid != os.geteuid():
                     raise PermissionError(f"it belongs to user {seen.st_uid}, not to you")
                 if seen.st_mode & _OTHERS_WRITE:
-                    raise PermissionError("others can write it")
+                    raise PermissionError("it is writable for others")
                 return file.read()
         except FileNotFoundError:
             return None
@@ -162,13 +162,13 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class ContentCopies:
-    """A private directory with one file for each digest; losing it loses diffs, and no decision."""
+    """Private directory with copies by digest; needed for diffs only, not for decisions."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def get(self, digest: str) -> bytes | None:
-        """The content; None if it is not kept."""
+        """The content; None if not stored."""
         if not _DIGEST.fullmatch(digest):
             return None
         try:
@@ -178,7 +178,7 @@ class ContentCopies:
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
     def put(self, digest: str, content: bytes) -> None:
-        """Keep it.
+        """Store content.
 
         Raises:
             OSError: it cannot be written.
@@ -191,7 +191,7 @@ class ContentCopies:
         beside.replace(self._directory / digest)
 
     def keep_only(self, digests: AbstractSet[str]) -> None:
-        """Take away what no decision speaks of any more."""
+        """Delete copies without a decision."""
         if not self._directory.is_dir():
             return
         for each in self._directory.iterdir():
@@ -200,15 +200,15 @@ class ContentCopies:
 
 
 MAX_LINES: Final = 200
-"""Lines that are shown; how many more there are is said."""
+"""Maximum number of displayed lines; the rest is counted."""
 
 
 def difference(old: bytes | None, new: bytes) -> str:
-    """A unified diff for people, without control characters; words where there can be none."""
+    """Unified diff for display without control characters, or a text if impossible."""
     if old is None:
-        return "(the content that was trusted before is not kept any more)"
+        return "(the previously trusted content is no longer stored)"
     if old == new:
-        return "(the content is the same; a link on the way to it leads elsewhere)"
+        return "(the content is unchanged; a link in its path has another target)"
     before, after = _text_lines(old), _text_lines(new)
     if before is None or after is None:
         return f"(not text: {len(old)} bytes before, {len(new)} now)"
@@ -227,17 +227,17 @@ def _text_lines(content: bytes) -> list[str] | None:
 
 
 MAX_PER_NAME: Final = 20
-"""Decisions kept on contents of one name: enough for those who go to and fro between branches."""
+"""Stored decisions per name: enough to switch between branches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Content that the user has not judged yet.
+    """Content without a decision.
 
     Attributes:
-        item: what it is.
-        before: the newest decision to trust something in its place; None if there was none.
-        changes: a unified diff from that content; empty for what is new.
+        item: the content.
+        before: newest decision to trust content at its location; None for none.
+        changes: unified diff from that content; empty for new content.
     """
 
     item: TrustItem
@@ -246,65 +246,65 @@ class Question:
 
 
 class TrustStore:
-    """The decisions of one user.
+    """Trust decisions of one user.
 
     Attributes:
-        trouble: what was wrong with the file when it was last read, in words; None for nothing. A
-            damaged file trusts nothing.
+        problem: problem of the decision file at its last reading; None if valid. A damaged file
+            trusts nothing.
     """
 
     def __init__(self, home: Path, now: Callable[[], float] = time.time) -> None:
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self._file = DecisionFile(home)
         self._kept = ContentCopies(home / "trust")
         self._now = now
 
     def decisions(self) -> Sequence[TrustDecision]:
-        """All of them, the newest last."""
-        self.trouble = None
+        """All decisions, newest last."""
+        self.problem = None
         try:
             return self._file.read()
         except TrustError as error:
-            self.trouble = error.message
+            self.problem = error.message
             return ()
 
     def is_trusted(self, item: TrustItem) -> bool:
-        """Whether the user has allowed exactly this content in this place."""
+        """Whether the user trusts exactly this content at its location."""
         return bool(self.trusted([item]))
 
     def trusted(self, items: Iterable[TrustItem]) -> list[TrustItem]:
-        """Those that may be used, and only as they were read."""
+        """Trusted items; only their content as read may be used."""
         decisions = self.decisions()
         return [each for each in items if _verdict(each, decisions) == "trusted"]
 
     def questions(self, items: Iterable[TrustItem]) -> list[Question]:
-        """Those that the user has neither allowed nor refused for good, each with what changed."""
+        """Items neither trusted nor refused, with their changes."""
         decisions = self.decisions()
         return [
             self._question(each, decisions) for each in items if _verdict(each, decisions) is None
         ]
 
     def grant(self, items: Iterable[TrustItem]) -> None:
-        """Trust exactly these contents from now on.
+        """Trust exactly these contents.
 
         Raises:
-            TrustError: that cannot be written down.
+            TrustError: the decision cannot be stored.
         """
         self._decide(items, "trusted")
 
     def refuse(self, items: Iterable[TrustItem]) -> None:
-        """Never ask for these contents again, and never use them.
+        """Refuse these contents without further questions.
 
         Raises:
-            TrustError: that cannot be written down.
+            TrustError: the decision cannot be stored.
         """
         self._decide(items, "refused")
 
     def revoke(self, chosen: Callable[[TrustDecision], bool]) -> list[TrustDecision]:
-        """Forget the decisions that are chosen; those that were.
+        """Delete matching decisions; returns them.
 
         Raises:
-            TrustError: that cannot be written down.
+            TrustError: the change cannot be stored.
         """
         with self._changing():
             before = self.decisions()
@@ -323,7 +323,7 @@ class TrustStore:
     def _decide(self, items: Iterable[TrustItem], verdict: Verdict) -> None:
         with self._changing():
             decisions = list(self.decisions())
-            if self.trouble is not None:
+            if self.problem is not None:
                 self._file.put_aside()
             for item in items:
                 self._kept.put(item.digest, item.content)
@@ -341,8 +341,8 @@ class TrustStore:
                 yield
         except OSError as error:
             raise TrustError(
-                f"{self._file.path} cannot be written: {error}",
-                "nothing has been decided; mend the permissions of its directory",
+                f"could not write {self._file.path}: {error}",
+                "nothing was decided; fix the permissions of its directory",
             ) from error
 
 
@@ -352,7 +352,7 @@ def _verdict(item: TrustItem, decisions: Sequence[TrustDecision]) -> Verdict | N
 
 
 def _with(decisions: list[TrustDecision], new: TrustDecision) -> list[TrustDecision]:
-    """The list with one more; what was said of the same goes, and the oldest of its place."""
+    """Add a decision; it replaces one on the same content, or the oldest on its location."""
     others = [each for each in decisions if each.place != new.place]
     same = (new.sha256, new.links)
     mine = [
@@ -366,18 +366,18 @@ _WORDS: Final[dict[EffectKind, str]] = {
     "server": "reaches",
     "variable": "sets",
     "link": "follows",
-    "text": "tells the agent",
+    "text": "instructs the agent",
     "mod": "uses the mod",
 }
 
 
 def consent_text(questions: Iterable[Question]) -> str:
-    """All questions as plain lines; nothing in them can pass for anything but text."""
+    """All questions as plain lines, with escaped control characters."""
     return "\n\n".join("\n".join(_question_lines(each)) for each in questions)
 
 
 def effect_line(effect: TrustEffect) -> str:
-    """One effect on one line, in words."""
+    """One effect as one line."""
     return f"{_WORDS[effect.kind]}: {_on_one_line(effect.detail)}"
 
 
@@ -387,7 +387,7 @@ def _question_lines(question: Question) -> Iterator[str]:
     yield f"{_on_one_line(item.name)} ({item.kind}, {state}, sha256 {item.digest[:12]})"
     effects = item.effects
     if item.kind == KIND:
-        yield "  Symposium uses none of this; your agent or your editor may, whatever you answer."
+        yield "  Symposium uses none of this; your agent or editor may, whatever you answer."
     for effect in effects:
         yield from _of_effect(effect)
     if not effects:

@@ -1,6 +1,6 @@
-"""Content of a workspace that needs the user's trust, and other tools' settings.
+"""Content of a workspace that requires the user's trust, and settings of other tools.
 
-An agent may start it by itself, so whoever opens the workspace is to know.
+An agent may use it without asking, so the user must know about it.
 """
 
 import hashlib
@@ -17,41 +17,41 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from symposium.errors import SymposiumError
 
 EffectKind: TypeAlias = Literal["command", "server", "variable", "link", "text", "mod"]
-"""It starts a program, reaches a server, sets a variable, follows a link, tells the agent, or uses
-a built-in mod."""
+"""Starts a program, connects to a server, sets a variable, follows a link, instructs the agent, or
+uses a built-in mod."""
 
 MAX_BYTES: Final = 1024 * 1024
-"""What is read of one file; more than a person could judge is no content to be trusted."""
+"""Maximum size of a file; more is not readable for a user and cannot be trusted."""
 
 
 class TrustError(SymposiumError):
-    """Stored content can neither be judged nor used."""
+    """Stored content that can neither be judged nor used."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustEffect:
-    """One thing that trusting would allow.
+    """One effect of trusting content.
 
     Attributes:
-        kind: what sort of thing.
-        detail: in full, for a person: the command line, the URL, the name of the variable.
+        kind: kind of effect.
+        detail: complete text for the user: command line, URL, or variable name.
     """
 
     kind: EffectKind
     detail: str
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """JSON form for programs."""
         return {"kind": self.kind, "detail": self.detail}
 
 
 @dataclass(frozen=True, slots=True)
 class TrustLink:
-    """A symbolic link on the way to a file.
+    """A symbolic link in the path of a file.
 
     Attributes:
-        path: where it stands, relative to the workspace.
-        target: what it leads to, resolved.
+        path: its path, relative to the workspace.
+        target: its resolved target.
     """
 
     path: str
@@ -59,21 +59,21 @@ class TrustLink:
 
     @property
     def text(self) -> str:
-        """Both, to read and to compare."""
+        """Path and target, for display and comparison."""
         return f"{self.path} -> {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class TrustItem:
-    """Content as it was read; whoever was allowed to use it uses `content`, never the file again.
+    """Content as read; users of trusted content take it from here, never from the file again.
 
     Attributes:
-        workspace: the directory it is stored in, canonical.
-        kind: what it is for, as in `recommendations`, `mods`, `setup`, `guidance`.
-        name: its path relative to the workspace, or another name that is unique for the kind.
-        content: all of it.
-        links: those on the way to it.
-        allows: what else trusting it would allow; whoever reads the content fills it in.
+        workspace: canonical directory.
+        kind: purpose, such as `recommendations`, `mods`, `setup`, or `guidance`.
+        name: path relative to the workspace, or another unique name for the kind.
+        content: complete content.
+        links: links in its path.
+        allows: other effects of trusting it, added by the reader of the content.
     """
 
     workspace: Path
@@ -90,16 +90,16 @@ class TrustItem:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Where it stands, whatever its content: the workspace, the kind and the name."""
+        """Key of its location: workspace, kind, and name."""
         return readable(str(self.workspace)), self.kind, self.name
 
     @property
     def effects(self) -> tuple[TrustEffect, ...]:
-        """Everything that trusting it would allow, each link included."""
+        """All effects of trusting it, including its links."""
         return (*self.allows, *(_followed(link, self.workspace) for link in self.links))
 
     def as_json(self) -> Mapping[str, Any]:
-        """For programs; without the content."""
+        """JSON form for programs, without the content."""
         return {
             "workspace": self.place[0],
             "kind": self.kind,
@@ -110,7 +110,7 @@ class TrustItem:
 
 
 def readable(path: str) -> str:
-    """A path as text that can be written down, whatever bytes its names are made of."""
+    """A path as printable text, for any bytes in its names."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
@@ -120,59 +120,61 @@ def _followed(link: TrustLink, workspace: Path) -> TrustEffect:
 
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""The resolved path holds no link any more, and a pipe shall not hold us up."""
+"""The resolved path contains no links; non-blocking, in case it is a pipe."""
 
 
-def read_item(workspace: Path, kind: str, name: str, *, most: int = MAX_BYTES) -> TrustItem | None:
-    """What a workspace stores under a relative path; None if there is nothing.
+def read_item(
+    workspace: Path, kind: str, name: str, *, max_bytes: int = MAX_BYTES
+) -> TrustItem | None:
+    """Content at a relative path in a workspace; None if nothing exists there.
 
     Args:
-        workspace: the directory; made canonical here.
-        kind: what the content is for.
-        name: the path, relative to the workspace.
-        most: bytes that are read.
+        workspace: directory of the workspace.
+        kind: purpose of the content.
+        name: path relative to the workspace.
+        max_bytes: maximum size.
 
     Raises:
-        TrustError: its name leaves the workspace; it is no file, is too large, cannot be read, or
-            was changed meanwhile.
+        TrustError: the name leads outside the workspace, or the file is not regular, too large,
+            unreadable, or changed while being read.
     """
     root = canonical(workspace)
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise _error(root, name, "its name leaves the workspace")
+        raise _error(root, name, "the name leads outside the workspace")
     links: tuple[TrustLink, ...] = ()
     try:
         links = _links(root, name)
-        content, seen = _content(os.path.realpath(root / name), most)
+        content, seen = _content(os.path.realpath(root / name), max_bytes)
     except (FileNotFoundError, NotADirectoryError) as error:
         if links:
-            raise _error(root, name, "its link leads nowhere") from error
+            raise _error(root, name, "the link has no target") from error
         return None
     except (OSError, ValueError) as error:
         raise _error(root, name, str(error)) from error
     if links != _links(root, name) or not _is_still(root / name, seen):
-        raise _error(root, name, "it was changed while it was read")
+        raise _error(root, name, "it changed while being read")
     return TrustItem(root, kind, name, content, links)
 
 
 def canonical(workspace: Path) -> Path:
-    """The one path that stands for a workspace."""
+    """Canonical path of a workspace."""
     return Path(os.path.realpath(workspace))
 
 
-def _content(target: str, most: int) -> tuple[bytes, os.stat_result]:
+def _content(target: str, max_bytes: int) -> tuple[bytes, os.stat_result]:
     handle = os.open(target, _FLAGS)
     with os.fdopen(handle, "rb") as file:
         seen = os.fstat(handle)
         if not stat.S_ISREG(seen.st_mode):
-            raise ValueError("it is no file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"it is larger than {most} bytes, which nobody would read")
+            raise ValueError("not a regular file")
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ValueError(f"larger than {max_bytes} bytes")
     return content, seen
 
 
 def _links(root: Path, name: str) -> tuple[TrustLink, ...]:
-    """The links among the parts of a relative path, with what each leads to."""
+    """Links in a relative path, with their targets."""
     found: list[TrustLink] = []
     here = root
     for part in Path(name).parts:
@@ -192,7 +194,7 @@ def _is_still(path: Path, seen: os.stat_result) -> bool:
 
 
 def _error(root: Path, name: str, reason: str) -> TrustError:
-    return TrustError(f"{root / name}: {reason}", "it is not used; mend it, or take it away")
+    return TrustError(f"{root / name}: {reason}", "ignored; fix or delete it")
 
 
 KIND: Final = "for other programs"
@@ -211,20 +213,20 @@ _JSON: Final = (
 )
 _TOML: Final = (".codex/config.toml",)
 FILES: Final = (*_JSON, *_TOML)
-"""Where agents and editors look for programs to start with a workspace."""
+"""Files in which agents and editors look for programs to start in a workspace."""
 
 _COMMANDS: Final = frozenset({"command", "cmd", "apiKeyHelper"})
 _URLS: Final = frozenset({"url", "httpUrl", "serverUrl", "baseUrl", "base_url"})
 _VARIABLES: Final = frozenset({"env", "environment", "headers"})
 
 MAX_EFFECTS: Final = 200
-"""Of one file; how many more there are is said."""
+"""Maximum number of effects shown per file; the rest is counted."""
 
 MAX_DEPTH: Final = 30
 
 
 def foreign_items(workspace: Path) -> list[TrustItem]:
-    """The files of a workspace that name programs, servers or variables for others."""
+    """Files of a workspace that name programs, servers, or variables for other tools."""
     return [item for name in FILES if (item := _item(workspace, name)) is not None]
 
 
@@ -232,15 +234,17 @@ def _item(workspace: Path, name: str) -> TrustItem | None:
     try:
         item = read_item(workspace, KIND, name)
     except TrustError:
-        return None  # whoever reads it will not get further than we
+        return None  # other tools cannot read it either
     if item is None:
         return None
     parse: Callable[[str], Any] = tomllib.loads if name in _TOML else json.loads
     try:
         value: Any = parse(item.content.decode())
     except (ValueError, RecursionError):
-        # Another reader may be more tolerant: JSON with comments, say.
-        effects: Sequence[TrustEffect] = [TrustEffect("command", "something that we cannot read")]
+        # Other readers may accept more, such as JSON with comments.
+        effects: Sequence[TrustEffect] = [
+            TrustEffect("command", "content that Symposium cannot read")
+        ]
     else:
         effects = list(_effects(value, 0))
     shown = effects[:MAX_EFFECTS]
@@ -270,7 +274,7 @@ def _effects(value: Any, depth: int) -> Iterator[TrustEffect]:
 
 
 def _line(command: Any, arguments: Any) -> str:
-    """A command line; a string is one for a shell where no arguments stand beside it."""
+    """Command line; a string without arguments is a shell command."""
     if isinstance(command, str) and not isinstance(arguments, list):
         return command
     words = [command] if isinstance(command, str) else cast("list[Any]", command)

@@ -1,6 +1,6 @@
-"""Verdict of the user's rules on one action of an agent.
+"""Decision of the policy on one action of an agent.
 
-Loaded at every start, whether there are rules or not: the parsers behind a verdict are not.
+This module is imported at every start; the parsers behind a decision are not.
 """
 
 import os
@@ -13,22 +13,22 @@ from msgspec import Struct
 from symposium.errors import SymposiumError
 
 UNREADABLE: Final = "policy-unreadable"
-"""The rule in place of an unusable file: it forbids everything."""
+"""Rule shown for an unusable policy file, which forbids everything."""
 
 
 class PolicyError(SymposiumError):
-    """A policy file that cannot be used: none of its rules counts, and it allows nothing."""
+    """An unusable policy file: none of its rules count, and nothing is allowed."""
 
 
 class Verdict(Struct, frozen=True):
-    """Outcome for one action.
+    """Decision on one action.
 
     Attributes:
-        effect: the strictest of what applies.
-        rule: the rule that decided; None where no rule applies.
-        what: the part that decided, such as one command of a script.
-        actions: what was judged, to be recognized when it comes again.
-        problem: why no rule could be read; empty while they can.
+        effect: strictest applicable effect.
+        rule: deciding rule; None if no rule matches.
+        what: deciding part, such as one command of a script.
+        actions: judged actions, to recognize them again.
+        problem: why the rules are unreadable; empty if they are valid.
     """
 
     effect: Literal["allow", "ask", "forbid"]
@@ -38,7 +38,7 @@ class Verdict(Struct, frozen=True):
     problem: str = ""
 
     def refusal(self) -> str:
-        """One sentence for the user and the agent."""
+        """One sentence for the user and the agent about a rejection."""
         if self.problem:
             return f"Refused, because your rules cannot be read: {self.problem}"
         part = f": `{self.what}`" if self.what else ""
@@ -53,10 +53,10 @@ class RuleLocation(Struct, frozen=True):
 
 
 class Judges(Protocol):
-    """Judges by the rules as they stand."""
+    """Judges actions by the current rules."""
 
     def problem(self) -> PolicyError | None:
-        """Why the rules cannot be read; None while they can."""
+        """Why the rules cannot be read; None if they are valid."""
         ...
 
     def limits(self) -> int:
@@ -64,7 +64,7 @@ class Judges(Protocol):
         ...
 
     def of_call(self, call: Mapping[str, Any], place: RuleLocation) -> Verdict:
-        """Judge a tool call, as a question or an update describes it."""
+        """Judge a tool call from a permission request or an update."""
         ...
 
     def of_terminal(self, params: Mapping[str, Any], place: RuleLocation) -> Verdict:
@@ -77,9 +77,9 @@ class Judges(Protocol):
 
 
 def exists(file: Path | str) -> bool:
-    """Whether there is something to read, also where it cannot be read."""
+    """Whether a file exists, including unreadable ones and broken links."""
     try:
-        # Asked at each question of an agent: `Path.lstat` takes some microseconds more.
+        # Called for each permission request: `Path.lstat` is some microseconds slower.
         os.lstat(file)
     except FileNotFoundError:
         return False

@@ -286,8 +286,8 @@ class Advisor:
         problems += stored.problems
         items = [*stored.items, *(item for read in self._readers for item in read(workspace))]
         questions = self.trust.questions(items)
-        if self.trust.trouble:
-            problems.append(self.trust.trouble)
+        if self.trust.problem:
+            problems.append(self.trust.problem)
         layers = [*self._layers(problems), self._of_workspace(stored, problems)]
         recommendations = merged(layers)
         asked = [leaf for each in recommendations for leaf in leaves(each.when)]

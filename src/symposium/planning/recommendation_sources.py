@@ -229,7 +229,7 @@ def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, TrustItem]]
         _check(workspace, str(value))
     for word in _words(mod):
         name = _within(workspace, word)
-        item = None if name is None else read_item(workspace, PROGRAM, name, most=MAX_PROGRAM)
+        item = None if name is None else read_item(workspace, PROGRAM, name, max_bytes=MAX_PROGRAM)
         if item is not None:
             yield word, replace(item, allows=(TrustEffect("command", f"a private copy of {name}"),))
 

@@ -40,15 +40,15 @@ def run(tmp_path: Path, rules: str, *words: str) -> Result:
     ("words", "code", "first", "last"),
     [
         (["git status"], 0, "allow", "- allow: git status (rule status)"),
-        (["make"], 10, "ask", "- ask: make (no rule speaks of it)"),
+        (["make"], 10, "ask", "- ask: make (no rule matches)"),
         (
             ["git status && git push --force"],
             5,
             "forbid",
             "- forbid: git push --force (rule no-force)",
         ),
-        (["x", "--write"], 10, "ask", "- ask: write x (no rule speaks of it)"),
-        (["x", "--tool"], 10, "ask", "- ask: x (no rule speaks of it)"),
+        (["x", "--write"], 10, "ask", "- ask: write x (no rule matches)"),
+        (["x", "--tool"], 10, "ask", "- ask: x (no rule matches)"),
         (["{file}", "--write"], 10, "ask", "- ask: write {file} (rule policy-file)"),
     ],
 )
@@ -82,7 +82,7 @@ def test_test_warns_about_missing_examples_and_fails_on_wrong_ones(tmp_path: Pat
         "warning: rule no-force has no example in `not_match`",
     ]
     assert wrong.exit_code == 1
-    assert "error: rule status speaks of `git status`, listed in `not_match`" in wrong.stdout
+    assert "error: rule status matches `git status`, listed in `not_match`" in wrong.stdout
 
 
 @pytest.mark.requirement("policy.cli-test")
@@ -90,7 +90,7 @@ def test_test_fails_on_rules_that_allow_a_destructive_command(tmp_path: Path) ->
     result = run(tmp_path, RULES.replace('"git status"', '"dd"\nanywhere = true', 1), "test")
 
     assert result.exit_code == 1
-    says = "error: `dd if=/dev/zero of=/dev/sda` would be allowed unasked (by status)"
+    says = "error: `dd if=/dev/zero of=/dev/sda` would be allowed without asking (by status)"
     assert says in result.stdout
 
 

@@ -222,12 +222,14 @@ not_match = ["git stash"]
         (RULE, ["1 rule of policy.toml: all tests passed."], ExitCode.OK),
         (
             RULE.replace("git stash", "git status"),
-            ["policy.toml: rule status speaks of `git status`, listed in `not_match`"],
+            ["policy.toml: rule status matches `git status`, listed in `not_match`"],
             ExitCode.RUNTIME,
         ),
         (
             RULE.replace('"git status"', '"dd"\nanywhere = true', 1),
-            ["policy.toml: `dd if=/dev/zero of=/dev/sda` would be allowed unasked (by status)"],
+            [
+                "policy.toml: `dd if=/dev/zero of=/dev/sda` would be allowed without asking (by status)"
+            ],
             ExitCode.RUNTIME,
         ),
         (

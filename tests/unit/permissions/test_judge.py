@@ -360,7 +360,7 @@ def test_files_and_tools_have_rules_of_their_own(tmp_path: Path) -> None:
 def test_a_tool_without_a_title_is_shown_by_its_kind(tmp_path: Path) -> None:
     judgement = POLICY.judge([ToolAction("", "fetch")], PolicyWorkspace(tmp_path))
 
-    assert str(judgement.decisive) == "ask: fetch (no rule speaks of it)"
+    assert str(judgement.decisive) == "ask: fetch (no rule matches)"
 
 
 @pytest.mark.requirement("policy.workspace")

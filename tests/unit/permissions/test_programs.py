@@ -394,7 +394,7 @@ def test_files_behind_a_program_text_are_judged(words: str, tmp_path: Path) -> N
 
 @pytest.mark.requirement("policy.limits")
 def test_a_script_is_followed_to_its_limits_and_is_in_doubt_beyond() -> None:
-    too_much = "it runs scripts within scripts, too deep or too many to follow"
+    too_much = "it runs nested scripts that are too deep or too many to analyze"
 
     for script, more in (
         ("eval " * DEEPEST + "ls", "eval "),

@@ -59,7 +59,7 @@ def test_a_long_or_binary_change_is_said_to_be_cut() -> None:
 @pytest.mark.requirement("trust.screen-says-all")
 def test_text_for_the_agent_is_shown_as_lines_that_are_marked(text: str) -> None:
     lines = consent_text([Question(item(TrustEffect("text", text)))]).split("\n")
-    assert lines[1] == "  tells the agent:"
+    assert lines[1] == "  instructs the agent:"
     assert all(line.startswith("    | ") for line in lines[2:])
 
 
@@ -89,8 +89,8 @@ FOREIGN: list[tuple[str, str, list[str]]] = [
     ),
     ("opencode.json", '{"mcp": {"a": {"command": ["bun", "x"]}}}', ["command: bun x"]),
     (".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\n', ["command: x"]),
-    (".mcp.json", "// c\n{}", ["command: something that we cannot read"]),
-    (".mcp.json", "[" * 5000, ["command: something that we cannot read"]),
+    (".mcp.json", "// c\n{}", ["command: content that Symposium cannot read"]),
+    (".mcp.json", "[" * 5000, ["command: content that Symposium cannot read"]),
     (".mcp.json", '{"note": "nothing"}', []),
 ]
 

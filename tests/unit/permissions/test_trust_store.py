@@ -94,7 +94,7 @@ def test_a_link_that_leads_elsewhere_is_asked_again_though_the_content_is_the_sa
     assert asked.is_trusted(linked)
     moved = TrustItem(Path("/w"), "mods", "m", b"one", (TrustLink("m", "/etc/passwd"),))
     (question,) = asked.questions([moved])
-    assert "leads elsewhere" in question.changes
+    assert "another target" in question.changes
     assert "m -> /etc/passwd (outside the workspace)" in [e.detail for e in moved.effects]
     assert not asked.is_trusted(TrustItem(Path("/w"), "mods", "m", b"one"))
 
@@ -141,12 +141,12 @@ def test_a_damaged_file_trusts_nothing_and_the_next_answer_puts_it_aside(
     asked.grant([item()])
     (tmp_path / "trust.json").write_bytes(text)
     assert not asked.is_trusted(item())
-    assert asked.trouble is not None
-    assert "trust.json" in asked.trouble
+    assert asked.problem is not None
+    assert "trust.json" in asked.problem
     assert len(asked.questions([item()])) == 1
     asked.grant([item(b"other")])
     assert asked.is_trusted(item(b"other"))
-    assert asked.trouble is None
+    assert asked.problem is None
     assert (tmp_path / "trust.json.damaged").read_bytes() == text
 
 
@@ -157,16 +157,16 @@ def test_a_file_that_others_can_write_trusts_nothing(tmp_path: Path, mode: int) 
     asked.grant([item()])
     (tmp_path / "trust.json").chmod(mode)
     assert not asked.is_trusted(item())
-    assert "others can write it" in str(asked.trouble)
+    assert "it is writable for others" in str(asked.problem)
 
 
 @pytest.mark.requirement("trust.damage-trusts-nothing")
-def test_a_kept_copy_that_was_changed_is_no_ground_for_a_diff(tmp_path: Path) -> None:
+def test_a_kept_copy_that_was_changed_is_not_used_for_a_diff(tmp_path: Path) -> None:
     asked = store(tmp_path)
     asked.grant([item()])
     (tmp_path / "trust" / item().digest).write_bytes(b"two")
     (question,) = asked.questions([item(b"two")])
-    assert "not kept any more" in question.changes
+    assert "no longer stored" in question.changes
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_several_processes_lose_no_decision(tmp_path: Path) -> None:
 @pytest.mark.requirement("trust.private-and-whole")
 def test_a_home_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrustError, match="cannot be written"):
+    with pytest.raises(TrustError, match="could not write"):
         store(tmp_path / "file").grant([item()])
 
 
@@ -224,8 +224,8 @@ def test_a_file_of_another_user_trusts_nothing(
     asked.grant([item()])
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert not asked.is_trusted(item())
-    assert f"it belongs to user {os.getuid()}, not to you" in str(asked.trouble)
-    assert "others can write" not in str(asked.trouble)
+    assert f"it belongs to user {os.getuid()}, not to you" in str(asked.problem)
+    assert "writable for others" not in str(asked.problem)
 
 
 @pytest.mark.requirement("trust.private-and-whole")
@@ -242,7 +242,7 @@ def test_a_decision_waits_for_another_process_that_decides(
     monkeypatch.setattr(fcntl, "flock", flock_at_once)
     with (tmp_path / ".trust.json.lock").open() as another:
         flock(another, fcntl.LOCK_SH)
-        with pytest.raises(TrustError, match="cannot be written"):
+        with pytest.raises(TrustError, match="could not write"):
             asked.grant([item(b"two")])
     assert not asked.is_trusted(item(b"two"))
 

@@ -32,7 +32,7 @@ def test_a_file_that_is_moved_while_it_is_read_is_an_error(
         return handle
 
     monkeypatch.setattr(os, "open", swap_then_open)
-    with pytest.raises(TrustError, match="changed while it was read"):
+    with pytest.raises(TrustError, match="changed while being read"):
         read_item(tmp_path, "mods", "a")
 
 
@@ -80,11 +80,11 @@ def test_what_nobody_can_judge_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for name in ("directory", "pipe", "large", "broken", "loop", "../up", "/etc/passwd", "a\0b"):
         with pytest.raises(TrustError):
-            read_item(tmp_path, "mods", name, most=10)
+            read_item(tmp_path, "mods", name, max_bytes=10)
 
 
 @pytest.mark.requirement("trust.odd-files")
 def test_a_device_behind_a_link_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "zero").symlink_to("/dev/zero")
-    with pytest.raises(TrustError, match="it is no file"):
+    with pytest.raises(TrustError, match="not a regular file"):
         read_item(tmp_path, "mods", "zero")

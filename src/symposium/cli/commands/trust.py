@@ -130,8 +130,8 @@ def _adviser() -> Advisor:
 
 
 def _warn(adviser: Advisor) -> None:
-    if adviser.trust.trouble:
-        click.echo(plain_text(adviser.trust.trouble), err=True)
+    if adviser.trust.problem:
+        click.echo(plain_text(adviser.trust.problem), err=True)
 
 
 def _named(advice: Advice, names: Sequence[str]) -> Sequence[Question]:

@@ -1,4 +1,4 @@
-"""All programs that have a table, by name; the tables of build and test tools."""
+"""All programs with a table, by name; tables of build and test tools."""
 
 import re
 from collections.abc import Mapping
@@ -222,7 +222,7 @@ _SYSTEM: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "
 
 
 def system_program(word: str) -> str | None:
-    """The name of a program that a word finds in PATH or in a system directory, else None."""
+    """Program found for a word in PATH or in a system directory; None if not found."""
     directory, slash, name = word.rpartition("/")
     if directory not in _SYSTEM or (slash and not directory):
         return None
@@ -232,7 +232,7 @@ def system_program(word: str) -> str | None:
 def program_for(word: str) -> KnownProgram | None:
     """The table for the first word of a command; None for an unknown program.
 
-    A program by another path can be anything: `./cp` is not `cp`.
+    A program with a path can be anything: `./cp` is not `cp`.
     """
     name = system_program(word)
     if name is None:
@@ -243,5 +243,5 @@ def program_for(word: str) -> KnownProgram | None:
 
 
 def module_program(name: str) -> KnownProgram | None:
-    """The table for a module that an interpreter runs, such as `pytest` in `python -m pytest`."""
+    """Table for a module run by an interpreter, such as `pytest` in `python -m pytest`."""
     return PROGRAMS.get(PurePosixPath(name).name) if "/" not in name else None

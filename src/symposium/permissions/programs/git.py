@@ -1,4 +1,4 @@
-"""The subcommands of git, with the options that run no program and name no other repository."""
+"""Subcommands of git, with the options that run no program and name no other repository."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

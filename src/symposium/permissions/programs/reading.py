@@ -1,4 +1,4 @@
-"""Read the words of a command: what it reads, writes, and runs in its turn."""
+"""Analyze the words of a command: files that it reads and writes, and commands that it runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ _UNKNOWN: Final = KnownProgram("", "unknown*")
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
-    """Facts known about a command.
+    """Analysis of a command.
 
     Attributes:
-        uses: what it does with its words.
-        doubts: why that is not all; empty where every word is known.
+        uses: effects of its words.
+        doubts: reasons why the analysis is incomplete; empty if every word is known.
     """
 
     uses: tuple[Use, ...]
@@ -40,14 +40,14 @@ class Understanding:
 def understand(
     words: Sequence[str], named: AbstractSet[int] = frozenset(), accepts: Sequence[str] = ()
 ) -> Understanding:
-    """Read a command by the table of its program.
+    """Analyze a command with the table of its program.
 
-    A program without a table is known to take plain words; each of its options is a doubt.
+    Without a table, plain words are accepted, and each option is a doubt.
 
     Args:
-        words: the program and its arguments.
-        named: the places of words that the rule itself names, so that they are no doubt.
-        accepts: further options, in the vocabulary of the tables, or `*` for any.
+        words: program and arguments.
+        named: positions of words in the rule itself, which are never doubts.
+        accepts: additional options in the vocabulary of the tables, or `*` for any.
     """
     state = Words(words, named, accepts)
     _read(state, program_for(words[0]), 1, words[0])
@@ -55,13 +55,13 @@ def understand(
 
 
 def _read(words: Words, program: KnownProgram | None, start: int, name: str) -> None:
-    """Read the words from a place on as those of a program or of a subcommand."""
+    """Analyze the words from a position on as those of a program or subcommand."""
     _Pass(words, program or _UNKNOWN, name).read(start)
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """An option with the value that it takes, and the place of the word with the value."""
+    """An option with its value, and the position of the value's word."""
 
     name: str
     kind: WordKind
@@ -70,7 +70,7 @@ class _Taken:
 
 
 class _Pass:
-    """Reads the words of one program, up to where a subcommand takes over."""
+    """Analyzes the words of one program, up to a subcommand."""
 
     def __init__(self, words: Words, program: KnownProgram, name: str) -> None:
         self._words = words
@@ -107,7 +107,7 @@ class _Pass:
             self._operands(operands, rest)
 
     def _scan(self, start: int) -> tuple[list[int], int]:
-        """Note the options; return the operands, and where the words begin that are left."""
+        """Note the options; return the operands and the position of the remaining words."""
         words, program = self._words.given, self._program
         operands: list[int] = []
         at = self._old_bundle(start)
@@ -129,7 +129,7 @@ class _Pass:
         return operands, at
 
     def _old_bundle(self, start: int) -> int:
-        """Read the first word of `tar xf a`; return the place behind what it takes."""
+        """Analyze the first word of `tar xf a`; return the position after its values."""
         words = self._words.given
         is_bundle = self._program.style is Style.BUNDLE and start < len(words)
         if not is_bundle or words[start].startswith("-"):
@@ -147,7 +147,7 @@ class _Pass:
         return at
 
     def _option(self, at: int) -> int:
-        """Read an option; return the number of words it takes, 0 for an operand."""
+        """Analyze an option; return its number of words, 0 for an operand."""
         text = self._words.given[at]
         name, equals, value = text.partition("=")
         is_word = self._program.style is Style.WORDS or name in self._words.accepted
@@ -161,7 +161,7 @@ class _Pass:
         return self._meanings.unknown_option(name, at) if is_whole else self._letters(at)
 
     def _letters(self, at: int) -> int:
-        """Read short options in one word: `-la`, `-n5`, `-xf FILE`."""
+        """Analyze short options in one word: `-la`, `-n5`, `-xf FILE`."""
         text = self._words.given[at]
         if text[1:].isdigit() and "-NUM" in self._kinds:
             return 1
@@ -194,7 +194,7 @@ class _Pass:
         return count
 
     def _overrule(self) -> None:
-        """Give options the meaning that they have beside others."""
+        """Change the meaning of options that depend on others."""
         program = self._program
         for option, changed in program.when.items():
             if option in self._flags:
@@ -215,7 +215,7 @@ class _Pass:
         _read(words, command, at + 1, name)
 
     def _module(self, text: str, at: int, rest: int) -> None:
-        """Code is run that a rule must name; the words behind it are its own."""
+        """Note code that a rule must name; the following words are its own."""
         self._words.doubt(at, f"no rule names `{text}`, which `{self._name}` would run")
         self._words.use(WordKind.UNKNOWN, text, at, "")
         _read(self._words, module_program(text), rest, text)
@@ -236,7 +236,7 @@ class _Pass:
             self._meanings.text(kind or WordKind.UNKNOWN, text, place, by)
 
     def _operand_spec(self) -> tuple[str, str]:
-        """The kinds of the operands, and the options that make them so."""
+        """Kinds of the operands, and the options that determine them."""
         operands = self._program.operands
         if isinstance(operands, str):
             return operands, ""
@@ -251,13 +251,13 @@ def _joined(base: str, directory: str) -> str:
 
 
 DEEPEST: Final = 8
-"""Scripts within scripts that are followed; what lies deeper is a doubt."""
+"""Maximum depth of nested scripts; deeper ones are doubts."""
 
 MAX_COMMANDS: Final = 2000
-"""Commands that are looked at; a script with more of them is in doubt."""
+"""Maximum number of analyzed commands; more are a doubt."""
 
 FARTHEST: Final = 64
-"""Words behind `sudo` and its like among which the command that it runs may begin."""
+"""Number of words after `sudo` and the like at which its command may start."""
 
 SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 
@@ -265,7 +265,7 @@ _PLAIN_SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh"})
 _PLAIN_FLAGS: Final = re.compile(r"-[eluxvco]+")
 _PLAIN_SETTINGS: Final = frozenset({"errexit", "nounset", "pipefail", "noglob", "xtrace"})
 _SETTING: Final = re.compile(r"^[\w.*-]+=!?")
-"""What precedes a command in `exec=COMMAND` of tar and `alias.x=!COMMAND` of git."""
+"""Prefix of the command in tar's `exec=COMMAND` and git's `alias.x=!COMMAND`."""
 
 _HOME: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
 
@@ -284,11 +284,11 @@ _READ_AS_SCRIPT: Final = frozenset({"trap", "su", "ssh", "watch", "script", "par
 
 @dataclass(frozen=True, slots=True)
 class FoundCommand:
-    """One command of a script, or one that another runs.
+    """A command of a script, or one that another command runs.
 
     Attributes:
-        is_direct: the script runs it directly; False where another program runs it, and may
-            give it other arguments, another user or another environment.
+        is_direct: whether the script runs it directly; another program may add arguments, or change
+            the user or the environment.
     """
 
     command: SimpleCommand
@@ -297,7 +297,7 @@ class FoundCommand:
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All that a script would run."""
+    """All commands that a script would run."""
 
     found: tuple[FoundCommand, ...]
     redirects: tuple[Redirect, ...]
@@ -305,14 +305,14 @@ class Everything:
 
 
 def all_commands(text: str) -> Everything:
-    """All commands of a script, and those that they run in their turn."""
+    """All commands of a script, including those run by other commands."""
     walk = _Walk([], [], [])
     walk.script(read_script(text), depth=0, is_direct=True)
     return Everything(tuple(walk.found), tuple(walk.redirects), tuple(dict.fromkeys(walk.doubts)))
 
 
 def program_name(command: SimpleCommand) -> str | None:
-    """The program's file name; None where it cannot be known."""
+    """File name of the program; None if unknown."""
     if not command.words or command.words[0].text is None:
         return None
     return PurePosixPath(command.words[0].text).name
@@ -332,7 +332,7 @@ class _Walk:
 
     def command(self, command: SimpleCommand, *, depth: int, is_direct: bool) -> None:
         if depth > DEEPEST or len(self.found) > MAX_COMMANDS:
-            self.doubts.append("it runs scripts within scripts, too deep or too many to follow")
+            self.doubts.append("it runs nested scripts that are too deep or too many to analyze")
             return
         name = program_name(command)
         self.doubts.extend(_changed_environment(command))
@@ -344,16 +344,16 @@ class _Walk:
             return
         self.found.append(FoundCommand(command, is_direct))
         if name is None and command.words:
-            self.doubts.append(f"which program `{command.words[0].source}` is cannot be known")
+            self.doubts.append(f"the program `{command.words[0].source}` is unknown before it runs")
         elif name in SHELLS:
-            self.doubts.append(f"`{name}` runs what cannot be read here")
+            self.doubts.append(f"`{name}` runs code that cannot be analyzed here")
         elif name in _WRAPPERS or _finds_and_runs(name, command):
             self._wrapped(name, command, depth)
         else:
             self._run_by_options(command, depth)
 
     def _run_by_options(self, command: SimpleCommand, depth: int) -> None:
-        """Commands in options of known programs: `tar --to-command`, `git -c alias.x=!…`."""
+        """Analyze commands in options, such as `tar --to-command` and `git -c alias.x=!…`."""
         uses = understand(guessed_words(command)).uses if command.words else ()
         for use in uses:
             if use.kind is WordKind.RUN:
@@ -361,7 +361,7 @@ class _Walk:
                     self.script(read_script(text), depth=depth + 1, is_direct=False)
 
     def _wrapped(self, name: str | None, command: SimpleCommand, depth: int) -> None:
-        """Options differ from wrapper to wrapper: each word may be where the command begins."""
+        """Analyze each word as a possible start: options differ between wrappers."""
         self.doubts.append(f"`{name}` runs another command")
         rest = command.words[1:]
         if name == "eval":
@@ -383,7 +383,7 @@ def _shell_script(name: str | None, command: SimpleCommand) -> str | None:
     """Return the script of `bash -c SCRIPT`, `bash -lc SCRIPT`, or `bash -co pipefail SCRIPT`.
 
     The script is the first word after all options. Each `o` or `O` in a word of options takes one
-    of the words that follow, and so do `--rcfile` and `--init-file`.
+    of the following words, as do `--rcfile` and `--init-file`.
     """
     if name not in SHELLS:
         return None
@@ -431,7 +431,7 @@ def _changed_environment(command: SimpleCommand) -> list[str]:
 
 
 def guessed_words(command: SimpleCommand) -> tuple[str, ...]:
-    """The words as the program gets them; where only a shell could know, as they are written."""
+    """Words as the program receives them; source text where only a shell knows the value."""
     return tuple(
         word.text if word.text is not None else _HOME.sub(str(Path.home()), word.source)
         for word in command.words

@@ -1,16 +1,16 @@
-"""The vocabulary in which a program is described: its options, its operands, and their meaning.
+"""Vocabulary of the program tables: options, operands, and their meaning.
 
-A table names options in one text, separated by spaces:
+A table lists options in one text, separated by spaces:
 
     -a          a flag; `-abc` is three flags
     --all       a long flag
     --color?    a flag with an optional value, which must be a plain word
-    -n=value    takes a value; the kind after `=` says what the program does with it
+    -n=value    takes a value; the kind after `=` is its meaning
     -NUM        a number, as in `head -5`
 
-Operands are kinds in their order; `*` marks the one that takes any number: `read* write`.
+Operands are listed by kind, in order; `*` marks the repeatable one: `read* write`.
 
-Environment variables are known by name: those that change only how a program prints.
+Environment variables that only change a program's output are listed by name.
 """
 
 import re
@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Final
 
 ANY_OPTION: Final = "*"
-"""Among the options that a rule accepts: all of them."""
+"""Accepts all options in a rule."""
 
 _TOKEN: Final = re.compile(r"(?P<name>[^?=]+|=)(?P<optional>\?)?(?:=(?P<kind>[a-z]+))?")
 
@@ -57,39 +57,39 @@ class WordKind(Enum):
     FLAG = "flag"
     OPTIONAL = "optional"
     VALUE = "value"
-    """Text that selects nothing but the program's own behavior."""
+    """Text that only affects the program's own output."""
     NAME = "name"
-    """A plain word; anything with `=`, spaces or leading punctuation is asked."""
+    """Plain word; with `=`, spaces, or leading punctuation, ask."""
     NUMBER = "number"
     READ = "read"
     WRITE = "write"
-    """A path that the program is there to write."""
+    """Path that the program writes as its purpose."""
     REMOVE = "remove"
-    """A path that it deletes or moves away."""
+    """Path that the program deletes or moves."""
     OUTPUT = "output"
-    """A path written beside the program's purpose: judged as a redirect is."""
+    """Path written in addition to the program's purpose: judged like a redirect."""
     ENTER = "enter"
-    """A directory from which later paths are resolved."""
+    """Directory for resolving later paths."""
     RUN = "run"
-    """A command, a script, or code: asked unless a rule names it."""
+    """Command, script, or code: ask unless a rule names it."""
     MODULE = "module"
-    """Code that is found by name, and takes all words that follow."""
+    """Code found by name; takes all following words."""
     REVISION = "revision"
-    """A revision of git, with or without a path, or a path."""
+    """Revision of git, with or without a path, or a path."""
     REMOTE = "remote"
-    """A named remote of git; an address is asked."""
+    """Named remote of git; ask about addresses."""
     CLONE = "clone"
-    """An address or a path that git clones."""
+    """Address or path for `git clone`."""
     URL = "url"
     DATA = "data"
-    """Text, or `@` and a file to read."""
+    """Text, or `@` and an input file."""
     FORMAT = "format"
     """`+` and a format."""
     SED = "sed"
     AWK = "awk"
     JQ = "jq"
     UNKNOWN = "unknown"
-    """A word of a program without a table; a path in it can be read or written."""
+    """Word of a program without a table; a path may be read or written."""
 
 
 PATHS: Final = frozenset(
@@ -101,27 +101,27 @@ class Style(Enum):
     """Option syntax of a program."""
 
     GNU = "gnu"
-    """Short ones bundle, long ones take `=`."""
+    """Short options can be bundled; long ones accept `=`."""
     WORDS = "words"
     """Each option is one word: `find -name`, `go -run`, `dd if=`."""
     BUNDLE = "bundle"
-    """As GNU, and the first word may be a bundle without a dash: `tar xf`."""
+    """As GNU, with an optional first bundle without a dash: `tar xf`."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownProgram:
-    """One program, or one subcommand.
+    """A program or subcommand.
 
     Attributes:
-        options: the options that are known.
-        operands: the kinds of its operands; by the option that changes them, "" for none.
-        when: options that mean something else beside another: `{"-c": "-f=output"}` for tar.
-        implies: what an option does without naming a path: `{"-O": "output"}` writes here.
-        commands: the subcommands; the first operand selects one.
+        options: known options.
+        operands: kinds of operands, by the option that changes them; "" for none.
+        when: changed meanings with another option: `{"-c": "-f=output"}` for tar.
+        implies: effect of an option without a path: `{"-O": "output"}` writes here.
+        commands: subcommands; the first operand selects one.
         stops: whether options end at the first operand.
-        rest: what reads the words after `--`; None where they are operands.
+        rest: program for words after `--`; None if they are operands.
         names_hosts: whether a path with a colon names another machine.
-        about: what is asked although the program is known.
+        about: uses of the program that still require a question.
     """
 
     options: str = ""
@@ -138,10 +138,10 @@ class KnownProgram:
 
 @cache
 def option_kinds(text: str, style: Style = Style.GNU) -> Mapping[str, WordKind]:
-    """The kind of each option that a text in this vocabulary names.
+    """Kind of each option in a text of this vocabulary.
 
     Raises:
-        ValueError: a part of the text is not in the vocabulary.
+        ValueError: a part of the text is invalid.
     """
     kinds: dict[str, WordKind] = {}
     for token in text.split():
@@ -161,7 +161,7 @@ def option_kinds(text: str, style: Style = Style.GNU) -> Mapping[str, WordKind]:
 
 
 def operand_kinds(text: str, count: int) -> tuple[WordKind | None, ...]:
-    """The kind of each of that many operands; None for one that is not expected."""
+    """Kind of each operand, for this number of operands; None for unexpected ones."""
     slots = text.split()
     star = next((at for at, slot in enumerate(slots) if slot.endswith("*")), None)
     kinds = [WordKind(slot.removesuffix("*")) for slot in slots]
@@ -170,20 +170,20 @@ def operand_kinds(text: str, count: int) -> tuple[WordKind | None, ...]:
     tail = kinds[star + 1 :]
     head = kinds[:star]
     if count < len(head) + len(tail):
-        # Too few: what comes last is what the program writes.
+        # With too few operands, the last one is the output.
         return tuple((*head, *tail)[-count:]) if count and tail else tuple(head[:count])
     middle = [kinds[star]] * (count - len(head) - len(tail))
     return (*head, *middle, *tail)
 
 
 def is_harmless(name: str, value: str | None) -> bool:
-    """Whether a variable leaves open neither what runs nor which files are read.
+    """Whether a variable affects neither the commands that run nor the files read.
 
-    Every other variable is in doubt: of most programs, no list of the dangerous ones is complete.
+    Other variables are doubts: no list of dangerous ones is complete.
 
     Args:
         name: its name.
-        value: its value; None if only a running shell could know it.
+        value: its value; None if known only to the shell.
     """
     if value is None:
         return False
@@ -206,15 +206,15 @@ _STRINGS: Final = re.compile(r"\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
 
 
 def texts_within(program: str) -> tuple[str, ...]:
-    """The quoted texts of a program, any of which it can run as a command."""
+    """Quoted texts in a program, which it may run as commands."""
     return tuple(_STRINGS.findall(program))
 
 
 def awk_is_plain(program: str) -> bool:
-    """Whether an awk program runs nothing, and writes and reads no files of its own."""
+    """Whether an awk program runs nothing and reads and writes no other files."""
     if _AWK_RUNS.search(program):
         return False
-    # A quote in a regular expression shifts what counts as text: with one, look at it all.
+    # A quote in a regular expression makes text boundaries ambiguous; then check everything.
     code = program if "/" in program else _AWK_TEXT.sub('""', program)
     return not ("print" in code and ">" in code)
 
@@ -225,9 +225,9 @@ def jq_is_plain(program: str) -> bool:
 
 
 def sed_is_plain(program: str) -> bool:
-    """Whether a sed script runs nothing, and writes and reads no files of its own.
+    """Whether a sed script runs nothing and reads and writes no other files.
 
-    It knows a part of the language, and says no to everything else.
+    It recognizes a subset of the language and rejects everything else.
     """
     at = 0
     while at < len(program):
@@ -249,7 +249,7 @@ def sed_is_plain(program: str) -> bool:
 
 
 def _sed_command(program: str, at: int) -> int | None:
-    """The place behind one command; None if it does more than transform its input."""
+    """Position after one command; None if it does more than transform its input."""
     command = program[at]
     if command in "aic":
         return _sed_text(program, at)
@@ -262,7 +262,7 @@ def _sed_command(program: str, at: int) -> int | None:
 
 
 def _sed_change(program: str, at: int) -> int | None:
-    """The place behind `s///` or `y///`; None if it does more than that."""
+    """Position after `s///` or `y///`; None if it does more than that."""
     delimiter = program[at + 1 : at + 2]
     middle = _sed_part(program, at + 2, delimiter)
     end = None if middle is None else _sed_part(program, middle, delimiter)
@@ -274,7 +274,7 @@ def _sed_change(program: str, at: int) -> int | None:
 
 
 def _sed_part(program: str, at: int, delimiter: str) -> int | None:
-    """The place behind the delimiter that closes a part; None where versions of sed differ."""
+    """Position after the closing delimiter of a part; None if versions of sed differ."""
     if delimiter in {"", "\n", "\\"}:
         return None
     start = at
@@ -283,7 +283,7 @@ def _sed_part(program: str, at: int, delimiter: str) -> int | None:
             at += 2
         elif program[at] == delimiter:
             part = re.sub(r"\\.", "", program[start:at], flags=re.DOTALL)
-            # Some versions take a delimiter within brackets for a plain character.
+            # Some versions treat a delimiter in brackets as a plain character.
             is_open = part.rfind("[") > part.rfind("]") or re.search(r"\[\^?\]", part)
             return None if is_open else at + 1
         else:
@@ -292,7 +292,7 @@ def _sed_part(program: str, at: int, delimiter: str) -> int | None:
 
 
 def _sed_text(program: str, at: int) -> int:
-    """The place behind the text of `a`, `i` or `c`, which ends at a line without a backslash."""
+    """Position after the text of `a`, `i`, or `c`; it ends at a line without a backslash."""
     while at < len(program) and program[at] != "\n":
         at += 2 if program[at] == "\\" else 1
     return at
@@ -320,13 +320,13 @@ _LANGUAGES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Use of one argument by a command: a path, or something that it runs.
+    """Use of an argument by a command: a path, or something that it runs.
 
     Attributes:
-        kind: one of READ, WRITE, REMOVE, OUTPUT, UNKNOWN and RUN.
-        by: the option that makes it so; empty for an operand.
-        bases: directories from which a path is resolved.
-        is_named: whether the rule itself names the text.
+        kind: READ, WRITE, REMOVE, OUTPUT, UNKNOWN, or RUN.
+        by: option with this meaning; empty for an operand.
+        bases: directories for resolving the path.
+        is_named: whether the rule contains the text.
     """
 
     kind: WordKind
@@ -337,12 +337,12 @@ class Use:
 
 
 class Words:
-    """The words of a command, and what has been found of them.
+    """Words of a command, with the results of their analysis.
 
     Args:
-        given: the words, the program first.
-        named: the places of words that the rule itself names.
-        accepts: options that the rule adds to the tables.
+        given: words, starting with the program.
+        named: positions of words in the rule itself.
+        accepts: additional options of the rule.
     """
 
     def __init__(
@@ -358,22 +358,22 @@ class Words:
         self.bases: tuple[str, ...] = ("",)
 
     def use(self, kind: WordKind, text: str, at: int, by: str) -> None:
-        """Note what is done with a text of the word at that place."""
+        """Note the use of a text in the word at this position."""
         self.uses.append(Use(kind, text, by, self.bases, at in self.named))
 
     def doubt(self, at: int, text: str) -> None:
-        """Note why the word at that place is not known; the rule may name it."""
+        """Note why the word at this position is unknown, unless the rule names it."""
         if at not in self.named:
             self.doubts.append(text)
 
 
 class Meanings:
-    """Notes what one program does with its words.
+    """Notes how one program uses its words.
 
     Args:
-        words: where it is noted.
+        words: receives the notes.
         program: its table.
-        name: what doubts call it.
+        name: name in doubts.
     """
 
     def __init__(self, words: Words, program: KnownProgram, name: str) -> None:
@@ -382,7 +382,7 @@ class Meanings:
         self._name = name
 
     def text(self, kind: WordKind, text: str, at: int, by: str) -> None:
-        """Note what is done with one text of that kind."""
+        """Note the use of a text of this kind."""
         words = self._words
         if kind in PATHS and kind is not WordKind.ENTER:
             self._path(kind, text, at, by)
@@ -410,7 +410,7 @@ class Meanings:
         if _LANGUAGES[kind](text):
             return
         words = self._words
-        words.doubt(at, f"the program `{text}` can do more than transform its input")
+        words.doubt(at, f"the program `{text}` may do more than transform its input")
         inner = _SED_RUNS.findall(text) if kind is WordKind.SED else texts_within(text)
         for each in inner:
             words.use(WordKind.RUN, each, at, by)
@@ -432,7 +432,7 @@ class Meanings:
                 pass
 
     def _of_git(self, kind: WordKind, text: str, at: int, by: str) -> None:
-        """Note a revision, which can name a path of it, or a repository."""
+        """Note a revision, which may contain a path or name a repository."""
         words = self._words
         if kind is WordKind.REVISION:
             words.use(WordKind.READ, text, at, by)
@@ -451,13 +451,13 @@ class Meanings:
             self.unknown_option(text, at)
             return
         if "=" in text and not words.accepts_any:
-            words.doubt(at, f"what `{self._name}` does with `{text}` is not known")
+            words.doubt(at, f"the effect of `{text}` on `{self._name}` is unknown")
         words.use(WordKind.UNKNOWN, text, at, by)
         if "=" in text:
             words.use(WordKind.UNKNOWN, text.partition("=")[2], at, by)
 
     def unknown_option(self, name: str, at: int) -> int:
-        """Note an option that no table has; return the number of words it takes."""
+        """Note an option without a table entry; return its number of words."""
         text = self._words.given[at]
         if not self._words.accepts_any:
             self._words.doubt(at, f"`{name}` is not a known option of `{self._name}`")
