@@ -48,7 +48,7 @@ def test_a_language_server_finds_what_comments_speak_of(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "line 1: comment: ok",
         "line 7: comment: ok",
-        "line 13: comment: empty: no symbol is called 'gree' exactly",
+        "line 13: comment: empty: no symbol has exactly the name 'gree'",
         '    or: findDefinition("greet")',
     ]
     assert (done.returncode, done.stderr) == (1, "3 checked, 1 not found\n")

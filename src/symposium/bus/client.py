@@ -29,7 +29,7 @@ from symposium.bus.protocol import Announcement, BusRequest, Role
 FIRST_PAUSE: Final = 0.05
 """Seconds before the second attempt to connect; doubled after each."""
 
-LONGEST_PAUSE: Final = 5.0
+MAX_PAUSE: Final = 5.0
 """Maximum seconds between attempts."""
 
 MAX_ENDED: Final = 5
@@ -208,7 +208,7 @@ class BusClient:
                     await self._transport.aclose(grace=1.0)
                     self._transport = None
             await self._settings.pause(_random.uniform(pause / 2, pause))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     async def _connect(self, wire: "_Wire") -> None:
         self._transport = await self._settings.dial(self._settings.daemon)

@@ -37,7 +37,7 @@ MCP_MESSAGE: Final = frozenset({MESSAGE, MCP_ERAS[McpDialect.SACP].request})
 MAX_NAMES: Final = 512
 """Maximum number of cached names; methods repeat, but peers choose them."""
 
-LONGEST_ID: Final = 256
+MAX_ID: Final = 256
 """Maximum length of a cached id, in bytes."""
 
 _NULL: Final = b"null"
@@ -119,7 +119,7 @@ class TraceRecorder:
         found = self._ids.get(text)
         if found is None:
             found = self._redactor.json(text)
-            if len(self._ids) < MAX_NAMES and len(text) <= LONGEST_ID:
+            if len(self._ids) < MAX_NAMES and len(text) <= MAX_ID:
                 self._ids[text] = found
         return found
 

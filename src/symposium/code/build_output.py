@@ -1,9 +1,9 @@
-"""Parsers of cargo, pytest, and script output.
+"""Parsers for the output of cargo, pytest, and scripts.
 
-Shapes: the Cargo book, "External tools: JSON messages"; rustc's "JSON output"; libtest's as it is.
+Sources: the Cargo book, "External tools: JSON messages"; rustc, "JSON output"; libtest's output.
 
-Places: `a.ts(3,5): error TS1: …` and `a.ts:3:5 - error …` (tsc), `a.py:3:5: …` (most others), and
-eslint's lines below a file's name. Tests: the sums of node, TAP, Jest, Vitest and Mocha.
+Positions: `a.ts(3,5): error TS1: …` and `a.ts:3:5 - error …` (tsc), `a.py:3:5: …` (most others),
+and eslint's lines below a file name. Tests: totals of node, TAP, Jest, Vitest, and Mocha.
 """
 
 import re
@@ -18,10 +18,10 @@ MAX_NAMES: Final = 50
 TAIL_LINES: Final = 40
 TAIL_LENGTH: Final = 6000
 MAX_MESSAGE: Final = 500
-"""Characters of a problem's message."""
+"""Maximum length of a problem's message, in characters."""
 
 MAX_LINE: Final = 2000
-"""Characters of a line that are looked at: patterns of ours meet lines of a stranger."""
+"""Maximum parsed length of a line, in characters: patterns run on untrusted output."""
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
 
@@ -30,7 +30,7 @@ Level: TypeAlias = Literal["error", "warning", "failed test"]
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is wrong, and where; lines and columns count from 1."""
+    """A problem with its position; lines and columns start at 1."""
 
     level: Level
     message: str
@@ -40,7 +40,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ResultCounts(msgspec.Struct, omit_defaults=True):
-    """How many tests there were, and which have failed."""
+    """Numbers of tests, and the names of failed ones."""
 
     passed: int = 0
     failed: int = 0
@@ -49,17 +49,17 @@ class ResultCounts(msgspec.Struct, omit_defaults=True):
 
 
 class BuildOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an agent is told of a run.
+    """Summary of a run for an agent.
 
     Attributes:
-        command: as one would type it.
-        status: how it went.
-        exit_code: None if it was stopped.
-        problems: the first ones, errors before warnings.
-        more_problems: how many are left out.
-        tests: None if none were seen.
-        tail: the last lines of the output.
-        log: the file that has all of it.
+        command: command line.
+        status: result.
+        exit_code: None if the run was stopped.
+        problems: first problems, errors before warnings.
+        more_problems: number of omitted problems.
+        tests: None if there were no tests.
+        tail: last lines of the output.
+        log: file with the complete output.
     """
 
     command: str
@@ -74,25 +74,25 @@ class BuildOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BuildReading(Protocol):
-    """What understands the lines of one tool."""
+    """Parser for the output of one tool."""
 
     def line(self, stream: Stream, text: str) -> str | None:
-        """Take a line; what a person would want to see of it, or None."""
+        """Parse a line; returns the text for the user, or None."""
         ...
 
     @property
     def problems(self) -> "Problems":
-        """What was seen to be wrong."""
+        """Problems found so far."""
         ...
 
     @property
     def tests(self) -> ResultCounts | None:
-        """What was seen of tests."""
+        """Test results so far."""
         ...
 
 
 class Problems:
-    """Problems as they come up, each once, the first of each level kept."""
+    """Distinct problems; the first of each level are stored."""
 
     def __init__(self) -> None:
         self._kept: dict[Level, list[Problem]] = {"error": [], "failed test": [], "warning": []}
@@ -100,7 +100,7 @@ class Problems:
         self.count = 0
 
     def add(self, problem: Problem) -> None:
-        """Keep a problem, unless it is known."""
+        """Add a problem unless it is already stored."""
         message = problem.message.strip()[:MAX_MESSAGE]
         problem = msgspec.structs.replace(problem, message=message)
         if problem in self._seen:
@@ -112,33 +112,33 @@ class Problems:
             kept.append(problem)
 
     def first(self) -> list[Problem]:
-        """The first ones, errors before failed tests before warnings."""
+        """First problems: errors, then failed tests, then warnings."""
         return [each for kept in self._kept.values() for each in kept][:MAX_PROBLEMS]
 
 
 class Tail:
-    """The last lines of a text."""
+    """Last lines of a text."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=TAIL_LINES)
 
     def add(self, line: str) -> None:
-        """Take the next line."""
+        """Add a line."""
         self._lines.append(line[:MAX_LINE])
 
     def text(self) -> str:
-        """Those that are left."""
+        """The stored lines."""
         return "\n".join(self._lines).strip("\n")[-TAIL_LENGTH:]
 
 
 def named(counts: ResultCounts, name: str) -> None:
-    """Note that a test has failed."""
+    """Add a failed test."""
     if name not in counts.failed_names and len(counts.failed_names) < MAX_NAMES:
         counts.failed_names.append(name[:MAX_MESSAGE])
 
 
 def plain(line: str) -> str:
-    """A line without what colours it."""
+    """A line without color codes."""
     return _ESCAPES.sub("", line)
 
 
@@ -152,7 +152,7 @@ _LEVELS: Final = {"error": "error", "error: internal compiler error": "error", "
 
 
 class CargoReading:
-    """Reads one run of cargo."""
+    """Parser for one run of cargo."""
 
     def __init__(self) -> None:
         self.problems = Problems()
@@ -161,7 +161,7 @@ class CargoReading:
         self._panic: tuple[str, int, int] | None = None
 
     def line(self, stream: Stream, text: str) -> str | None:
-        """Take a line: the compiler's messages become what it would have printed."""
+        """Parse a line; messages of the compiler are converted to text."""
         if stream == "out" and text.startswith('{"reason":'):
             try:
                 said: Any = msgspec.json.decode(text)
@@ -201,7 +201,7 @@ class CargoReading:
 
     def _tested(self, text: str) -> None:
         if self._panic is not None:
-            # What went wrong stands on the line below where it did.
+            # The message is on the line after the position.
             name = f"{self._section}: " if self._section else ""
             self.problems.add(Problem("failed test", f"{name}{text}", *self._panic))
             self._panic = None
@@ -245,7 +245,7 @@ _SKIPPED: Final = frozenset({"skipped", "deselected", "xfailed"})
 
 
 class PytestReading:
-    """Reads one run of pytest."""
+    """Parser for one run of pytest."""
 
     def __init__(self) -> None:
         self.problems = Problems()
@@ -255,7 +255,7 @@ class PytestReading:
         self._reason = ""
 
     def line(self, stream: Stream, text: str) -> str | None:
-        """Take a line."""
+        """Parse a line."""
         del stream
         said = plain(text)[:MAX_LINE]
         if found := _HEADER.fullmatch(said):
@@ -274,7 +274,7 @@ class PytestReading:
         return text
 
     def _close(self) -> None:
-        """End the section of one failure."""
+        """End the section of a failure."""
         if self._header is not None:
             file, line = self._place or (None, None)
             reason = f"{self._header}: {self._reason}" if self._reason else self._header
@@ -320,7 +320,7 @@ _KINDS: Final = {
 
 
 class ScriptReading:
-    """Reads one run of a script."""
+    """Parser for one run of a script."""
 
     def __init__(self) -> None:
         self.problems = Problems()
@@ -329,7 +329,7 @@ class ScriptReading:
         self._failed: list[str] = []
 
     def line(self, stream: Stream, text: str) -> str | None:
-        """Take a line."""
+        """Parse a line."""
         del stream
         said = plain(text)[:MAX_LINE].rstrip()
         if not (self._placed(said) or self._counted(said)):
@@ -370,7 +370,7 @@ class ScriptReading:
 
     def _count(self, what: str, count: int) -> None:
         counts = self.tests = self.tests or ResultCounts()
-        # Before the sums nobody knows that these are tests; what comes after them tells why.
+        # Names printed before the totals are only now known to be tests.
         for name in self._failed:
             named(counts, name)
         kind = _KINDS[what]

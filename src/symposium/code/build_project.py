@@ -1,4 +1,4 @@
-"""Whether a project is there, and what may be asked of its tools; light, as all sessions ask."""
+"""Detect projects and check tool arguments; imports little, since every session uses it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,10 +8,10 @@ from symposium.errors import SymposiumError
 
 BUILD_TIMEOUT: Final = 600
 MAX_TIMEOUT: Final = 3600
-"""Seconds that a run gets by default, and at most."""
+"""Default and maximum seconds for a run."""
 
 MAX_MANIFEST: Final = 4 * 1024 * 1024
-"""Bytes of a manifest that is read."""
+"""Maximum size of a manifest, in bytes."""
 
 
 class BuildError(SymposiumError):
@@ -19,18 +19,18 @@ class BuildError(SymposiumError):
 
 
 def argument(value: str, what: str) -> str:
-    """Check a value from an agent; refuse one that would be read as an option.
+    """Check a value from an agent; reject one that looks like an option.
 
     Raises:
-        BuildError: it would.
+        BuildError: it looks like an option.
     """
     if not value or value.startswith("-") or "\0" in value:
-        raise BuildError(f"{value[:80]!r} is no {what}", "options of the tool cannot be given")
+        raise BuildError(f"{value[:80]!r} is not a {what}", "options of the tool are not allowed")
     return value
 
 
 def nearest(folder: Path, names: Sequence[str]) -> Path | None:
-    """The directory above, or this one, that has one of these files; up to the repository's."""
+    """Nearest directory, from this one up to the repository's root, with one of these files."""
     from_here = (folder, *folder.parents)
     for each in from_here:
         if any((each / name).is_file() for name in names):

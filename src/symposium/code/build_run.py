@@ -1,4 +1,4 @@
-"""Run a build tool: the command, its whole log, and a summary."""
+"""Run a build tool: command, complete log, and summary."""
 
 import asyncio
 import os
@@ -21,19 +21,19 @@ from symposium.code.build_project import BuildError
 from symposium.config.paths import paths
 
 HALF: Final = 4 * 1024 * 1024
-"""Bytes of the begin, and of the end."""
+"""Bytes stored of the beginning, and of the end."""
 
 KEPT: Final = 30
-"""Logs; older ones are removed."""
+"""Maximum number of logs; older ones are removed."""
 
 
 class LogFile:
-    """A log being written; what falls between begin and end is counted.
+    """Log file of a run; omits the middle of long output.
 
     Args:
-        directory: working directory; created if it is missing.
-        name: what its name begins with.
-        half: bytes that are kept of the begin, and of the end.
+        directory: directory of the logs; created if missing.
+        name: prefix of its file name.
+        half: bytes stored of the beginning, and of the end.
     """
 
     def __init__(self, directory: Path, name: str, *, half: int = HALF) -> None:
@@ -49,7 +49,7 @@ class LogFile:
         self._lost = 0
 
     def write(self, line: str) -> None:
-        """Add a line."""
+        """Append a line."""
         written = f"{line}\n".encode(errors="replace")[: self._half]
         if not self._held and len(written) <= self._room:
             self._room -= len(written)
@@ -63,10 +63,10 @@ class LogFile:
             self._lost += gone
 
     def close(self) -> None:
-        """Write what was held back."""
+        """Write the buffered end."""
         with self._file as file:
             if self._lost:
-                file.write(f"[… {self._lost} bytes left out …]\n".encode())
+                file.write(f"[… {self._lost} bytes omitted …]\n".encode())
             file.writelines(self._end)
         self._end.clear()
 
@@ -86,20 +86,20 @@ def _age(file: Path) -> float:
 
 
 GRACE: Final = 2.0
-"""Seconds between the wish to end and the end."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 LINGER: Final = 0.5
-"""Seconds in which what a program has left behind may still say something."""
+"""Seconds to read output of remaining child processes."""
 
-LONGEST_LINE: Final = 1024 * 1024
-"""Bytes; a longer line is taken in pieces."""
+MAX_LINE: Final = 1024 * 1024
+"""Maximum length of a line, in bytes; longer ones are split."""
 
 _STREAMS: Final[dict[int, Stream]] = {1: "out", 2: "err"}
 
 
 @dataclass(frozen=True, slots=True)
 class BuildCommand:
-    """A command to run without a shell and without input."""
+    """A command that runs without a shell and without input."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -117,7 +117,7 @@ class _Listening(asyncio.SubprocessProtocol):
         *lines, rest = (self._partial[fd] + data).split(b"\n")
         for line in lines:
             self._give(fd, line)
-        if len(rest) > LONGEST_LINE:
+        if len(rest) > MAX_LINE:
             self._give(fd, rest)
             rest = b""
         self._partial[fd] = rest
@@ -136,18 +136,18 @@ class _Listening(asyncio.SubprocessProtocol):
         self._partial = {1: b"", 2: b""}
 
     def _give(self, fd: int, line: bytes) -> None:
-        # Output that overwrites itself is shown in its final state.
+        # Output that overwrites itself is reported in its final state.
         text = line.decode(errors="replace").rstrip("\r")
         self._take(_STREAMS[fd], text.rpartition("\r")[2])
 
 
 async def run(command: BuildCommand, take: Callable[[Stream, str], None], *, seconds: float) -> int:
-    """Run to the end, and give each line to `take`; the exit code, negative for a signal.
+    """Run a command and pass each line to `take`; returns the exit code, negative for a signal.
 
-    Cancelling this ends the command and all processes in its group.
+    Cancellation kills the command and its process group.
 
     Raises:
-        TimeoutError: it took longer.
+        TimeoutError: the time limit was exceeded.
         OSError: it could not be started.
     """
     transport, listening = await asyncio.get_running_loop().subprocess_exec(
@@ -178,7 +178,7 @@ async def run(command: BuildCommand, take: Callable[[Stream, str], None], *, sec
 
 
 async def _end(pid: int, listening: _Listening) -> None:
-    """End what is left of the group: it is asked first, if its leader still runs."""
+    """Kill the process group; send SIGTERM first if its leader is still running."""
     if not listening.exited.is_set():
         _signal(pid, signal.SIGTERM)
         await _wait(listening.exited, GRACE)
@@ -199,10 +199,10 @@ def _signal(pid: int, number: int) -> None:
 
 
 FOLDER: Final = "build-logs"
-"""Of the user's cache."""
+"""Name in the user's cache directory."""
 
 TELL_EVERY: Final = 1.0
-"""Seconds between two notes of how far it is."""
+"""Seconds between two progress reports."""
 
 
 OnProgress: TypeAlias = Callable[[float, str], None]
@@ -214,10 +214,10 @@ class Run:
     """A tool to run.
 
     Attributes:
-        argv: its program, by name or path, and arguments.
-        cwd: where.
-        seconds: how long it may take.
-        reading: what understands it.
+        argv: program by name or path, and arguments.
+        cwd: working directory.
+        seconds: time limit.
+        reading: parser for its output.
     """
 
     argv: Sequence[str]
@@ -229,15 +229,15 @@ class Run:
 async def run_summarized(
     wanted: Run, on_progress: OnProgress, *, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Run a tool, and tell what came of it.
+    """Run a tool and return the summary.
 
     Raises:
-        BuildError: it does not exist, or could not be started.
+        BuildError: it does not exist or could not be started.
     """
     env = os.environ if environment is None else environment
     command = _command(wanted, env)
     log = LogFile(paths(env).cache / FOLDER, Path(wanted.argv[0]).name)
-    ear = _Ear(wanted.reading, log, on_progress)
+    ear = _OutputHandler(wanted.reading, log, on_progress)
     begun = time.monotonic()
     code: int | None = None
     try:
@@ -263,8 +263,8 @@ async def run_summarized(
     return msgspec.to_builtins(outcome)
 
 
-class _Ear:
-    """Hears a run: keeps its last lines, logs it, and tells how far it is."""
+class _OutputHandler:
+    """Processes the output of a run: last lines, log, and progress."""
 
     def __init__(self, reading: BuildReading, log: LogFile, on_progress: OnProgress) -> None:
         self.tail = Tail()
@@ -275,7 +275,7 @@ class _Ear:
         self._told = time.monotonic()
 
     def take(self, stream: Stream, text: str) -> None:
-        """Take a line."""
+        """Handle a line."""
         shown = self._reading.line(stream, text)
         if shown is None:
             return
@@ -294,6 +294,6 @@ def _command(wanted: Run, env: Mapping[str, str]) -> BuildCommand:
     name, *arguments = wanted.argv
     program = look_up(name, search_path.split(os.pathsep))
     if program is None:
-        raise BuildError(f"{name} is not installed: it is not on PATH", f"install {name}")
+        raise BuildError(f"{name} is not installed or not on PATH", f"install {name}")
     more = {"PATH": search_path, "NO_COLOR": "1", "CARGO_TERM_COLOR": "never", "TERM": "dumb"}
     return BuildCommand((str(program), *arguments), wanted.cwd, {**env, **more})

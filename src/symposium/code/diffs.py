@@ -1,4 +1,4 @@
-"""Git diffs as values."""
+"""Git diffs as structured data."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ LineType: TypeAlias = Literal["Added", "Removed", "Context"]
 
 
 class DiffLine(Struct, frozen=True):
-    """One line of a hunk, without its ending; numbers count from 1 on the side that has it."""
+    """A line of a hunk without its ending; each number is for a side that has it, from 1."""
 
     line_type: LineType
     content: str
@@ -27,7 +27,7 @@ class DiffLine(Struct, frozen=True):
 
 
 class Hunk(Struct, frozen=True):
-    """Lines that changed together, with three around them."""
+    """Adjacent changed lines, with three lines of context."""
 
     header: str
     old_start: int
@@ -38,12 +38,12 @@ class Hunk(Struct, frozen=True):
 
 
 class FileChange(Struct, frozen=True, omit_defaults=True):
-    """One file; a renamed one is modified, a copied one added.
+    """A changed file; a renamed one counts as modified, a copied one as added.
 
     Attributes:
-        old_path: where it was, if it was renamed or copied.
-        is_binary: whether it has lines at all.
-        is_cut: whether it has more changes than are reported.
+        old_path: previous path, if renamed or copied.
+        is_binary: whether it has no lines.
+        is_cut: whether some changes are omitted.
     """
 
     path: str
@@ -57,7 +57,7 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
 
 
 class Changes(Struct, frozen=True, omit_defaults=True):
-    """Files that changed; `is_cut` means that there are more than are reported."""
+    """Changed files; `is_cut` means that some are omitted."""
 
     files: list[FileChange]
     is_cut: bool = False
@@ -71,7 +71,7 @@ _TYPES: Final[dict[str, LineType]] = {"+": "Added", "-": "Removed", " ": "Contex
 
 @dataclass(slots=True)
 class _File:
-    """A file whose lines are still being read."""
+    """A file while its lines are parsed."""
 
     path: str = ""
     old_path: str | None = None
@@ -94,14 +94,14 @@ class _File:
 
 
 def parse_diff(text: str, *, is_cut: bool = False) -> list[FileChange]:
-    """The files of a diff.
+    """Files of a diff.
 
     Args:
-        text: what `git diff` wrote, with the prefixes `a/` and `b/`.
-        is_cut: whether its end is missing; the last file says so then.
+        text: output of `git diff`, with the prefixes `a/` and `b/`.
+        is_cut: whether the end is missing; it is then set on the last file.
     """
     files: list[_File] = []
-    # Not splitlines: a form feed or a lone carriage return ends no line of a file.
+    # Not splitlines: a form feed or a lone carriage return does not end a line.
     lines = iter(text.split("\n"))
     for line in lines:
         if line.startswith("diff --git "):
@@ -119,14 +119,14 @@ def _hunk(header: str, found: re.Match[str], lines: Iterator[str]) -> Hunk:
     old_left = 1 if found[2] is None else int(found[2])
     new_left = 1 if found[4] is None else int(found[4])
     hunk = Hunk(header.rstrip(), old, old_left, new, new_left, [])
-    # Counted, as a removed line that begins with dashes looks like a header.
+    # Counted, because a removed line that starts with dashes looks like a header.
     while old_left > 0 or new_left > 0:
         line = next(lines, None)
         if line is None:
             break
         kind = _TYPES.get(line[:1]) or ("Context" if not line else None)
         if kind is None:
-            continue  # that a line has no ending
+            continue  # marker of a missing line ending
         has_old, has_new = kind != "Added", kind != "Removed"
         content = line[1:].removesuffix("\r")
         hunk.lines.append(
@@ -162,13 +162,13 @@ def _read_header(file: _File, line: str) -> None:
 
 
 def _same_name(names: str) -> str:
-    """The name from `a/NAME b/NAME`; what the lines after it say wins over it."""
+    """The name in `a/NAME b/NAME`; later header lines override it."""
     half = names[: (len(names) - 1) // 2]
     return _name(half, "a/")
 
 
 def _name(text: str, prefix: str) -> str:
-    """A name as git writes it: in quotes if it has odd characters, a tab after one with spaces."""
+    """A name as written by git: quoted if it has special characters, with a tab after spaces."""
     text = text.removesuffix("\t")
     if len(text) > 1 and text[0] == text[-1] == '"':
         raw = text[1:-1].encode(errors="surrogateescape")
@@ -184,10 +184,10 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 MAX_FILE_BYTES: Final = 1024 * 1024
-"""Bytes of the largest file that git does not know yet whose lines are reported."""
+"""Maximum size of an untracked file with reported lines, in bytes."""
 
 MAX_FILES: Final = 2000
-"""Maximum of untracked files that are reported."""
+"""Maximum number of reported untracked files."""
 
 _DIFF: Final = (
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-U3"),
@@ -199,12 +199,12 @@ _BINARY_HEAD: Final = 8000
 
 @dataclass(frozen=True, slots=True)
 class DiffRange:
-    """A range of commits, and the changes that it leaves out.
+    """A range of commits, and excluded changes.
 
     Attributes:
-        text: `A..B`, `A...B`, `A..`, `..B`, or one revision: that against the files as they are.
-        excludes_unstaged: leave out what is not in the index; also files that git does not know.
-        excludes_staged: leave out what is in the index only.
+        text: `A..B`, `A...B`, `A..`, `..B`, or one revision to compare with the working tree.
+        excludes_unstaged: exclude unstaged changes and untracked files.
+        excludes_staged: exclude changes that are only in the index.
     """
 
     text: str
@@ -213,10 +213,10 @@ class DiffRange:
 
 
 async def changes(folder: Path, wanted: DiffRange) -> Changes:
-    """Get the changes; paths are relative to the top of the folder's repository.
+    """Changes in a range; paths are relative to the root of the repository.
 
     Raises:
-        GitRunError: there is no repository, or no such revision.
+        GitRunError: the repository or a revision does not exist.
     """
     repository = await open_repository(folder, stand_ins())
     text = wanted.text.strip().strip("\"'`")
@@ -259,22 +259,22 @@ def _joined(*parts: Changes) -> Changes:
 
 
 async def _commit(repository: GitRepository, revision: str) -> str:
-    """The commit, or tree, that a revision names; a tag names what it was put on."""
+    """The commit or tree of a revision; tags are resolved."""
     if revision.startswith("-") or "\0" in revision or "\n" in revision:
-        raise GitRunError(f"no revision is written like this: {revision!r}", "name a commit")
+        raise GitRunError(f"invalid revision: {revision!r}", "name a commit")
     for kind in ("commit", "tree"):
         named = ["--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}"]
         answer = await repository.ask("rev-parse", *named)
         if not answer.code:
             return answer.shown.strip().removeprefix("--end-of-options").strip()
     if revision == "HEAD":
-        # Nothing has been committed yet: everything is new.
+        # There are no commits yet, so every file is new.
         return (await repository.output("hash-object", "-t", "tree", "/dev/null")).strip()
-    raise GitRunError(f"there is no commit {revision!r} in {repository.top}", "see git log")
+    raise GitRunError(f"unknown commit {revision!r} in {repository.top}", "see git log")
 
 
 async def _unknown(repository: GitRepository) -> Changes:
-    """Untracked files that are not ignored, as added."""
+    """Untracked files that are not ignored, as added files."""
     answer = await repository.ask("ls-files", "--others", "--exclude-standard", "-z")
     names = [name for name in answer.shown.split("\0") if name and not name.endswith("/")]
     files = await asyncio.to_thread(
@@ -288,7 +288,7 @@ def _added(top: Path, name: str) -> FileChange | None:
     try:
         state = path.lstat()
         if stat.S_ISLNK(state.st_mode):
-            # What a link leads to is no part of the change.
+            # The target of a link is not part of the change.
             raw = str(path.readlink()).encode()
         elif stat.S_ISREG(state.st_mode) and state.st_size <= MAX_FILE_BYTES:
             raw = path.read_bytes()
@@ -303,9 +303,9 @@ def _added(top: Path, name: str) -> FileChange | None:
         lines.pop()
     if not lines:
         return FileChange(name, "Added", 0, 0, [])
-    told = [
+    added = [
         DiffLine("Added", line.removesuffix("\r"), None, number)
         for number, line in enumerate(lines, 1)
     ]
-    hunk = Hunk(f"@@ -0,0 +1,{len(told)} @@", 0, 0, 1, len(told), told)
-    return FileChange(name, "Added", len(told), 0, [hunk])
+    hunk = Hunk(f"@@ -0,0 +1,{len(added)} @@", 0, 0, 1, len(added), added)
+    return FileChange(name, "Added", len(added), 0, [hunk])

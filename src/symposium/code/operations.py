@@ -1,8 +1,8 @@
-"""The vocabulary of IDE operations: requests that travel towards the editor, and their results.
+"""IDE operations: requests toward the editor, and their results.
 
-A request is `_symposium/ide/<operation>`, its params carry `sessionId` (acp-host §3.4). Lines and
-columns count from 1, columns in characters; the end of a range is exclusive. Paths in params may
-be relative to the session's directory, paths in results are absolute.
+A request is `_symposium/ide/<operation>`, with `sessionId` in its params (acp-host §3.4). Lines and
+columns start at 1; columns count characters; the end of a range is exclusive. Paths in params may
+be relative to the session's directory; paths in results are absolute.
 """
 
 from typing import Final
@@ -26,18 +26,18 @@ OPERATIONS: Final = (
     DIAGNOSTICS,
     GET_SELECTION,
 )
-"""Every operation there is."""
+"""All operations."""
 
 
 class NamedSymbol(Struct, frozen=True, rename="camel"):
-    """Params that name a symbol."""
+    """Params with the name of a symbol."""
 
     session_id: str
     name: str
 
 
 class Place(Struct, frozen=True, rename="camel"):
-    """Params that point at a character of a file."""
+    """Params with a position in a file."""
 
     session_id: str
     path: str
@@ -46,7 +46,7 @@ class Place(Struct, frozen=True, rename="camel"):
 
 
 class InFile(Struct, frozen=True, rename="camel"):
-    """Params that name a file."""
+    """Params with a file."""
 
     session_id: str
     path: str
@@ -60,7 +60,7 @@ class CodePosition(Struct, frozen=True):
 
 
 class CodeRange(Struct, frozen=True, omit_defaults=True):
-    """Part of a file; `content` is the line that it begins in."""
+    """A range in a file; `content` is its first line."""
 
     path: str
     start: CodePosition
@@ -69,7 +69,7 @@ class CodeRange(Struct, frozen=True, omit_defaults=True):
 
 
 class SymbolDefinition(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A symbol and where its name is defined; `kind` is LSP's word for it, as in `Function`."""
+    """A symbol and the range of its name; `kind` is LSP's word, such as `Function`."""
 
     name: str
     defined_at: CodeRange
@@ -77,14 +77,14 @@ class SymbolDefinition(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Symbols(Struct, frozen=True, rename="camel"):
-    """Symbols of a name; where none has exactly that name, those that are like it."""
+    """Symbols with a name; if there is no exact match, similar ones."""
 
     symbols: list[SymbolDefinition]
     is_exact: bool
 
 
 class Ranges(Struct, frozen=True):
-    """Definitions of, or references to, what stands at a place."""
+    """Definitions of, or references to, the symbol at a position."""
 
     ranges: list[CodeRange]
 
@@ -97,7 +97,7 @@ class Hover(Struct, frozen=True, omit_defaults=True):
 
 
 class Diagnostic(Struct, frozen=True, omit_defaults=True):
-    """Something that is wrong; `severity` is error, warning, information or hint."""
+    """A problem in a file; `severity` is error, warning, information, or hint."""
 
     range: CodeRange
     severity: str
@@ -120,4 +120,4 @@ class EditorSelection(Struct, frozen=True, rename="camel"):
 
 
 NO_EDITOR: Final = EditorSelection(None, "no editor")
-"""The selection where no editor answers."""
+"""The selection without an editor."""

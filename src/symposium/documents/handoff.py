@@ -16,7 +16,7 @@ from symposium.config.git import stand_ins
 from symposium.documents.task_prompt import user_words
 from symposium.documents.timelines import TimelineEntry
 
-LONGEST: Final = 16 * 1024
+MAX_LENGTH: Final = 16 * 1024
 """Characters of a digest."""
 
 _GOAL: Final = 3000
@@ -49,7 +49,7 @@ class TimelineWorkplace:
 def digest(
     entries: Sequence[TimelineEntry], origin: Sequence[TimelineEntry], workplace: TimelineWorkplace
 ) -> str:
-    """The hand-over as Markdown, at most `LONGEST` characters.
+    """The hand-over as Markdown, at most `MAX_LENGTH` characters.
 
     Args:
         entries: the session's.
@@ -71,7 +71,7 @@ def digest(
         _section("Last test evidence", _evidence(entries)),
         _section("Last words", _last_words(entries)),
     ]
-    return cut("\n\n".join(parts), LONGEST)
+    return cut("\n\n".join(parts), MAX_LENGTH)
 
 
 def cut(text: str, most: int) -> str:

@@ -26,7 +26,7 @@ MAX_TOTAL: Final = 64 * 1024 * 1024
 LIFETIME: Final = 30 * 24 * 3600.0
 """Seconds after which a value is forgotten."""
 
-LONGEST_KEY: Final = 200
+MAX_KEY: Final = 200
 
 _LOCK_TIMEOUT: Final = 2.0
 """Seconds to wait for another process that is writing."""
@@ -76,8 +76,8 @@ class ReferenceStore:
         Raises:
             ReferenceStoreError: the key or the value is too long, or nothing can be written.
         """
-        if not 0 < len(key) <= LONGEST_KEY:
-            raise ReferenceStoreError(f"a key has 1 to {LONGEST_KEY} characters", "use a UUID")
+        if not 0 < len(key) <= MAX_KEY:
+            raise ReferenceStoreError(f"a key has 1 to {MAX_KEY} characters", "use a UUID")
         text = _json(value)
         size = len(text.encode())
         if size > MAX_BYTES:

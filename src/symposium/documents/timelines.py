@@ -238,10 +238,10 @@ def _summary(file: Path, entries: Sequence[TimelineEntry]) -> Summary | None:
 TimelineItem: TypeAlias = tuple[str, dict[str, Any]]
 """Type and data of an entry."""
 
-LONGEST_TEXT: Final = 16 * 1024
+MAX_TEXT: Final = 16 * 1024
 """Characters of one text that are kept: of a prompt the first, of an answer the last."""
 
-LONGEST_OUTPUT: Final = 2 * 1024
+MAX_OUTPUT: Final = 2 * 1024
 """Characters of a tool call's output that are kept, the last of them."""
 
 _OVER: Final = frozenset({"completed", "failed"})
@@ -273,7 +273,7 @@ class TurnObserver:
                 pieces.append(f"[{block.get('type')}: {uri}]")
             else:
                 pieces.append(f"[{block.get('type')}]")
-        yield "prompt", {"text": "\n".join(pieces)[:LONGEST_TEXT]}
+        yield "prompt", {"text": "\n".join(pieces)[:MAX_TEXT]}
 
     def updated(self, update: Mapping[str, Any]) -> Iterator[TimelineItem]:
         """The agent reports something."""
@@ -294,7 +294,7 @@ class TurnObserver:
 
     def stopped(self, reason: str) -> Iterator[TimelineItem]:
         """The turn is over."""
-        said = "".join(self._said)[-LONGEST_TEXT:]
+        said = "".join(self._said)[-MAX_TEXT:]
         if said:
             yield "said", {"text": said}
         if self._plan is not None:
@@ -310,7 +310,7 @@ class TurnObserver:
     def _keep(self, text: str) -> None:
         self._said.append(text)
         self.held += len(text)
-        while self.held - len(self._said[0]) > LONGEST_TEXT:
+        while self.held - len(self._said[0]) > MAX_TEXT:
             self.held -= len(self._said.popleft())
 
     def _tool_call(self, update: Mapping[str, Any]) -> Iterator[TimelineItem]:
@@ -326,7 +326,7 @@ class TurnObserver:
             call["command"] = command
         output = "\n".join(_outputs(update.get("content")))
         if output:
-            call["output"] = output[-LONGEST_OUTPUT:]
+            call["output"] = output[-MAX_OUTPUT:]
         if call.get("status") in _OVER:
             yield "tool", self._calls.pop(call_id)
 

@@ -172,7 +172,7 @@ def test_of_a_log_that_grows_too_large_begin_and_end_are_kept(tmp_path: Path) ->
     log.close()
     lines = log.path.read_text().splitlines()
     assert (lines[0], lines[-1]) == ("line 0", "line 999")
-    assert any("bytes left out" in each for each in lines)
+    assert any("bytes omitted" in each for each in lines)
     assert log.path.stat().st_size < 300
 
 

@@ -134,7 +134,7 @@ async def test_a_repository_is_found_upwards(dirty: GitRepository) -> None:
     "text", ["nothing..HEAD", "--output=x", "-O/dev/null..HEAD", "a\nb", "HEAD:a.txt"]
 )
 async def test_a_revision_that_is_none_is_told(text: str, repository: GitRepository) -> None:
-    with pytest.raises(GitRunError, match=r"no commit|no revision"):
+    with pytest.raises(GitRunError, match=r"unknown commit|invalid revision"):
         await changes(repository.path, DiffRange(text))
     assert not (repository.path / "x").exists()
 
@@ -147,7 +147,7 @@ async def test_a_revision_that_could_be_more_than_a_name_never_reaches_git(
     with pytest.raises(GitRunError) as caught:
         await changes(repository.path, DiffRange(text))
 
-    assert caught.value.message == f"no revision is written like this: {text!r}"
+    assert caught.value.message == f"invalid revision: {text!r}"
 
 
 @pytest.mark.requirement("reviews.diff-errors")

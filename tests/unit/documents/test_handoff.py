@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.documents.handoff import LONGEST, TimelineWorkplace, digest
+from symposium.documents.handoff import MAX_LENGTH, TimelineWorkplace, digest
 from symposium.documents.task_prompt import prompt_for, with_own
 from symposium.documents.timelines import TimelineEntry, read_entries, write_entry
 
@@ -105,7 +105,7 @@ def test_a_hand_over_is_bounded_whatever_the_session_held() -> None:
 
     told = digest(kept, kept, TimelineWorkplace("main", long))
 
-    assert len(told) <= LONGEST
+    assert len(told) <= MAX_LENGTH
     assert "characters left out" in told
 
 

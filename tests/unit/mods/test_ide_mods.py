@@ -56,7 +56,7 @@ async def test_the_adapter_answers_for_an_editor_that_has_none(tmp_path: Path) -
         said = json.loads((await use(editor, "get_selection")).removeprefix("OK: "))
         assert said == {"selectedText": None, "message": "no editor"}
         told = await use(editor, "hover", path="a.py", line=1, column=1)
-        assert f"there is no file {tmp_path}/a.py" in told
+        assert f"{tmp_path}/a.py does not exist" in told
         assert asked == []
 
 

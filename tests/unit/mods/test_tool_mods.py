@@ -286,7 +286,7 @@ async def test_uv_is_given_what_was_asked_for(project: Path, install: Install) -
         told = await use(editor, "uv::run", arguments=["python", "--version"])
         assert told["tail"].splitlines()[1:5] == ["<run>", "<-->", "<python>", "<--version>"]
         assert (await use(editor, "uv::build"))["status"] == "ok"
-        assert "is no path" in await refused(editor, "uv::test", paths=["-p", "evil"])
+        assert "is not a path" in await refused(editor, "uv::test", paths=["-p", "evil"])
 
 
 @pytest.mark.requirement("built-in-mods.uv")
@@ -382,7 +382,7 @@ async def test_a_package_is_found_searched_and_read(project: Path) -> None:
         told = await use(editor, "ferris::read_package_source", **left)
         assert told["entries"] == ["index.js", "package.json"]
         said = await refused(editor, "ferris::read_package_source", **left, path="../../.git")
-        assert "outside of left" in said
+        assert "outside left" in said
 
 
 @pytest.mark.requirement("package-sources.bad-pattern")

@@ -1,1 +1,1 @@
-"""Language servers."""
+"""Language servers: processes, documents, and IDE operations."""

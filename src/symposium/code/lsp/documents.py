@@ -1,4 +1,4 @@
-"""The open documents of a language server, and columns in them."""
+"""Open documents of a language server, and conversion of columns."""
 
 import os
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ _LAST_OF_ONE_UNIT: Final = 0xFFFF
 
 
 def to_units(line: str, column: int) -> int:
-    """The UTF-16 offset of a character's column; past the end it is the end."""
+    """UTF-16 offset of a column; the end of the line for larger columns."""
     before = line[: max(column - 1, 0)]
     return len(before) + sum(ord(character) > _LAST_OF_ONE_UNIT for character in before)
 
 
 def to_column(line: str, units: int) -> int:
-    """The column of the character at a UTF-16 offset, of the character itself if inside one."""
+    """Column of the character at a UTF-16 offset."""
     seen = 0
     for column, character in enumerate(line, start=1):
         seen += 2 if ord(character) > _LAST_OF_ONE_UNIT else 1
@@ -31,31 +31,31 @@ def to_column(line: str, units: int) -> int:
 
 
 MAX_ENTRIES: Final = 5000
-"""Files and folders that are looked at in search of one of a language."""
+"""Maximum number of files and folders visited to detect a language."""
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of the largest file that is shown to a server."""
+"""Maximum size of a file for a server, in bytes."""
 
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "target", "dist", "build"})
 
 
 def uri_of(path: Path) -> str:
-    """The URI of an absolute path."""
+    """URI of an absolute path."""
     return f"file://{quote(str(path))}"
 
 
 def path_of(uri: str) -> Path:
-    """The path of a `file` URI."""
+    """Path of a `file` URI."""
     return Path(unquote(urlsplit(uri).path))
 
 
 def first_file(root: Path, endings: frozenset[str]) -> Path | None:
-    """A file with one of these endings, found near the root first; None within bounds."""
+    """A file with one of these endings, close to the root; None if not found within limits."""
     return next((path for path in _walk(root) if path.suffix in endings), None)
 
 
 class Documents:
-    """State of files in a server."""
+    """Files that are open in a server."""
 
     def __init__(self, server: Peer) -> None:
         self._server = server
@@ -63,11 +63,11 @@ class Documents:
         self._split: tuple[str, list[str]] = ("", [""])
 
     def show(self, path: Path, language_id: str) -> str:
-        """Open a file for the server, or send its changes; the URI.
+        """Open a file in the server or send its changes; returns the URI.
 
         Raises:
-            OSError: it cannot be read.
-            ValueError: it is too large, no text, or a pipe.
+            OSError: the file is unreadable.
+            ValueError: the file is too large, not text, or a pipe.
         """
         try:
             text = _plain(regular_content(path, MAX_BYTES).decode())
@@ -88,11 +88,11 @@ class Documents:
         return uri
 
     def version(self, path: Path) -> int:
-        """The version that was shown last; 0 for a file that was not."""
+        """Last version sent; 0 for a file that is not open."""
         return self._open.get(path, ("", 0))[1]
 
     def range(self, uri: str, span: Any) -> CodeRange:
-        """Convert a server's range of a file to a `CodeRange`."""
+        """Convert a range from a server to a `CodeRange`."""
         path = path_of(uri)
         lines = self._lines(path)
         start, end = span["start"], span["end"]
@@ -101,7 +101,7 @@ class Documents:
         return CodeRange(str(path), _location(lines, start), _location(lines, end), content)
 
     def line(self, path: Path, line: int) -> str:
-        """The text of a line, counted from 1; empty if it does not exist."""
+        """Text of a line, counted from 1; empty if it does not exist."""
         lines = self._lines(path)
         return lines[line - 1] if 0 < line <= len(lines) else ""
 
@@ -112,9 +112,9 @@ class Documents:
                 text = _plain(regular_content(path, MAX_BYTES).decode(errors="replace"))
             except (OSError, ValueError):
                 text = ""
-        # Many ranges of one file come one after another.
+        # Ranges often come in groups from the same file.
         if text != self._split[0]:
-            # Not splitlines: a form feed begins no line.
+            # Not splitlines: a form feed does not start a line.
             self._split = text, text.split("\n")
         return self._split[1]
 
@@ -136,7 +136,7 @@ def _walk(root: Path) -> Iterator[Path]:
         for folder in level:
             try:
                 with os.scandir(folder) as listed:
-                    # A folder may hold more than can be listed in a moment.
+                    # Yield between entries: a folder may be very large.
                     entries = sorted(islice((Path(each) for each in listed), MAX_ENTRIES + 1))
             except OSError:
                 continue

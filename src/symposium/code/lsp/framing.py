@@ -1,4 +1,4 @@
-"""Framed messages over the pipes of a process.
+"""Messages with Content-Length headers over the pipes of a process.
 
 Source: LSP 3.17, base protocol.
 """
@@ -16,17 +16,17 @@ from peerwire.errors import ConnectionClosedError, SpawnError, TransportError
 from peerwire.jsonrpc.transport import Listener
 
 MAX_HEADER: Final = 4096
-"""Bytes of the longest header that is waited for."""
+"""Maximum size of a header, in bytes."""
 
 MAX_BODY: Final = 64 * 1024 * 1024
-"""Bytes of the largest message that is taken."""
+"""Maximum size of a message, in bytes."""
 
 _END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length"
 
 
 class FramingError(TransportError):
-    """The input is not a frame; the start of the next one cannot be found."""
+    """The input is not a valid frame, so the next one cannot be found."""
 
 
 def frame(body: bytes) -> bytes:
@@ -35,7 +35,7 @@ def frame(body: bytes) -> bytes:
 
 
 class Frames:
-    """Takes bytes as they come, gives whole bodies."""
+    """Splits a byte stream into message bodies."""
 
     def __init__(self, *, max_body: int = MAX_BODY) -> None:
         self._buffer = bytearray()
@@ -43,10 +43,10 @@ class Frames:
         self._missing: int | None = None
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The bodies that these bytes complete.
+        """Add bytes and return the completed bodies.
 
         Raises:
-            FramingError: a header is malformed, or its length is over the limit.
+            FramingError: a header is malformed, or a length exceeds the limit.
         """
         self._buffer += data
         bodies: list[bytes] = []
@@ -60,7 +60,7 @@ class Frames:
             if end < 0 and len(self._buffer) <= MAX_HEADER:
                 return None
             if not 0 <= end <= MAX_HEADER:
-                raise FramingError(f"no header ends within {MAX_HEADER} bytes")
+                raise FramingError(f"no end of header within {MAX_HEADER} bytes")
             self._missing = self._length(bytes(self._buffer[:end]))
             del self._buffer[: end + len(_END)]
         if len(self._buffer) < self._missing:
@@ -77,22 +77,22 @@ class Frames:
             if name.strip().lower() != _LENGTH:
                 continue
             if not digits.isdigit() or len(digits) > len(str(self._max_body)):
-                raise FramingError(f"no length that can be taken: {digits[:40]!r}")
+                raise FramingError(f"invalid length: {digits[:40]!r}")
             if int(digits) > self._max_body:
-                raise FramingError(f"a message of {int(digits)} bytes; at most {self._max_body}")
+                raise FramingError(f"message of {int(digits)} bytes exceeds {self._max_body}")
             return int(digits)
-        raise FramingError(f"a header without Content-Length: {header[:80]!r}")
+        raise FramingError(f"header without Content-Length: {header[:80]!r}")
 
 
 TERM_GRACE: Final = 2.0
-"""Seconds between SIGTERM and SIGKILL, and for the system to take it away after that."""
+"""Seconds between SIGTERM and SIGKILL, and after SIGKILL."""
 
 _TAIL: Final = 2000
-"""Bytes of stderr that are kept for the reason of an end."""
+"""Size of the stored end of stderr, in bytes."""
 
 
 async def spawn_framed(argv: Sequence[str], cwd: Path) -> "FramedProcess":
-    """Start a program in a group of its own; what it looks for on PATH is not the workspace's.
+    """Start a program in its own process group, with a PATH without the workspace.
 
     Raises:
         SpawnError: it could not be started.
@@ -104,13 +104,13 @@ async def spawn_framed(argv: Sequence[str], cwd: Path) -> "FramedProcess":
             _Output, *argv, cwd=cwd, env={**os.environ, "PATH": path}, start_new_session=True
         )
     except OSError as error:
-        reason = f"{argv[0]} cannot be started: {error.strerror}"
+        reason = f"could not start {argv[0]}: {error.strerror}"
         raise SpawnError(reason, argv=tuple(argv), errno=error.errno) from error
     return FramedProcess(process, output)
 
 
 class FramedProcess:
-    """Its messages are a transport's lines."""
+    """Process as a transport; its messages are the transport's lines."""
 
     def __init__(self, process: asyncio.SubprocessTransport, output: "_Output") -> None:
         self._process = process
@@ -123,44 +123,44 @@ class FramedProcess:
 
     @property
     def backlog(self) -> int:
-        """Bytes that the program has not taken yet."""
+        """Number of unsent bytes."""
         return self._stdin.get_write_buffer_size()
 
     @property
     def has_exited(self) -> bool:
-        """Whether the program is gone."""
+        """Whether the program exited."""
         return self._output.exited.is_set()
 
     def start(self, listener: Listener) -> None:
-        """Deliver what comes, and what has come."""
+        """Deliver input, starting with buffered input."""
         self._output.deliver_to(listener)
 
     def send(self, line: bytes) -> None:
-        """Write one message."""
+        """Send one message."""
         if not self._stdin.is_closing():
             self._stdin.write(frame(line))
 
     def pause_reading(self) -> None:
-        """Read nothing for now."""
+        """Stop reading."""
         self._stdout.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Resume reading."""
         self._stdout.resume_reading()
 
     async def drain(self) -> None:
-        """Wait until the program has taken most of what waits for it."""
+        """Wait until most of the output is sent."""
         await self._output.is_writable.wait()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """End the program and its group: end of input, SIGTERM, SIGKILL."""
+        """Stop the program and its group: end of input, SIGTERM, SIGKILL."""
         self._stdin.close()
         try:
             if not await self._exits_in(grace):
                 self._signal(signal.SIGTERM)
                 await self._exits_in(TERM_GRACE)
         finally:
-            # Also what the program has started and left behind.
+            # Includes remaining child processes.
             self._signal(signal.SIGKILL)
             await self._exits_in(TERM_GRACE)
             self._process.close()
@@ -177,7 +177,7 @@ class FramedProcess:
 
 
 class _Output(asyncio.SubprocessProtocol):
-    """Events of a program from the event loop, kept until there is a listener."""
+    """Events of a program, buffered until there is a listener."""
 
     def __init__(self) -> None:
         self.exited = asyncio.Event()
@@ -211,7 +211,7 @@ class _Output(asyncio.SubprocessProtocol):
         try:
             bodies = self._frames.feed(data)
         except TransportError as error:
-            # Where the next message begins cannot be known: nothing more can come of it.
+            # The start of the next message is unknown, so the connection is unusable.
             self._error = error
             self._process.kill()
             return

@@ -1,7 +1,7 @@
-"""IDE operations without an editor, by a pool of language servers.
+"""IDE operations without an editor, with a pool of language servers.
 
-Started at the first question, stopped when idle, started again after a crash with growing pauses
-in which questions are refused.
+A server starts on the first request, stops when idle, and restarts after a crash. Between crash and
+restart, requests are rejected; this pause grows with each crash.
 """
 
 import asyncio
@@ -47,29 +47,29 @@ from symposium.code.operations import (
 from symposium.code.query.functions import At, IdeError
 
 IDLE_TIMEOUT: Final = 600.0
-"""Seconds without a question after which a server is stopped."""
+"""Seconds without a request after which a server stops."""
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds after a crash in which the server is not started again; doubled with each crash."""
+"""Seconds between a crash and the restart; doubled with each crash."""
 
-LONGEST_PAUSE: Final = 60.0
-"""Maximum pause in seconds; a server that ran longer starts from the shortest pause."""
+MAX_PAUSE: Final = 60.0
+"""Maximum pause in seconds; after a longer run, the pause is short again."""
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 Spawn: TypeAlias = Callable[[Sequence[str], Path], Awaitable[Transport]]
-"""Starts a program in a folder."""
+"""Starts a program in a directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """Limits on running servers.
+    """Settings of a server pool.
 
     Attributes:
-        servers: those that are known.
-        spawn: starts one.
-        idle_timeout: seconds without a question after which one is stopped.
+        servers: known servers.
+        spawn: starts a program.
+        idle_timeout: seconds without a request after which a server stops.
         first_pause: seconds before the first restart.
     """
 
@@ -81,7 +81,7 @@ class PoolSettings:
 
 @dataclass(slots=True)
 class _Slot:
-    """The place of one server: empty, being filled, running, or fallen."""
+    """One server of the pool: not started, starting, running, or crashed."""
 
     spec: ServerSpec
     root: Path
@@ -96,7 +96,7 @@ class _Slot:
 
 
 class ServerPool:
-    """Keeps language servers; `run` owns them."""
+    """Runs language servers; `run` owns them."""
 
     def __init__(self, settings: PoolSettings) -> None:
         self._settings = settings
@@ -106,11 +106,11 @@ class ServerPool:
 
     @property
     def running(self) -> list[str]:
-        """The languages whose servers run."""
+        """Languages with a running server."""
         return [slot.spec.language for slot in self._slots.values() if slot.server is not None]
 
     async def run(self) -> None:
-        """Keep servers until cancelled; then none is left."""
+        """Run servers until cancelled, then stop them."""
         async with self._tasks:
             self._open.set()
             await asyncio.Event().wait()
@@ -118,10 +118,10 @@ class ServerPool:
     async def ask(
         self, spec: ServerSpec, root: Path, question: Callable[[LanguageServer], Awaitable[_Answer]]
     ) -> _Answer:
-        """Ask the server of a language; it is started if none runs.
+        """Send a request to the server of a language; start it if necessary.
 
         Raises:
-            RpcError: none is installed, it cannot be started now, or it has failed.
+            RpcError: no server is installed, it cannot start now, or it failed.
         """
         await self._open.wait()
         slot = self._slots.setdefault((root, spec.language), _Slot(spec, root))
@@ -136,7 +136,7 @@ class ServerPool:
             if isinstance(error, RpcError) and error.code == INTERNAL_ERROR and error.data:
                 raise
             if not isinstance(error, RpcError) and slot.serving is not None:
-                # It has crashed: the pause begins before anybody can ask again.
+                # The server crashed: start the pause before the next request.
                 await asyncio.wait([slot.serving])
             raise failed(f"the {spec.language} server: {error}", "ide_server_failed") from error
         finally:
@@ -146,7 +146,7 @@ class ServerPool:
     async def _start(self, slot: _Slot) -> LanguageServer:
         loop = asyncio.get_running_loop()
         if (left := slot.not_before - loop.time()) > 0:
-            reason = f"the {slot.spec.language} server has crashed; asked again in {left:.0f} s"
+            reason = f"the {slot.spec.language} server crashed; retry in {left:.0f} s"
             raise failed(reason, "ide_server_crashed")
         launch = launch_of(slot.spec, slot.root)
         if launch is None:
@@ -174,11 +174,11 @@ class ServerPool:
             slot.pause = 0.0
             return
         now = loop.time()
-        has_lived = now - begin > LONGEST_PAUSE
+        has_lived = now - begin > MAX_PAUSE
         first = self._settings.first_pause
-        slot.pause = first if has_lived else min(slot.pause * 2 or first, LONGEST_PAUSE)
+        slot.pause = first if has_lived else min(slot.pause * 2 or first, MAX_PAUSE)
         slot.not_before = now + slot.pause
-        _log.warning("the %s server of %s has ended", slot.spec.language, slot.root)
+        _log.warning("the %s server of %s exited", slot.spec.language, slot.root)
 
     def _watch_idle(self, slot: _Slot) -> None:
         if slot.questions or slot.server is None:
@@ -199,12 +199,12 @@ async def _leave(server: LanguageServer) -> None:
 
 
 def failed(detail: str, reason: str) -> RpcError:
-    """An operation that could not be answered."""
+    """Error of a failed operation."""
     return RpcError(INTERNAL_ERROR, {"reason": reason, "detail": detail})
 
 
 def no_server(spec: ServerSpec) -> RpcError:
-    """Error: no server for this language is installed; says how to install one."""
+    """Error for a language without an installed server, with installation instructions."""
     names = " or ".join(command[0] for command in spec.commands)
     data = {
         "reason": "no_language_server",
@@ -216,15 +216,15 @@ def no_server(spec: ServerSpec) -> RpcError:
 
 
 ANSWER_TIMEOUT: Final = 60.0
-"""Seconds that one operation may take, the start of a server included."""
+"""Maximum seconds for an operation, including the start of a server."""
 _Params = TypeVar("_Params")
 
 
 class Headless:
-    """Language services without an editor; `run` owns the servers.
+    """IDE operations without an editor; `run` owns the servers.
 
     Attributes:
-        pool: the servers.
+        pool: running servers.
     """
 
     def __init__(
@@ -244,19 +244,19 @@ class Headless:
         }
 
     async def run(self) -> None:
-        """Keep servers until cancelled; then none is left."""
+        """Run servers until cancelled, then stop them."""
         await self.pool.run()
 
     async def answer(self, method: str, params: object, root: Path) -> Any:
-        """The result of an operation, as JSON has it.
+        """Result of an operation as JSON.
 
         Args:
             method: one of `OPERATIONS`.
-            params: those of the request.
-            root: the session's directory.
+            params: params of the request.
+            root: directory of the session.
 
         Raises:
-            RpcError: the params are wrong, no server is at hand, or it has failed.
+            RpcError: the params are invalid, no server is available, or it failed.
         """
         operation = self._operations.get(method)
         if operation is None:
@@ -269,10 +269,10 @@ class Headless:
         except (OSError, ValueError) as error:
             raise RpcError(INVALID_PARAMS, {"reason": "ide_file", "detail": str(error)}) from error
         except (LookupError, TypeError, AttributeError) as error:
-            _log.warning("the answer of a language server to %s has an unknown form", method)
-            raise failed(f"the answer has an unknown form: {error!r}", "ide_odd_answer") from error
+            _log.warning("unexpected response of a language server to %s", method)
+            raise failed(f"unexpected response: {error!r}", "ide_odd_answer") from error
 
-    # -- one for each operation
+    # -- operations
 
     async def _symbols(self, params: object, root: Path) -> Symbols:
         name = _read(params, NamedSymbol).name
@@ -308,7 +308,7 @@ class Headless:
             await self.pool.ask(spec, root, lambda server: server.diagnostics(path))
         )
 
-    # -- which server
+    # -- choice of the server
 
     def _place(self, params: object, root: Path) -> tuple[ServerSpec, Path, tuple[int, int]]:
         place = _read(params, Place)
@@ -317,17 +317,17 @@ class Headless:
 
     def _language_of(self, path: Path) -> ServerSpec:
         if not path.is_file():
-            raise FileNotFoundError(f"there is no file {path}")
+            raise FileNotFoundError(f"{path} does not exist")
         for spec in self._servers:
             if path.suffix in spec.ids:
                 return spec
         known = ", ".join(spec.language for spec in self._servers)
         raise failed(
-            f"no language server is known for {path.name}, only for {known}", "ide_language"
+            f"no known language server for {path.name}; known languages: {known}", "ide_language"
         )
 
     def _languages(self, root: Path) -> list[ServerSpec]:
-        """The languages of a workspace: by a file at its root, or by any file in it."""
+        """Languages of a workspace: by files at its root, otherwise by any file."""
         found = [
             spec
             for spec in self._servers
@@ -336,7 +336,7 @@ class Headless:
         ]
         if not found:
             known = ", ".join(spec.language for spec in self._servers)
-            raise failed(f"{root} holds nothing of a known language ({known})", "ide_language")
+            raise failed(f"{root} contains no files of a known language ({known})", "ide_language")
         return found
 
 
@@ -356,32 +356,32 @@ _Result = TypeVar("_Result")
 
 
 class HeadlessPort:
-    """The language servers of one workspace; the creator of `headless` runs it."""
+    """IDE operations of one workspace; the owner of `headless` runs it."""
 
     def __init__(self, headless: Headless, root: Path) -> None:
         self._headless = headless
         self._root = root
 
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
-        """Ask a workspace search."""
+        """Search the workspace for symbols."""
         return (await self._ask(RESOLVE_SYMBOL, {"name": name}, Symbols)).symbols
 
     async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
-        """Ask for the references of the name at its definition."""
+        """Find references of a symbol."""
         where = symbol.defined_at
         at = At(where.path, where.start.line, where.start.column)
         return (await self._ask(FIND_REFERENCES, _place(at), Ranges)).ranges
 
     async def definitions(self, at: At) -> Sequence[CodeRange]:
-        """Ask for the definitions."""
+        """Find definitions."""
         return (await self._ask(FIND_DEFINITIONS, _place(at), Ranges)).ranges
 
     async def hover(self, at: At) -> Hover:
-        """Ask for the hover."""
+        """Read the hover text."""
         return await self._ask(HOVER, _place(at), Hover)
 
     async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
-        """Ask for the diagnostics."""
+        """Read the diagnostics."""
         return (await self._ask(DIAGNOSTICS, {"path": path}, DiagnosticsReport)).diagnostics
 
     async def _ask(self, method: str, params: Mapping[str, Any], kind: type[_Result]) -> _Result:

@@ -1,6 +1,6 @@
-"""One language server: requests, answers, notifications.
+"""Connection to one language server.
 
-Source: LSP 3.17. Positions go out in UTF-16 units, the encoding that every server knows.
+Source: LSP 3.17. Positions are sent in UTF-16 units, which every server supports.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from symposium.code.lsp.servers import ServerSpec
 from symposium.code.operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 
 SERVER_READY_TIMEOUT: Final = 15.0
-"""Seconds that a server gets to read the workspace before its answers count as whole."""
+"""Seconds to read the workspace, before the server's answers count as complete."""
 
 
 class ServerNotifications:
-    """Kept for whoever waits for it.
+    """Notifications of a server, with waits for them.
 
     Attributes:
-        count: how much there has been.
+        count: number of notifications.
     """
 
     def __init__(self) -> None:
@@ -37,32 +37,32 @@ class ServerNotifications:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the server has worked, and has ended all the work that it told of."""
+        """Whether the server has reported work and finished all of it."""
         return self.count > 0 and not self._progress
 
     def progressed(self, params: Any) -> None:
-        """Take `$/progress`."""
+        """Handle `$/progress`."""
         token, kind = str(params["token"]), params["value"].get("kind")
         (self._progress.discard if kind == "end" else self._progress.add)(token)
         self._note()
 
     def published(self, params: Any) -> None:
-        """Take `textDocument/publishDiagnostics`."""
+        """Handle `textDocument/publishDiagnostics`."""
         self._pushed[path_of(params["uri"])] = params["diagnostics"]
         self._note()
 
     def forget(self, path: Path) -> None:
-        """Count on nothing that was published for this file: it has changed."""
+        """Drop published diagnostics of a file that changed."""
         self._pushed.pop(path, None)
 
     async def after(self, count: int) -> None:
-        """Wait until there is more than this."""
+        """Wait until the count exceeds this number."""
         while self.count == count:
             self._came.clear()
             await self._came.wait()
 
     async def diagnostics(self, path: Path) -> list[Any]:
-        """What was published for a file last, waited for within bounds."""
+        """Last published diagnostics of a file; waits for a limited time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(SERVER_READY_TIMEOUT):
                 while path not in self._pushed:
@@ -80,19 +80,19 @@ SYMBOL_KINDS: Final = (
     *("Boolean", "Array", "Object", "Key", "Null", "EnumMember", "Struct", "Event", "Operator"),
     "TypeParameter",
 )
-"""The first is number 1."""
+"""LSP symbol kinds; the first one is number 1."""
 
 SEVERITIES: Final = ("error", "warning", "information", "hint")
-"""The first is number 1."""
+"""LSP severities; the first one is number 1."""
 
 
 def symbol_kind(number: object) -> str | None:
-    """The word for a kind; None for a number that has none."""
+    """Name of a symbol kind; None for an unknown number."""
     return _word(SYMBOL_KINDS, number)
 
 
 def severity(number: object) -> str:
-    """The word for a severity; a server that gives none means an error."""
+    """Name of a severity; `error` if missing."""
     return _word(SEVERITIES, number) or SEVERITIES[0]
 
 
@@ -103,7 +103,7 @@ def _word(words: tuple[str, ...], number: object) -> str | None:
 
 
 def ranges(documents: Documents, found: Any) -> list[CodeRange]:
-    """One location, several, or links to some."""
+    """Convert a location, a list of them, or location links."""
     each_of = cast("list[Any]", found if isinstance(found, list) else [found])
     return [
         documents.range(each["targetUri"], each["targetSelectionRange"])
@@ -114,7 +114,7 @@ def ranges(documents: Documents, found: Any) -> list[CodeRange]:
 
 
 def diagnostic(documents: Documents, uri: str, item: Any) -> Diagnostic:
-    """One entry of a report."""
+    """Convert a diagnostic."""
     code = item.get("code")
     return Diagnostic(
         documents.range(uri, item["range"]),
@@ -126,7 +126,7 @@ def diagnostic(documents: Documents, uri: str, item: Any) -> Diagnostic:
 
 
 def selection_of(outline: list[Any], name: str, span: Any) -> Any:
-    """The range of the name of the symbol with this whole range; None if it is not there."""
+    """Range of a symbol's name, given its full range; None if not found."""
     for entry in outline:
         if entry["name"] == name and entry.get("range") == span:
             return entry["selectionRange"]
@@ -136,7 +136,7 @@ def selection_of(outline: list[Any], name: str, span: Any) -> Any:
 
 
 def text_of(contents: Any) -> str:
-    """The text of a hover: a string, markup, or a list of either."""
+    """Text of a hover: a string, markup, or a list of either."""
     match contents:
         case str():
             return contents.strip()
@@ -145,11 +145,11 @@ def text_of(contents: Any) -> str:
         case list():
             return "\n\n".join(text_of(each) for each in cast("list[Any]", contents))
         case _:
-            raise TypeError(f"no hover has such contents: {contents!r}")
+            raise TypeError(f"unexpected hover contents: {contents!r}")
 
 
 MAX_SYMBOLS: Final = 50
-"""Symbols of a search that are told of."""
+"""Maximum number of symbols in a result."""
 
 _CAPABILITIES: Final[dict[str, Any]] = {
     "general": {"positionEncodings": ["utf-16"]},
@@ -166,10 +166,10 @@ _CAPABILITIES: Final[dict[str, Any]] = {
 
 
 class LanguageServer:
-    """A server that has been started; `run` serves its connection.
+    """A started server; `run` serves its connection.
 
     Attributes:
-        connection: to the server.
+        connection: connection to the server.
     """
 
     def __init__(self, spec: ServerSpec, root: Path, transport: Transport) -> None:
@@ -199,10 +199,10 @@ class LanguageServer:
         self._documents = Documents(self.connection)
 
     async def greet(self, options: Mapping[str, Any]) -> None:
-        """Shake hands.
+        """Send `initialize`.
 
         Raises:
-            PeerwireError: the server refuses, or has gone.
+            PeerwireError: the server returned an error or exited.
         """
         params = {
             "processId": os.getpid(),
@@ -217,36 +217,36 @@ class LanguageServer:
         self.connection.notify("initialized", {})
 
     async def shutdown(self) -> None:
-        """Ask the server to end, for a second at most."""
+        """Send `shutdown`, with a timeout of one second."""
         with suppress(PeerwireError, TimeoutError):
             async with asyncio.timeout(1):
                 await self.connection.request("shutdown")
                 self.connection.notify("exit")
 
     async def symbols(self, name: str) -> list[SymbolDefinition]:
-        """The symbols that a workspace search for this name brings."""
-        # Some servers search only projects of which a file is open.
+        """Search the workspace for symbols."""
+        # Some servers search only projects with an open file.
         if (found := first_file(self._root, frozenset(self._spec.ids))) is not None:
             self._show(found)
         listed = await self._asked_until_warm("workspace/symbol", {"query": name})
         return [await self._symbol(entry) for entry in listed[:MAX_SYMBOLS]]
 
     async def definitions(self, path: Path, line: int, column: int) -> list[CodeRange]:
-        """Where that which stands there is defined."""
+        """Definitions of the symbol at a position."""
         at = self._at(path, line, column)
         found = await self.connection.request("textDocument/definition", at)
         return ranges(self._documents, found or [])
 
     async def references(self, path: Path, line: int, column: int) -> list[CodeRange]:
-        """Where that which stands there is used."""
+        """References to the symbol at a position."""
         at = {**self._at(path, line, column), "context": {"includeDeclaration": True}}
         found = ranges(self._documents, await self._asked_until_warm("textDocument/references", at))
-        # Left to the server, one leaves out where the question stands, another leaves nothing out.
+        # Servers differ in whether they include the queried position, so filter here.
         defined = await self.definitions(path, line, column)
         return [each for each in found if each not in defined]
 
     async def hover(self, path: Path, line: int, column: int) -> Hover:
-        """What the server says of it."""
+        """Hover text at a position."""
         at = self._at(path, line, column)
         found = await self.connection.request("textDocument/hover", at)
         if not found:
@@ -256,7 +256,7 @@ class LanguageServer:
         return Hover(text_of(found["contents"]), where)
 
     async def diagnostics(self, path: Path) -> list[Diagnostic]:
-        """What is wrong in a file, as it is on the disk."""
+        """Diagnostics of a file in its state on disk."""
         version = self._documents.version(path)
         uri = self._show(path)
         if self._documents.version(path) != version:
@@ -269,7 +269,7 @@ class LanguageServer:
             items = await self._news.diagnostics(path)
         return [diagnostic(self._documents, uri, item) for item in items]
 
-    # -- asking
+    # -- requests
 
     def _configuration(self, request: Request) -> list[Any]:
         return [self._settings.get(item.get("section")) for item in request.params["items"]]
@@ -287,7 +287,7 @@ class LanguageServer:
         return {"textDocument": {"uri": uri}, "position": position}
 
     async def _asked_until_warm(self, method: str, params: Mapping[str, Any]) -> Any:
-        """The answer about all files, once the server has read them."""
+        """Repeat a request about the workspace until the server has read all files."""
         with suppress(TimeoutError):
             async with asyncio.timeout(SERVER_READY_TIMEOUT):
                 while not self._is_warm:
@@ -300,7 +300,7 @@ class LanguageServer:
         self._is_warm = True
         return await self.connection.request(method, params) or []
 
-    # -- in our own terms
+    # -- conversion of results
 
     async def _symbol(self, entry: Any) -> SymbolDefinition:
         location = entry["location"]
@@ -309,7 +309,7 @@ class LanguageServer:
         return SymbolDefinition(entry["name"], where, symbol_kind(entry.get("kind")))
 
     async def _name_span(self, name: str, uri: str, span: Any) -> Any:
-        """Where the name itself stands: some servers tell of the whole definition."""
+        """Range of the name itself: some servers return the whole definition."""
         if span["start"]["line"] == span["end"]["line"]:
             where = self._documents.range(uri, span)
             text = (where.content or "")[where.start.column - 1 : where.end.column - 1]

@@ -1,9 +1,9 @@
-"""The known language servers, and their settings for Python.
+"""Known language servers, and their settings for Python.
 
-Left to itself it runs the interpreter of the environment that is stored there (`.venv/bin/python`).
-It is given another; what the environment holds is named to it, and read as data.
+By default, a Python server runs the interpreter in the workspace (`.venv/bin/python`). It gets
+another one here; the packages of the environment are passed as paths and read as data.
 
-No server is taken from the workspace, nor any part of one: opening a workspace runs nothing in it.
+No part of a server comes from the workspace: opening a workspace must not run its code.
 """
 
 import os
@@ -18,19 +18,19 @@ from typing import Any, Final
 from localio.files import is_in, trusted_places
 
 ENVIRONMENTS: Final = (".venv", "venv", "env")
-"""Where environments are stored in a workspace, the likeliest first."""
+"""Directories of environments in a workspace, most likely first."""
 
 _VERSION: Final = re.compile(r"python3\.[0-9]+")
 
 MAX_LINKS: Final = 64 * 1024
-"""Bytes of a `.pth` file that are read."""
+"""Maximum size of a `.pth` file, in bytes."""
 
 MAX_FOLDERS: Final = 50
-"""Folders that are named to the server."""
+"""Maximum number of directories passed to the server."""
 
 
 def python_settings(root: Path) -> Mapping[str, Any]:
-    """The settings of basedpyright and pyright for a workspace, by section."""
+    """Settings of basedpyright and pyright for a workspace, by section."""
     packages = next(filter(None, (_packages_of(root / name) for name in ENVIRONMENTS)), None)
     folders = [] if packages is None else [str(packages), *_linked(packages)][:MAX_FOLDERS]
     interpreter = _interpreter(root, "python3" if packages is None else packages.parent.name)
@@ -44,9 +44,9 @@ def python_settings(root: Path) -> Mapping[str, Any]:
 
 
 def _interpreter(root: Path, name: str) -> str:
-    """One outside the workspace, of the environment's version if there is one."""
+    """Interpreter outside the workspace, with the environment's version if possible."""
     folders = trusted_places(os.environ.get("PATH", os.defpath), root)
-    # A shim runs what a file of the workspace says.
+    # A version manager's shim follows files in the workspace.
     search_path = os.pathsep.join(each for each in folders if Path(each).name != "shims")
     # The base interpreter: packages in Symposium's environment are not the project's.
     bare = Path(sys.base_prefix) / "bin" / "python3"
@@ -64,7 +64,7 @@ def _packages_of(environment: Path) -> Path | None:
 
 
 def _linked(packages: Path) -> Iterator[str]:
-    """Directories that `.pth` files add, as for editable installs; their code is not run."""
+    """Directories in `.pth` files, as for editable installs; their code is not run."""
     for file in sorted(packages.glob("*.pth")):
         if not file.is_file() or file.stat().st_size > MAX_LINKS:
             continue
@@ -82,17 +82,17 @@ def _is_folder(place: Path) -> bool:
 
 
 def no_options(_: Path) -> Mapping[str, Any] | None:
-    """For a server that needs no options at its start."""
+    """No options, for servers that need none."""
     return {}
 
 
 def no_settings(_: Path) -> Mapping[str, Any]:
-    """Settings of a server that needs none."""
+    """No settings, for servers that need none."""
     return {}
 
 
 def bundled_typescript(program: Path) -> Mapping[str, Any] | None:
-    """The compiler that is installed next to the server: without it the workspace's would run."""
+    """Use the compiler installed with the server; otherwise the workspace's would run."""
     for folder in program.resolve().parents:
         for modules in (folder, folder / "node_modules"):
             compiler = modules / "typescript" / "lib" / "tsserver.js"
@@ -106,16 +106,16 @@ def bundled_typescript(program: Path) -> Mapping[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """One language and the servers for it.
+    """A language and its servers.
 
     Attributes:
-        language: how it is called here, and in errors.
-        ids: LSP's language id, by the ending of a file's name.
-        commands: the servers, the best first.
-        markers: files that a workspace of this language has at its root.
-        install: how one gets the first of them.
-        options: made of the program's path; None where it must not be started so.
-        settings: made of the workspace; sent to the server by the section that it requests.
+        language: name of the language.
+        ids: LSP language ids by file ending.
+        commands: servers, best first.
+        markers: files at the root of a workspace of this language.
+        install: installation command of the first server.
+        options: options by the program's path; returns None if it must not start.
+        settings: settings of a workspace, by section.
     """
 
     language: str
@@ -157,11 +157,11 @@ SERVERS: Final = (PYTHON, TYPESCRIPT)
 
 @dataclass(frozen=True, slots=True)
 class ServerLaunch:
-    """A server that is at hand.
+    """An installed server.
 
     Attributes:
-        argv: what to start.
-        options: for its `initialize`.
+        argv: command line.
+        options: options for `initialize`.
     """
 
     argv: Sequence[str]
@@ -169,9 +169,9 @@ class ServerLaunch:
 
 
 def launch_of(spec: ServerSpec, root: Path) -> ServerLaunch | None:
-    """The first server for a language that is installed, outside the workspace; None for none."""
+    """First installed server of a language outside the workspace; None if not installed."""
     trusted = trusted_places(os.environ.get("PATH", os.defpath), root)
-    # The folder of our own interpreter: what was installed with us need not be on PATH.
+    # The directory of our interpreter: tools installed with Symposium may not be on PATH.
     ours = Path(sys.executable).parent
     if not is_in(ours, root):
         trusted.append(str(ours))

@@ -1,4 +1,4 @@
-"""Answers of the package tools: a place, a search, the lines of a file."""
+"""Results of the package tools: locate, search, and read sources."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ _LISTED: Final = 100
 
 
 class SourceExcerpt(msgspec.Struct, frozen=True):
-    """Lines of a file, which count from 1; `total_lines` are in all of it."""
+    """Lines of a file, counted from 1, and the number of all lines."""
 
     file_path: str
     start_line: int
@@ -34,7 +34,7 @@ class SourceExcerpt(msgspec.Struct, frozen=True):
 
 
 class SourceListing(msgspec.Struct, frozen=True):
-    """Content of a directory; the names of directories end in `/`."""
+    """Content of a directory; names of directories end in `/`."""
 
     file_path: str
     entries: list[str]
@@ -44,17 +44,17 @@ class SourceListing(msgspec.Struct, frozen=True):
 def read_source(
     source: Source, path: str, first: int = 1, last: int | None = None
 ) -> SourceExcerpt | SourceListing:
-    """Lines of a file; of a directory, what is in it.
+    """Lines of a file, or the content of a directory.
 
     Args:
-        source: whose file it is.
-        path: relative to the package's root.
-        first: the first line.
-        last: the last one; by default as many as are read at once.
+        source: source of the package.
+        path: path relative to the package's root.
+        first: first line.
+        last: last line; default: as many as one result may contain.
 
     Raises:
-        PackageError: it lies outside of the package.
-        NotFoundError: it does not exist, or is not text.
+        PackageError: the path is outside the package.
+        NotFoundError: the file does not exist or is not text.
     """
     file = _inside(source, path)
     if file.is_dir():
@@ -62,7 +62,7 @@ def read_source(
     text = text_of(file)
     if text is None or "\0" in text[:4096]:
         raise NotFoundError(
-            f"{path[:200]} is no file of text in {source.name} {source.version}", ""
+            f"{path[:200]} is not a text file in {source.name} {source.version}", ""
         )
     lines = text.splitlines()
     start = max(1, first)
@@ -78,7 +78,7 @@ def _inside(source: Source, path: str) -> Path:
     root = source.place.root
     absent = NotFoundError(
         f"{source.name} {source.version} has no file {path[:200]!r}",
-        "read `.` to see what there is",
+        "read `.` to list the files",
     )
     try:
         file = (root / PurePosixPath(path or ".")).resolve()
@@ -86,7 +86,7 @@ def _inside(source: Source, path: str) -> Path:
     except (OSError, ValueError, RuntimeError) as error:
         raise absent from error
     if not file.is_relative_to(root):
-        raise PackageError(f"{path[:200]!r} lies outside of {source.name} {source.version}", "")
+        raise PackageError(f"{path[:200]!r} is outside {source.name} {source.version}", "")
     parts = [root / each for each in source.place.parts]
     is_own = not parts or any(file.is_relative_to(each) for each in parts)
     leads_to_own = any(each.is_relative_to(file) for each in parts)
@@ -109,7 +109,7 @@ def _listing(source: Source, folder: Path) -> SourceListing:
 
 
 async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
-    """Run the search program on an input; kill it on cancellation.
+    """Run the search program; kill it on cancellation.
 
     Raises:
         OSError: it could not be started.
@@ -131,7 +131,7 @@ async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
 
 SEARCH_TIME: Final = 10.0
 MAX_MATCHES: Final = 50
-"""In examples, and as many elsewhere."""
+"""Maximum number of matches in examples, and in other files."""
 
 MAX_PATTERN: Final = 2000
 
@@ -139,7 +139,7 @@ _PROGRAM: Final = Path(__file__).with_name("search_run.py")
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A line that matches, with the two before and after it; lines count from 1."""
+    """A matching line with two lines before and after it; lines start at 1."""
 
     file_path: str
     line_number: int
@@ -149,7 +149,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Matches(msgspec.Struct, frozen=True):
-    """Matches in examples and elsewhere, and whether there are more."""
+    """Matches in examples and in other files, and whether more were omitted."""
 
     example_matches: list[Match] = []
     other_matches: list[Match] = []
@@ -157,7 +157,7 @@ class Matches(msgspec.Struct, frozen=True):
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse what is no regular expression.
+    """Check a regular expression.
 
     Raises:
         PatternError: it is malformed.
@@ -167,22 +167,24 @@ def check_pattern(pattern: str) -> None:
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise PatternError(f"Invalid regex pattern: {error}", "Python's `re` reads it") from error
+        raise PatternError(
+            f"Invalid regex pattern: {error}", "use the syntax of Python's `re`"
+        ) from error
 
 
 async def search_source(
     source: Source, pattern: str, endings: Sequence[str] = ("",), *, seconds: float = SEARCH_TIME
 ) -> Matches:
-    """Every line that matches; hidden files, `target` and `node_modules` are left out.
+    """Matching lines, without hidden files, `target`, and `node_modules`.
 
     Args:
-        source: where to look.
-        pattern: a regular expression of Python.
-        endings: of the names of files to look into; all by default.
-        seconds: how long it may take.
+        source: source to search.
+        pattern: Python regular expression.
+        endings: endings of file names; default: all files.
+        seconds: time limit.
 
     Raises:
-        PatternError: it is malformed, or took too long.
+        PatternError: the pattern is malformed or took too long.
     """
     check_pattern(pattern)
     asked = {
@@ -192,7 +194,7 @@ async def search_source(
         "pattern": pattern,
         "most": MAX_MATCHES,
     }
-    # Isolated, so that neither an environment nor a directory has a say in what it imports.
+    # Isolated, so that neither environment variables nor the directory affect its imports.
     argv = (sys.executable, "-I", "-S", str(_PROGRAM))
     try:
         async with asyncio.timeout(seconds):
@@ -200,19 +202,19 @@ async def search_source(
     except TimeoutError as error:
         raise PatternError(
             f"the search for {pattern[:80]!r} took longer than {seconds:g} s and was stopped",
-            "write a pattern that can match a text in one way only",
+            "use a pattern that can match in one way only",
         ) from error
     return msgspec.json.decode(said, type=Matches)
 
 
 Named: TypeAlias = tuple[str, str, str | None]
-"""An ecosystem, a package's name, and a range of versions if one was asked for."""
+"""Ecosystem, package name, and optional version range."""
 
 
 async def crate_answer(
     project: Path, name: str, wanted: str | None, pattern: str | None
 ) -> dict[str, Any]:
-    """The source of a crate, in the shape of `get_rust_crate_source` (bus-mcp §2.3).
+    """Source of a crate, in the form of `get_rust_crate_source` (bus-mcp §2.3).
 
     Raises:
         PackageError: it is unavailable, or the pattern is malformed.
@@ -235,7 +237,7 @@ async def fetch_answer(project: Path, named: Named, python: str | None) -> dict[
     """Locate the source of a package.
 
     Raises:
-        PackageError: it cannot be had.
+        PackageError: it is unavailable.
     """
     return _source_members(await _found(project, named, None if python is None else Path(python)))
 
@@ -257,8 +259,8 @@ async def read_answer(
     """Read a file of a package.
 
     Raises:
-        PackageError: it cannot be had, or the path leads out of it.
-        NotFoundError: it has no such file.
+        PackageError: it is unavailable, or the path is outside the package.
+        NotFoundError: the file does not exist.
     """
     source = await _found(project, named)
     shown = msgspec.to_builtins(read_source(source, path, *lines))

@@ -17,10 +17,10 @@ from symposium.code.packages.model import (
 
 ANSWER_TIME: Final = 30.0
 ARCHIVE_TIME: Final = 300.0
-"""Seconds for a list of versions, and for an archive."""
+"""Timeouts in seconds for metadata and for an archive."""
 
 MAX_ANSWER: Final = 128 * 1024 * 1024
-"""Bytes of a list of versions; some packages have had thousands."""
+"""Maximum size of a version list, in bytes; some packages have thousands of versions."""
 
 MAX_ARCHIVE: Final = 256 * 1024 * 1024
 
@@ -31,8 +31,8 @@ async def ask(url: str, *, what: str, headers: tuple[tuple[str, str], ...] = ())
     """Body of the response from a URL.
 
     Raises:
-        UnknownPackageError: it says that there is nothing.
-        OfflineError: it does not answer, or not to us.
+        UnknownPackageError: the server has no such resource.
+        OfflineError: the server is unreachable or denies access.
     """
     address, authorization = without_secret(url)
     sent = (*headers, *(("Authorization", each) for each in (authorization,) if each))
@@ -51,12 +51,12 @@ async def ask(url: str, *, what: str, headers: tuple[tuple[str, str], ...] = ())
 async def download(
     url: str, to: Path, checksum: Checksum | None, *, what: str, authorization: str = ""
 ) -> None:
-    """Fetch an archive, and hold it against what it must be.
+    """Download an archive and verify its checksum.
 
     Raises:
         UnknownPackageError: it does not exist.
-        OfflineError: the server cannot be reached.
-        DamagedError: it is another one.
+        OfflineError: the server is unreachable.
+        DamagedError: the checksum does not match.
     """
     address, inside = without_secret(url)
     sent = tuple(("Authorization", each) for each in (authorization or inside,) if each)
@@ -71,22 +71,22 @@ async def download(
     digits = got.sha256 if checksum.algorithm == "sha256" else _digest(to, checksum.algorithm)
     if digits != checksum.digits.lower():
         raise DamagedError(
-            f"{what}: what {address} gives is not what was published ({checksum.algorithm} "
+            f"{what}: the file from {address} is not the published one ({checksum.algorithm} "
             f"{digits[:16]}… instead of {checksum.digits[:16]}…)",
-            "nothing was kept; try again, and report it to the index operator if it happens again",
+            "nothing was stored; retry, and report it to the index operator if it happens again",
         )
 
 
 def _answered(error: AnsweredError, what: str) -> PackageError:
     if error.status in _ABSENT:
-        return UnknownPackageError(f"{what} is not published: {error.message}", "is it spelt so?")
+        return UnknownPackageError(f"{what} is not published: {error.message}", "check the name")
     return _offline(error, what)
 
 
 def _offline(error: FetchError, what: str) -> OfflineError:
     return OfflineError(
-        f"{what} is not on this machine, and could not be asked for: {error.message}",
-        error.hint or "this says nothing on whether there is such a package",
+        f"{what} is not on this machine, and the download failed: {error.message}",
+        error.hint or "the package may still exist",
     )
 
 

@@ -1,6 +1,6 @@
-"""Lock files, and the settings of package indexes.
+"""Lock files, and settings of package indexes.
 
-A file that is broken, or of a form that is not known here, names nothing: then the next one counts.
+A malformed file, or one of an unknown format, is skipped; the next one counts.
 
 Cargo: `$CARGO_HOME/config.toml` (`source.crates-io.replace-with`), `CARGO_NET_OFFLINE`. Python:
 `UV_DEFAULT_INDEX`, `UV_INDEX_URL`, `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL`, the user's `uv.toml` and
@@ -27,13 +27,13 @@ from symposium.code.packages.project_files import (
 )
 
 Same: TypeAlias = Callable[[str], bool]
-"""Whether a name is the one that is looked for."""
+"""Compares a name with the requested one."""
 
 _REQUIREMENT: Final = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?P<range>\(?[<>=!~][^;#\\]*)?"
 )
 _UNPUBLISHED: Final = ("path", "git", "directory", "editable", "virtual", "url", "file")
-"""Kinds of sources that are no index, as uv and Poetry name them."""
+"""Kinds of sources other than an index, as named by uv and Poetry."""
 
 _SHOWN: Final = 200
 _NPM_KEY: Final = re.compile(
@@ -49,7 +49,7 @@ def cargo_pin(project: Path, same: Same) -> Pinned | None:
 
 
 def python_pin(project: Path, same: Same) -> Pinned | None:
-    """Version in a Python project's lock file, else in its requirements."""
+    """Version in the lock file of a Python project, or in its requirements."""
     readers: dict[str, Reader] = {
         "uv.lock": _tables("package"),
         "poetry.lock": _tables("package"),
@@ -61,7 +61,7 @@ def python_pin(project: Path, same: Same) -> Pinned | None:
 
 
 def npm_pin(project: Path, same: Same) -> Pinned | None:
-    """Version in a JavaScript project's lock file, else in its package.json."""
+    """Version in the lock file of a JavaScript project, or in its package.json."""
     readers: dict[str, Reader] = {
         "package-lock.json": _package_lock,
         "npm-shrinkwrap.json": _package_lock,
@@ -72,7 +72,7 @@ def npm_pin(project: Path, same: Same) -> Pinned | None:
 
 
 Reader: TypeAlias = Callable[[Path, Same], Iterable[tuple[str, str]]]
-"""Versions, each with where it comes from; empty for one that is published."""
+"""Returns versions with their origin, which is empty for published ones."""
 
 
 def _first(project: Path, readers: Mapping[str, Reader], same: Same) -> Pinned | None:
@@ -93,18 +93,18 @@ def _published(versions: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _cargo_lock(file: Path, same: Same) -> Iterator[tuple[str, str]]:
     for version, row in _rows(file, "package", same):
         source = row.get("source")
-        # What lies in the workspace has none.
+        # Packages of the workspace have no source.
         place = source if isinstance(source, str) else "the workspace"
         yield version, "" if place.startswith(("registry+", "sparse+")) else place
 
 
 def _tables(key: str) -> Reader:
-    """Of an array of tables with `name` and `version`, and perhaps `source`."""
+    """Reader for an array of tables with `name`, `version`, and optional `source`."""
 
     def read(file: Path, same: Same) -> Iterator[tuple[str, str]]:
         for version, row in _rows(file, key, same):
             source = members(row.get("source"))
-            # Poetry says the kind in `type`, uv by the name of the member.
+            # Poetry has the kind in `type`, uv in the name of the member.
             kinds = [source["type"]] if "type" in source else source
             kind = next((each for each in _UNPUBLISHED if each in kinds), None)
             yield version, f"{kind} {source.get('url', source.get(kind))}" if kind else ""
@@ -165,7 +165,7 @@ def _package_lock(file: Path, same: Same) -> Iterator[tuple[str, str]]:
         version = members(row).get("version")
         if path and same(name) and isinstance(version, str):
             (nested if above else direct).append(version)
-    # The first form of the file, up to npm 6.
+    # Format of npm up to version 6.
     row = next((row for name, row in members(lock.get("dependencies")).items() if same(name)), None)
     if isinstance(version := members(row).get("version"), str):
         direct.append(version)
@@ -215,10 +215,10 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class CargoSettings:
-    """Cargo's: its directory, and the sparse index in place of that of crates.io.
+    """Cargo's directory, and the sparse index that replaces crates.io.
 
     Attributes:
-        problem: why the index cannot be asked by us; empty if it can.
+        problem: why the index cannot be used; empty if it can.
     """
 
     home: Path
@@ -228,7 +228,7 @@ class CargoSettings:
 
 @dataclass(frozen=True, slots=True)
 class PythonSettings:
-    """Simple indexes in the order in which they are asked."""
+    """Simple indexes in order of preference."""
 
     indexes: tuple[str, ...] = (PYPI,)
     problem: str = ""
@@ -236,7 +236,7 @@ class PythonSettings:
 
 @dataclass(frozen=True, slots=True)
 class NpmSettings:
-    """The registry, the one of each scope, and what to say to which of them."""
+    """The default registry, registries of scopes, and their credentials."""
 
     registry: str = NPM
     scopes: Mapping[str, str] | None = None
@@ -244,13 +244,13 @@ class NpmSettings:
     problem: str = ""
 
     def registry_of(self, name: str) -> str:
-        """The registry of a package."""
+        """Registry of a package."""
         scope = name.partition("/")[0] if name.startswith("@") else ""
         found = (self.scopes or {}).get(scope, self.registry)
         return found if found.endswith("/") else f"{found}/"
 
     def authorization(self, url: str) -> str:
-        """The header for a URL; empty for most."""
+        """Authorization header for a URL; usually empty."""
         parts = urlsplit(url)
         place = f"//{parts.netloc}{parts.path}"
         for prefix, token in (self.tokens or {}).items():
@@ -277,7 +277,7 @@ def cargo_settings(env: Mapping[str, str]) -> CargoSettings:
         return CargoSettings(home, CRATES, problem)
     if isinstance(registry, str) and registry.startswith("sparse+"):
         return CargoSettings(home, registry.removeprefix("sparse+"), problem)
-    other = "Cargo's settings replace crates.io with what is no sparse index"
+    other = "Cargo's settings replace crates.io with a source that is not a sparse index"
     return CargoSettings(home, CRATES, problem or other)
 
 
@@ -300,7 +300,7 @@ def python_settings(env: Mapping[str, str]) -> PythonSettings:
     is_off = (
         _is_on(env, "UV_OFFLINE") or _is_on(env, "PIP_NO_INDEX") or _is_yes(pip.get("no-index"))
     )
-    # What lies in files has no way to be asked that we know of.
+    # Indexes in local files are not supported.
     asked = tuple(dict.fromkeys(each for each in indexes if each.startswith("http")))
     return PythonSettings(asked, "pip or uv is set to stay offline" if is_off else "")
 

@@ -1,14 +1,14 @@
 """Package requests, results, and errors.
 
 PackageError
-├── PackageNameError     what was asked for can be no package's name
-├── RangeError           what was asked for is no range of versions
-├── UnknownPackageError  the index has no package of this name
+├── PackageNameError     the package name is invalid
+├── RangeError           the version range is invalid
+├── UnknownPackageError  the index has no package with this name
 ├── UnknownVersionError  the package exists, but not in this version
-├── UnpublishedError     the project has it from a repository or a directory, and from no index
-├── OfflineError         it is not on this machine, and the network cannot be asked
-├── DamagedError         what came is not what was published, or no archive of sources
-└── PatternError         what was asked for is no regular expression
+├── UnpublishedError     the project uses it from a repository or directory, not from an index
+├── OfflineError         it is not on this machine, and the network is unavailable
+├── DamagedError         the download is not the published archive, or not an archive
+└── PatternError         the regular expression is invalid
 """
 
 from collections.abc import Callable, Sequence
@@ -29,35 +29,35 @@ class Ecosystem(Enum):
 
 
 Origin: TypeAlias = Literal["project", "tool", "cache", "download"]
-"""Installed for the project; kept by the ecosystem's tool; kept by us; just fetched."""
+"""Installed for the project, stored by the ecosystem's tool, stored by Symposium, or new."""
 
 
 class PackageError(SymposiumError):
-    """The source of a package cannot be had."""
+    """The source of a package is unavailable."""
 
 
 class PackageNameError(PackageError):
-    """It can be no package's name."""
+    """The package name is invalid."""
 
 
 class RangeError(PackageError):
-    """It is no range of versions."""
+    """The version range is invalid."""
 
 
 class UnknownPackageError(PackageError):
-    """No such package is published."""
+    """No package with this name is published."""
 
 
 class UnknownVersionError(PackageError):
-    """No such version is published."""
+    """The version is not published."""
 
 
 class UnpublishedError(PackageError):
-    """The project has it from somewhere that is no index."""
+    """The project uses the package from another place than an index."""
 
 
 class OfflineError(PackageError):
-    """It is not here, and who has it cannot be reached."""
+    """The package is not on this machine, and its server is unreachable."""
 
 
 class DamagedError(PackageError):
@@ -65,20 +65,20 @@ class DamagedError(PackageError):
 
 
 class PatternError(PackageError):
-    """It is no regular expression, or takes too long."""
+    """The regular expression is invalid, or takes too long."""
 
 
 Kind: TypeAlias = Literal[".tar.gz", ".tar.bz2", ".tar.xz", ".zip"]
-"""How an archive is packed, as the ending of its name."""
+"""Archive format, as the ending of the file name."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """A version whose source is on this machine, in full.
+    """A version with complete sources on this machine.
 
     Attributes:
-        root: the directory that nothing is read outside of.
-        parts: what of it belongs to the package, relative to it; empty for all.
+        root: directory; no file outside it is read.
+        parts: paths of the package relative to it; empty for all.
     """
 
     version: str
@@ -89,7 +89,7 @@ class SourceLocation:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A version whose archive is on this machine."""
+    """A version with an archive on this machine."""
 
     version: str
     archive: Path
@@ -105,10 +105,10 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A version that can be fetched.
+    """A version that can be downloaded.
 
     Attributes:
-        authorization: the header that its download needs; empty for most.
+        authorization: header for the download; usually empty.
     """
 
     version: str
@@ -124,10 +124,10 @@ class Pinned:
     """The version that a project uses.
 
     Attributes:
-        versions: exact ones; more than one where the lock has several.
-        wanted: a range, where there is no exact one.
-        said_by: the file's name.
-        elsewhere: where it comes from, if that is no index.
+        versions: exact versions; several if the lock file has several.
+        wanted: version range, if there is no exact version.
+        said_by: name of the file.
+        elsewhere: origin, if not an index.
     """
 
     said_by: str
@@ -138,10 +138,10 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A found source.
+    """A located source.
 
     Attributes:
-        why: why this version, as a sentence's end.
+        why: reason for this version, as the end of a sentence.
     """
 
     ecosystem: Ecosystem
@@ -156,40 +156,40 @@ class Source:
 
 
 class Packages(Protocol):
-    """One ecosystem: its names, its versions, and where it keeps and publishes packages."""
+    """An ecosystem: names, versions, and locations of packages."""
 
     ecosystem: Ecosystem
 
     def canonical(self, name: str) -> str:
-        """The one spelling of a name.
+        """Normalize a name.
 
         Raises:
-            PackageNameError: it can be none.
+            PackageNameError: it is invalid.
         """
         ...
 
     def order(self, version: str) -> tuple[object, ...] | None:
-        """A key to sort versions by; None for what is no version."""
+        """Sort key of a version; None if it is invalid."""
         ...
 
     def is_preview(self, version: str) -> bool:
-        """Whether it is not meant for everyone."""
+        """Whether a version is a prerelease."""
         ...
 
     def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
-        """A filter that keeps the versions of a range.
+        """Filter for the versions of a range.
 
         Raises:
-            RangeError: it is no range.
+            RangeError: it is invalid.
         """
         ...
 
     def exact(self, wanted: str) -> str | None:
-        """The one version that a range allows; None if it allows several."""
+        """The only version in a range; None if there are several."""
         ...
 
     def pinned(self, name: str, project: Path) -> Pinned | None:
-        """Version in the project's files; reads them, and runs nothing."""
+        """Version in the project's files; runs nothing."""
         ...
 
     def here(self, name: str, project: Path) -> Sequence[SourceLocation | Packed]:
@@ -197,11 +197,11 @@ class Packages(Protocol):
         ...
 
     async def published(self, name: str) -> Sequence[Release]:
-        """All that can be fetched.
+        """All published releases.
 
         Raises:
-            UnknownPackageError: nothing is published under this name.
-            OfflineError: no index can be reached.
-            DamagedError: the answer cannot be read.
+            UnknownPackageError: no package with this name is published.
+            OfflineError: no index is reachable.
+            DamagedError: the response is malformed.
         """
         ...

@@ -28,15 +28,15 @@ from symposium.code.packages.project_files import json_of, members, upward
 from symposium.code.packages.versions import parse_npm_range, parse_version
 
 _NAME: Final = re.compile(r"(?:@[a-z0-9~_-][a-z0-9._~-]*/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*")
-_LONGEST: Final = 214
+_MAX_LENGTH: Final = 214
 _SHORT: Final = (("Accept", "application/vnd.npm.install-v1+json, application/json;q=0.8"),)
-"""Asks for the versions without their descriptions, which some registries do not shorten."""
+"""Requests versions without their descriptions; some registries ignore it."""
 
 _STRONG: Final = ("sha512", "sha384", "sha256")
 
 
 class NpmPackages:
-    """The packages of npm."""
+    """Packages of npm."""
 
     ecosystem = Ecosystem.NPM
 
@@ -45,26 +45,28 @@ class NpmPackages:
 
     def canonical(self, name: str) -> str:
         """The name, unchanged."""
-        if len(name) > _LONGEST or not _NAME.fullmatch(name) or name == "node_modules":
-            raise PackageNameError(f"{name[:80]!r} can be no npm package's name", "is it spelt so?")
+        if len(name) > _MAX_LENGTH or not _NAME.fullmatch(name) or name == "node_modules":
+            raise PackageNameError(
+                f"{name[:80]!r} is not a valid npm package name", "check the name"
+            )
         return name
 
     def order(self, version: str) -> tuple[object, ...] | None:
-        """By semver's precedence."""
+        """Precedence of semantic versions."""
         read = parse_version(version)
         return None if read is None else read.key
 
     def is_preview(self, version: str) -> bool:
-        """Whether it has a `-`."""
+        """Whether it contains `-`."""
         read = parse_version(version)
         return read is None or bool(read.pre)
 
     def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
-        """By npm's reading of a range: `1.2` is every `1.2.x`."""
+        """Range in npm's syntax: `1.2` is every `1.2.x`."""
         read = parse_npm_range(wanted)
         if read is None:
             raise RangeError(
-                f"{wanted[:80]!r} is no range of versions of npm", "write 1.2.3, ^1.2 or >=1 <2"
+                f"{wanted[:80]!r} is not an npm version range", "write 1.2.3, ^1.2 or >=1 <2"
             )
 
         def keep(versions: Sequence[str]) -> list[str]:
@@ -74,7 +76,7 @@ class NpmPackages:
         return keep
 
     def exact(self, wanted: str) -> str | None:
-        """A whole version."""
+        """A complete version."""
         text = wanted.strip().lstrip("=v ")
         return text if parse_version(text) else None
 
@@ -98,7 +100,7 @@ class NpmPackages:
         try:
             versions = members(members(msgspec.json.decode(body)).get("versions"))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise DamagedError(f"{url} answers with what is no package: {error}", "") from error
+            raise DamagedError(f"{url} returned invalid package metadata: {error}", "") from error
         found = (self._release(version, members(row)) for version, row in versions.items())
         return [each for each in found if each is not None]
 
@@ -107,7 +109,7 @@ class NpmPackages:
             root = (folder / "node_modules" / name).resolve()
             manifest = json_of(root / "package.json")
             version = manifest.get("version")
-            # A link in a workspace may lead anywhere; to a package of this name, it may.
+            # Links in a workspace may point outside; accept those to a package with this name.
             is_inside = root.is_relative_to(folder.resolve()) or "node_modules" in root.parts
             if is_inside and manifest.get("name") == name and isinstance(version, str):
                 yield SourceLocation(version, root, "project")
@@ -124,7 +126,7 @@ class NpmPackages:
 
 
 def _checksum(integrity: str, shasum: str) -> Checksum | None:
-    """The strongest of what is said (W3C Subresource Integrity); SHA-1 for what is old."""
+    """Strongest given checksum (W3C Subresource Integrity); SHA-1 for old packages."""
     said = dict(each.split("?")[0].split("-", 1) for each in integrity.split() if "-" in each)
     for algorithm in _STRONG:
         if algorithm in said:

@@ -1,4 +1,4 @@
-"""Files of a project and of a user's settings, read within bounds; nothing of them is run."""
+"""Read files of a project and of the user's settings, with limits; nothing in them is run."""
 
 import os
 import stat
@@ -10,13 +10,13 @@ from typing import Any, Final, cast
 import msgspec
 
 MAX_TEXT: Final = 64 * 1024 * 1024
-"""Bytes of a lock file; larger ones are taken for none."""
+"""Maximum size of a lock file, in bytes; larger ones are ignored."""
 
 _LEVELS: Final = 16
 
 
 def upward(project: Path) -> Iterator[Path]:
-    """A directory and those above it, up to the one that is a repository's."""
+    """A directory and its parents, up to the root of the repository."""
     home = Path.home()
     for folder in (project, *project.parents[:_LEVELS]):
         yield folder
@@ -25,7 +25,7 @@ def upward(project: Path) -> Iterator[Path]:
 
 
 def text_of(file: Path) -> str | None:
-    """A regular file's text; None if it is missing or too large."""
+    """Text of a regular file; None if missing or too large."""
     try:
         with open(file, "rb", opener=_without_waiting) as opened:
             seen = os.fstat(opened.fileno())
@@ -37,12 +37,12 @@ def text_of(file: Path) -> str | None:
 
 
 def _without_waiting(name: str, flags: int) -> int:
-    # A name in a workspace may be a pipe without a writer.
+    # Non-blocking: the name may be a pipe without a writer.
     return os.open(name, flags | os.O_NONBLOCK)
 
 
 def toml_of(file: Path) -> Mapping[str, Any]:
-    """A TOML file's members; empty if it is missing or malformed."""
+    """Members of a TOML file; empty if missing or malformed."""
     text = text_of(file)
     try:
         return {} if text is None else tomllib.loads(text)
@@ -51,7 +51,7 @@ def toml_of(file: Path) -> Mapping[str, Any]:
 
 
 def json_of(file: Path) -> Mapping[str, Any]:
-    """A JSON file's members; empty if it is missing, malformed, or no object."""
+    """Members of a JSON file; empty if missing, malformed, or not an object."""
     text = text_of(file)
     try:
         return members(None if text is None else msgspec.json.decode(text))
@@ -60,10 +60,10 @@ def json_of(file: Path) -> Mapping[str, Any]:
 
 
 def members(value: object) -> Mapping[str, Any]:
-    """An object's members; empty for anything else."""
+    """Members of an object; empty for other values."""
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def elements(value: object) -> list[Any]:
-    """A list's elements; empty for anything else."""
+    """Elements of a list; empty for other values."""
     return cast("list[Any]", value) if isinstance(value, list) else []

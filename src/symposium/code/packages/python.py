@@ -1,7 +1,7 @@
-"""Python distributions: what is installed for the project, then a simple index.
+"""Python distributions: installed ones of the project, then a simple index.
 
-Installed ones are read as files (PEP 376, "Recording installed projects"): no interpreter is
-started and nothing is imported.
+Installed ones are read as files (PEP 376, "Recording installed projects"): no interpreter runs and
+nothing is imported.
 """
 
 import csv
@@ -40,23 +40,23 @@ _NAMES: Final = (".venv", "venv")
 _SITES: Final = ("site-packages", "dist-packages")
 _MARK: Final = "pyvenv.cfg"
 _ABOVE: Final = 2
-"""Where the environment is, among the parents of its `lib/python3.x/site-packages`."""
+"""Index of the environment among the parents of `lib/python3.x/site-packages`."""
 
 
 def site_directories(
     project: Path, env: Mapping[str, str], interpreter: Path | None = None
 ) -> Iterator[Path]:
-    """Directories of installed distributions, the likeliest first, each once.
+    """Directories of installed distributions, most likely first, without duplicates.
 
     Args:
-        project: whose `.venv` counts, or that of a directory above it.
-        env: whose `VIRTUAL_ENV` counts.
-        interpreter: the path of one that was named; then only its own count.
+        project: its `.venv` is used, or that of a parent directory.
+        env: its `VIRTUAL_ENV` is used.
+        interpreter: use only this interpreter's distributions.
     """
     seen: set[Path] = set()
     for prefix, is_named in _prefixes(project, env, interpreter):
         for found in sorted(prefix.glob("lib/python3*/*-packages"), reverse=True):
-            # What a workspace calls its environment may be a link: it must lead into a real one.
+            # An environment in a workspace may be a link; it must point to a real environment.
             site = found.resolve()
             if site.name not in _SITES or len(site.parents) <= _ABOVE or site in seen:
                 continue
@@ -88,7 +88,7 @@ _KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Distributions:
-    """The packages of Python."""
+    """Packages of Python."""
 
     ecosystem = Ecosystem.PYTHON
 
@@ -100,36 +100,36 @@ class Distributions:
         self._interpreter = interpreter
 
     def canonical(self, name: str) -> str:
-        """The name normalized by PEP 503."""
+        """Name normalized by PEP 503."""
         if not _NAME.fullmatch(name):
             raise PackageNameError(
-                f"{name[:80]!r} can be no Python distribution's name", "is it spelt so?"
+                f"{name[:80]!r} is not a valid Python distribution name", "check the name"
             )
         return canonicalize_name(name)
 
     def order(self, version: str) -> tuple[object, ...] | None:
-        """By PEP 440."""
+        """Order by PEP 440."""
         read = _version(version)
         return None if read is None else (read,)
 
     def is_preview(self, version: str) -> bool:
-        """Whether PEP 440 calls it a pre-release."""
+        """Whether it is a prerelease by PEP 440."""
         read = _version(version)
         return read is None or read.is_prerelease
 
     def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
-        """By PEP 440; a bare version is that one."""
+        """Range by PEP 440; a bare version means exactly that one."""
         exact = self.exact(wanted)
         try:
             read = SpecifierSet(f"=={exact}" if exact else wanted[:_MAX_RANGE])
         except InvalidSpecifier as error:
             raise RangeError(
-                f"{wanted[:80]!r} is no version specifier", "write 1.2.3, ~=1.2 or >=1,<2"
+                f"{wanted[:80]!r} is not a version specifier", "write 1.2.3, ~=1.2 or >=1,<2"
             ) from error
         return lambda versions: list(read.filter(each for each in versions if _version(each)))
 
     def exact(self, wanted: str) -> str | None:
-        """The version alone or after one `==`."""
+        """The version, alone or after `==`."""
         text = wanted.strip().removeprefix("==").strip()
         return text if len(text) <= _MAX_RANGE and _version(text) else None
 
@@ -146,7 +146,7 @@ class Distributions:
         """Releases in the first index that has the name (PEP 503 and 691)."""
         what = f"the Python distribution {name}"
         if self._settings.problem or not self._settings.indexes:
-            reason = self._settings.problem or "pip or uv has no index that can be asked"
+            reason = self._settings.problem or "pip and uv have no index that can be used"
             raise OfflineError(f"{what} is not on this machine; {reason}", "")
         for index in self._settings.indexes:
             try:
@@ -175,13 +175,13 @@ def _installed(name: str, site: Path) -> Iterator[SourceLocation]:
         rows = csv.reader((text_of(info / "RECORD") or "").splitlines())
         files = [row[0].split("/") for row in rows if row and not row[0].startswith(("/", ".."))]
         parts = tuple(sorted(set(_tops([each for each in files if ".." not in each], _DEEP))))
-        # One that is installed for editing has only a note of where it is.
+        # An editable install only stores its location.
         if any(not each.endswith((".dist-info", ".pth")) for each in parts):
             yield SourceLocation(version, site, "project", parts)
 
 
 def _tops(files: Sequence[Sequence[str]], deep: int) -> Iterator[str]:
-    """The highest directories that are the distribution's own, and files outside of any."""
+    """Top directories of the distribution, and files outside of them."""
     by_first: dict[str, list[Sequence[str]]] = {}
     for file in files:
         by_first.setdefault(file[0], []).append(file[1:])
@@ -193,7 +193,7 @@ def _tops(files: Sequence[Sequence[str]], deep: int) -> Iterator[str]:
         if is_file or is_own or not deep:
             yield first
         else:
-            # A name that several distributions share, as `google` is.
+            # A namespace shared by several distributions, such as `google`.
             yield from (
                 f"{first}/{each}" for each in _tops([each for each in rest if each], deep - 1)
             )
@@ -218,9 +218,9 @@ def _releases(name: str, url: str, body: bytes) -> list[Release]:
 
 
 def _file(name: str, file: str) -> tuple[str, Kind, int] | None:
-    """The version that a file holds, how it is packed, and how gladly it is taken.
+    """Version of a file, its archive format, and its rank.
 
-    A source distribution has the tests and examples; a wheel for any platform has all of the code.
+    A source distribution includes tests and examples; a wheel for any platform has all of the code.
     """
     try:
         if file.endswith(".whl"):
@@ -240,9 +240,7 @@ def _of_json(body: bytes) -> Iterator[tuple[str, str, Checksum | None, bool]]:
     try:
         answer: Mapping[str, Any] = members(msgspec.json.decode(body))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise DamagedError(
-            f"the index answers with what is no list of files: {error}", ""
-        ) from error
+        raise DamagedError(f"the index returned an invalid file list: {error}", "") from error
     for row in map(members, elements(answer.get("files"))):
         digits = members(row.get("hashes")).get("sha256")
         digest = Checksum("sha256", digits) if isinstance(digits, str) else None

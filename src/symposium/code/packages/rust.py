@@ -1,4 +1,4 @@
-"""Crates: Cargo's own unpacked sources and archives, then the sparse index (bus-mcp §2.3)."""
+"""Crates: Cargo's unpacked sources and archives, then the sparse index (bus-mcp §2.3)."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -27,11 +27,11 @@ from symposium.code.packages.versions import parse_cargo_range, parse_version
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _OK: Final = ".cargo-ok"
-"""What Cargo puts into a directory once all of a crate is in it."""
+"""File that Cargo writes after unpacking a crate completely."""
 
 
 class Crates:
-    """The packages of Rust."""
+    """Packages of Rust."""
 
     ecosystem = Ecosystem.RUST
 
@@ -41,25 +41,25 @@ class Crates:
     def canonical(self, name: str) -> str:
         """The name, unchanged: Cargo's files distinguish `serde_json` and `serde-json`."""
         if not _NAME.fullmatch(name):
-            raise PackageNameError(f"{name[:80]!r} can be no crate's name", "is it spelt so?")
+            raise PackageNameError(f"{name[:80]!r} is not a valid crate name", "check the name")
         return name
 
     def order(self, version: str) -> tuple[object, ...] | None:
-        """By semver's precedence."""
+        """Precedence of semantic versions."""
         read = parse_version(version)
         return None if read is None else read.key
 
     def is_preview(self, version: str) -> bool:
-        """Whether it has a `-`."""
+        """Whether it contains `-`."""
         read = parse_version(version)
         return read is None or bool(read.pre)
 
     def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
-        """By Cargo's reading of a requirement: `1.2` is `^1.2`."""
+        """Requirement in Cargo's syntax: `1.2` is `^1.2`."""
         read = parse_cargo_range(wanted)
         if read is None:
             raise RangeError(
-                f"{wanted[:80]!r} is no version requirement of Cargo",
+                f"{wanted[:80]!r} is not a Cargo version requirement",
                 "write 1.2, =1.2.3 or >=1, <2",
             )
 
@@ -70,7 +70,7 @@ class Crates:
         return keep
 
     def exact(self, wanted: str) -> str | None:
-        """The version after one `=`, if it is complete."""
+        """The version after `=`, if complete."""
         if not wanted.strip().startswith("="):
             return None
         text = wanted.strip()[1:].strip()
@@ -81,7 +81,7 @@ class Crates:
         return cargo_pin(project, lambda other: other == name)
 
     def here(self, name: str, project: Path) -> Sequence[SourceLocation | Packed]:
-        """Crates that Cargo has unpacked, then those it has only fetched."""
+        """Unpacked crates, then downloaded archives of Cargo."""
         del project
         return [*self._unpacked(name), *self._archives(name)]
 
@@ -94,7 +94,7 @@ class Crates:
         try:
             config = _decoded(await ask(f"{index}/config.json", what=what), index)
         except UnknownPackageError as error:
-            raise OfflineError(f"{index} is no sparse index of crates", error.message) from error
+            raise OfflineError(f"{index} is not a sparse index of crates", error.message) from error
         lines = await ask(f"{index}/{_index_path(name.lower())}", what=what)
         template = str(config.get("dl", ""))
         rows = [_decoded(line, index) for line in lines.splitlines() if line.strip()]
@@ -103,7 +103,7 @@ class Crates:
     def _unpacked(self, name: str) -> Iterator[SourceLocation]:
         for folder, version in _named(self._settings.home / "registry" / "src", name):
             mark = folder / _OK
-            # An empty mark, or none, is what is left of an unpacking that broke off.
+            # A missing or empty marker means that unpacking was interrupted.
             if folder.is_dir() and mark.is_file() and mark.stat().st_size:
                 yield SourceLocation(version, folder.resolve(), "tool")
 
@@ -158,6 +158,4 @@ def _decoded(line: bytes, index: str) -> Any:
     try:
         return members(msgspec.json.decode(line))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise DamagedError(
-            f"{index} answers with what is no index of crates: {error}", ""
-        ) from error
+        raise DamagedError(f"{index} returned an invalid crate index: {error}", "") from error

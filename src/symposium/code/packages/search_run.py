@@ -1,7 +1,7 @@
-"""Searches files for a pattern, in a process of its own: one that never ends can be ended.
+"""Search files for a pattern, in a separate process that can be killed.
 
-Reads a JSON object from stdin and writes one to stdout. Imports the standard library alone, so that
-it starts fast and without this package.
+Reads a JSON object from stdin and writes one to stdout. Imports only the standard library, to start
+fast and without this package.
 """
 
 import json
@@ -19,13 +19,13 @@ CONTEXT_LINES: Final = 2
 
 MAX_FILE: Final = 4 * 1024 * 1024
 MAX_LINE: Final = 400
-"""Bytes of a file, and characters that are shown of a line."""
+"""Maximum size of a file in bytes, and of a displayed line in characters."""
 
 SKIPPED: Final = frozenset({"target", "node_modules", "__pycache__"})
 
 
 def main() -> None:
-    """Search, and say what was found."""
+    """Search and print the result."""
     asked: dict[str, Any] = json.load(sys.stdin)
     pattern = re.compile(asked["pattern"])
     root, most = Path(asked["root"]), int(asked["most"])
@@ -41,11 +41,11 @@ def main() -> None:
 
 
 def _files(root: Path, parts: Sequence[str], endings: tuple[str, ...]) -> Iterator[Path]:
-    """Every file of the package, in order; what is hidden is left out, and no link is followed."""
+    """Files of the package in order, without hidden ones; links are not followed."""
     for top in sorted(root / each for each in parts) or [root]:
         if top.is_file() and not top.is_symlink() and top.name.endswith(endings):
             yield top
-        # Links are never opened; a directory behind one is not entered.
+        # Links are never opened, and linked directories are not entered.
         for folder, folders, names in os.walk(top):
             folders[:] = sorted(each for each in folders if _is_shown(each))
             for name in sorted(names):
@@ -58,7 +58,7 @@ def _is_shown(name: str) -> bool:
 
 
 def _search(file: Path, path: str, pattern: re.Pattern[str]) -> Iterator[dict[str, Any]]:
-    """Each line that matches, with those around it."""
+    """Matching lines with their context."""
     lines = _text(file).splitlines()
     for at, line in enumerate(lines):
         if pattern.search(line):

@@ -1,10 +1,10 @@
-"""Find, fetch, unpack, and keep the source of a package.
+"""Find, download, unpack, and store the source of a package.
 
-Sources hold links more often than programs do. A link to another member is left out, as what it
-leads to is there anyway; one that leads elsewhere makes all of it suspect, as does a device.
+Archives of sources often contain links. A link to another member is skipped, because its target is
+unpacked anyway. A link to anything else, or a device, makes the whole archive invalid.
 
-A package is unpacked beside its place and moved there in one step, with a receipt in it. What lies
-in a place without one was not put there by us in full, and is replaced.
+A package is unpacked next to its destination and then moved there at once, with a receipt file. A
+directory without a receipt is incomplete and is replaced.
 """
 
 import asyncio
@@ -69,10 +69,10 @@ _LINK_TEXT: Final = 4096
 
 
 def unpack_sources(archive: Path, kind: str, to: Path) -> None:
-    """Unpack into an empty directory; `kind` is the ending of its name.
+    """Unpack an archive into an empty directory; `kind` is the ending of its name.
 
     Raises:
-        DamagedError: it is refused or damaged; what was unpacked by then is left behind.
+        DamagedError: it is rejected or damaged; files unpacked so far are left behind.
     """
     try:
         if kind == ".zip":
@@ -82,7 +82,7 @@ def unpack_sources(archive: Path, kind: str, to: Path) -> None:
     except UnpackError as error:
         raise DamagedError(error.message, error.hint) from error
     except DAMAGE as error:
-        raise DamagedError(f"the archive cannot be unpacked: {error}", "") from error
+        raise DamagedError(f"could not unpack the archive: {error}", "") from error
 
 
 def _unpack_tar(archive: Path, kind: str, to: Path) -> None:
@@ -108,7 +108,7 @@ def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path, room: Extract
         with source:
             write_member(source, place, member.mode, room)
     else:
-        raise UnpackError(f"the archive is refused: {member.name[:200]!r} is a device", "")
+        raise UnpackError(f"archive rejected: {member.name[:200]!r} is a device", "")
 
 
 def _unpack_zip(archive: Path, to: Path) -> None:
@@ -130,15 +130,13 @@ def _unpack_zip(archive: Path, to: Path) -> None:
                 with packed.open(member) as source:
                     write_member(source, place, mode, room)
             else:
-                raise UnpackError(
-                    f"the archive is refused: {member.filename[:200]!r} is a device", ""
-                )
+                raise UnpackError(f"archive rejected: {member.filename[:200]!r} is a device", "")
 
 
 def _check_link(name: str, target: str) -> None:
     leads_to = posixpath.normpath(target)
     if leads_to.startswith("/") or leads_to.split("/")[0] == ".." or "\0" in target:
-        raise UnpackError(f"the archive is refused: the link {name[:200]!r} leads out of it", "")
+        raise UnpackError(f"archive rejected: the link {name[:200]!r} leads outside it", "")
 
 
 def _decompressed(archive: Path, kind: str) -> IO[bytes] | gzip.GzipFile:
@@ -164,14 +162,14 @@ class SourceStore:
     """Stored package sources of one user.
 
     Args:
-        directory: where; made when first needed.
+        directory: directory; created on first use.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def places(self, ecosystem: Ecosystem, name: str) -> list[SourceLocation]:
-        """Every version of a package that is kept."""
+        """All stored versions of a package."""
         folder = self._folder(ecosystem, name)
         try:
             versions = sorted(each for each in folder.iterdir() if each.is_dir())
@@ -187,10 +185,10 @@ class SourceStore:
     def keep(
         self, ecosystem: Ecosystem, name: str, version: str, packed: tuple[Path, str]
     ) -> SourceLocation:
-        """Unpack an archive, whose kind is given, and store its content.
+        """Unpack an archive of the given kind and store its content.
 
         Raises:
-            DamagedError: it is refused or damaged, or holds nothing.
+            DamagedError: it is rejected, damaged, or empty.
         """
         folder = self._folder(ecosystem, name)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -203,7 +201,7 @@ class SourceStore:
             _lift(tree)
             count = sum(1 for each in tree.rglob("*") if each.is_file())
             if not count:
-                raise DamagedError(f"the archive of {name} {version} holds no file", "")
+                raise DamagedError(f"the archive of {name} {version} contains no files", "")
             receipt = msgspec.json.encode(_Receipt(version, count))
             (made / RECEIPT).write_bytes(receipt)
             if place.exists() and _receipt(place) is None:
@@ -212,7 +210,9 @@ class SourceStore:
             with suppress(OSError):
                 made.rename(place)
         if _receipt(place) is None:
-            raise DamagedError(f"{name} {version} could not be kept in {place}", "is there room?")
+            raise DamagedError(
+                f"could not store {name} {version} in {place}", "check the disk space"
+            )
         return SourceLocation(version, (place / TREE).resolve(), "cache")
 
     def _folder(self, ecosystem: Ecosystem, name: str) -> Path:
@@ -220,7 +220,7 @@ class SourceStore:
 
 
 def file_name(name: str) -> str:
-    """A name that no other has, and that no file system minds: it may differ in case alone."""
+    """Unique file name, also on file systems that ignore case."""
     plain = "".join(each if each.isalnum() or each in "-_.@" else "+" for each in name)
     if plain == name and name == name.lower() and not name.startswith("."):
         return name
@@ -236,23 +236,23 @@ def _receipt(place: Path) -> _Receipt | None:
 
 
 def _lift(tree: Path) -> None:
-    """If the tree has a single top directory, make that the tree."""
+    """Replace a tree that has a single top directory by that directory."""
     entries: Sequence[Path] = list(tree.iterdir())
     if len(entries) != 1 or not entries[0].is_dir():
         return
     (only,) = entries
-    # Beside the tree: what is lifted may hold a name as its own.
+    # Next to the tree: the directory may contain an entry with its own name.
     inner = only.rename(tree.with_name("lifted"))
     tree.rmdir()
     inner.rename(tree)
 
 
 _PUBLISHED: Final = "that is published"
-_HERE: Final = "on this machine, as no index could be asked for newer ones"
+_HERE: Final = "on this machine, because no index was reachable for newer ones"
 _ORIGINS: Final[dict[Origin, str]] = {
     "project": "installed for the project",
-    "tool": "kept by the package tool",
-    "cache": "kept from before",
+    "tool": "stored by the package tool",
+    "cache": "stored earlier",
     "download": "downloaded",
 }
 
@@ -263,12 +263,12 @@ def describe(origin: Origin) -> str:
 
 
 class SourceFinder:
-    """The sources of one ecosystem, for one project.
+    """Finds sources of one ecosystem for one project.
 
     Args:
         packages: the ecosystem.
-        store: what is kept from before, and keeps what is fetched.
-        project: the directory whose lock files and installed packages count.
+        store: stored sources; receives downloads.
+        project: directory of the lock files and installed packages.
     """
 
     def __init__(self, packages: Packages, store: SourceStore, project: Path) -> None:
@@ -277,14 +277,14 @@ class SourceFinder:
         self._project = project
 
     async def find(self, name: str, wanted: str | None = None) -> Source:
-        """The source of a package; fetched, if it is not here.
+        """Find the source of a package; download it if necessary.
 
         Args:
-            name: as people write it.
-            wanted: a range of versions, as the ecosystem writes it; by default the project's.
+            name: name in any accepted spelling.
+            wanted: version range in the ecosystem's syntax; default: the project's version.
 
         Raises:
-            PackageError: it cannot be had; each reason is a class of its own.
+            PackageError: it is unavailable; each reason has its own class.
         """
         spelt = self._packages.canonical(name)
         if wanted is not None:
@@ -304,7 +304,7 @@ class SourceFinder:
     def _here(self, name: str) -> list[SourceLocation | Packed]:
         kept = self._store.places(self._packages.ecosystem, name)
         found = [*self._packages.here(name, self._project), *kept]
-        # What is unpacked before what is not; the project's own first.
+        # Unpacked ones before archives; the project's own first.
         return sorted(found, key=lambda each: isinstance(each, Packed))
 
     async def _choose(
@@ -312,7 +312,7 @@ class SourceFinder:
     ) -> tuple[VersionChoice, Sequence[Release]]:
         packages = self._packages
         versions = [each.version for each in here]
-        said_by = "that was asked for"
+        said_by = "that was requested"
         if wanted is None:
             pinned = await asyncio.to_thread(packages.pinned, name, self._project)
             pinned = pinned or Pinned("")
@@ -327,14 +327,14 @@ class SourceFinder:
                 return choice, ()
             if pinned.elsewhere:
                 raise UnpublishedError(
-                    f"{name} comes from {pinned.elsewhere}, says {pinned.said_by}",
-                    "read it there; with a version, the published one of that name is found",
+                    f"{name} comes from {pinned.elsewhere} according to {pinned.said_by}",
+                    "read it there, or give a version to get the published package",
                 )
             wanted, said_by = pinned.wanted, f"that {pinned.said_by} asks for"
         elif exact := packages.exact(wanted):
             same = [each for each in versions if packages.order(each) == packages.order(exact)]
             if same:
-                return VersionChoice(same[0], "the one that was asked for"), ()
+                return VersionChoice(same[0], "the requested version"), ()
         try:
             releases = await packages.published(name)
         except OfflineError:
@@ -346,7 +346,7 @@ class SourceFinder:
         standing = [each.version for each in releases if not each.is_yanked]
         published = [each.version for each in releases]
         choice = _of(packages, wanted, standing, source=_PUBLISHED) or _of(
-            packages, wanted, published, source=f"{_PUBLISHED}, though it was taken back"
+            packages, wanted, published, source=f"{_PUBLISHED}, although it was yanked"
         )
         if choice is None:
             asked = f"{wanted}, {said_by}" if wanted else "published"
@@ -393,7 +393,7 @@ def _release(releases: Sequence[Release], version: str) -> Release | None:
 
 
 FOLDER = "package-sources"
-"""Of the user's cache."""
+"""Directory in the user's cache."""
 
 
 def source_finder(
@@ -403,13 +403,13 @@ def source_finder(
     interpreter: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> SourceFinder:
-    """The desk of an ecosystem, as the user's own tools are set up.
+    """Source finder of an ecosystem, with the settings of the user's own tools.
 
     Args:
-        ecosystem: whose packages.
-        project: a directory of the project.
-        interpreter: of Python, whose installed distributions count instead of the project's.
-        environment: ours, by default.
+        ecosystem: the ecosystem.
+        project: directory of the project.
+        interpreter: Python interpreter to use instead of the project's environment.
+        environment: environment variables; default: those of this process.
     """
     env = os.environ if environment is None else environment
     store = SourceStore(paths(env).cache / FOLDER)

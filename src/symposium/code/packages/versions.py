@@ -1,7 +1,7 @@
 """Semantic versions, ranges, and the choice of a version.
 
-Pure. Both read a comparison of a partial version as npm's `semver` does; they differ in what stands
-between comparisons, and in what a bare version means (semver.org, Cargo's and npm's references).
+No I/O. Partial versions in comparisons are read as in npm's `semver`. Cargo and npm differ in the
+separators of comparisons and the meaning of a bare version (semver.org, their references).
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from symposium.code.packages.model import Packages, Pinned, UnknownVersionError
 
 MAX_VERSION_CHARACTERS: Final = 256
-"""Characters of a version or a range; longer ones are refused unread."""
+"""Maximum length of a version or range, in characters; longer ones are rejected unparsed."""
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]*)"
 _VERSION: Final = re.compile(
@@ -31,14 +31,14 @@ Sign: TypeAlias = Literal[">=", ">", "<=", "<", "="]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version; what stands after `+` does not count."""
+    """A version without the part after `+`."""
 
     numbers: Numbers
     pre: tuple[int | str, ...] = ()
 
     @property
     def key(self) -> tuple[object, ...]:
-        """A key to sort by: numbers before words, and a preview before what it previews."""
+        """Sort key: numbers before words, and a prerelease before its release."""
         pre = tuple((0, each, "") if isinstance(each, int) else (1, 0, each) for each in self.pre)
         return (*self.numbers, not pre, pre)
 
@@ -51,7 +51,7 @@ class Comparison:
     version: Version
 
     def holds(self, version: Version) -> bool:
-        """Whether a version lies on the right side of the bound."""
+        """Whether a version satisfies the bound."""
         ours, bound = version.key, self.version.key
         match self.sign:
             case ">=":
@@ -68,12 +68,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Versions that satisfy all comparisons of one alternative."""
+    """Alternatives, each with comparisons that must all be satisfied."""
 
     alternatives: tuple[tuple[Comparison, ...], ...]
 
     def allows(self, version: Version) -> bool:
-        """Whether a version is in it; a preview must be asked for by its numbers."""
+        """Whether a version is in the range; a prerelease only if the range names its numbers."""
         return any(_allows(each, version) for each in self.alternatives)
 
 
@@ -116,7 +116,7 @@ def _npm_alternative(text: str) -> tuple[Comparison, ...] | None:
         return None if first is None or last is None else (*first, *last)
     if not text.strip():
         return _ANY
-    # A sign may stand apart from its version.
+    # White space is allowed between operator and version.
     words = re.sub(r"(\^|~>?|>=|<=|>|<|=)\s+", r"\1", text.strip()).split()
     one = _one([_comparison(each, bare="=") for each in words])
     return None if one is None else one.alternatives[0]
@@ -139,7 +139,7 @@ def _comparison(text: str, *, bare: str) -> tuple[Comparison, ...] | None:
             break
         given.append(int(part))
     has_star = any((found[each] or "0") in "xX*" for each in ("major", "minor", "patch"))
-    # A star is what it says, whatever a bare version means here.
+    # A star matches any version, whatever a bare version means.
     sign = found["sign"] or ("=" if has_star else bare)
     whole = len(given) == len(("major", "minor", "patch"))
     return _bounds(sign, given, _pre(found["pre"]) if whole else ())
@@ -185,7 +185,7 @@ def _filled(given: list[int]) -> Numbers:
 
 
 def _next(given: list[int], at: int) -> Numbers:
-    """The first version above all that begin with the numbers up to there."""
+    """First version after all with the same numbers up to this position."""
     return _filled([*given[:at], given[at] + 1])
 
 
@@ -203,14 +203,14 @@ def _pre(text: str | None) -> tuple[int | str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class VersionChoice:
-    """A version, and why it."""
+    """A version and the reason for it."""
 
     version: str
     why: str
 
 
 def highest(packages: Packages, versions: Iterable[str]) -> str | None:
-    """The highest of some versions; None of none."""
+    """Highest version; None if empty."""
     known = ((packages.order(each), each) for each in versions)
     ordered = [(key, each) for key, each in known if key is not None]
     return max(ordered, key=lambda pair: pair[0])[1] if ordered else None
@@ -219,23 +219,23 @@ def highest(packages: Packages, versions: Iterable[str]) -> str | None:
 def in_range(
     packages: Packages, wanted: str, versions: Sequence[str], *, source: str
 ) -> VersionChoice | None:
-    """The highest version of a range.
+    """Highest version in a range.
 
     Args:
-        packages: whose reading of ranges and versions counts.
-        wanted: the range.
-        versions: what there is.
-        source: what made them known, for the reason.
+        packages: ecosystem of the range and the versions.
+        wanted: version range.
+        versions: available versions.
+        source: origin of the versions, for the reason.
 
     Raises:
-        RangeError: it is no range.
+        RangeError: the range is invalid.
     """
     found = highest(packages, packages.allowed(wanted)(versions))
     return None if found is None else VersionChoice(found, f"the highest of {wanted} {source}")
 
 
 def of_project(packages: Packages, pinned: Pinned) -> VersionChoice | None:
-    """The version that a project's file names."""
+    """The version named by a project's file."""
     found = highest(packages, pinned.versions)
     if found is None:
         return None
@@ -245,7 +245,7 @@ def of_project(packages: Packages, pinned: Pinned) -> VersionChoice | None:
 
 
 def newest(packages: Packages, versions: Sequence[str], *, source: str) -> VersionChoice | None:
-    """The highest version that is no preview; a preview where there is nothing else."""
+    """Highest release; the highest prerelease if there is no release."""
     finished = [each for each in versions if not packages.is_preview(each)]
     found = highest(packages, finished or versions)
     return None if found is None else VersionChoice(found, f"the newest {source}")
@@ -254,12 +254,12 @@ def newest(packages: Packages, versions: Sequence[str], *, source: str) -> Versi
 def unknown_version(
     packages: Packages, name: str, wanted: str, versions: Sequence[str]
 ) -> UnknownVersionError:
-    """The error where nothing is in the range; names what there is."""
+    """Error for a range without versions, with the newest available ones."""
     ordered = sorted(
         (each for each in versions if packages.order(each) is not None),
         key=lambda each: packages.order(each) or (),
     )
     shown = ", ".join(ordered[-5:][::-1])
     return UnknownVersionError(
-        f"no version of {name} is {wanted}", f"the newest are {shown}" if shown else ""
+        f"no version of {name} matches {wanted}", f"the newest are {shown}" if shown else ""
     )

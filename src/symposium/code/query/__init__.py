@@ -1,1 +1,1 @@
-"""Query language for places in code."""
+"""The Dialect: a query language for places in code."""

@@ -1,4 +1,4 @@
-"""Carries out Dialect programs."""
+"""Evaluate Dialect programs."""
 
 import asyncio
 import uuid
@@ -46,10 +46,10 @@ FUNCTIONS: Final[Sequence[type[Function]]] = (
 """All functions, in the order of the documentation."""
 
 EVALUATION_TIMEOUT: Final = 90.0
-"""Seconds that a program may take; a language server may have to read the project first."""
+"""Maximum seconds for a program; a language server may first have to read the project."""
 
 MAX_CALLS: Final = 100
-"""Calls of one program."""
+"""Maximum number of calls in a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Evaluation:
     """Result of a program.
 
     Attributes:
-        value: its result, as JSON.
-        hints: advice for the author of the program.
+        value: result as JSON.
+        hints: advice for the program's author.
     """
 
     value: Any
@@ -66,7 +66,7 @@ class Evaluation:
 
 
 def new_id() -> str:
-    """An id that nothing else has."""
+    """A new unique id."""
     return str(uuid.uuid4())
 
 
@@ -77,17 +77,17 @@ async def run(
     *,
     functions: Sequence[type[Function]] = FUNCTIONS,
 ) -> Evaluation:
-    """Carry out a program.
+    """Evaluate a program.
 
     Args:
         program: one expression.
-        port: who knows the code.
-        workspace: what paths are relative to.
-        functions: those that it may call.
+        port: IDE operations.
+        workspace: base of relative paths.
+        functions: available functions.
 
     Raises:
-        DialectSyntaxError: it cannot be read.
-        ExplainedError: a function cannot be called so, or has failed.
+        DialectSyntaxError: the syntax is invalid.
+        ExplainedError: a call is invalid or failed.
     """
     expression = parse(program)
     scope = Scope(workspace, port, new_id)
@@ -96,13 +96,13 @@ async def run(
         async with asyncio.timeout(EVALUATION_TIMEOUT):
             value = await running.value(expression)
     except TimeoutError as error:
-        message = f"the program has not ended within {EVALUATION_TIMEOUT:g} s"
-        raise DialectError(message, "ask for less at once") from error
+        message = f"the program timed out after {EVALUATION_TIMEOUT:g} s"
+        raise DialectError(message, "request less at once") from error
     return Evaluation(value, scope.hints)
 
 
 class _Running:
-    """A program that is being carried out."""
+    """Evaluation of one program."""
 
     def __init__(self, scope: Scope, functions: Mapping[str, type[Function]]) -> None:
         self._scope = scope
@@ -123,7 +123,7 @@ class _Running:
     async def _call(self, call: DialectCall) -> Any:
         self._calls += 1
         if self._calls > MAX_CALLS:
-            raise DialectError(f"more than {MAX_CALLS} calls", "ask for less at once")
+            raise DialectError(f"more than {MAX_CALLS} calls", "request less at once")
         function = self._functions.get(call.name.lower())
         if function is None:
             raise DialectError(f"unknown function: {call.name}", self._hint(call.name))
@@ -148,7 +148,7 @@ class _Running:
 
 
 def signature(function: type[Function]) -> str:
-    """Signature of a function, as in `search(path, regex, extension?)`."""
+    """Signature of a function, such as `search(path, regex, extension?)`."""
     fields, optional = function.__struct_fields__, len(function.__struct_defaults__)
     needed = len(fields) - optional
     shown = [name if at < needed else f"{name}?" for at, name in enumerate(fields)]

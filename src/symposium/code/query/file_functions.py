@@ -17,13 +17,13 @@ from symposium.code.query.search import Wanted, search_files
 from symposium.code.query.symbol_functions import SymbolRef
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of the largest file whose lines are returned."""
+"""Maximum size of a file for `lines`, in bytes."""
 
 MAX_LINES: Final = 2000
-"""Lines that are returned at once."""
+"""Maximum number of lines per call."""
 
 MAX_PATHS: Final = 1000
-"""Paths that one search for files tells."""
+"""Maximum number of paths in a result."""
 
 _MAX_STARS: Final = 8
 _GLOB: Final = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
@@ -32,8 +32,8 @@ _GLOB: Final = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
 class Search(Function, frozen=True):
     """Find a regular expression in a file, or in the files of a folder.
 
-    The first hit of each line. Hidden files and what git ignores are left out; `extension` keeps
-    the files that end so. A missing path gives an empty list.
+    Returns the first hit of each line. Hidden and git-ignored files are left out; `extension`
+    selects files by the end of their name. A missing path returns an empty list.
     """
 
     RESULT: ClassVar[str] = "CodeRange[]"
@@ -48,7 +48,7 @@ class Search(Function, frozen=True):
 
 
 class SearchFiles(Function, frozen=True):
-    """Like `search`, in the whole workspace unless `path` names less."""
+    """Like `search`, in the whole workspace unless `path` is given."""
 
     RESULT: ClassVar[str] = "CodeRange[]"
 
@@ -62,7 +62,7 @@ class SearchFiles(Function, frozen=True):
 
 
 class FindFiles(Function, frozen=True):
-    """The files whose path matches a pattern: `*` within a folder, `**` across folders."""
+    """Find files whose path matches a pattern: `*` within a folder, `**` across folders."""
 
     RESULT: ClassVar[str] = "string[]"
 
@@ -70,7 +70,7 @@ class FindFiles(Function, frozen=True):
     path: str = "."
 
     async def run(self, scope: Scope) -> Any:
-        """Go through the files."""
+        """List the files and match them."""
         pattern = _glob(self.pattern)
         folder = scope.workspace.find(self.path)
         if not folder.is_dir():
@@ -80,7 +80,7 @@ class FindFiles(Function, frozen=True):
 
 
 class Lines(Function, frozen=True):
-    """The lines of a file from `start` to `end`, both counted from 1 and both included."""
+    """Return the lines of a file from `start` to `end`, both counted from 1 and inclusive."""
 
     RESULT: ClassVar[str] = "CodeRange"
 
@@ -89,14 +89,14 @@ class Lines(Function, frozen=True):
     end: int
 
     async def run(self, scope: Scope) -> Any:
-        """Read them."""
+        """Read the lines."""
         if not 1 <= self.start <= self.end:
             hint = "give the first and the last line, counted from 1"
-            raise DialectError(f"there are no lines {self.start} to {self.end}", hint)
+            raise DialectError(f"invalid lines {self.start} to {self.end}", hint)
         path = scope.workspace.find(self.path)
         lines = await asyncio.to_thread(_lines, path)
         if self.start > len(lines):
-            raise DialectError(f"{self.path} has {len(lines)} lines", "give lines that it has")
+            raise DialectError(f"{self.path} has {len(lines)} lines", "use lines that exist")
         end = min(self.end, len(lines), self.start + MAX_LINES - 1)
         told = lines[self.start - 1 : end]
         last = CodePosition(end, max(len(told[-1]), 1))
@@ -113,9 +113,9 @@ async def _search(
     else:
         files = [place] if place.is_file() else []
         if not files:
-            scope.hints.append(Hint(path, f"there is no file or folder {path}", []))
+            scope.hints.append(Hint(path, f"{path} does not exist", []))
     if extension is not None:
-        # As the reference: the end of the name, with or without the dot.
+        # As in the reference: the end of the name, with or without the dot.
         ending = f".{extension.removeprefix('.')}"
         files = [each for each in files if each.name.endswith(ending)]
     found = await search_files(files, Wanted(regex))
@@ -129,15 +129,15 @@ def _lines(path: Path) -> list[str]:
     try:
         text = regular_content(path, MAX_FILE_BYTES).decode(errors="replace")
     except OSError as error:
-        raise DialectError(f"{path}: {error.strerror}", "name a file that is there") from error
+        raise DialectError(f"{path}: {error.strerror}", "use an existing file") from error
     except ValueError as error:
-        raise DialectError(f"{path}: {error}", "name another file") from error
+        raise DialectError(f"{path}: {error}", "use another file") from error
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    # Each star multiplies the ways in which a name can fail to match.
+    # Each star multiplies the number of ways in which a name can fail to match.
     if pattern.count("*") > _MAX_STARS:
         raise DialectError(f"{pattern!r} has more than {_MAX_STARS} stars", "use fewer")
     parts = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -147,7 +147,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 class ResolvedComment(Struct, frozen=True):
-    """A comment and where it belongs."""
+    """A comment and its locations."""
 
     id: str
     locations: list[CodeRange]
@@ -156,17 +156,17 @@ class ResolvedComment(Struct, frozen=True):
 
 
 class ResolvedAction(Struct, frozen=True):
-    """A button, and what pressing it tells the agent."""
+    """A button and its message to the agent."""
 
     button: str
     tell_agent: str | None
 
 
 class GitDiff(Function, frozen=True):
-    """Changes in a range of commits: `A..B`, `A...B`, `A..`, or one revision.
+    """Return the changes in a range of commits: `A..B`, `A...B`, `A..`, or one revision.
 
-    One revision is compared with the files as they are, those that git does not know included,
-    unless `exclude_unstaged` or `exclude_staged` leaves something out.
+    One revision is compared with the working tree, including untracked files, unless
+    `exclude_unstaged` or `exclude_staged` excludes some changes.
     """
 
     RESULT: ClassVar[str] = "{files: FileChange[]}"
@@ -176,13 +176,13 @@ class GitDiff(Function, frozen=True):
     exclude_staged: bool = False
 
     async def run(self, scope: Scope) -> Changes:
-        """Ask git."""
+        """Run git."""
         wanted = DiffRange(self.range, self.exclude_unstaged, self.exclude_staged)
         return await changes(scope.workspace.root, wanted)
 
 
 class Comment(Function, frozen=True):
-    """A comment on code; `location` is what any function that finds places has given."""
+    """Comment on code; `location` is the result of any function that finds places."""
 
     RESULT: ClassVar[str] = "{id, locations: FileRange[], icon, comment: string[]}"
 
@@ -191,15 +191,17 @@ class Comment(Function, frozen=True):
     content: list[str] = field(default_factory=list[str])
 
     async def run(self, scope: Scope) -> ResolvedComment:
-        """Reduce the location to ranges."""
+        """Convert the location to ranges."""
         found = places(self.location)
         if not found:
-            raise DialectError("a comment needs at least one location", "name what is there")
+            raise DialectError(
+                "a comment needs at least one location", "use a location that exists"
+            )
         return ResolvedComment(scope.new_id(), found, self.icon, self.content)
 
 
 class Action(Function, frozen=True):
-    """A button that tells the agent something."""
+    """Show a button that sends a message to the agent."""
 
     RESULT: ClassVar[str] = "{button, tell_agent}"
 
@@ -207,15 +209,15 @@ class Action(Function, frozen=True):
     tell_agent: str | None = None
 
     async def run(self, scope: Scope) -> ResolvedAction:
-        """Say it."""
+        """Return the button."""
         del scope
         return ResolvedAction(self.button, self.tell_agent)
 
 
 def places(value: Any) -> list[CodeRange]:
-    """The ranges in a result: of a use where it is used, of a symbol where it is defined.
+    """Ranges in a result: the use of a reference, the definition of a symbol.
 
-    One or a list of them, as deep as lists nest; what is neither is left out.
+    Nested lists are flattened; other values are left out.
     """
     if isinstance(value, list):
         return [found for item in cast("list[Any]", value) for found in places(item)]

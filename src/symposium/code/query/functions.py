@@ -1,4 +1,4 @@
-"""What a function of the query language is: its base, the IDE port, the workspace."""
+"""Base of query functions: IDE operations, workspace, errors, and scope."""
 
 import asyncio
 import os
@@ -17,12 +17,12 @@ from symposium.errors import SymposiumError
 
 
 class IdeError(SymposiumError):
-    """Nobody could answer a question about the code."""
+    """No editor or language server could answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A character of a file: an absolute path, line and column from 1."""
+    """A position in a file: absolute path, line, and column from 1."""
 
     path: str
     line: int
@@ -30,33 +30,33 @@ class At:
 
 
 class IdePort(Protocol):
-    """Answers questions about the code of one workspace; each raises `IdeError` if it cannot."""
+    """IDE operations of one workspace; each raises `IdeError` on failure."""
 
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
-        """Symbols that have this name, or one like it; the order is kept."""
+        """Symbols with this or a similar name, in order."""
         ...
 
     async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
-        """Where a symbol is used, its definition left out."""
+        """References to a symbol, without its definition."""
         ...
 
     async def definitions(self, at: At) -> Sequence[CodeRange]:
-        """Where that which stands there is defined."""
+        """Definitions of the symbol at a position."""
         ...
 
     async def hover(self, at: At) -> Hover:
-        """What is known of what stands there."""
+        """Hover text at a position."""
         ...
 
     async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
-        """What is wrong in a file."""
+        """Diagnostics of a file."""
         ...
 
 
 class NoIde:
-    """Where nobody can be asked."""
+    """IDE operations without an editor or server: each raises `IdeError`."""
 
-    def __init__(self, reason: str = "no editor and no language server answers here") -> None:
+    def __init__(self, reason: str = "no editor and no language server is available") -> None:
         self._reason = reason
 
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
@@ -80,57 +80,57 @@ class NoIde:
         raise self._refusal(path)
 
     def _refusal(self, what: str) -> IdeError:
-        hint = "use search(path, regex) or lines(path, start, end), which need none"
+        hint = "use search(path, regex) or lines(path, start, end), which need no editor"
         return IdeError(f"{what}: {self._reason}", hint)
 
 
 MAX_FILES: Final = 20_000
-"""Files of a folder that are looked through."""
+"""Maximum number of files searched in a folder."""
 
 _MAX_ENTRIES: Final = 200_000
 
 
 class OutsideError(SymposiumError):
-    """A path leads out of the workspace."""
+    """A path is outside the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class DialectWorkspace:
-    """A folder, and others that may be seen too.
+    """A folder, and additional readable folders.
 
     Attributes:
-        root: what relative paths are relative to; resolved.
-        others: folders outside it whose files may be named as well; resolved.
+        root: base of relative paths; resolved.
+        others: additional folders; resolved.
     """
 
     root: Path
     others: Sequence[Path] = ()
 
     def find(self, path: str) -> Path:
-        """The file or folder that a path means; it need not exist.
+        """File or folder at a path; may not exist.
 
         Raises:
-            OutsideError: it is outside the workspace, be it through a link.
+            OutsideError: it is outside the workspace, possibly through a link.
         """
         try:
             found = (self.root / path).resolve()
-            found.exists()  # a name may be too long to be looked for
+            found.exists()  # raises an error for a name that is too long
         except (OSError, ValueError, RuntimeError) as error:
-            raise OutsideError(f"no file can be called {path[:200]!r}", "") from error
+            raise OutsideError(f"invalid file name {path[:200]!r}", "") from error
         if not any(found.is_relative_to(each) for each in (self.root, *self.others)):
-            hint = f"name files in {self.root}"
+            hint = f"use files in {self.root}"
             raise OutsideError(f"{path} is outside the workspace", hint)
         return found
 
     def shown(self, path: str | Path) -> str:
-        """A path as people read it: relative to the root if it is inside."""
+        """Path for display: relative to the root if inside."""
         try:
             return Path(self.root / path).resolve().relative_to(self.root).as_posix()
         except (OSError, ValueError, RuntimeError):
             return str(path)
 
     async def files(self, folder: Path) -> list[Path]:
-        """The files of a folder that are not hidden and that git does not ignore."""
+        """Files of a folder, without hidden and git-ignored ones."""
         try:
             listed = await _known_to_git(folder)
         except GitRunError:
@@ -139,10 +139,10 @@ class DialectWorkspace:
 
 
 def workspace(base_uri: str) -> DialectWorkspace:
-    """The workspace of a base URI: a path, or a `file` URI.
+    """Workspace of a base URI, which is a path or a `file` URI.
 
     Raises:
-        ExplainedError: it is no folder.
+        ExplainedError: it is not a folder.
     """
     path = unquote(urlsplit(base_uri).path) if base_uri.startswith("file:") else base_uri
     try:
@@ -151,7 +151,7 @@ def workspace(base_uri: str) -> DialectWorkspace:
     except (OSError, ValueError, RuntimeError):
         root, is_folder = Path(path), False
     if not is_folder:
-        raise SymposiumError(f"there is no folder {path}", "give the folder of the project")
+        raise SymposiumError(f"{path} is not a folder", "use the folder of the project")
     return DialectWorkspace(root)
 
 
@@ -172,7 +172,7 @@ def _kept(folder: Path, listed: list[Path] | None) -> list[Path]:
         inside = path.relative_to(folder).parts if path.is_relative_to(folder) else (".",)
         if any(part.startswith(".") for part in inside):
             continue
-        # A link may lead anywhere.
+        # Links may point anywhere.
         if path.is_symlink() or not path.is_file():
             continue
         if path.parent.resolve().is_relative_to(folder):
@@ -194,31 +194,31 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 class DialectError(SymposiumError):
-    """A program cannot be carried out."""
+    """A program could not be evaluated."""
 
 
 class AmbiguityError(DialectError):
-    """Something names several things, and something else would name one of them.
+    """An expression has several meanings, and more specific ones exist.
 
     Attributes:
-        input: what was written.
-        replacements: more specific expressions that can stand in its place.
+        input: the expression.
+        replacements: more specific expressions.
     """
 
     def __init__(self, text: str, replacements: Sequence[str]) -> None:
         self.input = text
         self.replacements = list(replacements)
         hint = f"write one of: {', '.join(self.replacements)}" if self.replacements else ""
-        super().__init__(f"{text} names {len(self.replacements)} things", hint)
+        super().__init__(f"{text} matches {len(self.replacements)} things", hint)
 
 
 class Hint(Struct, frozen=True):
-    """What whoever wrote the program should know; stands beside the result.
+    """Advice for the program's author, next to the result.
 
     Attributes:
-        input: the expression that it is about.
-        message: what there is to know.
-        replacements: expressions that can stand in its place.
+        input: the expression in question.
+        message: the advice.
+        replacements: alternative expressions.
     """
 
     input: str
@@ -228,13 +228,13 @@ class Hint(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a function may ask.
+    """Context of a function.
 
     Attributes:
-        workspace: the files.
-        ide: who knows the code.
-        new_id: makes an id for what has none.
-        hints: what has been noted so far.
+        workspace: files.
+        ide: IDE operations.
+        new_id: makes a unique id.
+        hints: hints so far.
     """
 
     workspace: DialectWorkspace
@@ -244,27 +244,27 @@ class Scope:
 
 
 class Function(Struct, frozen=True):
-    """A call with its arguments; a subclass is called as its class, with a small first letter."""
+    """A call with its arguments; its name is the class name with a lowercase first letter."""
 
     ALIASES: ClassVar[Sequence[str]] = ()
     RESULT: ClassVar[str] = "any"
 
     async def run(self, scope: Scope) -> Any:
-        """The result, as JSON or as something that can be told as JSON.
+        """Result as JSON or as a value that converts to JSON.
 
         Raises:
-            ExplainedError: there is none.
+            ExplainedError: the call failed.
         """
         raise NotImplementedError
 
 
 def name_of(function: type[Function]) -> str:
-    """How a function is called."""
+    """Name of a function in programs."""
     return function.__name__[0].lower() + function.__name__[1:]
 
 
 def by_name(functions: Sequence[type[Function]]) -> Mapping[str, type[Function]]:
-    """The functions by each of their names, in small letters."""
+    """Functions by each of their names, in lowercase."""
     return {
         name.lower(): function
         for function in functions

@@ -1,4 +1,4 @@
-"""The query language: tokens, syntax, parser.
+"""Syntax of the query language: tokens, expressions, parser.
 
 ```
 expr  := ident "(" [expr (","? expr)*] ","? ")" | string | number | true | false | null
@@ -20,7 +20,7 @@ from symposium.errors import SymposiumError
 Atom: TypeAlias = str | int | float | bool | None
 
 _WINDOW: Final = 60
-"""Characters of the line around the fault that are shown."""
+"""Maximum number of characters shown around a syntax error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Expressions by name; of a name that stands twice the last counts."""
+    """Expressions by name; the last one wins for a repeated name."""
 
     members: Mapping[str, "Expression"]
 
 
 @dataclass(frozen=True, slots=True)
 class DialectCall:
-    """A function and what it is given."""
+    """A function and its arguments."""
 
     name: str
     arguments: Sequence["Expression"]
@@ -74,12 +74,12 @@ class DialectFault(Enum):
 
 
 class DialectSyntaxError(SymposiumError):
-    """A program cannot be read.
+    """A program has invalid syntax.
 
     Attributes:
-        fault: what is wrong.
-        position: where, in bytes from 0.
-        reason: what is wrong, without the place.
+        fault: kind of error.
+        position: offset in bytes, from 0.
+        reason: description without the position.
     """
 
     def __init__(self, fault: DialectFault, text: str, at: int, detail: str = "") -> None:
@@ -102,7 +102,7 @@ _HINTS: Final = {
 
 
 def caret(text: str, at: int) -> str:
-    """The line of this character, with a caret under the character."""
+    """Line of a character, with a caret below it."""
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", begin)
     line = text[begin:] if end < 0 else text[begin:end]
@@ -114,7 +114,7 @@ def caret(text: str, at: int) -> str:
 
 
 MAX_DIGITS: Final = 1000
-"""Digits of the longest number; Python itself refuses more than a few thousand."""
+"""Maximum number of digits; Python itself limits conversions to a few thousand."""
 
 _SPACE: Final = re.compile(r"\s*")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -122,7 +122,7 @@ _IDENT: Final = re.compile(r"[^\W\d]\w*")
 _PLAIN: Final = {quote: re.compile(rf"[^\\{quote}]*") for quote in "\"'`"}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "/": "/"} | {each: each for each in "\"'`\\"}
 _UNICODE: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
-"""Together, as JSON writes a character beyond the basic plane as two."""
+"""A surrogate pair, as in JSON, is one character."""
 
 _BEFORE: Final = 40
 
@@ -139,7 +139,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: its text, or the value of a literal, and where it begins in characters."""
+    """A token: text or literal value, and start offset in characters."""
 
     kind: TokenKind
     value: Atom
@@ -147,11 +147,11 @@ class Token:
 
 
 class Tokens:
-    """The tokens of a program.
+    """Tokens of a program.
 
     Attributes:
-        text: the program.
-        current: the token that comes next.
+        text: program.
+        current: next token.
     """
 
     def __init__(self, text: str) -> None:
@@ -160,24 +160,24 @@ class Tokens:
         self.current = self._next()
 
     def advance(self) -> Token:
-        """Take the current token."""
+        """Return the current token and move to the next."""
         taken = self.current
         self.current = self._next()
         return taken
 
     def is_mark(self, mark: str) -> bool:
-        """Whether this mark comes next."""
+        """Whether the next token is this mark."""
         return self.current.kind is TokenKind.MARK and self.current.value == mark
 
     def skip(self, mark: str) -> bool:
-        """Take a mark if it comes next; whether it did."""
+        """Skip a mark if it is next; returns whether it was."""
         found = self.is_mark(mark)
         if found:
             self.advance()
         return found
 
     def wrong(self, fault: DialectFault, at: int, detail: str = "") -> DialectSyntaxError:
-        """An error of this program."""
+        """Syntax error in this program."""
         return DialectSyntaxError(fault, self.text, at, detail)
 
     def _next(self) -> Token:
@@ -253,16 +253,16 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 MAX_CHARACTERS: Final = 256 * 1024
-"""Characters of the longest program."""
+"""Maximum length of a program, in characters."""
 
 DEEPEST: Final = 64
-"""How many expressions may stand inside each other."""
+"""Maximum depth of nested expressions."""
 
 _WORDS: Final[dict[str, Atom]] = {"true": True, "false": False, "null": None, "undefined": None}
 
 
 def parse(text: str) -> Expression:
-    """The expression that a program is.
+    """Parse a program into its expression.
 
     Raises:
         DialectSyntaxError: the text is not a program.
@@ -271,7 +271,7 @@ def parse(text: str) -> Expression:
 
 
 class _Parser:
-    """One program; every method takes what it is called after."""
+    """Parser of one program; each method parses the construct in its name."""
 
     def __init__(self, text: str) -> None:
         self._tokens = Tokens(text)

@@ -1,4 +1,4 @@
-"""Searches files for a regular expression, within bounds of time and size."""
+"""Search files for a regular expression, with limits on time and size."""
 
 import asyncio
 import json
@@ -14,13 +14,13 @@ from symposium.code.operations import CodePosition, CodeRange
 from symposium.errors import SymposiumError
 
 SEARCH_TIMEOUT: Final = 5.0
-"""Seconds that one search may take."""
+"""Maximum seconds for a search."""
 
 MAX_HITS: Final = 1000
-"""Hits of one search that are reported."""
+"""Maximum number of hits."""
 
 MAX_REGEX: Final = 1000
-"""Characters of the longest expression."""
+"""Maximum length of an expression, in characters."""
 
 _WORKER: Final = Path(__file__).with_name("search_worker.py")
 
@@ -34,18 +34,18 @@ class Wanted:
     """A search.
 
     Attributes:
-        regex: as Python's `re` knows it.
-        is_whole: every hit of the whole text, whatever the case; else the first hit of a line.
-        most: maximum of hits.
+        regex: expression in the syntax of Python's `re`.
+        is_whole: find every hit in the whole text, ignoring case; otherwise the first hit per line.
+        max_hits: maximum number of hits.
     """
 
     regex: str
     is_whole: bool = False
-    most: int = MAX_HITS
+    max_hits: int = MAX_HITS
 
 
 async def search_files(files: Sequence[Path], wanted: Wanted) -> list[CodeRange]:
-    """The hits, in the order of the files; paths are as they were given.
+    """Hits in the order of the files, with the given paths.
 
     Raises:
         SearchError: the expression is invalid, or takes too long.
@@ -59,7 +59,7 @@ async def search_files(files: Sequence[Path], wanted: Wanted) -> list[CodeRange]
         "regex": wanted.regex,
         "files": [str(path) for path in files],
         "whole": wanted.is_whole,
-        "most": wanted.most,
+        "max_hits": wanted.max_hits,
     }
     answer = await _asked(json.dumps(question).encode())
     rows = [json.loads(line) for line in answer.splitlines()]
@@ -74,7 +74,7 @@ def _hit(files: Sequence[Path], row: Any, regex: str) -> CodeRange:
         case {"error": str(reason)}:
             raise SearchError(f"{regex!r}: {reason}", "fix the expression")
         case _:
-            raise SearchError(f"{regex!r}: the search has answered oddly", "")
+            raise SearchError(f"{regex!r}: unexpected output from the search process", "")
 
 
 async def _asked(question: bytes) -> bytes:
@@ -91,10 +91,10 @@ async def _asked(question: bytes) -> bytes:
         async with asyncio.timeout(SEARCH_TIMEOUT):
             output, _ = await process.communicate(question)
     except TimeoutError as error:
-        message = f"the search has not ended within {SEARCH_TIMEOUT:g} s"
+        message = f"the search timed out after {SEARCH_TIMEOUT:g} s"
         raise SearchError(message, "simplify the expression, or search fewer files") from error
     finally:
         await end_process(process)
     if process.returncode:
-        raise SearchError(f"the search has failed with {process.returncode}", "search fewer files")
+        raise SearchError(f"the search exited with code {process.returncode}", "search fewer files")
     return output

@@ -1,8 +1,8 @@
-"""Searches files for a regular expression, in a process that can be ended.
+"""Search files for a regular expression, in a separate process that can be killed.
 
-An expression that never finishes cannot be stopped from within: the process that started this
-program ends it. Reads one JSON object from stdin, writes a JSON array for each hit. Imports nothing
-from Symposium: it is run by its path, without any packages.
+A matching attempt may never finish and cannot be stopped from within its process. Reads one JSON
+object from stdin, and writes a JSON array per hit. Imports nothing from Symposium: it runs by its
+path, without any packages.
 """
 
 import json
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, Final
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of the largest file that is looked into."""
+"""Maximum size of a file, in bytes."""
 
 MAX_CONTENT: Final = 1000
-"""Characters of a line that are reported."""
+"""Maximum length of a reported line, in characters."""
 
 _MEMORY: Final = 1024 * 1024 * 1024
 _BINARY_HEAD: Final = 8000
 
 
 def hits_by_line(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int, int, str]]:
-    """The first hit of each line: line, first column, column after it, the line."""
+    """First hit of each line: line, first column, column after it, text of the line."""
     for number, line in enumerate(text.split("\n"), 1):
         shown = line.removesuffix("\r")
         if found := pattern.search(shown):
@@ -33,7 +33,7 @@ def hits_by_line(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int
 
 
 def hits_in_whole(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Every hit in the whole text, which may begin in one line and end in another."""
+    """Every hit in the whole text; may span lines."""
     for found in pattern.finditer(text):
         begin = text.rfind("\n", 0, found.start()) + 1
         end = text.find("\n", begin)
@@ -55,11 +55,11 @@ def text_of(path: Path) -> str | None:
 
 
 def search(wanted: dict[str, Any]) -> Iterator[list[Any]]:
-    """The hits: the number of the file, then the hit."""
+    """Hits, each with the index of its file."""
     is_whole: bool = wanted["whole"]
     pattern = re.compile(wanted["regex"], re.IGNORECASE | re.MULTILINE if is_whole else 0)
     find = hits_in_whole if is_whole else hits_by_line
-    left: int = wanted["most"]
+    left: int = wanted["max_hits"]
     for number, name in enumerate(wanted["files"]):
         text = text_of(Path(name))
         for hit in () if text is None else find(pattern, text):
@@ -70,8 +70,8 @@ def search(wanted: dict[str, Any]) -> Iterator[list[Any]]:
 
 
 def main() -> None:
-    """Search as stdin says."""
-    # Not every system lets a process bound its memory; its starter bounds its time.
+    """Run the search described on stdin."""
+    # Not every system limits the memory of a process; the parent limits its time.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     wanted = json.load(sys.stdin)

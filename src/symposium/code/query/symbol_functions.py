@@ -12,13 +12,13 @@ from symposium.code.operations import CodeRange, Diagnostic, SymbolDefinition
 from symposium.code.query.functions import AmbiguityError, At, DialectError, Function, Hint, Scope
 
 MAX_SYMBOLS: Final = 100
-"""Symbols that one function looks at."""
+"""Maximum number of symbols per function."""
 
 _CALLED: Final = re.compile(r"\s*(?:!|::<[^>]{0,100}>|<[^>]{0,100}>|\[[^\]]{0,100}\])?\s*\(")
 
 
 class SymbolRef(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A use of a symbol: where it is defined, and where it is used."""
+    """A reference to a symbol, with its definition."""
 
     name: str
     defined_at: CodeRange
@@ -27,7 +27,7 @@ class SymbolRef(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class SymbolInfo(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A symbol with what is known of it, as Markdown."""
+    """A symbol with its documentation as Markdown."""
 
     name: str
     defined_at: CodeRange
@@ -38,8 +38,8 @@ class SymbolInfo(Struct, frozen=True, rename="camel", omit_defaults=True):
 class FindDefinitions(Function, frozen=True):
     """Find definitions of symbols.
 
-    `of` is a name, a symbol that another function gave, or a list of these; `within` keeps what
-    is in that file or folder. A name that nothing has gives an empty list.
+    `of` is a name, a symbol from another function, or a list of these; `within` limits the result
+    to a file or folder. An unknown name returns an empty list.
     """
 
     ALIASES: ClassVar[Sequence[str]] = ("findDefinition",)
@@ -49,12 +49,12 @@ class FindDefinitions(Function, frozen=True):
     within: str | None = None
 
     async def run(self, scope: Scope) -> Any:
-        """Look them up."""
+        """Look up the symbols."""
         return await definitions(scope, self.of, self.within)
 
 
 class FindReferences(Function, frozen=True):
-    """Find uses of symbols; `to` and `within` as in `findDefinitions`."""
+    """Find references to symbols; `to` and `within` as in `findDefinitions`."""
 
     ALIASES: ClassVar[Sequence[str]] = ("findReference",)
     RESULT: ClassVar[str] = "SymbolRef[]"
@@ -63,12 +63,12 @@ class FindReferences(Function, frozen=True):
     within: str | None = None
 
     async def run(self, scope: Scope) -> Any:
-        """Look them up, for each definition."""
+        """Look up the references of each definition."""
         return await _references(scope, await definitions(scope, self.to, self.within))
 
 
 class Callers(Function, frozen=True):
-    """Find calls of symbols: uses followed by an opening parenthesis."""
+    """Find calls of symbols: references followed by an opening parenthesis."""
 
     RESULT: ClassVar[str] = "SymbolRef[]"
 
@@ -76,13 +76,13 @@ class Callers(Function, frozen=True):
     within: str | None = None
 
     async def run(self, scope: Scope) -> Any:
-        """Look up the uses, and keep the calls."""
+        """Look up the references and select the calls."""
         found = await _references(scope, await definitions(scope, self.of, self.within))
         return [each for each in found if _is_call(each.referenced_at)]
 
 
 class GetSymbolInfo(Function, frozen=True):
-    """Type and documentation of symbols; `of` and `within` as in `findDefinitions`."""
+    """Return type and documentation of symbols; `of` and `within` as in `findDefinitions`."""
 
     ALIASES: ClassVar[Sequence[str]] = ("symbolInfo",)
     RESULT: ClassVar[str] = "SymbolInfo[]"
@@ -91,7 +91,7 @@ class GetSymbolInfo(Function, frozen=True):
     within: str | None = None
 
     async def run(self, scope: Scope) -> Any:
-        """Look them up, and ask for what is known of each."""
+        """Look up the symbols and their hover texts."""
         told: list[SymbolInfo] = []
         for symbol in await definitions(scope, self.of, self.within):
             where = symbol.defined_at
@@ -117,7 +117,7 @@ class DefinitionAt(Function, frozen=True):
 
 
 class Diagnostics(Function, frozen=True):
-    """Errors and warnings of a file."""
+    """Return the errors and warnings of a file."""
 
     RESULT: ClassVar[str] = "Diagnostic[]"
 
@@ -133,10 +133,10 @@ class Diagnostics(Function, frozen=True):
 
 
 async def definitions(scope: Scope, of: Any, within: str | None) -> list[SymbolDefinition]:
-    """The symbols for a name, a symbol, or a list of these.
+    """Symbols for a name, a symbol, or a list of these.
 
     Raises:
-        DialectError: it is something else.
+        DialectError: the value is of another type.
         IdeError: no editor or server could answer.
     """
     match of:
@@ -146,12 +146,12 @@ async def definitions(scope: Scope, of: Any, within: str | None) -> list[SymbolD
             try:
                 found = [msgspec.convert(of, SymbolDefinition)]
             except msgspec.ValidationError as error:
-                raise DialectError(f"no symbol looks like this: {error}", "") from error
+                raise DialectError(f"not a symbol: {error}", "") from error
         case list():
             items = cast("list[Any]", of)
             found = [each for item in items for each in await definitions(scope, item, within)]
         case _:
-            raise DialectError(f"no symbol is written like this: {of!r}", "give its name")
+            raise DialectError(f"not a symbol: {of!r}", "use its name")
     return found[:MAX_SYMBOLS]
 
 
@@ -160,7 +160,7 @@ async def _named(scope: Scope, name: str, within: str | None) -> list[SymbolDefi
         SymbolDefinition(each.name, _shown(scope, each.defined_at), each.kind)
         for each in await scope.ide.symbols(name)
     ]
-    # Editors answer with whatever is like the name.
+    # Editors also return symbols with similar names.
     found = [each for each in listed if each.name in {name, f"{name}()"}]
     if within is not None:
         folder = scope.workspace.find(within)
@@ -169,7 +169,7 @@ async def _named(scope: Scope, name: str, within: str | None) -> list[SymbolDefi
     if not found and listed:
         near = list(dict.fromkeys(each.name for each in listed))[:5]
         replacements = [f"findDefinition({json.dumps(each)})" for each in near]
-        scope.hints.append(Hint(name, f"no symbol is called {name!r} exactly", replacements))
+        scope.hints.append(Hint(name, f"no symbol has exactly the name {name!r}", replacements))
     if len(found) > 1:
         scope.hints.append(_ambiguity(name, found))
     return found

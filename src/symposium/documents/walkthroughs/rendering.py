@@ -141,7 +141,7 @@ MAX_LINES: Final = 40
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the largest file that excerpts are taken from."""
 
-LONGEST_LINE: Final = 400
+MAX_LINE: Final = 400
 """Characters of a line that are shown."""
 
 
@@ -215,7 +215,7 @@ def _read(path: Path) -> Sequence[str]:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
 
 MAX_DIFF_LINES: Final = 400

@@ -241,7 +241,7 @@ def test_a_source_that_is_kept_already_stays_in_its_place(tmp_path: Path) -> Non
 
 @pytest.mark.requirement("package-sources.whole-or-absent")
 def test_an_archive_of_nothing_is_no_source(tmp_path: Path) -> None:
-    with pytest.raises(DamagedError, match=r"^the archive of a 1\.0\.0 holds no file"):
+    with pytest.raises(DamagedError, match=r"^the archive of a 1\.0\.0 contains no files"):
         SourceStore(tmp_path).keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {}))
 
 

@@ -171,7 +171,7 @@ async def test_what_the_project_has_from_elsewhere_is_not_taken_from_an_index(sc
     text = LOCKED.replace("registry+", "git+")
     (scene.project / "Cargo.lock").write_text(text)
     desk = scene.desk(Ecosystem.RUST)
-    with pytest.raises(UnpublishedError, match=r"git\+https.*says Cargo.lock"):
+    with pytest.raises(UnpublishedError, match=r"git\+https.*according to Cargo.lock"):
         await desk.find("serde")
     assert (await desk.find("serde", "1")).version == "1.0.0"
 
@@ -198,7 +198,7 @@ async def test_a_version_that_was_taken_back_is_for_whoever_names_it(scene: Scen
     scene.publish_crate("serde", versions, yanked="1.0.1")
     desk = scene.desk(Ecosystem.RUST)
     assert (await desk.find("serde")).version == "1.0.0"
-    assert "taken back" in (await desk.find("serde", "=1.0.1")).why
+    assert "yanked" in (await desk.find("serde", "=1.0.1")).why
 
 
 @pytest.mark.requirement("package-sources.version-choice")
@@ -250,7 +250,7 @@ async def test_what_was_fetched_once_is_not_fetched_again(scene: Scene) -> None:
     scene.go_offline()
     again = await scene.desk(Ecosystem.RUST).find("serde", "1")
     assert (again.place.root, again.place.origin) == (first.place.root, "cache")
-    assert "no index could be asked" in again.why
+    assert "no index was reachable" in again.why
 
 
 # -- what goes wrong
@@ -270,7 +270,7 @@ async def test_what_nobody_can_be_asked_for_is_not_unknown(
     scene: Scene, ecosystem: Ecosystem
 ) -> None:
     scene.go_offline()
-    with pytest.raises(OfflineError, match="could not be asked for"):
+    with pytest.raises(OfflineError, match="the download failed"):
         await scene.desk(ecosystem).find("nosuch")
 
 
@@ -326,9 +326,9 @@ async def test_another_archive_than_the_published_one_is_refused(
     other = reply(tar_gz({"a/x": b"worse"}))
     for path in ("/dl/left/1.0.0/download", "/npm/-/1.0.0.tgz", "/files/left-1.0.0.tar.gz"):
         scene.web.answers[path] = other
-    with pytest.raises(DamagedError, match="not what was published") as caught:
+    with pytest.raises(DamagedError, match="is not the published one") as caught:
         await scene.desk(ecosystem).find("left")
-    assert caught.value.message.startswith("left 1.0.0: what http://127.0.0.1:")
+    assert caught.value.message.startswith("left 1.0.0: the file from http://127.0.0.1:")
     digits = "[0-9a-f]{16}…"
     assert re.search(rf"\(sha(256|512) {digits} instead of {digits}\)", caught.value.message)
     assert not [each for each in (scene.home / ".cache").rglob("*") if each.name == "x"]

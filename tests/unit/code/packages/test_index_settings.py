@@ -70,7 +70,10 @@ def test_a_replaced_source_of_cargo_is_asked_only_if_it_is_a_sparse_index(tmp_pa
 
     assert (sparse.index, sparse.problem) == ("https://mine.invalid/", "")
     for other in (git, folder):
-        assert other.problem == "Cargo's settings replace crates.io with what is no sparse index"
+        assert (
+            other.problem
+            == "Cargo's settings replace crates.io with a source that is not a sparse index"
+        )
     assert (none.index, none.problem) == (CRATES, "")
 
 

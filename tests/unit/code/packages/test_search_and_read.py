@@ -160,7 +160,7 @@ def test_what_is_no_file_of_text_is_said_to_be_none(root: Path, path: str) -> No
 @pytest.mark.requirement("package-sources.read-stays-inside")
 @pytest.mark.parametrize("parts", [(), ("src",), ("src/lib.rs",)])
 def test_error_names_the_file_that_is_missing(root: Path, parts: tuple[str, ...]) -> None:
-    with pytest.raises(NotFoundError, match=r"a 1.0.0 has no file 'src/gone'; read `\.` to see"):
+    with pytest.raises(NotFoundError, match=r"a 1.0.0 has no file 'src/gone'; read `\.` to list"):
         read_source(source(root, *parts), "src/gone")
 
 

@@ -17,7 +17,7 @@ from symposium.code.operations import CodePosition, CodeRange
 from symposium.documents.walkthroughs import terminal
 from symposium.documents.walkthroughs.page import MERMAID, Facts, page
 from symposium.documents.walkthroughs.places import BlockDiagnostic, DialectWorkspace, Resolved
-from symposium.documents.walkthroughs.rendering import LONGEST_LINE, MAX_LINES, Excerpts, present
+from symposium.documents.walkthroughs.rendering import MAX_LINE, MAX_LINES, Excerpts, present
 from symposium.documents.walkthroughs.terminal import PLAIN, fault_lines, text_lines
 
 TOUR = """# Tour <b>
@@ -174,7 +174,7 @@ async def test_a_page_tells_what_was_counted_and_what_was_not_found(
     assert "<span>3 comments</span><span>1 of 2 changed files commented on</span>" in found
     assert "3 things could not be found" in found
     assert "line 3, link: there is no file gone.py" in found
-    assert "there is no commit &#x27;nothing&#x27;" in found
+    assert "unknown commit &#x27;nothing&#x27;" in found
 
 
 @pytest.mark.requirement("walkthroughs.page-escaped")
@@ -256,7 +256,7 @@ def test_an_excerpt_has_lines_around_its_place(tmp_path: Path) -> None:
     assert lines("../out.py", 1, 1) == []
     assert lines("gone.py", 1, 1) == []
     wide = excerpts.of(CodeRange("wide.py", CodePosition(1, 1), CodePosition(1, 2)))
-    assert len(wide.lines[0].text) == LONGEST_LINE + 1
+    assert len(wide.lines[0].text) == MAX_LINE + 1
 
 
 @pytest.mark.requirement("walkthroughs.excerpts")

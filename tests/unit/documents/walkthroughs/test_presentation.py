@@ -360,7 +360,7 @@ async def test_links_are_looked_up_like_places(repository: GitRepository) -> Non
 
 @pytest.mark.requirement("walkthroughs.base")
 async def test_a_folder_that_is_none_is_refused(repository: GitRepository) -> None:
-    with pytest.raises(SymposiumError, match="there is no folder"):
+    with pytest.raises(SymposiumError, match="is not a folder"):
         await present("x", str(repository.path / "gone"), FakeIde())
 
 
