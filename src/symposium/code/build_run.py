@@ -237,11 +237,11 @@ async def run_summarized(
     env = os.environ if environment is None else environment
     command = _command(wanted, env)
     log = LogFile(paths(env).cache / FOLDER, Path(wanted.argv[0]).name)
-    ear = _OutputHandler(wanted.reading, log, on_progress)
+    output = _RunOutput(wanted.reading, log, on_progress)
     begun = time.monotonic()
     code: int | None = None
     try:
-        code = await run(command, ear.take, seconds=wanted.seconds)
+        code = await run(command, output.take, seconds=wanted.seconds)
     except TimeoutError:
         pass
     except OSError as error:
@@ -257,13 +257,13 @@ async def run_summarized(
         problems=first,
         more_problems=wanted.reading.problems.count - len(first),
         tests=wanted.reading.tests,
-        tail=ear.tail.text(),
+        tail=output.tail.text(),
         log=str(log.path),
     )
     return msgspec.to_builtins(outcome)
 
 
-class _OutputHandler:
+class _RunOutput:
     """Processes the output of a run: last lines, log, and progress."""
 
     def __init__(self, reading: BuildReading, log: LogFile, on_progress: OnProgress) -> None:

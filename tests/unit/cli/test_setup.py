@@ -228,8 +228,10 @@ not_match = ["git stash"]
         (
             RULE.replace('"git status"', '"dd"\nanywhere = true', 1),
             [
-                "policy.toml: `dd if=/dev/zero of=/dev/sda`"
-                + " would be allowed without asking (by status)"
+                (
+                    "policy.toml: `dd if=/dev/zero of=/dev/sda`"
+                    " would be allowed without asking (by status)"
+                )
             ],
             ExitCode.RUNTIME,
         ),
