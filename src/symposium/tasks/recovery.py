@@ -1,7 +1,6 @@
 """Finishes or rolls back the operations of a killed engine, at the start."""
 
 import asyncio
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,13 +115,14 @@ async def _holds_work(ground: EngineContext, taskspace: Taskspace, repository: R
 async def _wait_for_git(ground: EngineContext, repository: Repository, path: Path) -> None:
     """Wait for a git that outlived the engine to release its lock on the index."""
     lock = admin_directory(path, repository.common) / "index.lock"
-    await asyncio.to_thread(_wait_until_gone, lock, ground.git_timeout)
+    await _wait_until_deleted(lock, ground.git_timeout)
 
 
-def _wait_until_gone(lock: Path, patience: float) -> None:
-    until = time.monotonic() + patience
-    while time.monotonic() < until and lock.exists():
-        time.sleep(0.1)
+async def _wait_until_deleted(lock: Path, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while await asyncio.to_thread(lock.exists):  # noqa: ASYNC110 - another process deletes it
+                await asyncio.sleep(_TICK)
 
 
 async def _end_delete(
@@ -156,7 +156,7 @@ async def _take_back_move(
     if await commit_of(git, "HEAD") != before:
         return
     lock = admin_directory(Path(taskspace.worktree), repository.common) / "index.lock"
-    await asyncio.to_thread(_wait_until_gone, lock, ground.git_timeout)
+    await _wait_until_deleted(lock, ground.git_timeout)
     await asyncio.to_thread(_remove_since, lock, operation.detail["at"])
     subject = subject_of(ground, taskspace, repository)
     await ground.snapshots.take(subject, "before an interrupted landing is taken back")

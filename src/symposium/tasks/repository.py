@@ -299,6 +299,7 @@ class EngineLock:
                     os.close(file)
                     reason = f"{self._path} is locked by another engine, or a git of the last one"
                     raise TaskspaceError(reason, "stop that process, or wait for it") from error
+                # The kernel's lock has no timeout (flock(2)); this runs in a thread.
                 time.sleep(_PAUSE)
         self._file = file
         inherited.add(file)

@@ -96,6 +96,11 @@ class ShieldedTasks:
     def __init__(self) -> None:
         self._going: set[asyncio.Task[Exception | None]] = set()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no work is running."""
+        return not self._going
+
     async def run_shielded(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Run work and return its result; a canceled caller waits for the end first.
 

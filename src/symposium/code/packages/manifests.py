@@ -209,6 +209,7 @@ def _asked_of_npm(project: Path, same: Same) -> Pinned | None:
 CRATES: Final = "https://index.crates.io/"
 PYPI: Final = "https://pypi.org/simple"
 NPM: Final = "https://registry.npmjs.org/"
+"""The indexes that cargo, pip, and npm use when no setting names another one."""
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
