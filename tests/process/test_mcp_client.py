@@ -277,6 +277,25 @@ async def test_an_answer_beyond_the_limit_fails_its_request(
 
 
 @pytest.mark.requirement("bridge.client-http")
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_answer_of_exactly_the_limit_is_taken(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(head: str, body: dict[str, Any]) -> bytes:
+        if body.get("method") != "ping":
+            return good(head, body)
+        said = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": {}})
+        # The blank line that ends an event is no part of it.
+        text = f"data: {said}" if kind == "text/event-stream" else said
+        monkeypatch.setattr(streamable_http, "MAX_LINE", len(text))
+        end = "\n\n" if kind == "text/event-stream" else ""
+        return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n{text}{end}".encode()
+
+    async with http_server(answer) as (server, _):
+        assert await server.wire.request("ping") == {}
+
+
+@pytest.mark.requirement("bridge.client-http")
 async def test_a_compressed_answer_is_not_unpacked() -> None:
     packed = gzip.compress(b'{"id": 1, "result": {}}')
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"

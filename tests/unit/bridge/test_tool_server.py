@@ -331,3 +331,9 @@ def test_every_server_object_has_an_id_of_its_own_and_keeps_it() -> None:
 @pytest.mark.requirement("bridge.tool-functions")
 def test_a_tool_may_have_another_name_than_its_function() -> None:
     assert Tool(echo, name="say-again").listed()["name"] == "say-again"
+
+
+@pytest.mark.requirement("bridge.tools-not-found")
+def test_unknown_tools_of_a_filter_are_named_in_order() -> None:
+    with pytest.raises(LookupError, match="tools has no tool a, b, c, d; it has echo"):
+        ToolServer("tools", [echo], deny=["d", "b", "c", "a"])

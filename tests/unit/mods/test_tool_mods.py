@@ -375,6 +375,7 @@ async def test_a_package_is_found_searched_and_read(project: Path) -> None:
         left = {"ecosystem": "npm", "name": "left"}
         told = await use(editor, "ferris::fetch_package_source", **left)
         assert told["source_path"] == str(folder)
+        assert "parts" not in told
         told = await use(editor, "ferris::search_package_source", **left, pattern="exports")
         assert [each["line_number"] for each in told["other_matches"]] == [2]
         told = await use(editor, "ferris::read_package_source", **left, path="index.js")

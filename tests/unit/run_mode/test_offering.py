@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.git_repository import GitRepository
 
 from symposium.config.paths import paths
 from symposium.config.user_config import ModEntry, load
@@ -19,7 +20,13 @@ from symposium.planning.advisor import (
     RecommendationRemoval,
 )
 from symposium.planning.recommendations import ALWAYS, Recommendation
-from symposium.run_mode.suggestions import ChangeOffer, Offer, TrustOffer, next_offer
+from symposium.run_mode.suggestions import (
+    ChangeOffer,
+    Offer,
+    TrustOffer,
+    adviser_for,
+    next_offer,
+)
 
 CONFIG = """{
   "agent": "eliza", // mine
@@ -286,3 +293,17 @@ def test_mod_is_not_recommended_under_its_other_name(scene: Scene) -> None:
     assert before is not None
     assert "guidance" in before.text()
     assert offer() is None
+
+
+@pytest.mark.requirement("recommendations.trust-screen")
+def test_set_up_files_are_asked_about_only_where_there_are_any(tmp_path: Path) -> None:
+    env = {"SYMPOSIUM_HOME": str(tmp_path / "home"), "SYMPOSIUM_RECOMMENDATIONS": "none"}
+    repository = GitRepository(tmp_path / "w")
+    advisor = adviser_for(paths(env), env)
+
+    assert advisor.advise(repository.path).questions == []
+
+    repository.write(".worktreeinclude", ".env\n")
+    repository.write(".cursor/worktrees.json", '{"setup-worktree": ["make"]}')
+    (question,) = advisor.advise(repository.path).questions
+    assert "make" in question.item.content.decode()

@@ -20,6 +20,7 @@ from peerwire.transports.memory import memory_pair
 from symposium.code.lsp import documents
 from symposium.code.lsp.documents import first_file
 from symposium.code.lsp.headless import Headless, PoolSettings
+from symposium.code.lsp.server import ServerNotifications
 from symposium.code.lsp.servers import TYPESCRIPT, ServerSpec, launch_of
 from symposium.code.operations import (
     DIAGNOSTICS,
@@ -387,3 +388,14 @@ async def test_what_a_server_asks_of_its_client_is_answered(file: Path) -> None:
         items = {"items": [{"section": "a"}, {"section": "b"}]}
         assert len(await connection.request("workspace/configuration", items)) == 2
     assert folder["uri"] == file.parent.as_uri()
+
+
+@pytest.mark.requirement("ide.real-servers")
+def test_a_server_is_at_rest_once_all_work_that_it_reported_has_ended() -> None:
+    news = ServerNotifications()
+    seen = [news.is_at_rest]
+    for token, kind in ((1, "begin"), ("2", "begin"), (1, "report"), (1, "end"), ("2", "end")):
+        news.progressed({"token": token, "value": {"kind": kind}})
+        seen.append(news.is_at_rest)
+
+    assert seen == [False, False, False, False, False, True]
