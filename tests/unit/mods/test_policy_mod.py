@@ -217,6 +217,27 @@ async def test_a_write_outside_the_workspace_waits_for_the_person(
 
 
 @pytest.mark.requirement("policy.mod-holds")
+async def test_a_session_that_is_loaded_elsewhere_has_its_new_workspace(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    old, new = tmp_path / "old", tmp_path / "new"
+    for each in (old, new):
+        each.mkdir()
+    agent.requests["session/load"] = lambda _: {}
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor_with_terminal(editor).new_session(cwd=str(old))
+        params: dict[str, Any] = {"sessionId": session, "cwd": str(new), "mcpServers": []}
+        await editor.connection.request("session/load", params)
+        assert agent.connection is not None
+        for place in (new, old):
+            written = {"sessionId": session, "path": str(place / "x"), "content": ""}
+            await agent.connection.request("fs/write_text_file", written)
+
+    methods = [each.method for each in editor.asked.items]
+    write = "fs/write_text_file"
+    assert methods == [write, "session/request_permission", write]
+
+
+@pytest.mark.requirement("policy.mod-holds")
 async def test_what_a_person_has_agreed_to_is_not_asked_again(tmp_path: Path) -> None:
     agent = FakeAgent()
     workspace = tmp_path / "workspace"
