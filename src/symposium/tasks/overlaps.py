@@ -25,9 +25,9 @@ _DELETED: Final = "D"
 class Overlap:
     """Two tasks that changed the same lines.
 
-    first: the id of a task.
+    Attributes:
+        first: the id of a task.
         second: the id of another, or `base`.
-        second: another's, or `base`.
         problem: reason why the comparison failed; empty on success.
     """
 

@@ -136,3 +136,11 @@ def test_no_path_of_dots_and_slashes_leaves_the_directory(path: str) -> None:
     except RpcError:
         return
     assert Path(f"{root}/{path}").resolve().is_relative_to(root)
+
+
+@pytest.mark.requirement("cli.client-files")
+def test_a_file_with_other_line_ends_is_read_with_plain_newlines(root: Path) -> None:
+    (root / "poem").write_bytes(b"one\r\ntwo\rthree\n")
+
+    assert Files(root).read(str(root / "poem")) == "one\ntwo\nthree\n"
+    assert Files(root).read(str(root / "poem"), line=2, limit=1) == "two\n"

@@ -45,3 +45,16 @@ def test_a_log_that_has_grown_is_put_aside_and_few_are_kept(tmp_path: Path) -> N
         0o700,
     }
     assert "number 99" in (tmp_path / "log" / "d.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("daemon.log")
+def test_a_message_with_a_secret_of_the_environment_is_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "only words here")
+    file = log_file(tmp_path / "log" / "d.log")
+    file.handle(record("with only words here"))
+    file.close()
+
+    entry = json.loads((tmp_path / "log" / "d.log").read_text(encoding="utf-8"))
+    assert entry["message"] == "with [redacted]"

@@ -1,6 +1,7 @@
 """Deletion archives a task completely; undo restores it byte for byte."""
 
 import asyncio
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -406,3 +407,29 @@ async def test_killed_deletion_without_archive_finishes_at_the_next_start(place:
 
     assert left == []
     assert not list((place / "state" / "trash").iterdir())
+
+
+@pytest.mark.requirement("taskspaces.archived-files")
+def test_archived_files_return_with_their_modes_and_existing_ones_stay(tmp_path: Path) -> None:
+    trash, source, worktree = [tmp_path / name for name in ("trash", "source", "worktree")]
+    for each in (trash, source / "build", source / "empty", worktree):
+        each.mkdir(parents=True)
+    (source / "build" / "tool").write_bytes(b"program")
+    (source / "build" / "tool").chmod(0o750)
+    (source / "key").write_bytes(b"secret")
+    (source / "key").chmod(0o600)
+    (source / "link").symlink_to("missing")
+    (source / "there").write_bytes(b"old")
+    (worktree / "there").write_bytes(b"new")
+    with tarfile.open(trash / "files.tar", "w") as made:
+        for path in sorted(source.rglob("*")):
+            made.add(path, str(path.relative_to(source)), recursive=False)
+
+    archive.unpack_files(trash, worktree)
+
+    assert (worktree / "build" / "tool").read_bytes() == b"program"
+    modes = [(worktree / name).stat().st_mode & 0o777 for name in ("build/tool", "key")]
+    assert modes == [0o750, 0o600]
+    assert (worktree / "link").readlink() == Path("missing")
+    assert (worktree / "empty").is_dir()
+    assert (worktree / "there").read_bytes() == b"new"

@@ -259,3 +259,23 @@ async def test_log_starts_with_a_warning_about_empty_submodules(scene: Scene) ->
     assert (entry.category, entry.message[:32]) == ("warn", "its submodules are empty: libs; ")
     assert "`git submodule update --init --recursive`" in entry.message
     assert not list((Path(made.worktree) / "libs").iterdir())
+
+
+class UnknownAgents(CountedAgents):
+    """Agents of which nobody knows whether they run."""
+
+    def is_running(self, taskspace: str) -> bool | None:
+        del taskspace
+
+
+@pytest.mark.requirement("taskspaces.resume")
+async def test_agent_that_may_be_running_is_not_started(place: Path) -> None:
+    agents = UnknownAgents()
+    scene = open_scene(place, Surroundings(agents=agents))
+    made = await scene.make()
+    agents.started.clear()
+
+    was_needed = await scene.engine.resume(made.id)
+
+    scene.engine.close()
+    assert (was_needed, agents.started) == (False, [])

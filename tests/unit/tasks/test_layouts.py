@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.task_harness import Scene, git, there
 
-from symposium.tasks.creation import CreateRequest
+from symposium.tasks.creation import CreateRequest, lock_reason
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.files import repo_name_of
 from symposium.tasks.land import Landed, LandOptions
@@ -262,6 +262,8 @@ async def test_worktree_of_the_user_is_an_orphan_until_it_is_adopted(scene: Scen
     assert orphan.path == path
     assert (made.worktree, made.branch, made.name) == (str(path), "mine", "My work")
     assert (path / "work").exists()
+    listed = git("worktree", "list", "--porcelain", cwd=scene.clone)
+    assert f"locked {lock_reason(made.id)}" in listed
     assert await scene.engine.orphans(scene.clone) == []
     assert [each.id for each in await scene.engine.taskspaces(scene.clone)] == [made.id]
     with pytest.raises(RefusedNameError, match="already"):

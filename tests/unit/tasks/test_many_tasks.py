@@ -16,6 +16,7 @@ from tests.support.task_views import asked, serve
 
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, ShowTaskspace
 from symposium.tasks.context import file_of
+from symposium.tasks.creation import CreateRequest
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.model import Layout, Taskspace, TaskState
 from symposium.tasks.overlaps import BASE
@@ -333,3 +334,19 @@ async def test_overlap_search_skips_tasks_that_are_alone_in_their_project(
         counts.append(len(await queries(scene, lambda _: watch.look())))
 
     assert counts[0] == counts[1]
+
+
+@pytest.mark.requirement("tasks.radar")
+async def test_tasks_are_compared_when_their_base_was_deleted(scene: Scene) -> None:
+    git("branch", "old", cwd=scene.clone)
+    orders = [CreateRequest(scene.clone, name, base="old") for name in ("one", "two")]
+    one, two = [await scene.engine.create(each) for each in orders]
+    for task in (one, two):
+        (Path(task.worktree) / "README.md").write_text(task.name, encoding="utf-8")
+    git("branch", "-D", "old", cwd=scene.clone)
+
+    (overlap,) = await scene.engine.radar(scene.clone)
+
+    assert {overlap.first, overlap.second} == {one.id, two.id}
+    assert overlap.problem == ""
+    assert [each.path for each in overlap.conflicts] == ["README.md"]

@@ -7,8 +7,10 @@ import pytest
 from tests.support.task_harness import Scene
 
 from symposium.tasks.deletion.trash import DeletionConsent
-from symposium.tasks.handlers.overlap_watch import OverlapWatcher
+from symposium.tasks.handlers.overlap_watch import OverlapWatcher, lines_for
+from symposium.tasks.merges import Conflict, LineRange
 from symposium.tasks.model import Taskspace
+from symposium.tasks.overlaps import Overlap
 
 FIRST = "changes the same lines as 'two': README.md"
 GONE = "no longer changes the same lines as 'two'"
@@ -67,3 +69,13 @@ async def test_overlap_is_kept_while_tasks_cannot_be_compared(scene: Scene) -> N
     shutil.move(scene.root / "objects", scene.clone / ".git" / "objects")
 
     assert await messages(scene, one) == [FIRST]
+
+
+@pytest.mark.requirement("tasks.radar")
+def test_overlap_names_the_lines_of_the_task_that_is_asked_about() -> None:
+    ours, theirs = (LineRange(1, 3), LineRange(9, 9)), (LineRange(2, 4),)
+    conflicts = Conflict("a.txt", "content", ours, theirs), Conflict("b.bin", "binary")
+    overlap = Overlap("one", "two", conflicts)
+
+    assert lines_for(overlap, "one") == ["a.txt:1-3, 9-9 (content)", "b.bin (binary)"]
+    assert lines_for(overlap, "two") == ["a.txt:2-4 (content)", "b.bin (binary)"]

@@ -448,3 +448,25 @@ def test_windows_of_a_task_are_those_listed_now() -> None:
     windows[:] = [PresentAgents("web", str(uuid4()), PresenceKind.WEB)]
 
     assert (unconnected, first, presence.at(NOWHERE)) == ([], ["editor"], [])
+
+
+@pytest.mark.requirement("taskspaces.file-unwritable")
+async def test_task_file_that_cannot_be_written_is_reported_and_the_next_is_written(
+    scene: Scene,
+) -> None:
+    made = sorted([await scene.make(name) for name in ("one", "two")], key=lambda each: each.id)
+    blocked, other = [file_of(each) for each in made]
+    content = other.read_bytes()
+    for file in (blocked, other):
+        file.unlink()
+    blocked.mkdir()
+    said: list[str] = []
+
+    scene = scene.again()
+    await scene.engine.start()
+    await scene.engine.reconcile(said.append)
+
+    scene.engine.close()
+    (line,) = said
+    assert line.startswith(f"{made[0].name}: its file cannot be written: ")
+    assert other.read_bytes() == content

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.task_harness import Scene, there, tree_of
+from tests.support.task_harness import Scene, git, there, tree_of
 
 from symposium.tasks import tables
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests
@@ -176,3 +176,28 @@ async def test_deletion_request_is_announced_when_added_and_when_removed() -> No
     ]
     assert (other, answered, requests.pending()) == (0, 2, [])
     assert pending == [1, 0, 1, 1, 0, 0]
+
+
+@pytest.mark.requirement("taskspaces.rollback-spares-others")
+async def test_rollback_of_a_creation_keeps_a_branch_of_another_worktree(scene: Scene) -> None:
+    made = await scene.make()
+    other = scene.root / "mine"
+    git("worktree", "unlock", made.worktree, cwd=scene.clone)
+    git("worktree", "remove", "--force", made.worktree, cwd=scene.clone)
+    git("worktree", "add", "-q", str(other), made.branch, cwd=scene.clone)
+
+    def note(connection: sqlite3.Connection) -> None:
+        save(connection, replace(made, standing=TaskState.CREATING))
+        tables.note(connection, Operation(made.id, OperationKind.CREATE, "create.recorded"))
+
+    await scene.ground.journal.write(note)
+    scene.engine.close()
+    again = scene.again()
+    lines = (await again.engine.start()).lines
+    left = await again.engine.taskspaces()
+    again.engine.close()
+
+    assert lines == (f"{made.name}: its creation was rolled back",)
+    assert left == []
+    assert git("status", "--porcelain", "--branch", cwd=other).startswith(f"## {made.branch}")
+    assert (other / "README.md").exists()

@@ -359,3 +359,19 @@ def test_object_whose_sync_failed_is_synced_the_next_time(
     objects.sync()
 
     assert synced.lost(tmp_path) == []
+
+
+@pytest.mark.requirement("snapshots.refs")
+async def test_packed_refs_are_empty_when_their_file_was_deleted(
+    scene: Scene, made: Taskspace
+) -> None:
+    git("branch", "idea", cwd=scene.clone)
+    git("pack-refs", "--all", cwd=scene.clone)
+    refs = Refs(scene.clone / ".git")
+    before = await refs.read()
+
+    (scene.clone / ".git/packed-refs").unlink()
+
+    assert "refs/heads/idea" in before
+    assert [name for name in await refs.read() if name.startswith("refs/heads/")] == []
+    assert made.branch is not None

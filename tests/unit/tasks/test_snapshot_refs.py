@@ -8,6 +8,7 @@ import pytest
 from tests.support.task_harness import Scene, attempt, git, store_of
 
 from symposium.tasks.model import Taskspace
+from symposium.tasks.snapshots.subject import SnapshotTarget
 
 OURS = "refs/symposium/"
 HIDDEN = "uploadpack.hideRefs"
@@ -183,3 +184,24 @@ async def test_damaged_ref_hides_no_other_snapshot(scene: Scene, text: str) -> N
     )
 
     assert await scene.engine.history.snapshots(made.id) == before
+
+
+@pytest.mark.requirement("snapshots.earlier-versions")
+def test_shadow_of_an_earlier_version_keeps_only_its_cache_and_moved_files(tmp_path: Path) -> None:
+    shadow = tmp_path / "state" / "shadow" / "one"
+    for name in ("config", "HEAD", "objects/ab/cd", "refs/heads/x", "info/exclude"):
+        (shadow / name).parent.mkdir(parents=True, exist_ok=True)
+        (shadow / name).write_text("old", encoding="utf-8")
+    kept = {"files.cache", "displaced/1/secret/key", "other/file"}
+    for name in kept:
+        (shadow / name).parent.mkdir(parents=True, exist_ok=True)
+        (shadow / name).write_text("mine", encoding="utf-8")
+
+    SnapshotTarget("one", tmp_path / "worktree", tmp_path / "common", shadow).prepare()
+
+    files = {str(each.relative_to(shadow)) for each in shadow.rglob("*") if each.is_file()}
+    assert files == kept
+    assert (shadow / "displaced/1/secret/key").read_text(encoding="utf-8") == "mine"
+    assert not (shadow / "objects").exists()
+    assert not (shadow / "info").exists()
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (shadow.parent, shadow)] == [0o700] * 2

@@ -82,3 +82,11 @@ def test_only_valid_configured_channels_are_used(
 
     assert read_channels(tmp_path / "config.jsonc") == channels
     assert read_channels(tmp_path / "nothing.jsonc").is_empty
+
+
+@pytest.mark.requirement("tasks.notify")
+def test_new_items_are_sent_at_once_when_the_clock_was_set_back(tmp_path: Path) -> None:
+    notices = NotificationLog(tmp_path / "told.json")
+    notices.due([item(1)], NOW)
+
+    assert notices.due([item(1), item(2)], NOW - 3600) == [item(2)]

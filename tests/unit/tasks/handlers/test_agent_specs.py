@@ -1,0 +1,82 @@
+"""Sessions that the engine starts for the agents of tasks."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from symposium.config.paths import config_file
+from symposium.sessions.session import SessionKind
+from symposium.tasks.handlers.task_agents import session_of, task_mods
+from symposium.tasks.model import Layout, Taskspace, TaskState
+
+TASK = Taskspace(
+    "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+    *("/p", Layout.BESIDE, "Fix login", "/p.tasks/fix-login", "symposium/fix-login"),
+    "2026-01-01T00:00:00Z",
+    standing=TaskState.READY,
+    initial_prompt="Fix it.",
+)
+ENV = {"SYMPOSIUM_PORT_1": "20001", "SYMPOSIUM_PORT": "20000", "COMPOSE_PROJECT_NAME": "fix"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.requirement("tasks.session-of-agent")
+def test_acp_agent_gets_the_prompt_its_resources_and_the_timeline() -> None:
+    spec = session_of(replace(TASK, agent="opencode"), ENV)
+
+    assert spec is not None
+    assert (spec.id, spec.cwd, spec.title) == (TASK.id, TASK.worktree, TASK.name)
+    assert (spec.kind, spec.command, spec.env) == (SessionKind.ACP, ("opencode",), ENV)
+    assert spec.mods == ("timeline",)
+    assert spec.prompt is not None
+    assert "Fix it." in spec.prompt
+    assert "the ports 20000, 20001 (" in spec.prompt
+    assert "the name fix for containers" in spec.prompt
+
+
+@pytest.mark.requirement("tasks.session-of-agent")
+def test_program_of_a_terminal_gets_its_words_and_neither_prompt_nor_timeline() -> None:
+    spec = session_of(replace(TASK, agent="terminal:vi 'a b'"), ENV)
+
+    assert spec is not None
+    assert (spec.kind, spec.command) == (SessionKind.TERMINAL, ("vi", "a b"))
+    assert (spec.prompt, spec.mods, spec.env) == (None, (), ENV)
+
+
+@pytest.mark.requirement("tasks.session-of-agent")
+def test_task_without_an_agent_has_no_session() -> None:
+    assert session_of(TASK, ENV) is None
+
+
+@pytest.mark.requirement("tasks.session-of-agent")
+def test_acp_agent_without_a_task_gets_no_prompt() -> None:
+    spec = session_of(replace(TASK, agent="opencode", initial_prompt=None), ENV)
+
+    assert spec is not None
+    assert spec.prompt is None
+
+
+@pytest.mark.requirement("tasks.session-of-agent")
+@pytest.mark.parametrize(
+    ("text", "mods"),
+    [
+        ("{}", ("timeline",)),
+        ('{"tasks": {"timeline": true}}', ("timeline",)),
+        ('{"tasks": {"timeline": false}}', ()),
+        ("not JSON", ("timeline",)),
+    ],
+)
+def test_timeline_is_in_the_chain_unless_the_config_excludes_it(
+    text: str, mods: tuple[str, ...]
+) -> None:
+    file = config_file(None)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+    assert task_mods(file) == mods
