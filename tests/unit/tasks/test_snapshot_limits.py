@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.chaos import add_submodule
-from tests.support.task_harness import Scene, git, store_of, tree_of
+from tests.support.task_harness import GIT, Scene, git, store_of, tree_of
 
 from symposium.tasks.model import Taskspace
 from symposium.tasks.snapshots import file_restore, reading
@@ -418,3 +418,44 @@ def test_head_of_a_nested_repository_cannot_name_a_file_outside_of_it(tmp_path: 
 async def made(scene: Scene) -> Taskspace:
     """A taskspace."""
     return await scene.made()
+
+
+@pytest.mark.requirement("snapshots.links")
+async def test_undo_removes_an_attribute_set_after_it_had_been_removed(scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    readme = worktree / "README.md"
+    os.setxattr(readme, "user.note", b"mine")
+    await keep(scene, made)
+    os.removexattr(readme, "user.note")
+    await keep(scene, made)
+
+    os.setxattr(readme, "user.note", b"changed")
+    readme.write_text("changed", encoding="utf-8")
+    await scene.engine.history.undo(made.id)
+
+    assert os.listxattr(readme) == []
+
+
+@pytest.mark.requirement("snapshots.branch-bytes")
+async def test_undo_restores_a_branch_whose_name_is_not_utf_8(scene: Scene) -> None:
+    made = await scene.made()
+    worktree = Path(made.worktree)
+    run(r"""git checkout -q -b "$(printf 'caf\351')"; echo one > new""", worktree)
+    refs = raw_git("for-each-ref", cwd=worktree)
+    await keep(scene, made)
+
+    run("git checkout -qf main --detach; git branch -D \"$(printf 'caf\\351')\"", worktree)
+    (worktree / "new").unlink()
+    again = scene.again()
+    await again.engine.history.undo(made.id)
+    again.engine.close()
+
+    assert b"refs/heads/caf\xe9" in refs
+    assert raw_git("for-each-ref", cwd=worktree) == refs
+    assert raw_git("symbolic-ref", "HEAD", cwd=worktree) == b"refs/heads/caf\xe9\n"
+    assert (worktree / "new").read_text(encoding="utf-8") == "one\n"
+
+
+def raw_git(*words: str, cwd: Path) -> bytes:
+    return subprocess.run([GIT, *words], cwd=cwd, capture_output=True, check=True).stdout

@@ -263,7 +263,7 @@ def commit_text(tree: str, parents: Iterable[str], at: int, message: str) -> byt
     by = f"symposium <symposium@localhost> {at} +0000"
     lines = [f"tree {tree}", *(f"parent {each}" for each in parents)]
     lines += [f"author {by}", f"committer {by}", "", message]
-    return "\n".join(lines).encode(errors="surrogateescape")
+    return "\n".join(lines).encode()
 
 
 def _blob_header(size: int) -> bytes:

@@ -1,5 +1,6 @@
 """A worktree that is snapshotted, and the contents of a snapshot."""
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,8 +70,6 @@ class SnapshotTarget:
 
     def _tidy(self) -> None:
         for path in list(self.shadow.iterdir()):
-            if path.name == _DISPLACED:
-                continue
             if path.name in _OLD and path.is_dir():
                 for place, folders, files in os.walk(path, topdown=False):
                     for name in files:
@@ -167,9 +166,9 @@ class Snapshot:
 
 
 def message_of(snapshot: Snapshot) -> str:
-    """The message of its commit."""
-    told = msgspec.json.encode({**msgspec.to_builtins(snapshot), "ref": "", "commit": ""})
-    return f"{_TITLE}\n\n{told.decode()}\n"
+    """The message of its commit, in ASCII: msgspec refuses a branch name that is not UTF-8."""
+    fields = {**msgspec.to_builtins(snapshot), "ref": "", "commit": ""}
+    return f"{_TITLE}\n\n{json.dumps(fields, separators=(',', ':'))}\n"
 
 
 def snapshot_of(ref: str, commit: str, message: str) -> Snapshot | None:
@@ -178,9 +177,9 @@ def snapshot_of(ref: str, commit: str, message: str) -> Snapshot | None:
     if title != _TITLE:
         return None
     try:
-        fields = msgspec.json.decode(told.strip(), type=dict[str, str | float])
+        fields = msgspec.convert(json.loads(told), dict[str, str | float])
         return msgspec.convert({**fields, "ref": ref, "commit": commit}, Snapshot)
-    except msgspec.MsgspecError:
+    except (ValueError, msgspec.MsgspecError):
         return None
 
 
