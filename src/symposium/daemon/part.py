@@ -42,7 +42,7 @@ from symposium.bus.envelope import DAEMON_SENDER, Envelope
 from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import PROTOCOL, Hello, Present
 from symposium.bus.peers import BusPeer, SocketKind
-from symposium.bus.protocol import ASSIGNED_ROLES, Announcement, Role
+from symposium.bus.protocol import Announcement, Role
 from symposium.daemon.connection_table import ConnectionTable
 
 PART_GRACE: Final = 5.0
@@ -69,12 +69,6 @@ class LocalPeer(BusEndpoint):
         seat.accept_hello(hello)
         board.broker.peers.add(seat)
         board.enter(DAEMON, self._take_lines, self.take)
-
-    def peers(self) -> Sequence[Present]:
-        """Who is connected at this moment, and where."""
-        return [
-            each.present() for each in self._board.broker.peers if each.role not in ASSIGNED_ROLES
-        ]
 
     def windows(self) -> Sequence[Present]:
         """The views of users among them, without those that stopped sending heartbeats."""

@@ -86,9 +86,6 @@ class Listens:
         del options
         self.heard.append(message)
 
-    def peers(self) -> list[Present]:
-        return []
-
     def windows(self) -> list[Present]:
         return []
 
@@ -215,6 +212,18 @@ def test_a_mark_of_no_living_daemon_is_passed_over(tmp_path: Path, why: str) -> 
 
 
 @pytest.mark.requirement("daemon.one-home")
+async def test_part_has_the_tasks_for_as_long_as_it_runs(idle: Tasks, tmp_path: Path) -> None:
+    other = StateOwnerFile(idle.home, tmp_path / "other")
+    idle.socket.touch()
+    async with idle.running():
+        await idle.ask(ListTaskspaces())
+        while_running = other.other()
+
+    assert while_running == (os.getpid(), str(idle.socket))
+    assert other.other() is None
+
+
+@pytest.mark.requirement("daemon.one-home")
 def test_a_daemon_takes_only_its_own_mark_away(tmp_path: Path) -> None:
     one, two = (StateOwnerFile(tmp_path, tmp_path / name) for name in ("one", "two"))
     (tmp_path / "two").touch()
@@ -307,9 +316,11 @@ async def test_a_task_that_is_deleted_for_good_is_gone_with_its_session(
 
 @pytest.mark.requirement("tasks.by-message")
 async def test_a_task_lands_and_one_in_its_way_says_what_to_do(tasks: Tasks) -> None:
-    first, second = [await tasks.new(name) for name in ("first", "second")]
+    first, second, third = [await tasks.new(name) for name in ("first", "second", "third")]
     for task in (first, second):
         commit(task, "README.md", f"by {task.name}\n")
+    for task in (second, third):
+        commit(task, "other.md", f"by {task.name}\n")
     wrong = await tasks.refusal(LandTaskspace(taskspace_uuid=first.id, join="squash"))
     landed = await tasks.ask(LandTaskspace(taskspace_uuid=first.id))
     shown = await tasks.ask(ShowLanding(taskspace_uuid=first.id))
@@ -319,7 +330,8 @@ async def test_a_task_lands_and_one_in_its_way_says_what_to_do(tasks: Tasks) -> 
     assert "`join` must be rebase or merge" in wrong
     assert landed.outcome == "landed"
     assert landed.lines[0].startswith("first has landed on ")
-    assert any(each.startswith("would conflict with second: README.md") for each in landed.lines)
+    (warning,) = [each for each in landed.lines if each.startswith("would conflict with ")]
+    assert warning.startswith("would conflict with second: README.md")
     assert (shown.stage, shown.landed) == ("", landed.commit)
     assert again.lines[0].startswith("first has nothing to land: ")
     assert (conflict.outcome, conflict.commit) == ("conflict", None)
