@@ -20,7 +20,7 @@ A part is one module under `daemon/parts/` that makes one `PartSpec`:
 `answers` is called once, before anybody can connect. `run` is cancelled when the daemon ends, and
 has `PART_GRACE` seconds to put away what must not be lost; if it raises, the daemon says so and
 ends. `bus` speaks for the daemon: `announce` reaches whoever subscribes, `request` whoever answers,
-`peers` is who is there at this moment. No part knows of another.
+`windows` lists the connected views of users. No part knows of another.
 
 Two daemons at two sockets may share a home, but only one works on its tasks: the other would wait
 for as long as that one lives, and whoever asks it should hear why.
