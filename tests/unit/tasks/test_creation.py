@@ -271,7 +271,7 @@ class UnknownAgents(CountedAgents):
 @pytest.mark.requirement("taskspaces.resume")
 async def test_agent_that_may_be_running_is_not_started(place: Path) -> None:
     agents = UnknownAgents()
-    scene = open_scene(place, Surroundings(agents=agents))
+    scene = open_scene(place, EngineOptions(agents=agents))
     made = await scene.make()
     agents.started.clear()
 
