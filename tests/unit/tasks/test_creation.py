@@ -262,7 +262,7 @@ async def test_log_starts_with_a_warning_about_empty_submodules(scene: Scene) ->
 
 
 class UnknownAgents(CountedAgents):
-    """Agents of which nobody knows whether they run."""
+    """Agents in an unknown state."""
 
     def is_running(self, taskspace: str) -> bool | None:
         del taskspace
