@@ -190,7 +190,7 @@ async def test_rollback_of_a_creation_keeps_a_branch_of_another_worktree(scene: 
         save(connection, replace(made, standing=TaskState.CREATING))
         tables.note(connection, Operation(made.id, OperationKind.CREATE, "create.recorded"))
 
-    await scene.ground.journal.write(note)
+    await scene.context.journal.write(note)
     scene.engine.close()
     again = scene.again()
     lines = (await again.engine.start()).lines
