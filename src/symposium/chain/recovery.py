@@ -1,9 +1,13 @@
-"""Limits on restarting the agent of a session."""
+"""Restarts of agents: limits, and how their sessions are opened again."""
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+
+from peerwire.jsonrpc.values import as_object
 
 
 class RestartPolicy(Struct, frozen=True):
@@ -26,3 +30,51 @@ class RestartPolicy(Struct, frozen=True):
     reopen_timeout: float = 60.0
     cancel_grace: float = 2.5
     clock: Callable[[], float] = time.monotonic
+
+
+class FailureWindow:
+    """The recent failures of one agent."""
+
+    def __init__(self, policy: RestartPolicy) -> None:
+        self._policy = policy
+        self._failures: deque[float] = deque(maxlen=max(1, policy.max_failures))
+
+    def __len__(self) -> int:
+        since = self._policy.clock() - self._policy.window
+        while self._failures and self._failures[0] <= since:
+            self._failures.popleft()
+        return len(self._failures)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the agent is not restarted any more."""
+        return len(self) >= self._policy.max_failures
+
+    def add(self) -> None:
+        """Count a failure."""
+        self._failures.append(self._policy.clock())
+
+    def clear(self) -> None:
+        """Forget the failures, since the user wants another attempt."""
+        self._failures.clear()
+
+
+ResumeMethod: TypeAlias = Literal["session/resume", "session/load"]
+
+
+def resume_methods(initialized: Mapping[str, Any]) -> Sequence[ResumeMethod]:
+    """Requests by which an agent opens a session of an earlier process, best first.
+
+    Resuming comes first: it replays nothing.
+
+    Args:
+        initialized: the agent's result of `initialize`.
+    """
+    capabilities = as_object(initialized.get("agentCapabilities"))
+    resume = as_object(capabilities.get("sessionCapabilities")).get("resume")
+    methods: list[ResumeMethod] = []
+    if resume is not None and resume is not False:
+        methods.append("session/resume")
+    if capabilities.get("loadSession"):
+        methods.append("session/load")
+    return methods

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.chain.messages import Answer, ChainMessage
+from symposium.chain.recovery import FailureWindow, resume_methods
 from symposium.config.user_config import Config
 from symposium.run_mode.chat import text_line, update_line
 from symposium.run_mode.connection import EditorConnection
@@ -119,21 +119,6 @@ class SessionReopener:
         return as_object(answer.result)
 
 
-def resume_methods(greeting: Mapping[str, Any]) -> Sequence[Return]:
-    """The requests by which an agent takes up a session that another process has made.
-
-    Resuming comes first: it replays nothing.
-    """
-    able = as_object(greeting.get("agentCapabilities"))
-    resume = as_object(able.get("sessionCapabilities")).get("resume")
-    ways: list[Return] = []
-    if resume is not None and resume is not False:
-        ways.append("session/resume")
-    if able.get("loadSession"):
-        ways.append("session/load")
-    return ways
-
-
 class AgentRestart:
     """Restart the agent of one config and restore its sessions."""
 
@@ -141,7 +126,7 @@ class AgentRestart:
         self._floor = floor
         self._config = config
         self._terms = floor.settings.revival
-        self._failures: deque[float] = deque(maxlen=max(1, self._terms.max_failures))
+        self._failures = FailureWindow(self._terms)
         self._reason = ""
         self._dead: OpenChain | None = None
         self._sessions: list[Session] = []
@@ -150,7 +135,7 @@ class AgentRestart:
 
     def failed(self, chain: OpenChain) -> None:
         """A chain of this config has died."""
-        self._failures.append(self._terms.clock())
+        self._failures.add()
         self._reason = ""
         self._dead = chain
         if self._reopening is not None and chain.death is not None:
@@ -180,7 +165,7 @@ class AgentRestart:
         try:
             while self._sessions:
                 await self._wait_closed()
-                if self._is_hopeless():
+                if self._failures.is_full:
                     self._stop()
                 elif self._sessions and (chain := await self._started()) is not None:
                     await self._hand_over(chain)
@@ -200,7 +185,7 @@ class AgentRestart:
             return await self._floor.supervisor.chain_for(self._config)
         except RpcError as error:
             _log.warning("the agent could not be started again: %s", error)
-            self._failures.append(self._terms.clock())
+            self._failures.add()
             self._reason = str(as_object(error.data).get("detail") or error)
             return None
 
@@ -239,12 +224,6 @@ class AgentRestart:
         care.resume_waiting()
 
     # -- giving up
-
-    def _is_hopeless(self) -> bool:
-        since = self._terms.clock() - self._terms.window
-        while self._failures and self._failures[0] <= since:
-            self._failures.popleft()
-        return len(self._failures) >= self._terms.max_failures
 
     def _stop(self) -> None:
         sessions, self._sessions = self._sessions, []

@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +20,7 @@ from peerwire.jsonrpc.values import as_object
 from symposium.catalog import agent_label
 from symposium.chain.blueprint import Program
 from symposium.chain.conductor import Settings
+from symposium.chain.recovery import FailureWindow, RestartPolicy, resume_methods
 from symposium.client.conversation import ClientTurn, Conversation, ConversationConfig, converse
 from symposium.client.permissions import ChosenOption, Decider, Decision, Permission, summarize
 from symposium.errors import NotFoundError, StepError
@@ -34,11 +34,8 @@ from symposium.sessions.server import OnState, PromptQueue
 from symposium.sessions.session import ServerSessionState, SessionSpec, Status
 from symposium.sessions.snapshots import Listening, ToolCallHooks
 
-FAILURES: Final = 3
-"""Deaths of the agent that are mended within `WITHIN`; with the next it stays ended."""
-
-WITHIN: Final = 300.0
-"""Seconds (users A-4)."""
+RESTARTS: Final = RestartPolicy(max_failures=4, window=300.0)
+"""The agent is restarted after each of three failures within five minutes (users A-4)."""
 
 MAX_SUMMARY: Final = 1024
 """Characters of what an agent has asked for that stand beside the answer."""
@@ -101,7 +98,7 @@ class AgentRunner:
         self._is_replay = False
         self._greeting: Mapping[str, Any] = {}
         self._argv: Sequence[str] = ()
-        self._deaths: deque[float] = deque(maxlen=FAILURES)
+        self._failures = FailureWindow(RESTARTS)
 
     async def run(self, decider: Decider, on_state: OnState) -> ServerSessionState:
         """Live until the agent has died too often; how it stands then."""
@@ -156,7 +153,7 @@ class AgentRunner:
         if self.state.login is not None and self.state.login.chosen:
             await conversation.log_in(self.state.login.chosen)
         known = self.state.acp_session
-        method = _way_back(self._greeting)
+        method = next(iter(resume_methods(self._greeting)), None)
         if known is not None and method is not None and await self._goes_on(conversation, method):
             self.state = replace(self.state, login=None)
             on_state(self.state)
@@ -253,16 +250,16 @@ class AgentRunner:
         return replace(self.state, status=Status.EXITED, reason=reason, login=login)
 
     def _may_try_again(self, error: Exception) -> bool:
-        now = asyncio.get_running_loop().time()
         self._tell("notice", {"text": f"the agent has ended: {exit_reason(error)}"})
         if isinstance(error, NotFoundError | ProgramNotFoundError | PolicyError):
             # Its program is missing, or your rules cannot be read: the user must fix that.
             return False
-        if len(self._deaths) == FAILURES and now - self._deaths[0] < WITHIN:
-            text = f"the agent has ended {FAILURES + 1} times within {WITHIN / 60:.0f} minutes"
+        self._failures.add()
+        if self._failures.is_full:
+            minutes = RESTARTS.window / 60
+            text = f"the agent has ended {len(self._failures)} times within {minutes:.0f} minutes"
             self._tell("notice", {"text": f"{text}; it is not started again"})
             return False
-        self._deaths.append(now)
         interrupted = self._prompts.interrupt()
         if interrupted is not None:
             self._tell("interrupted", {"text": interrupted})
@@ -321,14 +318,6 @@ def _has_died(error: StepError) -> bool:
         return True
     reason = as_object(error.reason.data).get("reason")
     return reason in {"component_exited", "component_start_failed"}
-
-
-def _way_back(greeting: Mapping[str, Any]) -> str | None:
-    """How this agent goes on with a session; None if it cannot."""
-    capabilities = as_object(greeting.get("agentCapabilities"))
-    if "resume" in as_object(capabilities.get("sessionCapabilities")):
-        return "session/resume"
-    return "session/load" if capabilities.get("loadSession") is True else None
 
 
 def _our_server(spec: SessionSpec) -> Mapping[str, Any]:
