@@ -28,7 +28,7 @@ KILL_TIMEOUT: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A program to listen to; it has no input. `stderr` is as `subprocess` has it."""
+    """A program to run; `stderr` is as in `subprocess`."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -354,6 +354,30 @@ async def start_process(
     if isinstance(started, OSError):
         raise started
     return started
+
+
+async def run_with_input(spec: ProcessSpec, stdin: bytes) -> CollectedOutput:
+    """Run a program on an input until it exits; kill it on cancellation.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    process = await start_process(
+        asyncio.create_subprocess_exec(
+            *spec.argv,
+            cwd=spec.cwd,
+            env=dict(spec.env),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=spec.stderr,
+            start_new_session=True,
+        )
+    )
+    try:
+        said, _ = await process.communicate(stdin)
+        return CollectedOutput(said, process.returncode)
+    finally:
+        await end_process(process)
 
 
 async def end_process(process: asyncio.subprocess.Process) -> None:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, isawaitable
-from typing import Any, Final, Protocol, cast, get_type_hints
+from typing import Any, Final, Protocol, TypeVar, cast, get_type_hints
 from uuid import uuid4
 
 import msgspec
@@ -60,6 +60,7 @@ class ToolContent:
     blocks: list[dict[str, Any]]
 
 
+_Arguments = TypeVar("_Arguments", bound=msgspec.Struct)
 ToolFunction = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
 
@@ -85,7 +86,7 @@ class Tool:
             if each != self._context
         ]
         self._arguments = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
-        self.schema = _schema(self._arguments)
+        self.schema = schema_of(self._arguments)
 
     def listed(self) -> dict[str, Any]:
         """Entry in `tools/list`."""
@@ -95,7 +96,7 @@ class Tool:
     async def call(self, arguments: object, context: ToolContext) -> dict[str, Any]:
         """Call the function; returns the result of `tools/call`, also for a failure."""
         try:
-            given = msgspec.convert({} if arguments is None else arguments, self._arguments)
+            given = read_arguments(arguments, self._arguments)
         except msgspec.ValidationError as error:
             return failure(f"{self.name}: {error}")
         values = msgspec.structs.asdict(given)
@@ -135,13 +136,22 @@ def _field(parameter: Parameter, hint: Any) -> tuple[str, Any] | tuple[str, Any,
     return (parameter.name, hint, parameter.default)
 
 
-def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    (reference,), components = msgspec.json.schema_components(
-        [arguments], ref_template="#/$defs/{name}"
-    )
+def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """JSON schema of a type, with the definitions of the types that it contains."""
+    (reference,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     schema = components.pop(reference["$ref"].rpartition("/")[2])
     schema.pop("title", None)
+    schema.pop("description", None)
     return schema | {"$defs": components} if components else schema
+
+
+def read_arguments(arguments: object, kind: type[_Arguments]) -> _Arguments:
+    """Check the arguments of `tools/call`; None means no arguments.
+
+    Raises:
+        msgspec.ValidationError: they do not match the schema.
+    """
+    return msgspec.convert({} if arguments is None else arguments, kind)
 
 
 LIST_CHANGED: Final = "notifications/tools/list_changed"

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from localio.errors import ExplainedError
 from peerwire.errors import INVALID_PARAMS, ErrorBoundary, RpcError
+from symposium.chain.tools import read_arguments, schema_of
 from symposium.mcp_server.workplace import ServerContext
 
 Topic: TypeAlias = Literal[
@@ -116,7 +117,7 @@ class ServedTool:
     async def call(self, arguments: Mapping[str, Any] | None, call: ToolInvocation) -> ToolAnswer:
         """Run the tool; the answer reports an error with its fix."""
         try:
-            params = msgspec.convert(dict(arguments or {}), self.params)
+            params = read_arguments(dict(arguments or {}), self.params)
         except msgspec.ValidationError as error:
             return ToolAnswer(f"{self.name}: {error}. {_form(self.params)}", is_error=True)
         with ErrorBoundary() as caught:
@@ -155,15 +156,6 @@ def failure(name: str, error: BaseException | None) -> ToolAnswer:
             kind = type(error).__name__
             text = f"{name}: {error or kind} ({kind}; internal error in Symposium)"
             return ToolAnswer(text, is_error=True)
-
-
-def schema_of(kind: type[Struct]) -> dict[str, Any]:
-    """The JSON schema of a type, whole: an object with all it refers to."""
-    (reference,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    schema = components.pop(reference["$ref"].rpartition("/")[2])
-    schema.pop("title", None)
-    schema.pop("description", None)
-    return schema | {"$defs": components} if components else schema
 
 
 NO_PARAMS: Final = "The tool takes no arguments."

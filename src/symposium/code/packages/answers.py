@@ -1,6 +1,7 @@
 """Results of the package tools: locate, search, and read sources."""
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from localio.processes import end_process
+from localio.processes import ProcessSpec, run_with_input
 from symposium.code.packages.model import Ecosystem, PackageError, PatternError, Source
 from symposium.code.packages.project_files import text_of
 from symposium.code.packages.sources import describe, source_finder
@@ -108,27 +109,6 @@ def _listing(source: Source, folder: Path) -> SourceListing:
     return SourceListing(name, names[:_LISTED], len(names) > _LISTED)
 
 
-async def run_search(argv: Sequence[str], given: bytes, *, cwd: Path) -> bytes:
-    """Run the search program; kill it on cancellation.
-
-    Raises:
-        OSError: it could not be started.
-    """
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=cwd,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        said, _ = await process.communicate(given)
-        return said
-    finally:
-        await end_process(process)
-
-
 SEARCH_TIME: Final = 10.0
 MAX_MATCHES: Final = 50
 """Maximum number of matches in examples, and in other files."""
@@ -196,15 +176,16 @@ async def search_source(
     }
     # Isolated, so that neither environment variables nor the directory affect its imports.
     argv = (sys.executable, "-I", "-S", str(_PROGRAM))
+    spec = ProcessSpec(argv, os.environ, source.place.root)
     try:
         async with asyncio.timeout(seconds):
-            said = await run_search(argv, msgspec.json.encode(asked), cwd=source.place.root)
+            done = await run_with_input(spec, msgspec.json.encode(asked))
     except TimeoutError as error:
         raise PatternError(
             f"the search for {pattern[:80]!r} took longer than {seconds:g} s and was stopped",
             "use a pattern that can match in one way only",
         ) from error
-    return msgspec.json.decode(said, type=Matches)
+    return msgspec.json.decode(done.said, type=Matches)
 
 
 Named: TypeAlias = tuple[str, str, str | None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from localio.processes import end_process
+from localio.processes import ProcessSpec, run_with_input
 from symposium.code.operations import CodePosition, CodeRange
 from symposium.errors import SymposiumError
 
@@ -78,23 +78,14 @@ def _hit(files: Sequence[Path], row: Any, regex: str) -> CodeRange:
 
 
 async def _asked(question: bytes) -> bytes:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", "-B", str(_WORKER)),
-        cwd="/",
-        env={"LC_ALL": "C.UTF-8"},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    argv = (sys.executable, "-I", "-S", "-B", str(_WORKER))
+    spec = ProcessSpec(argv, {"LC_ALL": "C.UTF-8"}, Path("/"))
     try:
         async with asyncio.timeout(SEARCH_TIMEOUT):
-            output, _ = await process.communicate(question)
+            done = await run_with_input(spec, question)
     except TimeoutError as error:
         message = f"the search timed out after {SEARCH_TIMEOUT:g} s"
         raise SearchError(message, "simplify the expression, or search fewer files") from error
-    finally:
-        await end_process(process)
-    if process.returncode:
-        raise SearchError(f"the search exited with code {process.returncode}", "search fewer files")
-    return output
+    if done.code:
+        raise SearchError(f"the search exited with code {done.code}", "search fewer files")
+    return done.said
