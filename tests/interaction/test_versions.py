@@ -299,3 +299,14 @@ async def test_editor_without_an_agent_yet_gets_its_own_primitives_and_the_hosts
         }
         provided = dict.fromkeys(("fs_read", "bash", "my_cap"), "editor")
         assert ours["details"]["provided_by"] == provided
+
+
+@pytest.mark.requirement("run-mode.initialize-order")
+async def test_an_agent_is_asked_for_the_highest_version_that_is_known(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, config()) as it:
+        await initializes(it, 999)
+        agent = await it.chain()
+        request = await agent.read()
+        assert request["params"]["protocolVersion"] == HIGHEST_VERSION
+        agent.answer(request, VERSION_ONE)
+        assert (await it.editor.read())["result"]["protocolVersion"] == 1

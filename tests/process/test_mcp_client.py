@@ -382,9 +382,12 @@ async def test_a_user_and_password_of_a_url_are_sent_and_stand_in_no_error() -> 
     with pytest.raises(PeerwireError, match=str(port)) as caught:
         async with open_server({"type": "http", "name": "x", "url": url}):
             pass
-    header = {"name": "authorization", "value": "Bearer x"}
+    headers = [
+        {"name": "authorization", "value": "Bearer x"},
+        {"name": "x-other", "value": "y"},
+    ]
     with pytest.raises(PeerwireError):
-        async with open_server({"type": "http", "name": "x", "url": url, "headers": [header]}):
+        async with open_server({"type": "http", "name": "x", "url": url, "headers": headers}):
             pass
     listening.close()
 

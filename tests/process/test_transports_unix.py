@@ -284,3 +284,17 @@ def test_each_end_of_a_pair_knows_the_other() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert peer_uid(ours) == peer_uid(theirs) == os.getuid()
+
+
+@pytest.mark.requirement("process.unix-left-behind")
+async def test_a_listener_knows_whether_clients_can_still_reach_it(place: Place) -> None:
+    listener = place.serve()
+    assert listener.is_reachable()
+
+    place.path.unlink()
+    assert not listener.is_reachable()
+
+    place.path.touch()
+    assert not listener.is_reachable()
+    listener.close()
+    assert place.path.exists()

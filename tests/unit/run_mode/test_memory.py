@@ -26,6 +26,14 @@ def test_digest_has_the_prompts_and_answers_of_its_session() -> None:
 
 
 @pytest.mark.requirement("stories.a-05-digest")
+def test_a_turn_without_text_on_one_side_is_kept_and_one_without_any_is_not() -> None:
+    memory = Transcript()
+    memory.turn_ended("", [chunk("a picture of a cat")], "s")
+    memory.turn_ended("", [], "s")
+    assert memory.digest() == "User: \n\nAgent: a picture of a cat\n"
+
+
+@pytest.mark.requirement("stories.a-05-digest")
 def test_digest_keeps_the_start_of_long_prompts_and_the_end_of_long_answers() -> None:
     memory = Transcript()
     memory.turn_ended("Q" * 9000, [chunk("A" * 9000 + "end")], "s")

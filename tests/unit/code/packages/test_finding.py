@@ -13,6 +13,7 @@ import pytest
 from tests.support.packages import tar_gz, wheel
 from tests.support.web import Web, reply, serving
 
+from symposium.code.packages.manifests import NpmSettings
 from symposium.code.packages.model import (
     DamagedError,
     Ecosystem,
@@ -23,6 +24,7 @@ from symposium.code.packages.model import (
     UnknownVersionError,
     UnpublishedError,
 )
+from symposium.code.packages.npm import NpmPackages
 from symposium.code.packages.sources import SourceFinder, source_finder
 
 NOBODY = "http://127.0.0.1:9"
@@ -345,6 +347,15 @@ async def test_what_can_be_no_name_is_refused(
     with pytest.raises(PackageNameError):
         await scene.desk(ecosystem).find(name)
     assert scene.web.asked == []
+
+
+@pytest.mark.requirement("package-sources.names")
+def test_a_name_of_an_npm_package_may_have_214_characters() -> None:
+    packages = NpmPackages(NpmSettings())
+
+    assert packages.canonical("x" * 214) == "x" * 214
+    with pytest.raises(PackageNameError):
+        packages.canonical("x" * 215)
 
 
 # -- Python

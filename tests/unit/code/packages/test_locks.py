@@ -173,6 +173,14 @@ def test_without_a_lock_package_json_asks_for_a_range(project: Path) -> None:
     assert npm_pin(project, "b".__eq__) is None
 
 
+@pytest.mark.requirement("package-sources.lock-files")
+@pytest.mark.parametrize("wanted", ["==8.1,!=8.2", "==8.*", ">=8.1,<9"])
+def test_a_requirement_that_allows_several_versions_is_a_range(project: Path, wanted: str) -> None:
+    (project / "requirements.txt").write_text(f"click {wanted}\n")
+
+    assert python_pin(project, "click".__eq__) == Pinned("requirements.txt", wanted=wanted)
+
+
 FILES = (
     *("Cargo.lock", "uv.lock", "Pipfile.lock", "requirements.txt", "pyproject.toml"),
     *("package-lock.json", "pnpm-lock.yaml", "yarn.lock", "package.json"),
