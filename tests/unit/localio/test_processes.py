@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localio import processes
-from localio.processes import ProcessSpec, end_process, run_collecting
+from localio.processes import ProcessSpec, ToolError, end_process, run_collecting, run_tool
 
 
 @pytest.mark.requirement("reviews.diff-bounds")
@@ -113,3 +113,44 @@ async def test_a_program_that_has_exited_is_not_waited_for(monkeypatch: pytest.M
     monkeypatch.setattr(processes, "KILL_TIMEOUT", 600)
     async with asyncio.timeout(45):
         assert (await run_collecting(shell("echo a"), seconds=45)).said == b"a\n"
+
+
+@pytest.mark.requirement("process.tool")
+async def test_what_a_tool_prints_on_both_streams_is_returned(tmp_path: Path) -> None:
+    script = "echo one; echo two >&2; pwd; printf '\\033[1mbold\\033[0m'"
+
+    text = await run_tool(["sh", "-c", script], cwd=tmp_path)
+
+    assert text == f"one\ntwo\n{tmp_path}\n␛[1mbold␛[0m"
+
+
+@pytest.mark.requirement("process.tool")
+async def test_a_tool_that_fails_is_reported_with_its_last_lines(tmp_path: Path) -> None:
+    with pytest.raises(ToolError) as caught:
+        await run_tool(["sh", "-c", "seq 20 >&2; exit 3"], cwd=tmp_path)
+
+    assert caught.value.message == "`sh -c seq 20 >&2; exit 3 …` failed with 3"
+    lines = caught.value.hint.splitlines()[1:]
+    assert lines == [f"| {number}" for number in range(13, 21)]
+
+
+@pytest.mark.requirement("process.tool")
+async def test_a_tool_that_is_missing_or_takes_too_long_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="no-such-tool did not start: No such file"):
+        await run_tool(["no-such-tool"], cwd=tmp_path)
+    with pytest.raises(ToolError, match=r"sleep took longer than 0\.1 s"):
+        await run_tool(["sleep", "60"], cwd=tmp_path, seconds=0.1)
+
+
+@pytest.mark.requirement("process.tool")
+async def test_a_tool_is_found_where_installers_put_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / ".local" / "bin" / "own-tool"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\necho found\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+    assert await run_tool(["own-tool"], cwd=tmp_path) == "found\n"
