@@ -31,7 +31,7 @@ class Gate:
         return request.params
 
 
-class Overheard:
+class Recorded:
     """A transport of which the test sees each line at the moment it is sent."""
 
     def __init__(self, inner: MemoryTransport, sent: list[bytes]) -> None:
@@ -57,7 +57,7 @@ async def give_up(_: Request) -> Any:
 
 
 async def lines_for(gate: Gate, batch: bytes) -> list[Any]:
-    """What comes back for a batch, up to the answer to a request sent after it."""
+    """Answers to a batch, up to the answer to a request sent after it."""
     async with facing_bytes(gate.handlers) as (_, peer):
         peer.write(batch, b'{"id":"after","method":"ok"}')
         await peer.lines.until(lambda lines: any(b'"after"' in _bytes(line) for line in lines))
@@ -92,7 +92,7 @@ async def test_the_array_comes_after_the_notifications_of_the_batch_were_heard()
     handlers = Handlers(
         requests={"ok": lambda _: None}, notifications={"n": lambda _: heard.append(list(sent))}
     )
-    connection = Connection(Overheard(near, sent), handlers)
+    connection = Connection(Recorded(near, sent), handlers)
     async with running(connection):
         peer = LinePeer(far)
         peer.write(b'[{"id":1,"method":"ok"},{"method":"n"},{"method":"n"}]')
@@ -102,7 +102,7 @@ async def test_the_array_comes_after_the_notifications_of_the_batch_were_heard()
 
 
 @pytest.mark.requirement("jsonrpc.batch-incomplete-withheld", "jsonrpc.batch-overlapping-ids")
-async def test_an_open_batch_withholds_its_answers_and_holds_up_nobody() -> None:
+async def test_open_batch_delays_only_its_own_answers() -> None:
     gate = Gate()
     async with facing_bytes(gate.handlers) as (_, peer):
         for name in (b"x", b"y"):

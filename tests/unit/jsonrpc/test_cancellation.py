@@ -163,7 +163,7 @@ async def test_a_second_cancel_does_not_disturb_a_handler_that_cleans_up() -> No
 
 
 @pytest.mark.requirement("jsonrpc.cancel-marker-after-the-fact")
-async def test_a_handler_that_asks_later_is_told_yes() -> None:
+async def test_handler_that_asks_after_the_cancellation_gets_yes() -> None:
     async def stubborn(request: Request) -> Any:
         before = request.cancellation.is_requested
         try:

@@ -1,4 +1,4 @@
-"""How a connection ends: everything that is owed is paid, and nothing is left running."""
+"""The end of a connection: each request gets its answer, and no task is left."""
 
 import asyncio
 import logging
@@ -99,7 +99,7 @@ async def test_close_logs_the_requests_of_both_sides_that_got_no_answer_and_not_
 
 
 @pytest.mark.requirement("jsonrpc.close-pending-before-callbacks")
-async def test_open_requests_have_failed_before_the_owner_is_told_of_the_end() -> None:
+async def test_open_requests_fail_before_the_owner_is_notified_of_the_end() -> None:
     scene = Scene()
     told: list[str] = []
     asked = asyncio.Task(_error_of(scene.connection.request("a")))
@@ -148,7 +148,7 @@ async def test_all_that_came_before_the_end_is_taken_in_order() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.close-read-error")
-async def test_a_read_error_is_told_as_one(caplog: pytest.LogCaptureFixture) -> None:
+async def test_read_error_is_reported_as_one(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene()
     asked = asyncio.Task(_error_of(scene.connection.request("a")))
     await scene.peer.read(1)
@@ -246,7 +246,7 @@ async def test_a_caller_cancelled_in_the_turn_of_the_end_is_cancelled_and_nothin
 
 
 @pytest.mark.requirement("jsonrpc.close-quiet")
-async def test_a_handler_that_asks_the_peer_while_it_ends_is_told_so_at_once() -> None:
+async def test_handler_that_asks_a_closing_peer_gets_an_error_at_once() -> None:
     seen: Recorder[Exception] = Recorder()
     started = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""How a stream of bytes becomes lines."""
+"""Lines from a stream of bytes."""
 
 import tracemalloc
 from itertools import pairwise
@@ -50,7 +50,7 @@ def test_a_byte_order_mark_before_the_first_line_is_no_part_of_it() -> None:
 
 @pytest.mark.requirement("jsonrpc.line-over-limit", "jsonrpc.line-limit-configurable")
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
-def test_a_line_over_the_limit_is_told_of_in_its_place_and_the_next_is_read(size: int) -> None:
+def test_line_over_the_limit_is_reported_in_order_and_the_next_is_read(size: int) -> None:
     stream = b"before\n" + b"<" + b"x" * 30 + b">\nafter\n" + b"y" * 10 + b"\n"
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
 

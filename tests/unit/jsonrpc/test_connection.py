@@ -1,4 +1,4 @@
-"""One side of a conversation: it asks, it answers, it is told, and what it is told has an order."""
+"""One side of a connection: requests, answers, and notifications, in order."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ async def test_a_request_comes_back_with_its_handlers_result() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.hello-notification")
-async def test_a_notification_is_told_and_nothing_comes_back() -> None:
+async def test_notification_is_handled_without_an_answer() -> None:
     heard: Recorder[Any] = Recorder()
     handlers = Handlers(requests={"echo": echo}, notifications={"note": heard.note})
     async with facing_bytes(handlers) as (_, peer):
@@ -142,7 +142,7 @@ async def test_a_peer_that_could_not_read_us_is_heard_in_the_log(
 
 
 @pytest.mark.requirement("jsonrpc.error-relayed")
-async def test_an_error_response_is_raised_as_it_came() -> None:
+async def test_error_response_is_raised_unchanged() -> None:
     async with facing_bytes() as (near, peer), asyncio.TaskGroup() as tasks:
         asked = tasks.create_task(_error_of(near.request("a")))
         await peer.read(1)
@@ -168,7 +168,7 @@ async def _error_of(asking: Any) -> Exception:
      b'{"id":1,"result":"%b"}' % (b"x" * 3000)],
     ids=["both", "number", "deep", "long"],
 )  # fmt: skip
-async def test_who_waits_for_an_answer_that_cannot_be_read_is_told(response: bytes) -> None:
+async def test_unreadable_answer_fails_its_request(response: bytes) -> None:
     async with facing_bytes(limit=250_000 if b"[" in response else 2000) as (near, peer):
         async with asyncio.TaskGroup() as tasks:
             asked = tasks.create_task(_error_of(near.request("a")))

@@ -1,4 +1,4 @@
-"""What a connection does with what is wrong: it says so to whom it is owed, and lives (§1.6)."""
+"""Faulty messages and handlers: the peer gets an error, and the connection stays (§1.6)."""
 
 import asyncio
 import logging
@@ -53,7 +53,7 @@ HANDLERS = Handlers(
 
 
 async def answers_to(*lines: bytes, number: int) -> list[Any]:
-    """What comes back for these lines and a last, good request."""
+    """Answers to these lines and to a valid request after them."""
     async with facing_bytes(HANDLERS) as (_, peer):
         peer.write(*lines, b'{"id":"last","method":"ok"}')
         answers = await peer.read(number + 1)
@@ -171,7 +171,7 @@ async def test_what_looks_like_a_response_is_never_answered() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.line-blank", "jsonrpc.line-newline-only")
-async def test_blank_lines_and_carriage_returns_disturb_nobody() -> None:
+async def test_blank_lines_and_carriage_returns_are_ignored() -> None:
     (answer,) = await answers_to(b"\r", b" ", b'{"id":1,"method":"ok"}\r', number=1)
     assert answer["result"] == "ok"
 

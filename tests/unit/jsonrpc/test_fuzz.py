@@ -1,7 +1,7 @@
 """Broken bytes: nothing is raised, nothing hangs, and each request is answered exactly once.
 
 What is owed is worked out a second time here, from the specification and with the standard library.
-`FUZZ_ROUNDS=100000 pytest tests/unit/jsonrpc/test_fuzz.py --timeout 0` goes on for longer.
+`FUZZ_ROUNDS=100000 pytest tests/unit/jsonrpc/test_fuzz.py --timeout 0` runs longer.
 """
 
 import asyncio

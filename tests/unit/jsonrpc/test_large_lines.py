@@ -61,7 +61,7 @@ def test_a_large_line_that_is_not_utf_8_is_no_message() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.large-lines")
-def test_a_large_body_is_written_as_it_came() -> None:
+def test_large_body_is_written_unchanged() -> None:
     body = b'{"text":"%b"}' % (b"x" * 3 * PIECE)
     extra = b',"trace":1'
 

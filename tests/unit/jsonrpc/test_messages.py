@@ -1,4 +1,4 @@
-"""What one line says, and the lines we write."""
+"""Messages read from one line, and written as one."""
 
 import json
 import tracemalloc
@@ -258,7 +258,7 @@ def test_a_batch_of_too_many_entries_is_refused_before_it_costs_memory() -> None
 @pytest.mark.parametrize(
     "request_id", [b"null", b"0", b"-7", b"12345678901234567890123", b"1.5", b'"a\\u00e9"', b'""']
 )
-def test_an_id_of_any_type_leaves_as_it_came(request_id: bytes) -> None:
+def test_id_of_any_type_is_written_unchanged(request_id: bytes) -> None:
     found = message(b'{"id": %b ,"method":"m"}' % request_id)
 
     assert wire.check(found) is None
@@ -295,7 +295,7 @@ def test_members_of_the_envelope_that_we_do_not_know_are_kept_as_written() -> No
     assert wire.extra_members(message(line), line) == b',"trace":"00-a","_meta":{"x":1.0}'
     bare = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{}}'
     assert wire.extra_members(message(bare), bare) == b""
-    # As long as the member it stands in for.
+    # As long as the member that it replaces.
     same = b'{"abcdefg":"2.0","id":1,"method":"m","params":{}}'
     assert wire.extra_members(message(same), same) == b',"abcdefg":"2.0"'
 

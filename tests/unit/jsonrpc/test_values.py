@@ -29,7 +29,7 @@ values = st.recursive(
 
 @pytest.mark.requirement("jsonrpc.values")
 @given(values)
-def test_a_value_comes_back_as_it_was(value: Any) -> None:
+def test_value_is_decoded_unchanged(value: Any) -> None:
     text = encode_value(value)
 
     assert decode_value(text) == value

@@ -1,4 +1,4 @@
-"""The text that an agent is told once, and that no editor sees."""
+"""Guidance that an agent gets once, and that no editor shows."""
 
 import hashlib
 from collections.abc import Sequence
@@ -51,23 +51,23 @@ async def test_the_first_prompt_of_each_session_has_the_text_before_it(tmp_path:
         second = await editor.new_session(cwd=str(tmp_path))
         await editor.prompt("three", session_id=second)
         await editor.prompt("four", session_id=first)
-    told, *others = prompts(agent)
-    assert told[0]["text"].startswith(BEGIN)
-    assert "A question is not an order" in told[0]["text"]
-    assert "Looking, and not guessing" not in told[0]["text"], "the summary, not all of it"
-    assert len(told[0]["text"].encode()) < 4000
-    assert "---" not in told[0]["text"].split("\n")[1]
-    assert told[0]["annotations"] == {"audience": ["assistant"]}
-    digest = hashlib.sha256(told[0]["text"].encode()).hexdigest()
-    assert told[0]["_meta"] == {META: "main.md", META_SHA256: digest}
-    assert told[1:] == [{"type": "text", "text": "one"}]
+    first, *others = prompts(agent)
+    assert first[0]["text"].startswith(BEGIN)
+    assert "A question is not an order" in first[0]["text"]
+    assert "Looking, and not guessing" not in first[0]["text"], "the summary, not all of it"
+    assert len(first[0]["text"].encode()) < 4000
+    assert "---" not in first[0]["text"].split("\n")[1]
+    assert first[0]["annotations"] == {"audience": ["assistant"]}
+    digest = hashlib.sha256(first[0]["text"].encode()).hexdigest()
+    assert first[0]["_meta"] == {META: "main.md", META_SHA256: digest}
+    assert first[1:] == [{"type": "text", "text": "one"}]
     assert [texts(each)[-1] for each in others] == ["two", "three", "four"]
     assert [len(each) for each in others] == [1, 2, 1]
 
 
 @pytest.mark.requirement("built-in-mods.guidance-once")
 @pytest.mark.parametrize("method", ["session/load", "session/resume"])
-async def test_a_session_that_goes_on_is_not_told_again(tmp_path: Path, method: str) -> None:
+async def test_resumed_session_gets_no_second_guidance(tmp_path: Path, method: str) -> None:
     agent = FakeAgent("hi")
     agent.requests[method] = lambda _: {}
     async with chain_of(Guidance(), agent=agent) as editor:
@@ -79,7 +79,7 @@ async def test_a_session_that_goes_on_is_not_told_again(tmp_path: Path, method: 
 
 
 @pytest.mark.requirement("built-in-mods.guidance-once")
-async def test_a_fork_is_not_told_again_and_its_origin_is_told_still(tmp_path: Path) -> None:
+async def test_fork_gets_no_guidance_and_its_origin_still_does(tmp_path: Path) -> None:
     agent = FakeAgent("hi")
     agent.requests["session/fork"] = lambda _: {"sessionId": "forked"}
     async with chain_of(Guidance(), agent=agent) as editor:
@@ -92,7 +92,7 @@ async def test_a_fork_is_not_told_again_and_its_origin_is_told_still(tmp_path: P
 
 
 @pytest.mark.requirement("built-in-mods.guidance-gentle")
-async def test_a_command_stays_at_the_begin_and_the_next_prompt_is_told(tmp_path: Path) -> None:
+async def test_command_stays_first_and_the_next_prompt_gets_the_guidance(tmp_path: Path) -> None:
     agent = FakeAgent("hi")
     async with chain_of(Guidance(), agent=agent) as editor:
         await editor.new_session(cwd=str(tmp_path))
@@ -157,10 +157,10 @@ async def test_what_an_agent_repeats_of_the_text_is_taken_out(
 
 @pytest.mark.requirement("built-in-mods.guidance-gentle")
 async def test_what_the_agent_says_itself_is_left_alone(tmp_path: Path) -> None:
-    agent = FakeAgent(f"I was told {BEGIN}a{END}")
+    agent = FakeAgent(f"I received {BEGIN}a{END}")
     async with chain_of(Guidance(), agent=agent) as editor:
         await editor.new_session(cwd=str(tmp_path))
-        assert (await editor.prompt("what?")).text == f"I was told {BEGIN}a{END}"
+        assert (await editor.prompt("what?")).text == f"I received {BEGIN}a{END}"
 
 
 @pytest.mark.requirement("built-in-mods.guidance-unseen")
@@ -216,12 +216,12 @@ async def test_the_first_prompt_names_the_texts_for_its_words_and_the_workspace(
     async with chain_of(Guidance(), agent=agent) as editor:
         await editor.new_session(cwd=str(tmp_path))
         await editor.prompt("The login crashes.")
-    told = prompts(agent)[0][0]["text"]
+    first = prompts(agent)[0][0]["text"]
 
-    assert "`rust-projects.md`" in told
-    assert "`debugging-tasks.md`" in told
-    assert "`python-projects.md`" not in told
-    assert "`refactoring-tasks.md`" not in told
+    assert "`rust-projects.md`" in first
+    assert "`debugging-tasks.md`" in first
+    assert "`python-projects.md`" not in first
+    assert "`refactoring-tasks.md`" not in first
 
 
 @pytest.mark.requirement("guidance.budget")

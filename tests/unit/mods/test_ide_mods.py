@@ -1,4 +1,4 @@
-"""IDE operations in a chain: the same tools, whoever answers them."""
+"""IDE operations in a chain: the same tools, whether an editor or an adapter answers."""
 
 import json
 import re
@@ -55,14 +55,14 @@ async def test_the_adapter_answers_for_an_editor_that_has_none(tmp_path: Path) -
         await editor.new_session(cwd=str(tmp_path))
         said = json.loads((await use(editor, "get_selection")).removeprefix("OK: "))
         assert said == {"selectedText": None, "message": "no editor"}
-        told = await use(editor, "hover", path="a.py", line=1, column=1)
-        assert f"{tmp_path}/a.py does not exist" in told
+        answer = await use(editor, "hover", path="a.py", line=1, column=1)
+        assert f"{tmp_path}/a.py does not exist" in answer
         assert asked == []
 
 
 @pytest.mark.requirement("ide.adapter-stands-in")
 @pytest.mark.parametrize("capabilities", [CAPABILITIES, HAS_IT])
-async def test_the_agent_is_told_of_operations_in_either_case(
+async def test_agent_learns_of_operations_in_either_case(
     capabilities: dict[str, Any],
 ) -> None:
     agent = FakeAgent()

@@ -1,4 +1,4 @@
-"""What each built-in mod changes, and that it changes nothing else."""
+"""Changes that each built-in mod makes, and no others."""
 
 import asyncio
 import sys

@@ -104,13 +104,13 @@ async def test_a_question_that_names_a_tool_call_by_its_id_alone_is_understood(
     agent = FakeAgent()
     async with chain_of(policy(tmp_path), agent=agent) as editor:
         session = await editor.new_session(cwd=str(tmp_path))
-        told = {
+        call = {
             "sessionUpdate": "tool_call",
             "toolCallId": "c",
             "title": "t",
             "rawInput": {"command": "git push -f"},
         }
-        agent.update(session, told)
+        agent.update(session, call)
         agent.update(
             session,
             {
@@ -152,7 +152,7 @@ async def test_a_rule_chooses_nothing_it_cannot_tell_apart(
 
     assert answer == {"outcome": {"outcome": "cancelled"}}
     assert asked == 1
-    # Nothing says no: then nobody has said yes.
+    # No rule forbids it, and no user allowed it.
     assert refused["outcome"] == {"outcome": "cancelled"}
 
 
@@ -297,8 +297,8 @@ async def test_the_last_256_tool_calls_of_a_session_are_remembered(tmp_path: Pat
     async with chain_of(policy(tmp_path), agent=agent) as editor:
         session = await editor.new_session(cwd=str(tmp_path))
         for number in range(257):
-            told = {"sessionUpdate": "tool_call", "toolCallId": f"c{number}"}
-            agent.update(session, {**told, "title": "t", "rawInput": {"command": "git push -f"}})
+            call = {"sessionUpdate": "tool_call", "toolCallId": f"c{number}"}
+            agent.update(session, {**call, "title": "t", "rawInput": {"command": "git push -f"}})
         editor.permissions.append("yes")
         oldest = await ask(agent, session, {"toolCallId": "c0"})
         second = await ask(agent, session, {"toolCallId": "c1"})

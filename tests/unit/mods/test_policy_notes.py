@@ -1,4 +1,4 @@
-"""What the user is told of their rules, and what becomes of sessions without readable rules."""
+"""Notes for the user about policy rules, and sessions without readable rules."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -48,8 +48,8 @@ class Scene:
         self.agent.update(self.session, update)
 
     async def notes(self) -> list[PolicyNote]:
-        """What the editor has been told of the rules so far."""
-        # The answer to a question comes behind all that was told before it.
+        """Notes about rules that the editor got so far."""
+        # The answer to a question follows all notes that were sent before it.
         await self.ask({"toolCallId": "last", "kind": "think", "title": "last"})
         updates = [each["update"] for each in self.editor.updates.items]
         return [note for each in updates if (note := read_note(each)) is not None]
@@ -95,18 +95,18 @@ async def test_a_refused_terminal_is_shown_as_a_failed_tool_call(tmp_path: Path)
 
 @pytest.mark.requirement("policy.start-note")
 @pytest.mark.parametrize(
-    ("rules", "told"),
+    ("rules", "notes"),
     [(None, []), ("# none\n", []), (ALLOW, []), (FORBID, ["1 rule"]), (ALLOW + ASK, ["2 rules"])],
 )
 async def test_a_session_says_once_at_its_start_what_rules_cannot_do(
-    rules: str | None, told: list[str], tmp_path: Path
+    rules: str | None, notes: list[str], tmp_path: Path
 ) -> None:
     async with scene(tmp_path, rules) as it:
         for _ in range(2):
             await it.editor.prompt("hello")
         found = [note.text for note in await it.notes()]
 
-    assert [each.partition("(")[2].partition(")")[0] for each in found] == told
+    assert [each.partition("(")[2].partition(")")[0] for each in found] == notes
     assert all("It cannot stop" in each for each in found)
 
 
@@ -238,7 +238,7 @@ async def test_rules_that_are_written_later_hold_for_an_agent_that_runs(tmp_path
         assert (await it.ask({"toolCallId": "c", **PUSH}))["outcome"]["optionId"] == "yes"
         it.file.write_text(FORBID)
         assert (await it.ask({"toolCallId": "c", **PUSH}))["outcome"]["optionId"] == "no"
-        # What this call is was told before there were rules: it cannot be judged.
+        # The call was announced before there were rules: it cannot be judged.
         assert (await it.ask({"toolCallId": "d"}))["outcome"]["optionId"] == "no"
 
 

@@ -14,7 +14,7 @@ from symposium.testing import FakeAgent, chain_of
 CHUNK = "agent_message_chunk"
 
 
-def told(store: TimelineStore, session: str) -> list[tuple[str, Any]]:
+def entries_of(store: TimelineStore, session: str) -> list[tuple[str, Any]]:
     return [(entry.type, entry.data) for entry in store.read(session)]
 
 
@@ -46,7 +46,7 @@ async def test_a_turn_is_kept_in_short(tmp_path: Path) -> None:
         session = await editor.new_session(cwd="/work")
         await editor.prompt("Do it")
 
-    assert told(store, session) == [
+    assert entries_of(store, session) == [
         ("session", {"session": session, "cwd": "/work", "agent": "fake-agent"}),
         ("prompt", {"text": "Do it"}),
         ("permission", {"title": "Test", "chosen": "Yes, once"}),
@@ -81,7 +81,7 @@ async def test_a_turn_that_fails_is_kept_with_its_error(tmp_path: Path) -> None:
         with pytest.raises(RpcError):
             await editor.prompt("Do it")
 
-    kind, data = told(store, session)[-1]
+    kind, data = entries_of(store, session)[-1]
     assert kind == "stop"
     assert "no credit" in data["reason"]
 
@@ -102,17 +102,17 @@ async def test_what_a_loaded_session_replays_is_not_kept_again(tmp_path: Path) -
         await editor.connection.request("session/load", params)
         await editor.prompt("Go on", session_id="s")
 
-    assert [data["text"] for kind, data in told(store, "s") if kind == "said"] == ["New."]
+    assert [data["text"] for kind, data in entries_of(store, "s") if kind == "said"] == ["New."]
 
 
 @pytest.mark.requirement("timelines.bounded")
-async def test_a_flood_of_text_is_kept_to_its_end(tmp_path: Path) -> None:
+async def test_end_of_a_flood_of_text_is_saved(tmp_path: Path) -> None:
     agent = FakeAgent()
     store = TimelineStore(tmp_path)
     mod = TimelineMod(store)
     held: list[int] = []
 
-    def most(_: Request) -> dict[str, Any]:
+    def record_held(_: Request) -> dict[str, Any]:
         held.append(mod.held)
         return {"outcome": {"outcome": "cancelled"}}
 
@@ -127,11 +127,11 @@ async def test_a_flood_of_text_is_kept_to_its_end(tmp_path: Path) -> None:
 
     agent.requests["session/prompt"] = answer
     async with chain_of(mod, agent=agent) as editor:
-        editor.answers["session/request_permission"] = most
+        editor.answers["session/request_permission"] = record_held
         session = await editor.new_session()
         await editor.prompt("Talk")
 
-    (said,) = [data["text"] for kind, data in told(store, session) if kind == "said"]
+    (said,) = [data["text"] for kind, data in entries_of(store, session) if kind == "said"]
     assert len(said) <= 16 * 1024
     assert "000999." in said
     assert 200 * 1024 < held[0] <= 256 * 1024

@@ -61,7 +61,7 @@ Install = Callable[[str, str], None]
 
 @pytest.fixture
 def install(home: Path) -> Install:
-    """Puts a program of ours where the tool is looked for."""
+    """Install a fake program where the tool is looked up."""
 
     def put(name: str, text: str) -> None:
         (home / "programs" / name).write_text(text)
@@ -87,16 +87,16 @@ def content(file: str) -> str:
 
 
 class Caller:
-    """Notes what an MCP client is told."""
+    """Record what an MCP client receives."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, Any]] = []
+        self.received: list[tuple[str, Any]] = []
 
     async def request(self, method: str, params: Any = None) -> Any:
         raise AssertionError(method, params)
 
     def notify(self, method: str, params: Any = None) -> None:
-        self.told.append((method, params))
+        self.received.append((method, params))
 
 
 # -- which sessions
@@ -104,7 +104,7 @@ class Caller:
 
 @pytest.mark.requirement("built-in-mods.applies")
 @pytest.mark.parametrize(("kind", "manifest"), KINDS)
-async def test_a_session_elsewhere_passes_as_it_came(
+async def test_session_elsewhere_passes_unchanged(
     project: Path, kind: type[ToolMod], manifest: str
 ) -> None:
     agent = FakeAgent()
@@ -144,7 +144,7 @@ def test_each_tool_says_that_it_runs_code(tools: type[CargoTools | UvTools | Npm
 
 @pytest.mark.requirement("built-in-mods.progress")
 @pytest.mark.parametrize("meta", [{}, {"_meta": {"progressToken": "t"}}])
-async def test_who_asks_for_progress_is_told_of_it(meta: dict[str, Any]) -> None:
+async def test_progress_is_reported_when_it_is_requested(meta: dict[str, Any]) -> None:
     async def work(context: ToolContext) -> int:
         context.progress(3, "third line")
         return 1
@@ -153,7 +153,7 @@ async def test_who_asks_for_progress_is_told_of_it(meta: dict[str, Any]) -> None
     connection = ToolServer("a", [work]).connect(caller)
     await connection.answer("tools/call", {"name": "work", **meta})
     note = {"progressToken": "t", "progress": 3, "message": "third line"}
-    assert caller.told == ([("notifications/progress", note)] if meta else [])
+    assert caller.received == ([("notifications/progress", note)] if meta else [])
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
@@ -192,16 +192,16 @@ async def test_cargo_is_given_what_was_asked_for_and_no_option_more(
     install("cargo", SAYS_ITS_ARGUMENTS)
     async with chain_of(Cargo()) as editor:
         await editor.new_session(cwd=str(project))
-        told = await use(editor, "cargo::build", package="a", features=["x", "y"], release=True)
-        assert told["tail"].splitlines() == [
+        result = await use(editor, "cargo::build", package="a", features=["x", "y"], release=True)
+        assert result["tail"].splitlines() == [
             *("<build>", "<--message-format=json>", "<--package>", "<a>"),
             *("<--features>", "<x,y>", "<--release>", f"in {project}"),
         ]
-        told = await use(editor, "cargo::run", arguments=["--x", "$(id); rm -rf *"], binary="b")
-        assert told["tail"].splitlines()[2:6] == ["<--bin>", "<b>", "<-->", "<--x>"]
-        assert "<$(id); rm -rf *>" in told["tail"]
-        told = await use(editor, "cargo::test", name="adds")
-        assert told["tail"].splitlines()[2:4] == ["<--no-fail-fast>", "<adds>"]
+        result = await use(editor, "cargo::run", arguments=["--x", "$(id); rm -rf *"], binary="b")
+        assert result["tail"].splitlines()[2:6] == ["<--bin>", "<b>", "<-->", "<--x>"]
+        assert "<$(id); rm -rf *>" in result["tail"]
+        result = await use(editor, "cargo::test", name="adds")
+        assert result["tail"].splitlines()[2:4] == ["<--no-fail-fast>", "<adds>"]
         for bad in ({"package": "--config=x"}, {"features": ["-Zx"]}):
             assert "is no" in await refused(editor, "cargo::check", **bad)
 
@@ -218,24 +218,24 @@ def has_rust() -> bool:
 @pytest.mark.requirement("built-in-mods.cargo")
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(not has_rust(), reason="there is no Rust that works on this machine")
-async def test_a_real_cargo_s_errors_and_failed_tests_are_told(project: Path) -> None:
+async def test_errors_and_failed_tests_of_a_real_cargo_are_reported(project: Path) -> None:
     (project / "src").mkdir()
     (project / "Cargo.toml").write_text('[package]\nname = "demo"\nversion = "0.1.0"\n')
     lib = project / "src" / "lib.rs"
     lib.write_text("#[test]\nfn good() {}\n#[test]\nfn bad() {\n    assert_eq!(1, 2);\n}\n")
     async with chain_of(Cargo()) as editor:
         await editor.new_session(cwd=str(project))
-        told = await use(editor, "cargo::test")
-        assert (told["status"], told["exit_code"]) == ("failed", 101)
-        assert told["tests"] == {"passed": 1, "failed": 1, "failed_names": ["bad"]}
-        (problem,) = told["problems"]
+        result = await use(editor, "cargo::test")
+        assert (result["status"], result["exit_code"]) == ("failed", 101)
+        assert result["tests"] == {"passed": 1, "failed": 1, "failed_names": ["bad"]}
+        (problem,) = result["problems"]
         assert (problem["file"], problem["line"]) == ("src/lib.rs", 5)
         lib.write_text("pub fn f() -> u8 {\n    nothing\n}\n")
-        told = await use(editor, "cargo::check")
-        (problem,) = told["problems"]
+        result = await use(editor, "cargo::check")
+        (problem,) = result["problems"]
         assert (problem["level"], problem["line"]) == ("error", 2)
         assert "E0425" in problem["message"]
-        assert "cannot find value `nothing`" in content(told["log"])
+        assert "cannot find value `nothing`" in content(result["log"])
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
@@ -275,22 +275,22 @@ async def test_uv_is_given_what_was_asked_for(project: Path, install: Install) -
     install("uv", SAYS_ITS_ARGUMENTS)
     async with chain_of(Uv()) as editor:
         await editor.new_session(cwd=str(project))
-        told = await use(editor, "uv::test", paths=["tests/a.py::b"], keyword="x and not y")
-        assert told["command"] == (
+        result = await use(editor, "uv::test", paths=["tests/a.py::b"], keyword="x and not y")
+        assert result["command"] == (
             "uv --no-progress run python -m pytest -q --tb=short -rfE --color=no"
             " -k 'x and not y' tests/a.py::b"
         )
-        told = await use(editor, "uv::check")
-        assert list(told) == ["ruff", "mypy"]
-        assert told["mypy"]["tail"].splitlines()[-3:-1] == ["<mypy>", "<.>"]
-        told = await use(editor, "uv::run", arguments=["python", "--version"])
-        assert told["tail"].splitlines()[1:5] == ["<run>", "<-->", "<python>", "<--version>"]
+        result = await use(editor, "uv::check")
+        assert list(result) == ["ruff", "mypy"]
+        assert result["mypy"]["tail"].splitlines()[-3:-1] == ["<mypy>", "<.>"]
+        result = await use(editor, "uv::run", arguments=["python", "--version"])
+        assert result["tail"].splitlines()[1:5] == ["<run>", "<-->", "<python>", "<--version>"]
         assert (await use(editor, "uv::build"))["status"] == "ok"
         assert "is not a path" in await refused(editor, "uv::test", paths=["-p", "evil"])
 
 
 @pytest.mark.requirement("built-in-mods.uv")
-async def test_a_project_without_checkers_is_told_which_are_known(project: Path) -> None:
+async def test_project_without_checkers_gets_the_known_ones(project: Path) -> None:
     (project / "pyproject.toml").write_text("")
     async with chain_of(Uv()) as editor:
         await editor.new_session(cwd=str(project))
@@ -319,8 +319,8 @@ async def test_scripts_are_run_by_the_project_s_own_program(
     install(command[0], SAYS_ITS_ARGUMENTS)
     async with chain_of(Npm()) as editor:
         await editor.new_session(cwd=str(project))
-        told = await use(editor, "npm::test", arguments=["--x"])
-        assert told["command"] == " ".join(command)
+        result = await use(editor, "npm::test", arguments=["--x"])
+        assert result["command"] == " ".join(command)
         assert list(await use(editor, "npm::check")) == ["lint"]
         for script in ("build", "-c", "test; id"):
             said = await refused(editor, "npm::run", script=script)
@@ -332,7 +332,7 @@ async def test_scripts_are_run_by_the_project_s_own_program(
 
 
 @pytest.mark.requirement("built-in-mods.ferris", "built-in-mods.ferris-crate-shape")
-async def test_the_source_of_a_crate_is_told_in_the_shape_of_old(
+async def test_source_of_a_crate_has_the_older_form(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CARGO_HOME", str(tmp_path / "cargo"))
@@ -345,12 +345,12 @@ async def test_the_source_of_a_crate_is_told_in_the_shape_of_old(
     )
     async with chain_of(Ferris()) as editor:
         await editor.new_session(cwd=str(project))
-        told = await use(editor, "ferris::get_rust_crate_source", crate_name="a")
-        assert list(told) == ["crate_name", "version", "checkout_path", "message"]
-        assert (told["crate_name"], told["version"]) == ("a", "1.0.0")
-        assert (Path(told["checkout_path"]) / "src" / "lib.rs").read_text() == "fn x() {}\n"
-        told = await use(editor, "ferris::get_rust_crate_source", crate_name="a", pattern="fn .")
-        assert told["example_matches"] == [
+        result = await use(editor, "ferris::get_rust_crate_source", crate_name="a")
+        assert list(result) == ["crate_name", "version", "checkout_path", "message"]
+        assert (result["crate_name"], result["version"]) == ("a", "1.0.0")
+        assert (Path(result["checkout_path"]) / "src" / "lib.rs").read_text() == "fn x() {}\n"
+        result = await use(editor, "ferris::get_rust_crate_source", crate_name="a", pattern="fn .")
+        assert result["example_matches"] == [
             {
                 "file_path": "examples/e.rs",
                 "line_number": 1,
@@ -359,7 +359,7 @@ async def test_the_source_of_a_crate_is_told_in_the_shape_of_old(
                 "context": "fn y() {}",
             }
         ]
-        assert [each["file_path"] for each in told["other_matches"]] == ["src/lib.rs"]
+        assert [each["file_path"] for each in result["other_matches"]] == ["src/lib.rs"]
         said = await refused(editor, "ferris::get_rust_crate_source", crate_name="a", pattern="(")
         assert "Invalid regex pattern" in said
 
@@ -373,15 +373,15 @@ async def test_a_package_is_found_searched_and_read(project: Path) -> None:
     async with chain_of(Ferris()) as editor:
         await editor.new_session(cwd=str(project))
         left = {"ecosystem": "npm", "name": "left"}
-        told = await use(editor, "ferris::fetch_package_source", **left)
-        assert told["source_path"] == str(folder)
-        assert "parts" not in told
-        told = await use(editor, "ferris::search_package_source", **left, pattern="exports")
-        assert [each["line_number"] for each in told["other_matches"]] == [2]
-        told = await use(editor, "ferris::read_package_source", **left, path="index.js")
-        assert told["text"] == "one\nmodule.exports = 1"
-        told = await use(editor, "ferris::read_package_source", **left)
-        assert told["entries"] == ["index.js", "package.json"]
+        result = await use(editor, "ferris::fetch_package_source", **left)
+        assert result["source_path"] == str(folder)
+        assert "parts" not in result
+        result = await use(editor, "ferris::search_package_source", **left, pattern="exports")
+        assert [each["line_number"] for each in result["other_matches"]] == [2]
+        result = await use(editor, "ferris::read_package_source", **left, path="index.js")
+        assert result["text"] == "one\nmodule.exports = 1"
+        result = await use(editor, "ferris::read_package_source", **left)
+        assert result["entries"] == ["index.js", "package.json"]
         said = await refused(editor, "ferris::read_package_source", **left, path="../../.git")
         assert "outside left" in said
 

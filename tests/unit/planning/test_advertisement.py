@@ -1,4 +1,4 @@
-"""What an editor offers, and what both ends are told."""
+"""Capabilities that an editor offers, and those announced to both ends."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ ADAPTER = ChainEntry("ide-ops-adapter", Needs("adapter", provides=("ide_operatio
 
 
 @pytest.mark.requirement("planning.told-the-agent")
-def test_the_agent_is_told_what_editor_adapters_and_host_can_do() -> None:
+def test_agent_learns_capabilities_of_editor_adapters_and_host() -> None:
     asked = params()
     made = plan(primitives(asked), [IDE_OPS], [ADAPTER])
     told = to_agent(asked, made)
@@ -115,7 +115,7 @@ def test_the_agent_is_told_what_editor_adapters_and_host_can_do() -> None:
 
 
 @pytest.mark.requirement("planning.told-the-editor")
-def test_the_editor_is_told_what_it_has_got_and_how() -> None:
+def test_editor_learns_its_components_and_their_origin() -> None:
     made = plan(primitives(params()), [IDE_OPS], [ADAPTER])
     answer: dict[str, Any] = {
         "protocolVersion": 1,

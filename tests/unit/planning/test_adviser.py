@@ -1,4 +1,4 @@
-"""What is recommended for a workspace, all sources together."""
+"""Recommendations for a workspace, from all sources together."""
 
 import asyncio
 import os
@@ -100,7 +100,7 @@ def test_remote_user_and_workspace_are_put_together(
 
 
 @pytest.mark.requirement("recommendations.format", "recommendations.layers")
-def test_a_broken_file_takes_nothing_else_along_and_is_told(
+def test_broken_file_is_reported_and_the_others_are_used(
     adviser: Make, home: Path, workspace: Path, tmp_path: Path
 ) -> None:
     (home / "config").mkdir()

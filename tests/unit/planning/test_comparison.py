@@ -1,4 +1,4 @@
-"""What is offered to whom."""
+"""Choice of the suggestions for a config."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def of(*names: str) -> frozenset[str]:
 
 
 @pytest.mark.requirement("recommendations.diff", "recommendations.explained")
-def test_what_suits_and_is_not_there_is_offered_with_its_reason() -> None:
+def test_missing_mod_that_suits_is_suggested_with_its_reason() -> None:
     listed = [
         recommended("a", FileExists("x")),
         recommended("b", FileExists("y")),
@@ -75,7 +75,7 @@ def test_only_what_was_brought_here_is_offered_to_be_taken_away() -> None:
 
 
 @pytest.mark.requirement("recommendations.removes-only-its-own", "recommendations.explained")
-def test_what_nobody_recommends_any_more_is_offered_to_be_taken_away() -> None:
+def test_mod_without_a_recommendation_is_suggested_for_removal() -> None:
     (removal,) = compare([ours("a")], [], HERE, RecommendationAnswers(added_here=of("a"))).removals
     assert removal.because == "it is no longer recommended"
 
@@ -152,7 +152,7 @@ def test_a_memory_that_is_no_file_counts_as_empty_and_is_named(tmp_path: Path) -
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"declined": 3}'])
 @pytest.mark.requirement("recommendations.answers-kept")
-def test_a_damaged_memory_counts_as_empty_and_is_made_anew(tmp_path: Path, text: str) -> None:
+def test_damaged_memory_counts_as_empty_and_is_replaced(tmp_path: Path, text: str) -> None:
     memory = AnswerMemory(tmp_path)
     memory.decline(["a"])
     (file,) = tmp_path.glob("*.json")

@@ -22,13 +22,13 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.requirement("planning.told-the-editor")
-def test_the_version_that_the_editor_is_told_is_the_distribution_s() -> None:
+def test_editor_gets_the_version_of_the_distribution() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["version"] == VERSION
 
 
 @pytest.mark.requirement("planning.components-in-order")
-def test_components_stand_in_the_configured_order_before_the_bridge_and_the_agent() -> None:
+def test_components_have_the_configured_order_before_the_bridge_and_the_agent() -> None:
     made = planned_chain(read_chain(["tag", "pass", "tag"], "eliza"), {"clientCapabilities": {}})
     names = [component.name for component in made.blueprint.mods]
     assert names[:3] == ["tag", "pass", "tag"]
@@ -39,7 +39,9 @@ def test_components_stand_in_the_configured_order_before_the_bridge_and_the_agen
     assert [entry.id for entry in made.plan.chain] == ["tag", "pass", "tag"]
 
 
-NEEDY = ComponentSpec("tag", "Needs what nobody has.", Mod, needs=Needs(requires=("teleport",)))
+NEEDY = ComponentSpec(
+    "tag", "Needs what no component offers.", Mod, needs=Needs(requires=("teleport",))
+)
 
 
 @pytest.mark.requirement("planning.required-missing")

@@ -1,4 +1,4 @@
-"""Which components stand in a chain, and in which order."""
+"""Components of a chain, and their order."""
 
 from collections.abc import Sequence
 
@@ -78,7 +78,7 @@ def test_an_adapter_may_need_what_the_editor_has() -> None:
 
 
 @pytest.mark.requirement("planning.adapters-recurse")
-def test_what_an_adapter_needs_stands_before_it() -> None:
+def test_component_that_an_adapter_needs_precedes_it() -> None:
     adapters = [adapter("high", "y", "x"), adapter("low", "", "y")]
     made = plan([], [component("a"), component("b", "x")], adapters)
     assert names(made) == ["low", "high", "a", "b"]
@@ -99,7 +99,7 @@ def test_adapters_that_need_each_other_are_no_way() -> None:
 
 
 @pytest.mark.requirement("planning.adapters-recurse")
-def test_an_adapter_cannot_lean_on_a_component_that_stands_behind_it() -> None:
+def test_adapter_cannot_use_a_component_after_it() -> None:
     enabled = [component("early", provides="y"), component("late", "x", optional=True)]
     made = plan([], enabled, [adapter("leaning", "y", "x")])
     assert names(made) == ["early"]
@@ -113,7 +113,7 @@ def test_a_component_can_use_what_one_before_it_provides() -> None:
 
 
 @pytest.mark.requirement("planning.no-needless-adapter")
-def test_an_adapter_that_was_asked_for_stands_in_the_chain_only_if_it_is_needed() -> None:
+def test_requested_adapter_is_in_the_chain_only_if_it_is_needed() -> None:
     assert names(plan([], [IDE_OPS, ADAPTER], [ADAPTER])) == ["ide-ops-adapter", "ide-ops"]
     made = plan(["ide_operations"], [ADAPTER, IDE_OPS], [])
     assert names(made) == ["ide-ops"]

@@ -99,7 +99,7 @@ def test_conditions_that_do_not_hold(when: Any, known: WorkspaceFacts) -> None:
 @given(PREDICATES, FACTS)
 @pytest.mark.requirement("recommendations.predicates")
 def test_any_is_the_mirror_of_all(predicate: Predicate, known: WorkspaceFacts) -> None:
-    """What De Morgan says: with any for all, and the unknown for the known, the answer turns."""
+    """De Morgan's law: any and all exchanged, and known and unknown, invert the answer."""
 
     def mirrored(one: Predicate) -> Predicate:
         match one:
@@ -169,7 +169,7 @@ def nested(depth: int) -> Any:
     ],
 )
 @pytest.mark.requirement("recommendations.conditions-checked")
-def test_what_is_no_condition_is_told_in_words(when: Any, words: str) -> None:
+def test_invalid_condition_is_explained(when: Any, words: str) -> None:
     with pytest.raises(PredicateError, match=words):
         read_predicate(when)
 
@@ -203,7 +203,7 @@ def test_a_condition_of_the_deepest_nesting_is_read() -> None:
 
 @pytest.mark.requirement("recommendations.conditions-checked")
 @pytest.mark.parametrize("path", ["a\0b", "..", "a/..", "/"])
-def test_a_path_that_is_none_of_the_workspace_is_refused(path: str) -> None:
+def test_path_outside_the_workspace_is_refused(path: str) -> None:
     with pytest.raises(PredicateError, match="leaves the workspace"):
         read_predicate({"file-exists": path})
 
@@ -218,5 +218,5 @@ def test_a_path_that_is_none_of_the_workspace_is_refused(path: str) -> None:
         (PredicateUses("npm", "left-pad"), "using-npm-package left-pad"),
     ],
 )
-def test_a_condition_is_shown_as_it_is_written(leaf: Leaf, text: str) -> None:
+def test_condition_is_shown_in_its_source_form(leaf: Leaf, text: str) -> None:
     assert words(leaf) == text

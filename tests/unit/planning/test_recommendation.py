@@ -143,10 +143,10 @@ SOURCES: list[tuple[str, object, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "told"), SOURCES)
+@pytest.mark.parametrize(("kind", "value", "message"), SOURCES)
 @pytest.mark.requirement("recommendations.effects")
 def test_whatever_the_source_all_that_it_does_is_listed(
-    kind: str, value: object, told: list[str]
+    kind: str, value: object, message: list[str]
 ) -> None:
     mod = ModEntry("m", source=ComponentSource(kind, value))
-    assert [f"{each.kind}: {each.detail}" for each in effects_of(mod)] == told
+    assert [f"{each.kind}: {each.detail}" for each in effects_of(mod)] == message

@@ -1,4 +1,4 @@
-"""What is read of a workspace."""
+"""Facts read from a workspace."""
 
 import os
 from pathlib import Path
@@ -187,7 +187,7 @@ def test_odd_files_count_as_nothing(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.requirement("recommendations.survey-harmless")
-def test_pipes_directories_devices_and_giants_hold_nobody_up(tmp_path: Path) -> None:
+def test_pipes_directories_devices_and_huge_files_are_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "Cargo.lock")
     (tmp_path / "pyproject.toml").mkdir()
     (tmp_path / "package.json").symlink_to("/dev/zero")
@@ -220,7 +220,7 @@ def test_requirements_of_any_text_give_names_or_nothing(text: str) -> None:
     [("a/*", {"a": MAX_MEMBERS + 1}), ("?/*", {"a": MAX_MEMBERS, "b": 1})],
 )
 @pytest.mark.requirement("recommendations.survey-harmless")
-def test_a_pattern_names_500_members_at_most(
+def test_pattern_matches_no_more_than_500_members(
     tmp_path: Path, pattern: str, counts: dict[str, int]
 ) -> None:
     places = [
@@ -238,7 +238,7 @@ def test_a_pattern_names_500_members_at_most(
 
 
 @pytest.mark.requirement("recommendations.survey-harmless")
-def test_500_members_of_all_patterns_are_read_at_most(tmp_path: Path) -> None:
+def test_no_more_than_500_members_of_all_patterns_are_read(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         for number in range(MAX_MEMBERS // 2 + 1):
             (tmp_path / folder / f"{number:03}").mkdir(parents=True)
@@ -257,7 +257,7 @@ def test_500_members_of_all_patterns_are_read_at_most(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("recommendations.survey-harmless")
-def test_500_files_of_requirements_are_read_at_most(tmp_path: Path) -> None:
+def test_no_more_than_500_requirement_files_are_read(tmp_path: Path) -> None:
     for number in range(MAX_MEMBERS + 1):
         (tmp_path / f"requirements{number:03}.txt").touch()
     for name, number in (("in", MAX_MEMBERS - 1), ("out", MAX_MEMBERS)):

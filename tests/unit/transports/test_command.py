@@ -1,4 +1,4 @@
-"""What people write to name a program, and what they are told when it names none."""
+"""Program specs as users write them, and errors for invalid ones."""
 
 import json
 import shlex
@@ -47,7 +47,7 @@ def test_leading_assignments_are_the_environment() -> None:
 
 
 @pytest.mark.requirement("process.spawn-argv")
-def test_what_a_shell_would_expand_stays_as_it_is() -> None:
+def test_text_that_a_shell_would_expand_is_unchanged() -> None:
     assert parse_command("agent $HOME *.py a;b '|' #x").argv[1:] == (
         *("$HOME", "*.py", "a;b", "|", "#x"),
     )
@@ -221,7 +221,7 @@ REFUSED = [
         *REFUSED,
     ],
 )
-def test_a_refusal_says_what_where_and_how_to_mend_it(spec: str, text: str) -> None:
+def test_error_names_the_problem_the_place_and_the_fix(spec: str, text: str) -> None:
     with pytest.raises(CommandError) as refusal:
         parse_command(spec)
 

@@ -1,4 +1,4 @@
-"""What every transport promises, whatever carries its bytes."""
+"""Promises of every transport."""
 
 import asyncio
 import socket
@@ -27,7 +27,7 @@ PAIRS: dict[str, Callable[[], tuple[Transport, Transport]]] = {
 
 
 class Ends:
-    """Both ends of a joined pair, each with what it was told."""
+    """Both ends of a joined pair, each with the calls that it got."""
 
     def __init__(self, pair: tuple[Transport, Transport]) -> None:
         self.ours, self.theirs = pair
@@ -73,7 +73,7 @@ async def test_what_was_sent_before_the_start_is_not_lost(ends: Ends) -> None:
 
 
 @pytest.mark.requirement("process.transport-order")
-async def test_nothing_is_told_inside_send(ends: Ends) -> None:
+async def test_send_calls_no_listener(ends: Ends) -> None:
     ends.start()
 
     for _ in range(3):
@@ -96,7 +96,7 @@ async def test_large_and_small_lines_keep_their_order(ends: Ends) -> None:
 
 
 @pytest.mark.requirement("jsonrpc.line-limit-configurable")
-async def test_a_line_over_the_limit_is_told_in_its_place(ends: Ends) -> None:
+async def test_line_over_the_limit_is_reported_in_order(ends: Ends) -> None:
     ends.start()
     longest, too_long = b"y" * LIMIT, b"h" * 300 + b"x" * LIMIT + b"t" * 300
 
@@ -162,7 +162,7 @@ async def test_pausing_twice_is_undone_by_one_resume(ends: Ends) -> None:
 
 
 @pytest.mark.requirement("process.transport-marks")
-async def test_a_slow_peer_is_told_of_whenever_its_backlog_grows(ends: Ends) -> None:
+async def test_growing_backlog_of_a_slow_peer_is_reported(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
     left: list[int] = []
@@ -183,7 +183,7 @@ async def test_a_slow_peer_is_told_of_whenever_its_backlog_grows(ends: Ends) -> 
 
 
 @pytest.mark.requirement("process.transport-marks")
-async def test_a_little_more_for_a_slow_peer_is_told_too(ends: Ends) -> None:
+async def test_small_growth_of_a_backlog_is_reported(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
     ends.ours.send(b"x" * 5 * HIGH_WATER)
@@ -250,7 +250,7 @@ async def test_drain_returns_at_once_when_the_peer_keeps_up(ends: Ends) -> None:
 
 
 @pytest.mark.requirement("process.transport-drain")
-async def test_closing_wakes_whoever_drains_and_drops_what_is_sent_later(ends: Ends) -> None:
+async def test_closing_wakes_drain_and_drops_later_lines(ends: Ends) -> None:
     ends.start()
     ends.theirs.pause_reading()
     ends.ours.send(b"x" * 5 * HIGH_WATER)
@@ -293,7 +293,7 @@ async def test_the_end_waits_for_a_paused_reader(ends: Ends) -> None:
 
 
 @pytest.mark.requirement("process.transport-close")
-async def test_who_closes_is_told_nothing_any_more(ends: Ends) -> None:
+async def test_closed_transport_calls_no_listener(ends: Ends) -> None:
     ends.start()
     ends.theirs.send(b"on its way")
 
@@ -355,4 +355,4 @@ async def test_one_that_was_never_started_can_be_closed(ends: Ends) -> None:
 
 
 def void(_: object) -> None:
-    """Nothing: what a callback gives back is for nobody."""
+    """Return no value: nothing reads that of a callback."""

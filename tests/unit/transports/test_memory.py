@@ -1,4 +1,4 @@
-"""What a pair in memory has beside what every transport promises."""
+"""Promises of a pair in memory beyond those of every transport."""
 
 import pytest
 
@@ -30,7 +30,7 @@ async def test_a_test_can_break_one_direction() -> None:
 
 
 @pytest.mark.requirement("process.memory-transport")
-async def test_one_that_is_broken_before_it_is_started_has_nobody_to_tell() -> None:
+async def test_transport_that_breaks_before_its_start_notifies_no_listener() -> None:
     ours, theirs = memory_pair()
     theirs.start(LineRecorder())
     told = LineRecorder()
@@ -43,7 +43,7 @@ async def test_one_that_is_broken_before_it_is_started_has_nobody_to_tell() -> N
 
 
 @pytest.mark.requirement("process.memory-transport")
-async def test_a_sender_that_has_not_started_is_not_told_of_the_marks() -> None:
+async def test_sender_that_has_not_started_gets_no_backlog_marks() -> None:
     ours, theirs = memory_pair()
     we, they = LineRecorder(), LineRecorder()
     ours.send(b"x" * 5 * HIGH_WATER)

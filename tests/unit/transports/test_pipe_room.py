@@ -1,4 +1,4 @@
-"""A pipe is wide while a large line passes, and as it was found before and after."""
+"""A pipe is enlarged while a large line passes, and restored afterward."""
 
 import fcntl
 import os
@@ -40,7 +40,9 @@ def test_a_pipe_is_wide_only_while_a_large_line_passes(pipe: tuple[int, int]) ->
 
 
 @pytest.mark.requirement("process.pipe-room")
-def test_a_pipe_that_somebody_made_smaller_is_that_small_again(pipe: tuple[int, int]) -> None:
+def test_pipe_that_another_process_made_smaller_is_restored_to_that_size(
+    pipe: tuple[int, int],
+) -> None:
     fcntl.fcntl(pipe[1], SET, 4096)
     room = PipeSize(pipe[1])
 

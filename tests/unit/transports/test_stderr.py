@@ -1,4 +1,4 @@
-"""The last words of a program: kept in bounds, told line by line, and never in the way."""
+"""Tail of a program's stderr: bounded, logged by line, and never blocking."""
 
 import os
 import socket
@@ -54,7 +54,7 @@ async def test_an_error_of_reading_is_its_end(caplog: pytest.LogCaptureFixture) 
 
 
 @pytest.mark.requirement("process.stderr-tail", "process.stderr-unterminated")
-async def test_the_tail_is_the_last_64_kib_whoever_still_writes() -> None:
+async def test_tail_has_the_last_64_kib_while_another_process_writes() -> None:
     source, sink = os.pipe()
     stderr = Stderr(source, None)
     for number in range(100):
