@@ -127,7 +127,7 @@ def status(socket: Path | None, *, as_json: bool) -> int:
         if as_json:
             print_json(dated(to_builtins(info), "started"))
         else:
-            print_table(_rows(info))
+            print_table(status_rows(info))
         return 0
 
     try:
@@ -170,7 +170,7 @@ async def _gone(pid: int) -> None:
             os.close(handle)
 
 
-def _rows(info: DaemonInfo) -> list[tuple[str, str]]:
+def status_rows(info: DaemonInfo) -> list[tuple[str, str]]:
     rows = [
         ("process", str(info.pid)),
         ("running for", f"{time.time() - info.started:.0f} s"),
