@@ -1,14 +1,13 @@
-"""The first prompt of an agent, and which guidance goes into it.
+"""The first prompt of an agent, and the selection of its guidance.
 
-A text says with `applies_to` in its front matter when it applies; one without it always does:
+`applies_to` in the front matter limits a text; without it, the text always applies:
 
     applies_to: "file:pyproject.toml, file:*.py, word:test"
 
-A text with conditions on files applies if one of its patterns matches a file of the workspace, a
-text with conditions on words if one of them begins a word of the task; with both kinds, both must.
-
-It has two forms: directives that list the resources to load, for a client that reads resources;
-and the complete text, for a client that does not.
+A text with `file` conditions applies if a pattern matches a file of the workspace; one with `word`
+conditions, if a word of the task starts with one of them; one with both, if both match.
+There are two forms: directives with the resources to load, for clients that read resources, and
+the complete text, for other clients.
 """
 
 import os
@@ -23,20 +22,20 @@ from typing import Final, Literal, TypeAlias, get_args
 from symposium.documents.guidance import URI, GuidanceIndex, GuidanceLibrary, GuidanceText
 
 MAX_ENTRIES: Final = 5000
-"""Files and folders of a workspace that patterns are compared with."""
+"""Maximum number of files and folders compared with patterns."""
 
 MAX_DEPTH: Final = 3
-"""Levels of folders, the root included, that patterns are compared with."""
+"""Maximum depth of folders compared with patterns, including the root."""
 
 SKIPPED_FOLDERS: Final = frozenset({"node_modules", "target", "venv", "build", "dist"})
 """Folders of generated files; hidden folders are skipped too."""
 
 MAX_SENTENCE: Final = 200
-"""Characters of one sentence in an outline."""
+"""Maximum length of a sentence in an outline, in characters."""
 
 
 class GuidanceWorkspace:
-    """The files of one workspace, listed when the first pattern asks for them."""
+    """Files of one workspace, listed when the first pattern is compared."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -58,24 +57,24 @@ class GuidanceWorkspace:
 def applicable(
     texts: Iterable[GuidanceText], workspace: GuidanceWorkspace, words: str
 ) -> list[GuidanceText]:
-    """The texts that apply, in their order.
+    """Texts that apply, in order.
 
     Args:
-        texts: all there are.
-        workspace: where the agent works.
-        words: name, description, and prompt of the task; empty if it has none.
+        texts: all texts.
+        workspace: the agent's workspace.
+        words: name, description, and prompt of the task; may be empty.
     """
     return [text for text in texts if _applies(text, workspace, words)]
 
 
 @dataclass(frozen=True, slots=True)
 class GuidanceExcerpt:
-    """A text as a session is given it: whole, or its summary.
+    """A text in a prompt: complete or summarized.
 
     Attributes:
-        text: the text that replaces it.
-        body: what the agent reads.
-        is_whole: whether that is all of it.
+        text: original text.
+        body: included text.
+        is_whole: whether it is complete.
     """
 
     text: GuidanceText
@@ -84,13 +83,13 @@ class GuidanceExcerpt:
 
 
 def fit(texts: Iterable[GuidanceText], budget: int) -> list[GuidanceExcerpt]:
-    """Give each text whole while the budget lasts, then by its summary, then by its name alone.
+    """Include each text completely while the budget lasts, then its summary, then its name.
 
-    The same content under two names is given once.
+    Duplicate content under two names is included once.
 
     Args:
-        texts: the most important first.
-        budget: bytes for all bodies together.
+        texts: texts, most important first.
+        budget: maximum total size, in bytes.
     """
     excerpts: list[GuidanceExcerpt] = []
     seen: set[str] = set()
@@ -112,7 +111,7 @@ def fit(texts: Iterable[GuidanceText], budget: int) -> list[GuidanceExcerpt]:
 
 
 def summary_of(text: GuidanceText) -> str:
-    """The summary that the author wrote, else each heading with its first sentence."""
+    """The author's summary, otherwise each heading with its first sentence."""
     return text.summary or "\n".join(_outline(text.body))
 
 
@@ -142,7 +141,7 @@ def _outline(body: str) -> Iterator[str]:
 
 
 def _paths_below(root: Path) -> Iterator[str]:
-    """Paths relative to the root, the nearest first, within the bounds above."""
+    """Paths relative to the root, nearest first, within the limits above."""
     count = 0
     folders = [("", 1)]
     for folder, depth in folders:
@@ -168,13 +167,13 @@ Form: TypeAlias = Literal["directives", "inlined"]
 
 COLLABORATORS: Final[tuple[Collaborator, ...]] = get_args(Collaborator)
 ALIASES: Final = ("claude", "codex", "gemini", "gpt")
-"""Names of agents, each of which means `base-agent`."""
+"""Names of agents that are aliases of `base-agent`."""
 
 PATTERNS: Final = ("main.md", "socrates.md")
 """Texts on collaboration; left out if the collaborator has its own patterns."""
 
 MAX_INLINED: Final = 32_000
-"""Bytes of guidance in one inlined prompt; a text that does not fit is summarized."""
+"""Budget for guidance in one inlined prompt, in bytes; texts beyond it are summarized."""
 
 _FIRST_LINE: Final = "# Yiasou! Welcome aboard"
 _UNSET: Final = "(not yet set)"
@@ -197,7 +196,7 @@ _ASK_FIRST: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """The agent's taskspace; None for a value that is not set.
+    """The agent's taskspace; None for values that are not set.
 
     Attributes:
         initial_prompt: the task; None once the agent has started it.
@@ -224,7 +223,7 @@ def collaborator_of(asked: str | None, task: TaskContext | None) -> Collaborator
 
 
 class BootPrompts:
-    """The prompts of one library; the part made of its texts is cached until they change."""
+    """Prompts of one library; cached until its texts change."""
 
     def __init__(self, library: GuidanceLibrary) -> None:
         self._library = library
@@ -235,8 +234,8 @@ class BootPrompts:
         """The prompt that lists the resources to load.
 
         Args:
-            task: None outside a taskspace, or if it is unknown.
-            asked: the collaborator that the user named.
+            task: the agent's task; None outside a taskspace, or if unknown.
+            asked: collaborator chosen by the user.
         """
         return self._prompt("directives", task, asked)
 
@@ -262,7 +261,7 @@ class BootPrompts:
     def _chosen(
         self, shelf: GuidanceIndex, who: Collaborator, task: TaskContext | None
     ) -> list[GuidanceText]:
-        """The texts for the collaborator, the workspace's files, and the task's words."""
+        """Texts for the collaborator, the workspace's files, and the task's words."""
         words = "" if task is None else words_of(task)
         texts = applicable(shelf.listed, GuidanceWorkspace(self._library.project), words)
         left_out = set(PATTERNS) - ({PATTERNS[0]} if who == "socrates" else set[str]())
@@ -270,7 +269,7 @@ class BootPrompts:
 
 
 def words_of(task: TaskContext) -> str:
-    """The user's words on a task."""
+    """The user's description of a task."""
     return "\n".join(filter(None, (task.name, task.description, task.initial_prompt)))
 
 

@@ -1,4 +1,4 @@
-"""Guidance files by layer: places, texts, and the library of one directory."""
+"""Guidance files by layer: directories, texts, and the library of a workspace."""
 
 import asyncio
 import hashlib
@@ -21,23 +21,23 @@ from symposium.permissions.trusted_content import (
 )
 
 IN_PROJECT: Final = ".symposium/guidance"
-"""Relative to the root of a checkout."""
+"""Directory of guidance, relative to the root of a checkout."""
 
 TEAM_VARIABLE: Final = "SYMPOSIUM_TEAM_GUIDANCE"
-"""Names the directory of the team, where it is not `team/guidance` in the user's own."""
+"""Variable with the team's directory; default: `team/guidance` in the user's directory."""
 
 BUILT_IN: Final = Path(__file__).parent / "guidance_texts"
 
 
 @dataclass(frozen=True, slots=True)
 class GuidancePlaces:
-    """The directories that hold texts; none need exist.
+    """Directories with texts; any of them may be missing.
 
     Attributes:
-        project: the root of the checkout; its texts are used only if the user trusts them.
-        team: shared by a team; the user has put it there.
-        user: the user's own.
-        home: where the user's decisions on what to trust are.
+        project: root of the checkout; its texts require the user's trust.
+        team: directory shared by a team, installed by the user.
+        user: directory of the user.
+        home: directory of the user's trust decisions.
     """
 
     project: Path
@@ -47,11 +47,11 @@ class GuidancePlaces:
 
 
 def places_for(directory: Path, environment: Mapping[str, str] | None = None) -> GuidancePlaces:
-    """The directories of guidance; the project's root is found on disk.
+    """Directories of guidance for a working directory.
 
     Args:
-        directory: where the agent works.
-        environment: ours, by default.
+        directory: working directory of the agent.
+        environment: environment variables; default: those of this process.
     """
     env = os.environ if environment is None else environment
     home = paths(env).home
@@ -60,7 +60,7 @@ def places_for(directory: Path, environment: Mapping[str, str] | None = None) ->
 
 
 def checkout_of(directory: Path) -> Path:
-    """The root of the checkout that a directory is in; the directory itself if it is in none."""
+    """Root of the checkout of a directory; the directory itself outside a checkout."""
     here = directory.absolute()
     for place in (here, *here.parents):
         if (place / ".git").exists():
@@ -69,34 +69,34 @@ def checkout_of(directory: Path) -> Path:
 
 
 Layer: TypeAlias = Literal["project", "team", "user", "built-in"]
-"""Who said it. The first that has a text of an id is the one that is heard."""
+"""Layers by priority: the first one with a text for an id wins."""
 
 URI: Final = "symposium://guidance/"
-"""What the URI of a text as an MCP resource begins with; its id follows."""
+"""Prefix of a text's URI as an MCP resource; the id follows."""
 
 ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md")
-"""What a text can be called: a bare file name."""
+"""Id of a text: a file name without directories."""
 
 
 CONDITIONS: Final = frozenset({"file", "word"})
-"""What a condition of `applies_to` can be about."""
+"""Kinds of conditions in `applies_to`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuidanceText:
-    """One text.
+    """A guidance text.
 
     Attributes:
-        id: the bare file name, as in `main.md`.
-        text: all of it, the front matter included.
-        layer: who said it.
-        body: without the front matter.
-        name: what it is called, for people; the id if it does not say.
-        description: what it is for; empty if it does not say.
-        summary: its content in a few sentences, as its author wrote it; empty without one.
-        conditions: when it applies, as pairs of `file` or `word` and a value; always if empty.
-        unknown_conditions: parts of `applies_to` that are neither.
-        sha256: the hash of all of it.
+        id: file name, such as `main.md`.
+        text: complete content, including the front matter.
+        layer: origin.
+        body: content without the front matter.
+        name: title; default: the id.
+        description: purpose; may be empty.
+        summary: the author's summary; may be empty.
+        conditions: pairs of `file` or `word` and a value; empty: always applies.
+        unknown_conditions: invalid parts of `applies_to`.
+        sha256: hash of the content.
     """
 
     id: str
@@ -111,7 +111,7 @@ class GuidanceText:
     sha256: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take the front matter apart."""
+        """Parse the front matter."""
         parted = part(self.text)
         object.__setattr__(self, "body", parted.body)
         object.__setattr__(self, "name", parted.fields.get("name") or self.id)
@@ -127,17 +127,17 @@ class GuidanceText:
 
     @property
     def uri(self) -> str:
-        """The URI as an MCP resource; a bare file name is not a URI."""
+        """URI as an MCP resource; a file name is not a URI."""
         return URI + self.id
 
     @property
     def size(self) -> int:
-        """In bytes, of all of it."""
+        """Size of the content, in bytes."""
         return len(self.text.encode())
 
 
 SAME_TEXT: Final[Mapping[str, str]] = {"socrates.md": "main.md"}
-"""Ids without a text that use the text of another id."""
+"""Aliases of ids, for ids without their own text."""
 
 FIRST: Final = (
     "main.md",
@@ -145,41 +145,41 @@ FIRST: Final = (
     "coding-guidelines.md",
     "mcp-tool-usage-suggestions.md",
 )
-"""The order in which an agent is asked to read; the rest follows by name."""
+"""Order of reading; other texts follow by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuidanceIndex:
-    """The current guidance texts.
+    """Current guidance texts.
 
     Attributes:
-        texts: by id.
-        untrusted: texts of the project that the user has neither allowed nor refused; not used.
-        troubles: errors of unreadable texts.
+        texts: texts by id.
+        untrusted: project texts without a trust decision; not used.
+        problems: errors of unreadable texts.
     """
 
     texts: Mapping[str, GuidanceText]
     untrusted: tuple[TrustItem, ...] = ()
-    troubles: tuple[str, ...] = field(default=(), compare=False)
+    problems: tuple[str, ...] = field(default=(), compare=False)
 
     def get(self, id_: str) -> GuidanceText | None:
-        """The text of an id, or None."""
+        """The text with this id, or None."""
         return self.texts.get(id_)
 
     @property
     def listed(self) -> list[GuidanceText]:
-        """All, in the order of reading."""
+        """All texts, in the order of reading."""
         last = len(FIRST)
         order = {id_: number for number, id_ in enumerate(FIRST)}
         return sorted(self.texts.values(), key=lambda each: (order.get(each.id, last), each.id))
 
     def changed_since(self, before: "GuidanceIndex") -> frozenset[str]:
-        """The ids that have come, gone, or say something else."""
+        """Ids of added, removed, and changed texts."""
         ids = self.texts.keys() | before.texts.keys()
         return frozenset(id_ for id_ in ids if self.texts.get(id_) != before.texts.get(id_))
 
     def lists_other_than(self, before: "GuidanceIndex") -> bool:
-        """Whether a list of both differs: in ids, names, descriptions or sizes."""
+        """Whether the lists differ in ids, names, descriptions, or sizes."""
         return _rows(self) != _rows(before)
 
 
@@ -188,41 +188,41 @@ def _rows(shelf: GuidanceIndex) -> list[tuple[str, str, str, int]]:
 
 
 KIND: Final = "guidance"
-"""What a decision on trust calls these texts."""
+"""Kind of these texts in trust decisions."""
 
 MAX_TEXTS: Final = 100
-"""Of one layer; more is no guidance."""
+"""Maximum number of texts in one layer."""
 
 
 def read_shelf(places: GuidancePlaces, trust: TrustStore) -> GuidanceIndex:
-    """Read all texts from disk; unreadable ones are reported and hide no others."""
-    troubles: list[str] = []
-    items = project_items(places.project, troubles)
+    """Read all texts from disk; unreadable ones are reported and skipped."""
+    problems: list[str] = []
+    items = project_items(places.project, problems)
     trusted = trust.trusted(items)
     untrusted = tuple(each.item for each in trust.questions(items))
     texts: dict[str, GuidanceText] = {}
     layers = (
-        _texts_of_directory(BUILT_IN, "built-in", troubles),
-        _texts_of_directory(places.user, "user", troubles),
-        _texts_of_directory(places.team, "team", troubles),
-        _of_items(trusted, troubles),
+        _texts_of_directory(BUILT_IN, "built-in", problems),
+        _texts_of_directory(places.user, "user", problems),
+        _texts_of_directory(places.team, "team", problems),
+        _of_items(trusted, problems),
     )
     for layer in layers:
         texts.update((text.id, text) for text in layer)
     for id_, same in SAME_TEXT.items():
         if id_ not in texts and same in texts:
             texts[id_] = GuidanceText(id_, texts[same].text, texts[same].layer)
-    return GuidanceIndex(texts, untrusted, tuple(troubles))
+    return GuidanceIndex(texts, untrusted, tuple(problems))
 
 
-def project_items(project: Path, troubles: list[str] | None = None) -> list[TrustItem]:
-    """The texts that a project stores, each to be judged by the user before it is used.
+def project_items(project: Path, problems: list[str] | None = None) -> list[TrustItem]:
+    """Texts of a project, before the user's trust decision.
 
     Args:
-        project: the root of the checkout.
-        troubles: gets what cannot be read, in words.
+        project: root of the checkout.
+        problems: receives messages about unreadable texts.
     """
-    said = [] if troubles is None else troubles
+    said = [] if problems is None else problems
     items: list[TrustItem] = []
     for name in _names(project / IN_PROJECT, said):
         try:
@@ -242,56 +242,56 @@ def _with_effect(item: TrustItem) -> TrustItem:
     )
 
 
-def _of_items(items: Iterable[TrustItem], troubles: list[str]) -> Iterator[GuidanceText]:
+def _of_items(items: Iterable[TrustItem], problems: list[str]) -> Iterator[GuidanceText]:
     for item in items:
-        yield from _text(Path(item.name), item.content, "project", troubles)
+        yield from _text(Path(item.name), item.content, "project", problems)
 
 
 def _texts_of_directory(
-    directory: Path, layer: Layer, troubles: list[str]
+    directory: Path, layer: Layer, problems: list[str]
 ) -> Iterator[GuidanceText]:
-    for name in _names(directory, troubles):
+    for name in _names(directory, problems):
         path = directory / name
         try:
             with path.open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
         except OSError as error:
-            troubles.append(f"{path}: {error.strerror}")
+            problems.append(f"{path}: {error.strerror}")
             continue
-        yield from _text(path, content, layer, troubles)
+        yield from _text(path, content, layer, problems)
 
 
-def _text(path: Path, content: bytes, layer: Layer, troubles: list[str]) -> Iterator[GuidanceText]:
+def _text(path: Path, content: bytes, layer: Layer, problems: list[str]) -> Iterator[GuidanceText]:
     if len(content) > MAX_BYTES:
-        troubles.append(f"{path}: larger than {MAX_BYTES} bytes")
+        problems.append(f"{path}: larger than {MAX_BYTES} bytes")
         return
     try:
         text = GuidanceText(path.name, content.decode(), layer)
     except UnicodeDecodeError:
-        troubles.append(f"{path}: no UTF-8 text")
+        problems.append(f"{path}: not UTF-8 text")
         return
     for term in text.unknown_conditions:
         form = "write `file:PATTERN` or `word:WORD`"
-        troubles.append(f"{path}: unknown condition {term!r} in `applies_to`; {form}")
+        problems.append(f"{path}: unknown condition {term!r} in `applies_to`; {form}")
     yield text
 
 
-def _names(directory: Path, troubles: list[str]) -> list[str]:
+def _names(directory: Path, problems: list[str]) -> list[str]:
     try:
         entries = sorted(entry.name for entry in directory.iterdir() if entry.is_file())
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        troubles.append(f"{directory}: {error.strerror}")
+        problems.append(f"{directory}: {error.strerror}")
         return []
     names = [name for name in entries if ID.fullmatch(name)]
     if len(names) > MAX_TEXTS:
-        troubles.append(f"{directory}: {len(names)} texts; the first {MAX_TEXTS} are read")
+        problems.append(f"{directory}: {len(names)} texts; the first {MAX_TEXTS} are read")
     return names[:MAX_TEXTS]
 
 
 LOOK_EVERY: Final = 1.0
-"""Seconds between two looks; each costs a dozen calls of `stat`."""
+"""Seconds between two checks; each needs a dozen calls of `stat`."""
 
 _Print: TypeAlias = tuple[object, ...]
 
@@ -301,8 +301,8 @@ class GuidanceChange:
     """A change of the guidance.
 
     Attributes:
-        ids: of added, removed, and changed texts.
-        is_list: whether the list of texts changed too.
+        ids: ids of added, removed, and changed texts.
+        is_list: whether the list of texts changed, too.
     """
 
     ids: frozenset[str]
@@ -314,7 +314,7 @@ async def _pause() -> None:
 
 
 class GuidanceLibrary:
-    """Guidance of four layers: project (trusted texts only), team, user, built-in."""
+    """Guidance of four layers: project (trusted texts only), team, user, and built-in."""
 
     def __init__(self, places: GuidancePlaces, trust: TrustStore | None = None) -> None:
         self._places = places
@@ -324,11 +324,11 @@ class GuidanceLibrary:
 
     @property
     def project(self) -> Path:
-        """The root of the checkout that the guidance is for."""
+        """Root of the checkout."""
         return self._places.project
 
     def shelf(self) -> GuidanceIndex:
-        """The current texts; the same object as before if no file has changed."""
+        """Current texts; the same object while no file changes."""
         seen = self._look()
         if seen != self._print:
             self._shelf, self._print = read_shelf(self._places, self._trust), seen
@@ -340,7 +340,7 @@ class GuidanceLibrary:
         """Yield each change from now on.
 
         Args:
-            pause: waits until the next look is due.
+            pause: waits until the next check.
         """
         before = self.shelf()
         while True:
@@ -361,7 +361,7 @@ class GuidanceLibrary:
 
 
 def library_for(directory: Path, environment: Mapping[str, str] | None = None) -> GuidanceLibrary:
-    """The guidance for agents in a directory."""
+    """Guidance for agents in a directory."""
     return GuidanceLibrary(places_for(directory, environment))
 
 

@@ -1,6 +1,6 @@
-"""Values by key, for every process of the user; kept over restarts, within bounds (bus-mcp §4.6).
+"""Stored values by key, for all processes of the user (bus-mcp §4.6).
 
-Any process of the user may open the same file: who types a reference and who expands it never meet.
+Processes share one file: the editor that stores a reference and the agent that expands it differ.
 """
 
 import sqlite3
@@ -18,18 +18,18 @@ from symposium.errors import SymposiumError
 FILE: Final = "references.sqlite"
 
 MAX_BYTES: Final = 1024 * 1024
-"""Of one value as JSON; more is no selection but a file, which one names instead."""
+"""Maximum size of a value as JSON, in bytes; for larger ones, store a path instead."""
 
 MAX_TOTAL: Final = 64 * 1024 * 1024
-"""Bytes of all values; the oldest go first."""
+"""Maximum size of all values, in bytes; the oldest are deleted first."""
 
 LIFETIME: Final = 30 * 24 * 3600.0
-"""Seconds after which a value is forgotten."""
+"""Seconds after which a value is deleted."""
 
 MAX_KEY: Final = 200
 
 _LOCK_TIMEOUT: Final = 2.0
-"""Seconds to wait for another process that is writing."""
+"""Seconds to wait for another writing process."""
 
 _TABLE: Final = """
 create table if not exists reference (
@@ -44,7 +44,7 @@ create index if not exists by_age on reference (stored);
 
 
 class ReferenceStoreError(SymposiumError):
-    """A value cannot be kept, or what is kept cannot be read."""
+    """A value could not be stored or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Reference:
     """A value stored under one key.
 
     Attributes:
-        value: the JSON, unchanged.
-        stored: in seconds since 1970.
-        taskspace: the taskspace it was stored for; empty for none.
+        value: original JSON.
+        stored: time in seconds since 1970.
+        taskspace: taskspace of the value; empty for none.
     """
 
     key: str
@@ -64,17 +64,17 @@ class Reference:
 
 
 class ReferenceStore:
-    """The file of one home; opened for each use, so that no process holds it."""
+    """File of one home directory; opened for each use, so that no process blocks it."""
 
     def __init__(self, home: Path, now: Callable[[], float] = time.time) -> None:
         self._path = home / FILE
         self._now = now
 
     def put(self, key: str, value: Any, *, taskspace: str = "") -> None:
-        """Keep a value in place of what stood there; what is too old or too much goes.
+        """Store a value in place of an existing one; delete expired values.
 
         Raises:
-            ReferenceStoreError: the key or the value is too long, or nothing can be written.
+            ReferenceStoreError: the key or the value is too long, or the file is not writable.
         """
         if not 0 < len(key) <= MAX_KEY:
             raise ReferenceStoreError(f"a key has 1 to {MAX_KEY} characters", "use a UUID")
@@ -82,7 +82,7 @@ class ReferenceStore:
         size = len(text.encode())
         if size > MAX_BYTES:
             raise ReferenceStoreError(
-                f"the value has {size} bytes, and {MAX_BYTES} are kept at most",
+                f"the value has {size} bytes; at most {MAX_BYTES} are allowed",
                 "store the path and the lines instead of the text",
             )
         with self._open() as database:
@@ -94,7 +94,7 @@ class ReferenceStore:
         """Get the value of a key; None if it has no value.
 
         Raises:
-            ReferenceStoreError: the file cannot be read.
+            ReferenceStoreError: the file is unreadable.
         """
         if not self._path.exists():
             return None
@@ -104,10 +104,10 @@ class ReferenceStore:
         return None if row is None else Reference(key, msgspec.json.decode(row[0]), row[1], row[2])
 
     def newest(self, most: int = 100) -> list[str]:
-        """The newest keys, the newest first.
+        """Newest keys, newest first.
 
         Raises:
-            ReferenceStoreError: the file cannot be read.
+            ReferenceStoreError: the file is unreadable.
         """
         if not self._path.exists():
             return []
@@ -119,7 +119,7 @@ class ReferenceStore:
         """Number of stored values.
 
         Raises:
-            ReferenceStoreError: the file cannot be read.
+            ReferenceStoreError: the file is unreadable.
         """
         return len(self.newest(-1))
 
@@ -146,7 +146,7 @@ class ReferenceStore:
             finally:
                 database.close()
         except (OSError, sqlite3.Error) as error:
-            hint = "it can be moved away; only attached references are lost"
+            hint = "you can move it away; only attached references are lost"
             raise ReferenceStoreError(f"{self._path} cannot be used: {error}", hint) from error
 
 
@@ -154,4 +154,4 @@ def _json(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError, UnicodeError) as error:
-        raise ReferenceStoreError(f"the value is no JSON: {error}", "") from error
+        raise ReferenceStoreError(f"the value is not JSON: {error}", "") from error

@@ -1,4 +1,4 @@
-"""Reviews: values, comments, feedback, store."""
+"""Reviews: data, comments, feedback, and their store."""
 
 import fcntl
 import logging
@@ -19,21 +19,21 @@ from symposium.code.diffs import DiffRange, FileChange, changes
 from symposium.errors import NotFoundError, SymposiumError
 
 CommentType: TypeAlias = Literal["Explanation", "Question", "Todo", "Fixme", "Comment"]
-"""Of the author the first four, by their marks; what a person says is a `Comment`."""
+"""The first four are marks of the author; `Comment` is one by the user."""
 
 Status: TypeAlias = Literal["Pending", "ChangesRequested", "Checkpoint", "Returned"]
 
 
 Attention: TypeAlias = Literal["no_reviewer", "waiting", "answered"]
-"""Whether anybody has it: nobody was there, somebody has it or may have it, somebody spoke."""
+"""Whether the user saw it: no viewer was connected, one may have it, or the user responded."""
 
 
 class ReviewThread(Struct, frozen=True):
-    """A comment at a line, and what was said to it.
+    """A comment on a line, with replies.
 
     Attributes:
-        thread_id: the path and the line where it was first seen, or an id of its own.
-        line_number: counted from 1, on the new side.
+        thread_id: path and line of its first occurrence, or a unique id.
+        line_number: line on the new side, from 1.
     """
 
     thread_id: str
@@ -45,15 +45,15 @@ class ReviewThread(Struct, frozen=True):
 
 
 class Review(Struct, frozen=True):
-    """A pull request that exists on this machine only.
+    """A local review of commits, like a pull request.
 
     Attributes:
-        description: whatever the author has given.
-        commit_range: as `diffs.ranges` reads it.
-        created_at: ISO 8601, in UTC; so is `updated_at`.
-        notes: what a person wrote when completing it.
-        attention: who has this version of it.
-        said: what people said of this version, in order, as `user_feedback` has it.
+        description: data from the author.
+        commit_range: range in the syntax of `code.diffs`.
+        created_at: time in ISO 8601, UTC; `updated_at` has the same format.
+        notes: the user's notes on completion.
+        attention: whether the user saw this version.
+        said: the user's feedback on this version, in order, as in `user_feedback`.
     """
 
     review_id: str
@@ -80,7 +80,7 @@ _TYPES: Final[dict[str, CommentType]] = {
 
 
 def marked(line: str) -> tuple[CommentType, str] | None:
-    """The first marked comment of a line, and its text; None if there is none."""
+    """First marked comment in a line, with its text; None if there is no mark."""
     found = _MARKED.search(line)
     if found is None:
         return None
@@ -90,14 +90,14 @@ def marked(line: str) -> tuple[CommentType, str] | None:
 def threads_of_file(
     path: str, lines: Iterable[str], new_id: Callable[[], str]
 ) -> Iterator[ReviewThread]:
-    """The marked comments of a whole file, each with an id of its own."""
+    """Marked comments in a file, each with a unique id."""
     for number, line in enumerate(lines, 1):
         if (found := marked(line)) is not None:
             yield ReviewThread(new_id(), path, number, *found)
 
 
 def threads_of_changes(files: Sequence[FileChange]) -> Iterator[ReviewThread]:
-    """The marked comments of what was added, and of the lines around it."""
+    """Marked comments in added lines and their context."""
     for file in files:
         for line in (line for hunk in file.hunks for line in hunk.lines):
             number = line.new_line_number
@@ -107,12 +107,12 @@ def threads_of_changes(files: Sequence[FileChange]) -> Iterator[ReviewThread]:
 
 @dataclass(frozen=True, slots=True)
 class ReviewRequest:
-    """What an author wants to have reviewed.
+    """Request for a review.
 
     Attributes:
-        commit_range: as `diffs.ranges` reads it.
-        title: of the review.
-        description: whatever the author gives.
+        commit_range: range in the syntax of `code.diffs`.
+        title: title of the review.
+        description: data from the author.
     """
 
     commit_range: str
@@ -121,7 +121,7 @@ class ReviewRequest:
 
 
 async def make_review(folder: Path, request: ReviewRequest, *, review_id: str, now: str) -> Review:
-    """A review of what has changed; `now` is ISO 8601, in UTC.
+    """Create a review of changes; `now` is in ISO 8601, UTC.
 
     Raises:
         GitRunError: there is no repository, or no such range.
@@ -142,11 +142,11 @@ async def make_review(folder: Path, request: ReviewRequest, *, review_id: str, n
 
 @dataclass(frozen=True, slots=True)
 class Remade:
-    """A review that was made anew.
+    """An updated review.
 
     Attributes:
-        review: pending again.
-        gone: threads that people have answered and that are in the code no more.
+        review: the review, pending again.
+        gone: threads with replies whose lines no longer exist.
     """
 
     review: Review
@@ -154,7 +154,7 @@ class Remade:
 
 
 async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
-    """The review of the same range as it is now; what people said stays with what it is about.
+    """Update a review to the current state of its range; replies stay with their threads.
 
     Raises:
         GitRunError: there is no repository, or no such range any more.
@@ -166,7 +166,7 @@ async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
         same = next((each for each in old if _is_same(each, thread)), None)
         if same is not None:
             old.remove(same)
-            thread = msgspec.structs.replace(  # noqa: PLW2901 - the same thread, with its answers
+            thread = msgspec.structs.replace(  # noqa: PLW2901 - the same thread with its replies
                 thread, thread_id=same.thread_id, responses=same.responses
             )
         threads.append(thread)
@@ -186,7 +186,7 @@ async def remake_review(folder: Path, review: Review, *, now: str) -> Remade:
 
 
 def _is_same(old: ReviewThread, new: ReviewThread) -> bool:
-    # Not by its line: that moves with every change above it.
+    # Not by line number, which changes with every edit above it.
     return (old.file_path, old.comment_type, old.content) == (
         new.file_path,
         new.comment_type,
@@ -204,11 +204,11 @@ _STATUS: Final[dict[Action, Status]] = {
 
 
 class FeedbackError(SymposiumError):
-    """What came is no feedback."""
+    """Malformed feedback."""
 
 
 class ReviewFeedback(Struct, frozen=True, omit_defaults=True):
-    """The payload of `user_feedback`."""
+    """Payload of `user_feedback`."""
 
     review_id: str
     feedback_type: str
@@ -222,7 +222,7 @@ class ReviewFeedback(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """A person has said something at a line; path and line may be missing."""
+    """The user commented on a line; path and line may be missing."""
 
     review_id: str
     file_path: str | None
@@ -233,7 +233,7 @@ class Commented:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A person is through with a review."""
+    """The user completed a review."""
 
     review_id: str
     action: Action
@@ -244,15 +244,15 @@ Feedback: TypeAlias = Commented | Completed
 
 
 def read_feedback(payload: Any) -> Feedback:
-    """What a payload means; an unknown type or action completes the review with `return`.
+    """Decode feedback; an unknown type or action completes the review with `return`.
 
     Raises:
-        FeedbackError: it names no review, or its members have other types.
+        FeedbackError: it names no review, or its members have wrong types.
     """
     try:
         said = msgspec.convert(payload, ReviewFeedback)
     except msgspec.ValidationError as error:
-        raise FeedbackError(f"no feedback looks like this: {error}", "") from error
+        raise FeedbackError(f"malformed feedback: {error}", "") from error
     match said.feedback_type:
         case "comment":
             return Commented(
@@ -270,12 +270,12 @@ def read_feedback(payload: Any) -> Feedback:
 
 
 def with_feedback(review: Review, feedback: Feedback, now: str) -> Review:
-    """The review after it.
+    """Apply feedback to a review.
 
     Args:
-        review: before it.
-        feedback: what was said.
-        now: ISO 8601, in UTC.
+        review: the review.
+        feedback: the feedback.
+        now: time in ISO 8601, UTC.
     """
     said = [*review.said, msgspec.to_builtins(_payload(feedback))]
     review = msgspec.structs.replace(review, said=said, attention="answered", updated_at=now)
@@ -312,51 +312,51 @@ _log = logging.getLogger(__name__)
 
 
 class ReviewStoreError(SymposiumError):
-    """A review cannot be written or read."""
+    """A review could not be written or read."""
 
 
 class ReviewStore:
-    """The reviews in a folder, which is made when the first is stored."""
+    """Reviews in a folder, which is created with the first one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def save(self, review: Review) -> None:
-        """Store a review, in the place of the one with its id.
+        """Store a review; replaces the one with the same id.
 
         Raises:
-            ReviewStoreError: it cannot be written, or its id can be no name of a file.
+            ReviewStoreError: it cannot be written, or its id is not a valid file name.
         """
         if not _ID.fullmatch(review.review_id):
-            raise ReviewStoreError(f"no review can be called {review.review_id!r}", "use a UUID")
+            raise ReviewStoreError(f"invalid review id {review.review_id!r}", "use a UUID")
         try:
             text = msgspec.json.format(msgspec.json.encode(review), indent=2).decode()
             write_whole(self._path(review.review_id), text)
         except OSError as error:
             message = f"cannot store a review in {self._folder}: {error.strerror}"
-            raise ReviewStoreError(message, "mend its permissions") from error
+            raise ReviewStoreError(message, "fix its permissions") from error
 
     def has(self, review_id: str) -> bool:
-        """Whether there is one with this id."""
+        """Whether a review with this id exists."""
         return bool(_ID.fullmatch(review_id)) and self._path(review_id).is_file()
 
     def load(self, review_id: str) -> Review:
-        """A review.
+        """Read a review.
 
         Raises:
-            NotFoundError: there is none with this id.
+            NotFoundError: it does not exist.
             ReviewStoreError: it cannot be read.
         """
         path = self._path(review_id)
         if not self.has(review_id):
-            raise NotFoundError(f"there is no review {review_id!r} here", "")
+            raise NotFoundError(f"unknown review {review_id!r}", "")
         try:
             return msgspec.json.decode(path.read_bytes(), type=Review)
         except (OSError, msgspec.MsgspecError) as error:
             raise ReviewStoreError(f"cannot read {path}: {error}", "remove it") from error
 
     def newest(self) -> Iterator[Review]:
-        """The reviews, the one that changed last first; what cannot be read is left out."""
+        """Reviews, last changed first; unreadable ones are skipped."""
         found: list[Review] = []
         for path in self._folder.glob("*.json"):
             with suppress(ExplainedError):
@@ -364,11 +364,11 @@ class ReviewStore:
         yield from sorted(found, key=lambda each: (each.updated_at, each.review_id), reverse=True)
 
     def take(self, feedback: Feedback, now: str) -> Review | None:
-        """Store what a person has said; the review after it, None if nobody knows the review.
+        """Store feedback; returns the changed review, or None for an unknown one.
 
         Args:
-            feedback: what was said.
-            now: ISO 8601, in UTC.
+            feedback: the feedback.
+            now: time in ISO 8601, UTC.
 
         Raises:
             ReviewStoreError: the review cannot be read or written.
@@ -378,14 +378,14 @@ class ReviewStore:
                 feedback.review_id, lambda review: with_feedback(review, feedback, now)
             )
         except NotFoundError as error:
-            _log.warning("feedback is lost: %s", error)
+            _log.warning("could not store feedback: %s", error)
             return None
 
     def change(self, review_id: str, changed: Callable[[Review], Review]) -> Review:
-        """Store what becomes of a review; no other process changes it meanwhile.
+        """Change a review under a lock.
 
         Raises:
-            NotFoundError: there is none with this id.
+            NotFoundError: it does not exist.
             ReviewStoreError: it cannot be read or written.
         """
         self.load(review_id)
@@ -393,7 +393,7 @@ class ReviewStore:
             handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             message = f"cannot change a review in {self._folder}: {error.strerror}"
-            raise ReviewStoreError(message, "mend its permissions") from error
+            raise ReviewStoreError(message, "fix its permissions") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             review = changed(self.load(review_id))

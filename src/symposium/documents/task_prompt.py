@@ -1,6 +1,6 @@
-"""The first words an agent of a task hears: where it is, the user's own words, what is its own.
+"""First prompt of a task's agent: location, the user's words, and reserved resources.
 
-Written and read here alone: people are shown the user's words, which are all that they have said.
+This module writes and parses the prompt; users are shown only their own words.
 """
 
 import re
@@ -14,16 +14,16 @@ _END: Final = re.compile(re.escape(_OWN) + r"[^\n]*\.\n\Z")
 
 
 def prompt_for(project: str, task: str) -> str:
-    """The task with what its agent should know before it begins (bus-mcp-taskspaces §3.5)."""
+    """The task, with the context that its agent needs (bus-mcp-taskspaces §3.5)."""
     return (
-        f"{_BEGINS}{project}: a worktree and a branch of your own, which no one else changes.\n"
+        f"{_BEGINS}{project}: your own worktree and branch, which no one else changes.\n"
         "First read the task below. Call `update_taskspace` with a name and a description that "
-        f"tell a person what you are doing. Ask what is unclear before you begin.{_TASK}{task}\n"
+        f"tell the user what you are doing. Ask what is unclear before you begin.{_TASK}{task}\n"
     )
 
 
 def with_own(prompt: str, own: Sequence[str]) -> str:
-    """The prompt, and what is the agent's alone, in a few words each (users B-4)."""
+    """The prompt with the resources reserved for the agent (users B-4)."""
     return f"{prompt}{_OWN}{' and '.join(own)}.\n" if own else prompt
 
 

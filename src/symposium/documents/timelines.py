@@ -1,7 +1,7 @@
-"""Timelines of sessions: observe, store.
+"""Timelines of sessions: recording and storage.
 
-A turn's text is told once, at its end, and a tool call when it is over: a timeline is for reading
-again, a trace has every message.
+The text of a turn is recorded once, at its end, and a tool call after it completes. A timeline is
+for reading; a trace contains every message.
 """
 
 import os
@@ -23,18 +23,18 @@ from symposium.documents.task_prompt import user_words
 from symposium.errors import NotFoundError
 
 VERSION: Final = 1
-"""Of the lines; members may be added without a new one."""
+"""Version of the format; unchanged when members are added."""
 
 
 class TimelineEntry(Struct, frozen=True, omit_defaults=False):
-    """One thing that happened.
+    """An event of a session.
 
     Attributes:
-        v: the version of the form.
-        seq: counts from 1 in each timeline, without holes.
-        ts: when, UTC, ISO 8601.
-        type: `session`, `prompt`, `said`, `plan`, `tool`, `permission`, `stop` or `link`.
-        data: what of that type is told; see docs/reference/timelines.md.
+        v: version of the format.
+        seq: number in the timeline, from 1 without gaps.
+        ts: time in ISO 8601, UTC.
+        type: `session`, `prompt`, `said`, `plan`, `tool`, `permission`, `stop`, or `link`.
+        data: data by type; see docs/reference/timelines.md.
     """
 
     v: int
@@ -48,7 +48,7 @@ _DECODER: Final = json.Decoder(TimelineEntry)
 
 
 def read_entries(text: bytes) -> Sequence[TimelineEntry]:
-    """The entries of a timeline; a line that was cut off, or that is none of ours, is left out."""
+    """Entries of a timeline; incomplete or malformed lines are skipped."""
     entries: list[TimelineEntry] = []
     for line in text.split(b"\n"):
         try:
@@ -59,20 +59,20 @@ def read_entries(text: bytes) -> Sequence[TimelineEntry]:
 
 
 def write_entry(entry: TimelineEntry) -> bytes:
-    """The line of an entry, with its newline."""
+    """Line of an entry, with its newline."""
     return json.encode(entry) + b"\n"
 
 
 def texts(data: Mapping[str, Any], *names: str) -> list[str]:
-    """Those of these members that are texts."""
+    """Values of these members that are strings."""
     return [value for name in names if isinstance(value := data.get(name), str)]
 
 
 LARGEST: Final = 8 * 1024 * 1024
-"""Bytes of one timeline; of a longer session only what asks and links is added."""
+"""Maximum size of a timeline, in bytes; beyond it, only questions and links are added."""
 
 MAX_TIMELINES: Final = 500
-"""Timelines that are kept; the oldest go first."""
+"""Maximum number of timelines; the oldest are deleted first."""
 
 _SUFFIX: Final = ".jsonl"
 _ALWAYS: Final = frozenset({"session", "prompt", "link"})
@@ -80,15 +80,15 @@ _ALWAYS: Final = frozenset({"session", "prompt", "link"})
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One timeline in a list.
+    """A timeline in a list.
 
     Attributes:
-        session: the session's id, as the agent gave it.
-        cwd: its directory.
-        agent: who answered in it.
-        started: when, UTC, ISO 8601.
-        goal: the user's words in the first prompt; empty where there was none.
-        file: where it is kept.
+        session: the agent's session id.
+        cwd: directory of the session.
+        agent: name of the agent.
+        started: start time in ISO 8601, UTC.
+        goal: the user's words in the first prompt; may be empty.
+        file: file of the timeline.
     """
 
     session: str
@@ -100,7 +100,7 @@ class Summary:
 
 
 class Timeline:
-    """One session's file; made by `TimelineStore.open`."""
+    """File of one session; made by `TimelineStore.open`."""
 
     def __init__(self, file: Path, redactor: Redactor) -> None:
         self._file = file
@@ -110,10 +110,10 @@ class Timeline:
         self._redactor = redactor
 
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Append one entry, less its secrets; on return it is the system's to keep.
+        """Append an entry without secrets; written when this returns.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
@@ -122,7 +122,7 @@ class Timeline:
             if kind not in _ALWAYS and size > LARGEST:
                 return
             if size != self._size:
-                # Somebody else has added to it, or it was there before us.
+                # Another process appended to it, or it existed before.
                 text = self._file.read_bytes()
                 self._seq = len(read_entries(text))
                 self._end = b"" if text.endswith(b"\n") or not text else b"\n"
@@ -137,47 +137,47 @@ class Timeline:
 
 
 class TimelineStore:
-    """All timelines of one user.
+    """Timelines of one user.
 
     Args:
-        directory: where they are; by default in the user's directory.
+        directory: directory of the files; default: in the user's directory.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory or paths().home / "timelines"
 
     def open(self, session_id: str) -> Timeline:
-        """The timeline of a session, to add to.
+        """Open the timeline of a session for appending.
 
         Raises:
-            OSError: the directory cannot be made.
+            OSError: the directory cannot be created.
         """
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = self._file(session_id)
         if not file.exists():
             self._make_room()
-        # Not before: what the chain's programs are given is known by now.
+        # Not earlier: the secrets of the chain's programs are known only now.
         return Timeline(file, Redactor(secret_values(os.environ)))
 
     def read(self, session_id: str) -> Sequence[TimelineEntry]:
-        """What happened in a session.
+        """Entries of a session.
 
         Raises:
-            NotFoundError: nothing is kept of it.
+            NotFoundError: it has no timeline.
         """
         file = self._file(session_id)
         if not file.exists():
             raise NotFoundError(
-                f"no timeline is kept of the session {session_id}",
-                "`symposium timeline list` shows those that are",
+                f"no timeline of session {session_id}",
+                "`symposium timeline list` shows all timelines",
             )
         return self._entries(file)
 
     def origin(self, session_id: str) -> Sequence[TimelineEntry]:
-        """The session at the beginning of a row of hand-overs; the session itself if it is none.
+        """First session of a series of hand-overs; the session itself if not handed over.
 
         Raises:
-            NotFoundError: nothing is kept of it.
+            NotFoundError: it has no timeline.
         """
         entries = self.read(session_id)
         seen = {session_id}
@@ -190,18 +190,18 @@ class TimelineStore:
         return entries
 
     def summaries(self, cwd: Path | None = None) -> Sequence[Summary]:
-        """What there is, the latest first; of one directory, if one is named."""
+        """Timelines, latest first; optionally of one directory."""
         found = [_summary(file, self._entries(file)) for file in self._files()]
         wanted = None if cwd is None else str(cwd)
         return [each for each in found if each is not None and wanted in {None, each.cwd}]
 
     def _file(self, session_id: str) -> Path:
-        # An agent names its sessions as it likes: the name must not choose the path.
+        # The session id comes from the agent and must not choose the path.
         name = sha256(session_id.encode(errors="surrogatepass")).hexdigest()[:32]
         return self._directory / f"{name}{_SUFFIX}"
 
     def _files(self) -> list[Path]:
-        """The latest first."""
+        """Files, latest first."""
         try:
             files = [each for each in self._directory.iterdir() if each.suffix == _SUFFIX]
             return sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
@@ -239,19 +239,19 @@ TimelineItem: TypeAlias = tuple[str, dict[str, Any]]
 """Type and data of an entry."""
 
 MAX_TEXT: Final = 16 * 1024
-"""Characters of one text that are kept: of a prompt the first, of an answer the last."""
+"""Maximum length of a text, in characters: start of a prompt, end of an answer."""
 
 MAX_OUTPUT: Final = 2 * 1024
-"""Characters of a tool call's output that are kept, the last of them."""
+"""Maximum length of a tool call's output, in characters; its end is stored."""
 
 _OVER: Final = frozenset({"completed", "failed"})
 
 
 class TurnObserver:
-    """Follows one session.
+    """Observes one session.
 
     Attributes:
-        held: characters of the agent's text that are kept of this turn.
+        held: number of stored characters of the agent's text in this turn.
     """
 
     def __init__(self) -> None:
@@ -261,7 +261,7 @@ class TurnObserver:
         self._calls: dict[str, dict[str, Any]] = {}
 
     def prompted(self, params: Mapping[str, Any]) -> Iterator[TimelineItem]:
-        """The user says something."""
+        """Handle a prompt of the user."""
         pieces: list[str] = []
         for block in _objects(params.get("prompt")):
             if _is_for_models(block):
@@ -276,7 +276,7 @@ class TurnObserver:
         yield "prompt", {"text": "\n".join(pieces)[:MAX_TEXT]}
 
     def updated(self, update: Mapping[str, Any]) -> Iterator[TimelineItem]:
-        """The agent reports something."""
+        """Handle an update of the agent."""
         match update.get("sessionUpdate"):
             case "agent_message_chunk":
                 text = _object(update.get("content")).get("text")
@@ -293,7 +293,7 @@ class TurnObserver:
                 pass
 
     def stopped(self, reason: str) -> Iterator[TimelineItem]:
-        """The turn is over."""
+        """Handle the end of a turn."""
         said = "".join(self._said)[-MAX_TEXT:]
         if said:
             yield "said", {"text": said}
@@ -341,7 +341,7 @@ def _outputs(content: Any) -> Iterator[str]:
 
 
 def _is_for_models(block: Mapping[str, Any]) -> bool:
-    """Whether it is for the agent alone, such as our guidance: a person has not said it."""
+    """Whether a block is for the agent only, such as guidance, and not the user's words."""
     return _object(block.get("annotations")).get("audience") == ["assistant"]
 
 

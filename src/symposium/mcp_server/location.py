@@ -247,5 +247,5 @@ def probed(directory: Path, environment: Mapping[str, str]) -> dict[str, Any]:
         "editor_pid": terminal.editor,
         "guidance": {text.id: text.layer for text in shelf.listed},
         "untrusted": [item.name for item in shelf.untrusted],
-        "troubles": list(shelf.troubles),
+        "troubles": list(shelf.problems),
     }

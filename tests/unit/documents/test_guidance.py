@@ -72,7 +72,7 @@ def test_our_texts_are_always_there(scene: Scene) -> None:
         "Tool Habits",
         "Collaboration Patterns",
     ]
-    assert shelf.troubles == ()
+    assert shelf.problems == ()
 
 
 @pytest.mark.requirement("guidance.layers")
@@ -162,7 +162,7 @@ def test_what_cannot_be_used_is_told_and_hides_nothing(scene: Scene) -> None:
 
     assert scene.body("good.md") == "user: good"
     assert not {"large.md", "bytes.md", "no markdown.md", "notes.txt"} & shelf.texts.keys()
-    assert sorted(trouble.partition(": ")[0].rpartition("/")[2] for trouble in shelf.troubles) == [
+    assert sorted(trouble.partition(": ")[0].rpartition("/")[2] for trouble in shelf.problems) == [
         "bytes.md",
         "large.md",
         "large.md",
@@ -176,7 +176,7 @@ def test_a_folder_full_of_texts_is_cut_off(scene: Scene) -> None:
         scene.write("user", f"note-{number:03}.md", "x")
 
     assert len(scene.library.shelf().texts) == MAX_TEXTS + built_in
-    assert f"the first {MAX_TEXTS}" in scene.library.shelf().troubles[0]
+    assert f"the first {MAX_TEXTS}" in scene.library.shelf().problems[0]
 
 
 @pytest.mark.requirement("guidance.cached")

@@ -82,7 +82,7 @@ def test_an_unknown_condition_is_reported_and_hides_nothing(tmp_path: Path) -> N
     (folder / "odd.md").write_text('---\napplies_to: "lang:python"\n---\nx', encoding="utf-8")
     shelf = library_for(tmp_path, {"HOME": str(tmp_path), "SYMPOSIUM_HOME": str(tmp_path)}).shelf()
 
-    assert any("unknown condition 'lang:python'" in each for each in shelf.troubles)
+    assert any("unknown condition 'lang:python'" in each for each in shelf.problems)
     assert shelf.get("odd.md") in applicable(shelf.listed, GuidanceWorkspace(tmp_path), "")
 
 

@@ -95,9 +95,9 @@ def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ("", 1, "a key has 1 to 200 characters"),
         ("k" * 201, 1, "a key has 1 to 200 characters"),
-        ("k", "x" * module.MAX_BYTES, "has 1048578 bytes, and 1048576 are kept at most"),
-        ("k", object(), "no JSON"),
-        ("k", "\ud800", "no JSON"),
+        ("k", "x" * module.MAX_BYTES, "has 1048578 bytes; at most 1048576 are allowed"),
+        ("k", object(), "not JSON"),
+        ("k", "\ud800", "not JSON"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(key: str, stored: Any, reason: str, tmp_path: Path) -> None:

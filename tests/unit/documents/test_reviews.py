@@ -250,7 +250,7 @@ def test_an_id_leads_nowhere_else(review_id: str, tmp_path: Path) -> None:
 
     with pytest.raises(NotFoundError):
         store.load(review_id)
-    with pytest.raises(ReviewStoreError, match="no review can be called"):
+    with pytest.raises(ReviewStoreError, match="invalid review id"):
         store.save(msgspec.structs.replace(REVIEW, review_id=review_id))
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(ReviewStoreError, match="cannot store"):
@@ -263,4 +263,4 @@ def test_a_word_on_an_unknown_review_is_a_warning(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         assert ReviewStore(tmp_path).take(Completed("gone", "return", None), NOW) is None
-    assert "there is no review 'gone'" in caplog.text
+    assert "unknown review 'gone'" in caplog.text

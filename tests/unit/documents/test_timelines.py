@@ -108,7 +108,7 @@ def test_a_timeline_that_has_no_beginning_hides_no_other(tmp_path: Path) -> None
 
 @pytest.mark.requirement("timelines.list")
 def test_a_session_that_is_not_kept_is_an_error_that_says_what_is(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"of the session nobody; .*timeline list"):
+    with pytest.raises(NotFoundError, match=r"of session nobody; .*timeline list"):
         TimelineStore(tmp_path).read("nobody")
 
 

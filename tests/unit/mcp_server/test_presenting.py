@@ -225,7 +225,7 @@ async def test_slow_review_can_be_awaited_later(reviewed: Any, bus: FakeBus) -> 
     ("tool", "arguments", "text"),
     [
         ("request_review", {"commit_range": "nope", "title": "t"}, "nope"),
-        ("get_review_status", {"review_id": "x"}, "there is no review 'x'"),
+        ("get_review_status", {"review_id": "x"}, "unknown review 'x'"),
         ("update_review", {}, "call request_review first"),
     ],
 )

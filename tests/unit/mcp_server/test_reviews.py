@@ -207,7 +207,7 @@ async def test_invalid_feedback_is_reported(workplace: ServerContext, bus: FakeB
     answer = await call_tool(workplace, "request_review", ASKED)
 
     assert answer.value.status == "waiting"
-    assert "no feedback looks like this" in answer.text
+    assert "malformed feedback" in answer.text
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")

@@ -1,1 +1,1 @@
-"""Markdown with comments on code, diffs, diagrams, and actions."""
+"""Walkthroughs: Markdown with comments on code, diffs, diagrams, and actions."""

@@ -1,4 +1,4 @@
-"""A walkthrough as values, and links to code in it.
+"""A walkthrough as data, and links to code.
 
 symposium:PATH[?regex=R][&line=L]      L = n, n:c, n-m or n:c-m:d
 """
@@ -15,7 +15,7 @@ from symposium.errors import SymposiumError
 
 
 class WalkthroughError(SymposiumError):
-    """A walkthrough cannot be read, stored or found."""
+    """A walkthrough cannot be read, stored, or found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class CommentBlock:
     """An explanation of places in code.
 
     Attributes:
-        location: a Dialect program, unchanged; empty if missing.
-        icon: what was written; None for nothing.
+        location: Dialect program, unchanged; empty if missing.
+        icon: icon name; None if missing.
         text: Markdown.
     """
 
@@ -35,7 +35,7 @@ class CommentBlock:
 
 @dataclass(frozen=True, slots=True)
 class DiffBlock:
-    """A range of commits whose diff is shown; the range unchanged."""
+    """A diff of a commit range; the range is unchanged."""
 
     range: str
     excludes_unstaged: bool
@@ -44,7 +44,7 @@ class DiffBlock:
 
 @dataclass(frozen=True, slots=True)
 class ActionBlock:
-    """A button and what pressing it tells the agent."""
+    """A button and its message to the agent."""
 
     button: str
     message: str
@@ -52,7 +52,7 @@ class ActionBlock:
 
 @dataclass(frozen=True, slots=True)
 class DiagramBlock:
-    """The source of a diagram, in Mermaid's language."""
+    """Source of a Mermaid diagram."""
 
     source: str
 
@@ -62,7 +62,7 @@ Block: TypeAlias = CommentBlock | DiffBlock | ActionBlock | DiagramBlock
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A block and the line that it begins in, counted from 1."""
+    """A block and its first line, counted from 1."""
 
     block: Block
     line: int
@@ -70,7 +70,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpan:
-    """A link into the code, as a `symposium:` URL, and its line, counted from 1."""
+    """A `symposium:` URL and its line, counted from 1."""
 
     url: str
     line: int
@@ -78,7 +78,7 @@ class LinkSpan:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that was written and means nothing here."""
+    """Text that looks like a block but is not one."""
 
     message: str
     line: int
@@ -90,10 +90,10 @@ class Document:
 
     Attributes:
         markdown: the source text.
-        tokens: of its Markdown; a block is one of type `BLOCK`, its number in `meta["block"]`.
-        blocks: in the order in which they stand.
-        links: into the code, each URL once.
-        notes: what was left as text though it looks like a block.
+        tokens: Markdown tokens; a block has the type `BLOCK` and its number in `meta["block"]`.
+        blocks: blocks in order.
+        links: links to code, each URL once.
+        notes: texts that look like blocks but are not.
     """
 
     markdown: str
@@ -104,18 +104,18 @@ class Document:
 
 
 BLOCK = "walkthrough_block"
-"""The type of a token that represents a block."""
+"""Token type of a block."""
 
 
 SCHEME: Final = "symposium:"
-"""What begins a link into code."""
+"""Prefix of links to code."""
 
 _OLD_SCHEME: Final = "dialectic:"
 _ABROAD: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _NO_PATH: Final = re.compile(r"://|^(?:javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
 _LINES: Final = re.compile(r"(.+)#L(\d+)(?:-L?(\d+))?")
 _LOCATION: Final = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?(?:-(\d{1,9})(?::\d{1,9})?)?")
-"""As compilers and editors tell a place: `path:42`, `path:42:7`, `path:42-50`."""
+"""Positions in the format of compilers and editors: `path:42`, `path:42:7`, `path:42-50`."""
 _FILE: Final = re.compile(r"([\w./\\+-]+\.\w+)(?::(\d+))?")
 _SPAN: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _FRAGMENT: Final = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?")
@@ -124,7 +124,7 @@ _KEPT: Final = "/:@!$&'*+,;=~.-_"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines, and columns where they were given, all counted from 1."""
+    """Lines, and columns if given, counted from 1."""
 
     line: int
     column: int | None = None
@@ -142,7 +142,7 @@ class CodeLink:
 
 
 def converted(target: str) -> str | None:
-    """The URL that the target of a link becomes; None where it must not be one.
+    """URL for the target of a link; None if it is not allowed.
 
     Web links are unchanged; paths become `symposium:` URLs.
     """
@@ -167,7 +167,7 @@ def _path_url(target: str) -> str:
 
 
 def converted_reference(label: str) -> str | None:
-    """The URL of `[file.ext:42][]` or `[file.ext][]`; None for a label that names no file."""
+    """URL for `[file.ext:42][]` or `[file.ext][]`; None if the label is not a file."""
     found = _FILE.fullmatch(label)
     if found is None:
         return None

@@ -1,6 +1,6 @@
-"""Markdown with blocks: comments, diffs, diagrams, actions.
+"""Parser for Markdown with blocks: comments, diffs, diagrams, and actions.
 
-Raw HTML is text here: what an agent or a repository has written never becomes markup of its own.
+Raw HTML is treated as text: content of an agent or repository must never become markup.
 """
 
 import html
@@ -32,17 +32,17 @@ from symposium.documents.walkthroughs.document import (
 )
 
 KINDS: Final = ("comment", "gitdiff", "action", "mermaid")
-"""What the info string of a fence, or the name of an element, must be; case counts."""
+"""Info strings of fences and names of elements; case-sensitive."""
 
 DEFAULT_BUTTON: Final = "Action"
-"""What a button says that was given no text."""
+"""Default text of a button."""
 
 _ATTRIBUTE: Final = re.compile(r"""([\w-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
 _ARGUMENT: Final = re.compile(r"""\s*([\w-]+)(?:\s*[=:]\s*(?:"([^"]*)"|'([^']*)'|([^\s,"']+)))?""")
 
 
 def block_of_fence(kind: str, body: str) -> Block:
-    """The block inside a fence.
+    """Block of a fence.
 
     Args:
         kind: one of `KINDS`.
@@ -55,14 +55,14 @@ def block_of_fence(kind: str, body: str) -> Block:
 
 
 def block_of(kind: str, values: Mapping[str, str], content: str) -> Block:
-    """The block of a kind."""
+    """Block of a kind."""
     match kind:
         case "comment":
             return CommentBlock(values.get("location", ""), values.get("icon"), content)
         case "gitdiff":
             words = [*values, *content.split()]
             names = {word.replace("_", "-") for word in words}
-            # As in the reference, to be named is enough: also with `false` behind it.
+            # As in the reference, a flag is set by its name, even if followed by `false`.
             is_staged_out, is_unstaged_out = "exclude-staged" in names, "exclude-unstaged" in names
             return DiffBlock(values.get("range", ""), is_unstaged_out, is_staged_out)
         case "action":
@@ -72,10 +72,10 @@ def block_of(kind: str, values: Mapping[str, str], content: str) -> Block:
 
 
 def parameters(body: str) -> tuple[dict[str, str], str]:
-    """The `key: value` lines at the head of a body, and the content after them.
+    """The `key: value` lines at the start of a body, and the rest.
 
-    A blank line ends them and is dropped, any other line ends them and is kept. Values are not
-    unquoted; of a key that stands twice the last counts.
+    They end at a blank line, which is dropped, or at any other line, which is kept. Values are not
+    unquoted; the last value of a repeated key counts.
     """
     values: dict[str, str] = {}
     lines = body.split("\n")
@@ -89,7 +89,7 @@ def parameters(body: str) -> tuple[dict[str, str], str]:
 
 
 def attributes(text: str) -> dict[str, str]:
-    """The attributes of an element; one without a value has an empty one."""
+    """Attributes of an element; empty strings for those without a value."""
     return {
         found[1]: html.unescape(found[2] or found[3] or found[4] or "")
         for found in _ATTRIBUTE.finditer(text)
@@ -97,7 +97,7 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def arguments(text: str) -> dict[str, str]:
-    """The arguments of a call, as in `range="HEAD~1..HEAD", exclude-unstaged`."""
+    """Arguments of a call, such as `range="HEAD~1..HEAD", exclude-unstaged`."""
     return {found[1]: found[2] or found[3] or found[4] or "" for found in _ARGUMENT.finditer(text)}
 
 
@@ -106,10 +106,10 @@ def _is_key(text: str) -> bool:
 
 
 MAX_CHARACTERS: Final = 200_000
-"""Characters of the longest walkthrough."""
+"""Maximum length of a walkthrough, in characters."""
 
 MAX_BLOCKS: Final = 500
-"""Blocks of one walkthrough."""
+"""Maximum number of blocks."""
 
 _MAX_ELEMENT: Final = 100_000
 _MAX_TAG_LINES: Final = 20
@@ -126,7 +126,7 @@ _REFERENCE: Final = re.compile(r"\[([^\[\]\n]{1,500})\]\[\]")
 
 
 def parse_walkthrough(markdown: str) -> Document:
-    """The document that a text is.
+    """Parse a walkthrough.
 
     Raises:
         WalkthroughError: it is too long.
@@ -135,7 +135,7 @@ def parse_walkthrough(markdown: str) -> Document:
         message = f"the walkthrough has {len(markdown)} characters, more than {MAX_CHARACTERS}"
         raise WalkthroughError(message, "split it")
     notes: list[Note] = []
-    # Half a character, which JSON can carry, does not count: no file can hold it.
+    # Lone surrogates, which JSON can contain, are removed: no file can store them.
     markdown = markdown.encode(errors="replace").decode()
     tokens = _parser().parse(markdown, {"notes": notes})
     blocks = [_numbered(token, number) for number, token in enumerate(_block_tokens(tokens))]
@@ -146,13 +146,13 @@ def parse_walkthrough(markdown: str) -> Document:
 
 
 def parse_text(markdown: str) -> Sequence[Token]:
-    """The tokens of Markdown in which no block can stand: the text of a comment."""
+    """Parse Markdown without blocks: the text of a comment."""
     return _prose().parse(markdown)
 
 
 def _prose() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # Which targets are good, and what becomes of them, is decided in one place.
+    # Links are checked and converted in one place, not by the parser.
     parser.normalizeLink = lambda url: url
     parser.validateLink = _is_allowed
     parser.inline.ruler.after("link", "loose_link", _loose_link)
@@ -220,7 +220,7 @@ def _element(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # 
 
 
 def _closed(state: StateBlock, begin: int, line: int, end: int) -> tuple[Block, int, str] | None:
-    """The element that begins in a line, the line it ends in, and the text after it there."""
+    """Element that starts in a line, its last line, and the text after it in that line."""
     text = _text(state, begin, line, min(end, line + _MAX_TAG_LINES))
     opening = _OPENING.match(text)
     if opening is None:
@@ -251,7 +251,7 @@ def _next_closing(state: StateBlock, kind: str, begin: int) -> int:
 
 
 def _text(state: StateBlock, begin: int, line: int, end: int) -> str:
-    """From a place in a line to another line, without the prefix of quotes and lists."""
+    """Text from a position in a line up to another line, without quote and list prefixes."""
     first = state.src[begin : state.eMarks[line]]
     if end <= line + 1:
         return first
@@ -259,7 +259,7 @@ def _text(state: StateBlock, begin: int, line: int, end: int) -> str:
 
 
 def _whole(text: str) -> tuple[Block, int] | None:
-    """The element that a text begins with and where it ends; None if it never ends."""
+    """Element at the start of a text, and its end; None if it is not closed."""
     opening = _OPENING.match(text)
     if opening is None:
         return None
@@ -308,7 +308,7 @@ def _is_allowed(url: str) -> bool:
 
 
 def _loose_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls it so
-    """Links with spaces or brackets in their target, which CommonMark leaves as text; `[x][]`."""
+    """Links with spaces or brackets in the target, which CommonMark ignores; `[x][]`."""
     if state.src[state.pos] != "[":
         return False
     url: str | None = None

@@ -1,8 +1,7 @@
 """A walkthrough as one HTML page.
 
-Nothing that was written in it is markup of its own, and a policy in the page forbids what is not
-ours: scripts but those whose hash is named, and any request. The program that draws diagrams is in
-the page if it has any.
+Its text never becomes markup. A content security policy forbids requests and all scripts but the
+page's own, by hash. The diagram renderer is included only if the page has diagrams.
 """
 
 import gzip
@@ -35,13 +34,13 @@ from symposium.documents.walkthroughs.rendering import (
 from symposium.documents.walkthroughs.sections import title_of
 
 MAX_PLACES: Final = 8
-"""Places of one comment whose code is shown."""
+"""Maximum number of places shown per comment."""
 
 MAX_DIFF_LINES: Final = 1500
-"""Lines of one file's diff that are shown."""
+"""Maximum number of diff lines per file."""
 
 MAX_FILES: Final = 200
-"""Files of one diff whose lines are shown."""
+"""Maximum number of files with diff lines per diff."""
 
 _ROWS: Final = {"Added": ("add", "+"), "Removed": ("del", "−"), "Context": ("", "")}  # noqa: RUF001 - a minus
 
@@ -53,7 +52,7 @@ def comment_card(
     excerpts: Excerpts,
     link: Callable[[str], str],
 ) -> str:
-    """A comment, with its code beside it."""
+    """A comment next to its code."""
     shown = [excerpts.of(place) for place in found[:MAX_PLACES]]
     title = shown[0] if len(shown) == 1 else None
     heading = (
@@ -75,7 +74,7 @@ def comment_card(
 
 
 def _no_block(number: int) -> str:
-    raise AssertionError(f"no block stands in a comment: {number}")
+    raise AssertionError(f"a comment cannot contain block {number}")
 
 
 def _place(excerpt: Excerpt, *, is_alone: bool) -> str:
@@ -104,7 +103,7 @@ def excerpt_table(excerpt: Excerpt) -> str:
 
 
 def action_card(action: ActionBlock) -> str:
-    """A button: on a page nobody is told anything, so that what it tells can be copied."""
+    """A button; a page cannot send its message, so the text can be copied."""
     return (
         f'<section class="action"><p><span class="button">{escaped(action.button)}</span>'
         '<span class="faint"> tells the agent</span>'
@@ -114,7 +113,7 @@ def action_card(action: ActionBlock) -> str:
 
 
 def diagram(source: str) -> str:
-    """A diagram: its source until the page's script has drawn it, and where none runs."""
+    """A diagram: its source, until the page's script has drawn it."""
     return (
         '<figure class="diagram"><div class="drawing" role="img" aria-label="Diagram" hidden></div>'
         '<p class="missing" hidden></p><details open><summary>Source of the diagram</summary>'
@@ -123,7 +122,7 @@ def diagram(source: str) -> str:
 
 
 def diff_card(written: str, found: Changes | None, reason: str) -> str:
-    """What has changed, file by file."""
+    """Changes, file by file."""
     if found is None or not found.files:
         said = escaped(reason) or "nothing has changed"
         return (
@@ -170,7 +169,7 @@ def _file(file: FileChange, *, is_open: bool) -> str:
     else:
         body = '<p class="faint">no lines</p>'
     if file.is_cut or sum(len(hunk.lines) for hunk in file.hunks) > MAX_DIFF_LINES:
-        body += '<p class="faint">there is more than is shown</p>'
+        body += '<p class="faint">more changes are not shown</p>'
     return (
         f"<details class=file{' open' if is_open else ''}><summary><code>{escaped(name)}</code> "
         f'<span class="faint">{file.status.lower()}</span> '
@@ -194,18 +193,18 @@ def _hunk(hunk: Hunk, most: int) -> str:
 
 
 MERMAID: Final = "mermaid/mermaid-11.12.0.min.js.gz"
-"""Draws diagrams; from npm, as it was published, compressed; its licence stands beside it."""
+"""Draws diagrams; the unchanged npm release, compressed; the license is next to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What stands at the head of a page beside the title, as in `version 3`."""
+    """Text next to the title of a page, such as `version 3`."""
 
     about: Sequence[str] = ()
 
 
 def page(resolved: Resolved, facts: Facts | None = None) -> str:
-    """The page of a walkthrough; takes lines from the files that it speaks of."""
+    """Page of a walkthrough, with excerpts of the referenced files."""
     building = _Page(resolved, Excerpts(resolved.workspace))
     body = markup(resolved.document.tokens, building.block, building.link)
     has_diagrams = any(isinstance(each.block, DiagramBlock) for each in resolved.document.blocks)
@@ -227,7 +226,7 @@ def page(resolved: Resolved, facts: Facts | None = None) -> str:
 
 
 class _Page:
-    """What one page is made of."""
+    """Content of one page."""
 
     def __init__(self, resolved: Resolved, excerpts: Excerpts) -> None:
         self._resolved = resolved
@@ -259,7 +258,7 @@ class _Page:
         return f'class="place" href="#place-{place}" title="{where}"'
 
     def places(self) -> str:
-        """The code that links lead to."""
+        """Code excerpts for links."""
         if not self._linked:
             return ""
         items = "".join(self._target(number, url) for number, url in enumerate(self._linked))
@@ -276,19 +275,19 @@ class _Page:
         )
 
     def _reason(self, number: int) -> str:
-        told = (each.message for each in self._resolved.diagnostics if each.block == number)
-        return next(told, "")
+        messages = (each.message for each in self._resolved.diagnostics if each.block == number)
+        return next(messages, "")
 
 
 def _counts(resolved: Resolved) -> list[str]:
-    """What the program itself has counted; nobody has to believe the author."""
+    """Counts by Symposium itself, independent of the author."""
     comments = sum(isinstance(each.block, CommentBlock) for each in resolved.document.blocks)
     changed = {file.path for found in resolved.diffs.values() for file in found.files}
-    told = [f"{comments} comment{'' if comments == 1 else 's'}"] if comments else []
+    counts = [f"{comments} comment{'' if comments == 1 else 's'}"] if comments else []
     if changed:
         explained = {place.path for found in resolved.locations.values() for place in found}
-        told.append(f"{len(changed & explained)} of {len(changed)} changed files commented on")
-    return told
+        counts.append(f"{len(changed & explained)} of {len(changed)} changed files commented on")
+    return counts
 
 
 def _faults(diagnostics: Sequence[BlockDiagnostic]) -> str:
@@ -306,7 +305,7 @@ def _faults(diagnostics: Sequence[BlockDiagnostic]) -> str:
 
 
 def _policy(style: str, scripts: Sequence[str], *, has_diagrams: bool) -> str:
-    # What draws diagrams styles them as it goes: no hash can be known before.
+    # The diagram renderer sets styles while drawing, so their hashes are unknown.
     styles = "'unsafe-inline'" if has_diagrams else f"'{_hash(style)}'"
     hashes = " ".join(f"'{_hash(each)}'" for each in scripts)
     return (
@@ -316,7 +315,7 @@ def _policy(style: str, scripts: Sequence[str], *, has_diagrams: bool) -> str:
 
 
 def _filled(template: str, parts: dict[str, str]) -> str:
-    """The template with its marks replaced, each once: what is put in is not looked through."""
+    """Fill the template; inserted text is not searched for placeholders."""
     done: list[str] = []
     rest = template
     for mark in sorted(parts, key=template.index):

@@ -1,4 +1,4 @@
-"""Finds what a walkthrough speaks of: places of comments and links, and real diffs (§4.2)."""
+"""Resolve a walkthrough: places of comments and links, and diffs (§4.2)."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from symposium.documents.walkthroughs.document import (
 from symposium.errors import NotFoundError
 
 LOCATE_TIMEOUT: Final = 120.0
-"""Seconds in which everything is looked for; what is not found by then is told as an error."""
+"""Maximum seconds for all places; the rest are reported as errors."""
 
 _AT_ONCE: Final = 4
 _CANDIDATES: Final = 10
@@ -38,16 +38,16 @@ Kind = Literal["comment", "gitdiff", "action", "mermaid", "link", "text"]
 
 
 class BlockDiagnostic(Struct, frozen=True, omit_defaults=True):
-    """What became of one block or link.
+    """Result for one block or link.
 
     Attributes:
-        kind: of the block; `text` for what looks like a block and is none.
-        line: of the document, counted from 1.
+        kind: kind of the block; `text` for text that only looks like a block.
+        line: line of the document, from 1.
         status: `ambiguous` for several places, `empty` for none.
-        block: its number from 0; None for what is no block.
-        count: places, or files that changed.
-        message: what is wrong, and how to mend it.
-        replacements: what can stand in its place and names less: expressions, or links.
+        block: number of the block, from 0; None for links and text.
+        count: number of places or changed files.
+        message: problem and fix.
+        replacements: more specific expressions or links.
     """
 
     kind: Kind
@@ -60,21 +60,21 @@ class BlockDiagnostic(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_fault(self) -> bool:
-        """Whether something is not shown that was meant to be."""
+        """Whether some content could not be shown."""
         return self.status in {"empty", "error"}
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A document and what it speaks of.
+    """A document with its resolved places.
 
     Attributes:
-        document: as it was written.
-        workspace: what paths are relative to.
-        locations: of each comment, by the number of its block.
-        diffs: of each range, by the number of its block.
-        targets: where each link leads, by its URL; several if its pattern is found often.
-        diagnostics: in the order of the document.
+        document: the document.
+        workspace: base of relative paths.
+        locations: places of each comment, by the number of its block.
+        diffs: changes of each range, by the number of its block.
+        targets: places of each link, by URL; several if its pattern matches more than once.
+        diagnostics: results in the order of the document.
     """
 
     document: Document
@@ -86,18 +86,22 @@ class Resolved:
 
 
 async def resolve(document: Document, workspace: DialectWorkspace, port: IdePort) -> Resolved:
-    """Look for everything; what cannot be found is told, never raised."""
+    """Resolve a document; problems are reported in its diagnostics."""
     search = _Search(workspace, port)
     async with asyncio.TaskGroup() as tasks:
         for number, placed in enumerate(document.blocks):
             tasks.create_task(search.block(number, placed))
         for link in document.links:
             tasks.create_task(search.link(link))
-    told = [
+    diagnostics = [
         BlockDiagnostic("text", note.line, "error", message=note.message) for note in document.notes
     ]
-    told = sorted([*search.told, *told], key=lambda each: (each.line, each.block is None))
-    return Resolved(document, workspace, search.locations, search.diffs, search.targets, told)
+    diagnostics = sorted(
+        [*search.diagnostics, *diagnostics], key=lambda each: (each.line, each.block is None)
+    )
+    return Resolved(
+        document, workspace, search.locations, search.diffs, search.targets, diagnostics
+    )
 
 
 @dataclass(slots=True)
@@ -109,7 +113,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Search:
-    """One document that is being looked through."""
+    """Resolution of one document."""
 
     workspace: DialectWorkspace
     port: IdePort
@@ -118,7 +122,7 @@ class _Search:
     )
     diffs: dict[int, Changes] = field(default_factory=dict[int, Changes])
     targets: dict[str, Sequence[CodeRange]] = field(default_factory=dict[str, Sequence[CodeRange]])
-    told: list[BlockDiagnostic] = field(default_factory=list[BlockDiagnostic])
+    diagnostics: list[BlockDiagnostic] = field(default_factory=list[BlockDiagnostic])
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
     _deadline: float = field(
         default_factory=lambda: asyncio.get_running_loop().time() + LOCATE_TIMEOUT
@@ -147,24 +151,24 @@ class _Search:
             async with self._places, asyncio.timeout_at(self._deadline):
                 found = await work
         except TimeoutError:
-            message = f"not looked for any more after {LOCATE_TIMEOUT:g} s"
-            told = BlockDiagnostic(kind, line, "error", number, message=message)
+            message = f"timed out after {LOCATE_TIMEOUT:g} s"
+            diagnostic = BlockDiagnostic(kind, line, "error", number, message=message)
         except (ExplainedError, OSError) as error:
-            told = BlockDiagnostic(kind, line, "error", number, message=str(error))
+            diagnostic = BlockDiagnostic(kind, line, "error", number, message=str(error))
         else:
-            told = _diagnostic(kind, line, number, found)
-        self.told.append(told)
+            diagnostic = _diagnostic(kind, line, number, found)
+        self.diagnostics.append(diagnostic)
 
     def _say(self, kind: Kind, line: int, number: int, status: Literal["ok", "empty"]) -> None:
-        message = "" if status == "ok" else "there is nothing in it"
-        self.told.append(BlockDiagnostic(kind, line, status, number, message=message))
+        message = "" if status == "ok" else "the block is empty"
+        self.diagnostics.append(BlockDiagnostic(kind, line, status, number, message=message))
 
     async def _comment(self, number: int, location: str) -> _Found:
         if not location:
             return _Found(0, [Hint("", "the comment has no location", [])])
         result = await run(location, self.port, self.workspace)
         if isinstance(result.value, str):
-            # A location in quotes is a text that is a program.
+            # A quoted location is a string that contains a program.
             result = await run(result.value, self.port, self.workspace)
         found = [
             CodeRange(self.workspace.shown(each.path), each.start, each.end, each.content)
@@ -179,13 +183,13 @@ class _Search:
         wanted = DiffRange(block.range, block.excludes_unstaged, block.excludes_staged)
         found = await changes(self.workspace.root, wanted)
         self.diffs[number] = found
-        # Many files are no ambiguity.
+        # A diff of many files is not ambiguous.
         return _Found(min(len(found.files), 1))
 
     async def _link(self, url: str, link: CodeLink) -> _Found:
         path = self.workspace.find(link.path)
         if not path.exists():
-            raise NotFoundError(f"there is no file {link.path}", "name one that is there")
+            raise NotFoundError(f"{link.path} does not exist", "use an existing file")
         shown = self.workspace.shown(path)
         found: list[CodeRange] = []
         if link.regex is not None and path.is_file():
@@ -218,7 +222,7 @@ def _diagnostic(kind: Kind, line: int, number: int | None, found: _Found) -> Blo
 
 
 def _one(kind: Kind, place: CodeRange) -> str:
-    """What names one of several places."""
+    """Expression for one of several places."""
     first, last = place.start.line, place.end.line
     if kind == "link":
         return f"{place.path}#L{first}"

@@ -1,4 +1,4 @@
-"""HTML of blocks, excerpts of code, and the fragment for a viewer."""
+"""HTML of blocks, code excerpts, and the fragment for a viewer."""
 
 import html
 import json
@@ -35,7 +35,7 @@ _OPTIONS: Final = MarkdownIt("commonmark", {"html": False}).options
 
 
 def escaped(text: str) -> str:
-    """Text that can stand in an element, and in a quoted attribute."""
+    """Escape text for an element or a quoted attribute."""
     return html.escape(text, quote=True)
 
 
@@ -50,7 +50,7 @@ def markup(
 
 
 class _Renderer(RendererHTML):
-    """Its methods are called by the type of a token."""
+    """Renderer with a method per token type."""
 
     def __init__(self, block: Callable[[int], str], link: Callable[[str], str]) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class _Renderer(RendererHTML):
     def image(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: _Environment
     ) -> str:
-        # To load one would tell a stranger that somebody looks at this.
+        # Not loaded: the request would reveal the reader to the image's server.
         del options, env
         token = tokens[idx]
         source = escaped(str(token.attrs.get("src", "")))
@@ -94,12 +94,12 @@ _ICONS: Final = {
 
 
 def icon_of(name: str | None) -> str:
-    """The sign for an icon; a speech balloon for what has none."""
+    """Emoji of an icon; default: a speech balloon."""
     return _ICONS.get(name or "", "💬")
 
 
 def locations_text(locations: Sequence[CodeRange]) -> str:
-    """Where a comment belongs: one place, how many, or none."""
+    """Text for the locations of a comment: a place, a number, or none."""
     match list(locations):
         case []:
             return "no location"
@@ -110,7 +110,7 @@ def locations_text(locations: Sequence[CodeRange]) -> str:
 
 
 def expression_text(location: str) -> str:
-    """What a location says, for people; as it was written where there is no shorter way."""
+    """A location in words; unchanged if there is no short form."""
     try:
         expression = parse(location)
     except ExplainedError:
@@ -133,21 +133,21 @@ def _short(expression: Expression) -> str | None:
 
 
 CONTEXT_LINES: Final = 3
-"""Lines before and after a place."""
+"""Number of lines shown before and after a place."""
 
 MAX_LINES: Final = 40
-"""Lines of one place that are shown."""
+"""Maximum number of lines shown per place."""
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of the largest file that excerpts are taken from."""
+"""Maximum size of a file for excerpts, in bytes."""
 
 MAX_LINE: Final = 400
-"""Characters of a line that are shown."""
+"""Maximum number of characters shown per line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExcerptLine:
-    """A line of a file: its number from 1, its text, whether it is part of the place."""
+    """A line of a file: number from 1, text, and whether it is part of the place."""
 
     number: int
     text: str
@@ -159,10 +159,10 @@ class Excerpt:
     """A place in code.
 
     Attributes:
-        path: as it is shown.
-        line: where it begins.
-        lines: none if the file cannot be read.
-        left_out: lines of the place that are not shown.
+        path: displayed path.
+        line: first line.
+        lines: empty if the file is unreadable.
+        left_out: number of omitted lines.
     """
 
     path: str
@@ -173,13 +173,13 @@ class Excerpt:
 
 @dataclass(slots=True)
 class Excerpts:
-    """Takes excerpts from the files of a workspace, each file read once."""
+    """Reads excerpts from the files of a workspace; each file is read once."""
 
     workspace: DialectWorkspace
     _files: dict[Path, Sequence[str]] = field(default_factory=dict[Path, Sequence[str]])
 
     def of(self, place: CodeRange) -> Excerpt:
-        """The lines of a place and those around it."""
+        """Lines of a place with their context."""
         lines = self._lines(place.path)
         first = place.start.line
         last = max(place.end.line, first)
@@ -219,10 +219,10 @@ def _cut(line: str) -> str:
 
 
 MAX_DIFF_LINES: Final = 400
-"""Lines of one file's diff that are sent."""
+"""Maximum number of diff lines sent per file."""
 
 MAX_DIFF_FILES: Final = 50
-"""Files of one diff whose lines are sent."""
+"""Maximum number of files with diff lines sent per diff."""
 
 _ITEM: Final = (
     "border:1px solid var(--vscode-panel-border);border-radius:4px;"
@@ -238,11 +238,11 @@ _SIGNS: Final = {"Added": "+", "Removed": "-", "Context": " "}
 
 
 def fragment(resolved: Resolved, new_id: Callable[[], str]) -> str:
-    """The HTML of a walkthrough; everything that was written in it is escaped.
+    """HTML of a walkthrough, with all its text escaped.
 
     Args:
         resolved: the walkthrough.
-        new_id: makes what follows `comment-` in the id of a comment.
+        new_id: makes the part after `comment-` in a comment's id.
     """
 
     def render(number: int) -> str:
@@ -259,7 +259,7 @@ def fragment(resolved: Resolved, new_id: Callable[[], str]) -> str:
                     f' style="{_BUTTON}">{escaped(button)}</button>'
                 )
             case DiagramBlock(source):
-                # Arrows stay as they are: some viewers read this as text, some as markup.
+                # Arrows are not escaped: some viewers read this as text, others as markup.
                 text = source.replace("&", "&amp;").replace("<", "&lt;")
                 return f"<mermaid>{text}</mermaid>"
 
@@ -308,11 +308,11 @@ def _file(file: FileChange) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """A walkthrough that is ready to be shown.
+    """A walkthrough ready for display.
 
     Attributes:
-        resolved: the document and what it speaks of.
-        html: what a viewer of the first protocol is sent.
+        resolved: the resolved document.
+        html: HTML for viewers of the first protocol.
     """
 
     resolved: Resolved
@@ -320,29 +320,29 @@ class Presentation:
 
     @property
     def document(self) -> Document:
-        """As it was written."""
+        """The parsed walkthrough."""
         return self.resolved.document
 
     @property
     def diagnostics(self) -> Sequence[BlockDiagnostic]:
-        """What became of each block and link."""
+        """Results of all blocks and links."""
         return self.resolved.diagnostics
 
 
 async def present(
     markdown: str, base_uri: str, port: IdePort, *, new_id: Callable[[], str] = unique_id
 ) -> Presentation:
-    """Read a walkthrough and look for what it speaks of.
+    """Parse and resolve a walkthrough.
 
     Args:
-        markdown: as an agent has written it.
-        base_uri: the folder that paths are relative to, as a path or a `file` URI.
-        port: who knows the code.
-        new_id: makes the ids of comments.
+        markdown: text by an agent.
+        base_uri: base folder of relative paths, as a path or a `file` URI.
+        port: IDE operations.
+        new_id: makes ids for comments.
 
     Raises:
         WalkthroughError: it is too long.
-        ExplainedError: there is no such folder.
+        ExplainedError: the base is not a folder.
     """
     resolved = await resolve(parse_walkthrough(markdown), workspace(base_uri), port)
     return Presentation(resolved, fragment(resolved, new_id))

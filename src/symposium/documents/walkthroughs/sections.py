@@ -1,4 +1,4 @@
-"""The sections of a Markdown text: its title, and one put in the place of another. Pure."""
+"""Sections of Markdown: find the title, replace a section. No I/O."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from markdown_it import MarkdownIt
 from symposium.documents.walkthroughs.document import WalkthroughError
 
 UNTITLED: Final = "Walkthrough"
-"""The title of a text that has no words."""
+"""Title of a text without words."""
 
-_LONGEST_TITLE: Final = 120
+_MAX_TITLE: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: its text, its depth (1 is the title's), its lines from 0, the end exclusive."""
+    """A heading: text, depth (1 for the title), and lines from 0 with an exclusive end."""
 
     text: str
     depth: int
@@ -26,7 +26,7 @@ class Heading:
 
 
 def headings(markdown: str) -> Iterator[Heading]:
-    """The headings, but for those in quotes, lists and fences."""
+    """Headings, except those in quotes, lists, and fences."""
     tokens = MarkdownIt("commonmark", {"html": False}).parse(markdown)
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
@@ -34,25 +34,25 @@ def headings(markdown: str) -> Iterator[Heading]:
 
 
 def title_of(markdown: str) -> str:
-    """The first heading, else the first words."""
+    """The first heading, otherwise the first words."""
     found = next(headings(markdown), None)
     lines = (line.strip() for line in markdown.split("\n"))
     text = found.text if found else next((line for line in lines if line), "")
-    return text[:_LONGEST_TITLE] or UNTITLED
+    return text[:_MAX_TITLE] or UNTITLED
 
 
 def appended(markdown: str, addition: str) -> str:
-    """Both, with an empty line between them."""
+    """Both texts, separated by an empty line."""
     return f"{markdown.rstrip()}\n\n{addition.strip()}\n" if markdown.strip() else addition
 
 
 def with_section(markdown: str, section: str, content: str) -> str:
-    """The text with another content under a heading; deeper headings under it go with the old.
+    """Replace the content under a heading, including deeper headings.
 
-    The heading stays, unless the content begins with one of the same depth.
+    The heading stays, unless the content starts with one of the same depth.
 
     Raises:
-        WalkthroughError: there is no such heading, or there are several.
+        WalkthroughError: the heading does not exist, or exists more than once.
     """
     known = list(headings(markdown))
     wanted = section.strip().lstrip("#").strip()
@@ -60,10 +60,10 @@ def with_section(markdown: str, section: str, content: str) -> str:
     if not found:
         names = ", ".join(repr(each.text) for each in known) or "none"
         message = f"the walkthrough has no section {wanted!r}"
-        raise WalkthroughError(message, f"name one of its headings: {names}")
+        raise WalkthroughError(message, f"use one of its headings: {names}")
     if len(found) > 1:
         message = f"the walkthrough has {len(found)} sections {wanted!r}"
-        raise WalkthroughError(message, "give it whole, with mode replace")
+        raise WalkthroughError(message, "send the complete text with mode replace")
     heading = found[0]
     ends = (
         each.begin for each in known if each.begin > heading.begin and each.depth <= heading.depth

@@ -1,4 +1,4 @@
-"""The walkthroughs of one project or taskspace, every version of each, in a folder.
+"""Walkthroughs of one project or taskspace, with their versions, in a folder.
 
 A version is one file that never changes: a reader during a write sees the previous one.
 """
@@ -25,10 +25,10 @@ from symposium.errors import NotFoundError
 Mode: TypeAlias = Literal["replace", "append", "update-section"]
 
 MAX_VERSIONS: Final = 200
-"""Versions of one walkthrough that are kept; the oldest go first."""
+"""Maximum number of versions per walkthrough; the oldest are deleted first."""
 
 MAX_WALKTHROUGHS: Final = 500
-"""Walkthroughs of one folder that are listed."""
+"""Maximum number of walkthroughs in a list."""
 
 HOW_ONE_COMES: Final = (
     "agents make them with the tool present_walkthrough; "
@@ -44,11 +44,11 @@ class Draft(Struct, frozen=True):
     """A walkthrough to store.
 
     Attributes:
-        markdown: the walkthrough, or what changes in one.
-        base_uri: the folder that its paths are relative to.
-        mode: what it does to the walkthrough that it is for.
-        id: of that walkthrough; by default a new one, and the newest for a change.
-        section: the heading whose content it replaces, for `update-section`.
+        markdown: the walkthrough, or the change.
+        base_uri: base folder of relative paths.
+        mode: effect on an existing walkthrough.
+        id: id of the walkthrough; default: a new one, or the newest one for a change.
+        section: heading of the section to replace, for `update-section`.
     """
 
     markdown: str
@@ -62,7 +62,7 @@ class StoredWalkthrough(Struct, frozen=True, rename="camel"):
     """One version of a walkthrough.
 
     Attributes:
-        created_at: of this version, in seconds since 1970.
+        created_at: time of this version, in seconds since 1970.
     """
 
     id: str
@@ -75,11 +75,11 @@ class StoredWalkthrough(Struct, frozen=True, rename="camel"):
 
 
 def project_folder(home: Path, base: Path) -> Path:
-    """The folder for the walkthroughs of the project that a folder is in.
+    """Folder for the walkthroughs of a project.
 
     Args:
-        home: where the user's state is.
-        base: any folder of the project; the top of a git worktree identifies all of it.
+        home: the user's state directory.
+        base: any folder of the project; the root of its git worktree identifies it.
     """
     place = base.resolve()
     top = next((each for each in (place, *place.parents) if (each / ".git").exists()), place)
@@ -89,7 +89,7 @@ def project_folder(home: Path, base: Path) -> Path:
 
 
 class WalkthroughStore:
-    """The walkthroughs in a folder, which is made when the first is stored."""
+    """Walkthroughs in a folder, which is created with the first one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -99,23 +99,23 @@ class WalkthroughStore:
 
         Raises:
             NotFoundError: it does not exist.
-            WalkthroughError: it is too long, has no such section, or cannot be written.
+            WalkthroughError: it is too long, lacks the section, or cannot be written.
         """
         for _ in range(_ATTEMPTS):
             stored = self._next(draft)
             try:
                 self._write(stored)
             except FileExistsError:
-                continue  # another writer was faster: change that version now
+                continue  # another writer was faster, so apply the change to its version
             except OSError as error:
                 message = f"cannot store the walkthrough in {self._folder}: {error.strerror}"
                 raise WalkthroughError(message, "fix its permissions") from error
             self._prune(stored.id)
             return stored
-        raise WalkthroughError(f"the walkthrough {draft.id} changes all the time", "try again")
+        raise WalkthroughError(f"the walkthrough {draft.id} keeps changing", "try again")
 
     def newest(self) -> Iterator[StoredWalkthrough]:
-        """The newest version of each walkthrough, the one that changed last first."""
+        """Newest version of each walkthrough, last changed first."""
         with suppress(OSError):
             names = [each.name for each in self._folder.iterdir() if _ID.fullmatch(each.name)]
             found = (self._newest(name) for name in sorted(names))
@@ -124,7 +124,7 @@ class WalkthroughStore:
             yield from known[:MAX_WALKTHROUGHS]
 
     def versions(self, walkthrough_id: str) -> list[int]:
-        """The versions that there are of a walkthrough, the oldest first."""
+        """Versions of a walkthrough, oldest first."""
         if not _ID.fullmatch(walkthrough_id):
             return []
         with suppress(OSError):
@@ -135,10 +135,10 @@ class WalkthroughStore:
     def load(
         self, walkthrough_id: str | None = None, version: int | None = None
     ) -> StoredWalkthrough:
-        """A walkthrough; by default the one that changed last, and its newest version.
+        """Read a walkthrough; default: the newest version of the last changed one.
 
         Raises:
-            NotFoundError: there is no such walkthrough.
+            NotFoundError: it does not exist.
             WalkthroughError: it cannot be read.
         """
         if walkthrough_id is None:
@@ -148,8 +148,8 @@ class WalkthroughStore:
             walkthrough_id = newest.id
         known = self.versions(walkthrough_id)
         if not known:
-            message = f"there is no walkthrough {walkthrough_id!r} here"
-            raise NotFoundError(message, "symposium walkthrough list shows which there are")
+            message = f"unknown walkthrough {walkthrough_id!r}"
+            raise NotFoundError(message, "symposium walkthrough list shows all")
         if version is not None and version not in known:
             message = f"{walkthrough_id} has no version {version}"
             raise NotFoundError(message, f"it has {known[0]} to {known[-1]}")
@@ -164,13 +164,13 @@ class WalkthroughStore:
                 text = appended(old, draft.markdown)
             case "update-section", StoredWalkthrough(markdown=old):
                 if not draft.section:
-                    raise WalkthroughError("update-section needs a section", "name a heading")
+                    raise WalkthroughError("update-section needs a section", "give a heading")
                 text = with_section(old, draft.section, draft.markdown)
             case _:
                 text = draft.markdown
         if len(text) > MAX_CHARACTERS:
             message = f"the walkthrough would have {len(text)} characters"
-            raise WalkthroughError(message, f"{MAX_CHARACTERS} can be; make a new one")
+            raise WalkthroughError(message, f"at most {MAX_CHARACTERS} are allowed; make a new one")
         text = text.encode(errors="replace").decode()
         known = uuid.uuid4().hex[:8] if before is None else before.id
         number = 1 if before is None else before.version + 1
@@ -184,7 +184,7 @@ class WalkthroughStore:
         draft = folder / f".{uuid.uuid4().hex}"
         try:
             write_whole(draft, msgspec.json.encode(stored).decode())
-            # A link is made only where nothing is, and then it is whole.
+            # The link fails if the version exists, and publishes a complete file.
             os.link(draft, folder / _name(stored.version))
         finally:
             draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A walkthrough as lines of text: its Markdown unchanged, its blocks with their code."""
+"""A walkthrough as lines of text: its Markdown, and its blocks with their code."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,10 @@ from symposium.documents.walkthroughs.rendering import Excerpts, expression_text
 Tone: TypeAlias = Literal["plain", "heading", "faint", "meant", "add", "del", "fault"]
 
 MAX_PLACES: Final = 3
-"""Places of one comment whose code is shown."""
+"""Maximum number of places shown per comment."""
 
 MAX_DIFF_LINES: Final = 80
-"""Lines of one file's diff that are shown."""
+"""Maximum number of diff lines per file."""
 
 _TONES: Final[dict[str, Tone]] = {"Added": "add", "Removed": "del", "Context": "plain"}
 _SIGNS: Final = {"Added": "+", "Removed": "-", "Context": " "}
@@ -32,7 +32,7 @@ _SIGNS: Final = {"Added": "+", "Removed": "-", "Context": " "}
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line, safe for a terminal, and how it is meant."""
+    """A line without control characters, and its style."""
 
     text: str
     tone: Tone = "plain"
@@ -40,31 +40,31 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Options for drawing lines: the sign beside a block, and the width of folded text."""
+    """Options for drawing: mark next to a block, and width for wrapping."""
 
     bar: str = "│"
     width: int = 80
 
 
 PLAIN: Final = Drawing("|")
-"""For outputs that hold ASCII only."""
+"""Drawing for ASCII-only outputs."""
 
 
 def text_lines(resolved: Resolved, drawing: Drawing | None = None) -> Iterator[TextLine]:
-    """The lines of a walkthrough; takes lines from the files that it cites."""
+    """Lines of a walkthrough, with excerpts of the referenced files."""
     written = _Written(resolved, Excerpts(resolved.workspace), drawing or Drawing())
     for line in written.lines():
         yield TextLine(plain_text(line.text).replace("\n", " ").rstrip(), line.tone)
 
 
 def fault_lines(diagnostics: Sequence[BlockDiagnostic]) -> Iterator[TextLine]:
-    """State of each block and link, a line each, followed by how to fix it."""
+    """One line per block or link with its result, followed by the fix."""
     for each in diagnostics:
         count = f" ({each.count})" if each.status == "ambiguous" else ""
         first, *rest = (each.message or "").split("\n")
         tone: Tone = "fault" if each.is_fault else "plain"
-        told = f"line {each.line}: {each.kind}: {each.status}{count}"
-        yield TextLine(plain_text(f"{told}: {first}" if first else told), tone)
+        first_line = f"line {each.line}: {each.kind}: {each.status}{count}"
+        yield TextLine(plain_text(f"{first_line}: {first}" if first else first_line), tone)
         yield from (TextLine(f"    {plain_text(line)}", "faint") for line in rest)
         for other in each.replacements:
             yield TextLine(f"    or: {plain_text(other)}", "faint")
@@ -79,7 +79,7 @@ class _Written:
     drawing: Drawing
 
     def lines(self) -> Iterator[TextLine]:
-        # As the parser counts lines.
+        # Split like the parser, to match its line numbers.
         source = (
             self.resolved.document.markdown.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         )
@@ -147,7 +147,7 @@ class _Written:
                 yield TextLine(text, _TONES[line.line_type])
             left -= len(hunk.lines)
             if left <= 0:
-                yield TextLine(f"{bar} there is more than is shown", "faint")
+                yield TextLine(f"{bar} more changes are not shown", "faint")
                 return
 
     def _barred(self, text: str) -> Iterator[TextLine]:

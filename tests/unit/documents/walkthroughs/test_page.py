@@ -173,7 +173,7 @@ async def test_a_page_tells_what_was_counted_and_what_was_not_found(
 
     assert "<span>3 comments</span><span>1 of 2 changed files commented on</span>" in found
     assert "3 things could not be found" in found
-    assert "line 3, link: there is no file gone.py" in found
+    assert "line 3, link: gone.py does not exist" in found
     assert "unknown commit &#x27;nothing&#x27;" in found
 
 
@@ -331,5 +331,5 @@ async def test_a_long_diff_is_cut_off_in_a_terminal(repository: GitRepository) -
     lines = list(text_lines(await resolved("```gitdiff\nrange: HEAD\n```", repository)))
 
     assert len(lines) == terminal.MAX_DIFF_LINES + 4
-    assert lines[-1].text.endswith("there is more than is shown")
+    assert lines[-1].text.endswith("more changes are not shown")
     assert json.dumps([line.text for line in lines])

@@ -55,7 +55,7 @@ def test_a_section_is_replaced_under_its_heading(store: WalkthroughStore) -> Non
 
     assert stored.markdown == "# T\n\n## A\n\nnew\n\n## B\n\nkept\n"
     for section, said in (
-        ("C", "no section 'C'; name one of its headings: 'T', 'A', 'B'"),
+        ("C", "no section 'C'; use one of its headings: 'T', 'A', 'B'"),
         (None, "needs"),
     ):
         with pytest.raises(WalkthroughError, match=said):
@@ -111,7 +111,7 @@ def test_what_is_not_there_is_said(store: WalkthroughStore, tmp_path: Path) -> N
     kept = tmp_path / "kept" / known.id
     shutil.copytree(kept, tmp_path / "out")
     for wanted in ("gone", "../out", "", "A" * 99):
-        with pytest.raises(NotFoundError, match="there is no walkthrough"):
+        with pytest.raises(NotFoundError, match="unknown walkthrough"):
             store.load(wanted)
     with pytest.raises(NotFoundError, match="has no version 9; it has 1 to 1"):
         store.load(known.id, 9)
