@@ -115,8 +115,8 @@ def test_what_is_not_there_is_said(store: WalkthroughStore, tmp_path: Path) -> N
             store.load(wanted)
     with pytest.raises(NotFoundError, match="has no version 9; it has 1 to 1"):
         store.load(known.id, 9)
-    told = f"would have {MAX_CHARACTERS + 4} characters; {MAX_CHARACTERS} can be"
-    with pytest.raises(WalkthroughError, match=told):
+    message = f"would have {MAX_CHARACTERS + 4} characters; at most {MAX_CHARACTERS} are allowed"
+    with pytest.raises(WalkthroughError, match=message):
         store.save(Draft("x" * MAX_CHARACTERS, "/base", mode="append"))
 
 
