@@ -53,7 +53,7 @@ async def begun(
 ) -> tuple[HttpConversation, Writer, asyncio.StreamReader]:
     """A conversation whose request has a body of which only a part may have come."""
     reader, writer = asyncio.StreamReader(), Writer()
-    conversation = HttpConversation(reader, writer)  # pyright: ignore[reportArgumentType]  a writer as far as it is used
+    conversation = HttpConversation(reader, writer)  # pyright: ignore[reportArgumentType]  the fake has the used methods
     head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
     reader.feed_data(head.encode() + body[:has_come])
     assert isinstance(await conversation.next_request(), h11.Request)

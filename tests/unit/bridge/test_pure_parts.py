@@ -76,7 +76,7 @@ def test_a_mode_may_be_forced_whatever_the_agent_declares() -> None:
 
 
 @pytest.mark.requirement("bridge.mode-capability-forms")
-def test_an_agent_of_the_first_era_is_told_by_its_meta_alone() -> None:
+def test_agent_of_the_first_era_is_recognized_by_its_meta_alone() -> None:
     assert speaks_first_era(FIRST_ERA)
     assert not speaks_first_era(v1(acp=True))
 
@@ -131,7 +131,7 @@ def test_a_stdio_declaration_says_its_type_in_version_2_only_and_its_token_in_en
 
 
 @pytest.mark.requirement("bridge.rewrite-only-ours")
-def test_only_declarations_of_ours_are_rewritten_each_in_its_place() -> None:
+def test_only_declarations_of_mods_are_rewritten_in_their_order() -> None:
     others: list[Any] = [
         {"name": "files", "command": "x", "args": [], "env": []},
         {"type": "http", "name": "web", "url": "https://a.invalid", "headers": []},

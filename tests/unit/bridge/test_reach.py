@@ -1,4 +1,4 @@
-"""How a server reaches an agent, and which side lacks what (users A-10)."""
+"""Ways in which a server reaches an agent, and the capability that each side lacks (A-10)."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def greeting(**takes: bool) -> dict[str, Any]:
         ("new", "auto", {}, "unavailable", "the agent lacks new, and Symposium does not bridge"),
     ],
 )
-def test_each_kind_of_server_is_told_with_its_reason(
+def test_each_kind_of_server_is_shown_with_its_reason(
     kind: str | None, mode: Mode, takes: dict[str, bool], reaching: str, why: str
 ) -> None:
     declaration = {"name": "it"} | ({} if kind is None else {"type": kind})

@@ -30,15 +30,15 @@ async def add(a: int, b: int = 1) -> int:
 
 @dataclass
 class FakeCaller:
-    """An MCP client that remembers what it was told."""
+    """MCP client that records its notifications."""
 
-    told: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    notified: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
 
     async def request(self, method: str, params: Any = None) -> Any:
         return {"asked": method, "params": params}
 
     def notify(self, method: str, params: Any = None) -> None:
-        self.told.append((method, params))
+        self.notified.append((method, params))
 
 
 def connected(server: ToolServer) -> ToolConnection:
@@ -197,7 +197,7 @@ async def test_an_allow_list_shows_and_lets_work_its_tools_only() -> None:
 
 
 @pytest.mark.requirement("bridge.tools-disabled")
-def test_a_list_that_names_no_tool_is_told_so_with_the_names_there_are() -> None:
+def test_error_for_unknown_tool_names_lists_the_known_ones() -> None:
     with pytest.raises(LookupError, match=r"no tool ecko; it has echo"):
         ToolServer("tools", [echo], deny={"ecko"})
 
@@ -304,7 +304,7 @@ async def test_what_is_no_request_of_tools_is_refused(method: str, params: Any, 
 
 
 @pytest.mark.requirement("bridge.tool-server-versions")
-async def test_clients_that_have_greeted_are_told_when_the_tools_change() -> None:
+async def test_initialized_clients_are_notified_when_the_tools_change() -> None:
     server = ToolServer("tools", [echo, add])
     greeted, silent, gone = FakeCaller(), FakeCaller(), FakeCaller()
     await server.connect(greeted).answer("initialize", {})
@@ -313,10 +313,10 @@ async def test_clients_that_have_greeted_are_told_when_the_tools_change() -> Non
     await left.answer("initialize", {})
     server.disconnect(left.connection_id)
     server.disable("add")
-    assert greeted.told == [(LIST_CHANGED, None)]
+    assert greeted.notified == [(LIST_CHANGED, None)]
     server.enable("add")
-    assert greeted.told == [(LIST_CHANGED, None)] * 2
-    assert silent.told == gone.told == []
+    assert greeted.notified == [(LIST_CHANGED, None)] * 2
+    assert silent.notified == gone.notified == []
 
 
 @pytest.mark.requirement("bridge.ids-per-server")

@@ -48,7 +48,7 @@ class Spawned:
         return agent_first(Program("agent", COMMAND), prediction, spawn_agent=spawn)
 
     def greetings(self) -> list[Any]:
-        """What each agent was asked."""
+        """`initialize` requests that each agent got."""
         return [
             [each.params for each in agent.received.items if each.method == "initialize"]
             for agent in self.agents
@@ -56,7 +56,7 @@ class Spawned:
 
 
 class Adding(Mod):
-    """Adds a member to `initialize` that nobody could foresee."""
+    """Adds a member to `initialize` that no component could foresee."""
 
     @from_client("initialize")
     def add(self, message: ChainMessage) -> Outcome:

@@ -131,9 +131,9 @@ def down(method: str, handler: Any) -> list[Interception]:
 def test_where_a_message_goes_is_decided_without_a_loop_or_a_wire() -> None:
     span = Span(down("reply", replies), down("on", renames))
     answered, passed = span.ask("reply"), span.ask("on")
-    span.tell("told")
+    span.tell("notified")
 
-    assert span.agent.came == ["renamed", "told"]
+    assert span.agent.came == ["renamed", "notified"]
     assert [answer.result for answer in answered.answers] == [1]
     span.agent.calls[0].settle(Answer(value=2))
     span.agent.calls[0].settle(Answer(value=3))
@@ -179,7 +179,7 @@ def test_a_task_cancelled_before_its_first_step_frees_its_lane() -> None:
 
 
 @pytest.mark.requirement("conductor.lanes")
-def test_a_flood_behind_one_held_message_is_let_go_in_one_pass() -> None:
+def test_flood_behind_one_held_message_is_released_in_one_pass() -> None:
     span = Span(down("held", waits))
     span.tell("held", "a")
     for number in range(5000):
@@ -190,7 +190,7 @@ def test_a_flood_behind_one_held_message_is_let_go_in_one_pass() -> None:
 
 
 @pytest.mark.requirement("conductor.lanes")
-def test_what_comes_while_others_are_let_go_stands_behind_them() -> None:
+def test_message_that_comes_during_a_release_follows_the_released_ones() -> None:
     tasks: list[FakeTask] = []
     gone: list[str] = []
 
@@ -321,12 +321,12 @@ def test_exactly_one_key_for_metadata_is_written(dialect: Dialect) -> None:
     "params", [b"{}", b"[]", b"null", b'{"method":1}', b'{"message":{}}', b"\xff", b"[" * 9999]
 )
 @pytest.mark.parametrize("dialect", list(Dialect))
-def test_what_is_no_envelope_is_none(params: bytes, dialect: Dialect) -> None:
+def test_other_params_are_no_envelope(params: bytes, dialect: Dialect) -> None:
     assert unwrap(params, dialect) is None
 
 
 @pytest.mark.requirement("conductor.init-version-future", "conductor.init-version-missing")
-def test_a_version_is_taken_as_it_is_up_to_the_highest_known() -> None:
+def test_version_is_unchanged_up_to_the_highest_known() -> None:
     assert select_version({"protocolVersion": 1}) == 1
     assert select_version({"protocolVersion": 10**30}) == HIGHEST_VERSION
     odd: list[Any] = [None, [], {}, {"protocolVersion": "1"}, {"protocolVersion": False}]
@@ -337,7 +337,7 @@ def test_a_version_is_taken_as_it_is_up_to_the_highest_known() -> None:
 
 
 @pytest.mark.requirement("conductor.init-raw")
-def test_a_request_that_asks_for_the_version_already_stays_as_it_came() -> None:
+def test_request_for_the_same_version_is_unchanged() -> None:
     crossing = ChainMessage("initialize", Raw(b'{ "protocolVersion":1 }'), is_request=True)
     pin_version(crossing, 1)
 

@@ -1,4 +1,4 @@
-"""What becomes of a line, by the state of its peer."""
+"""Treatment of a line, by the state of its peer."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ class FakeTransport:
 
 
 class FakeOwner:
-    """Is told nothing here."""
+    """Ignore the end of the connection."""
 
     def link_ended(self, link: Link, error: Exception | None) -> None:
         raise AssertionError(link, error)
@@ -49,7 +49,7 @@ class FakeOwner:
 
 
 class Breaks(ClosedEnd):
-    """Fails, as only a fault of ours does."""
+    """Fail, as only a bug of Symposium does."""
 
     def ask(self, call: Any) -> None:
         raise ZeroDivisionError(call)
@@ -93,9 +93,7 @@ def test_a_draining_peer_may_ask_nothing_more_and_its_answers_are_taken(name: by
 
 @pytest.mark.requirement("conductor.internal-fault")
 @pytest.mark.parametrize("name", [b"1", b'"x"'])
-def test_a_fault_of_ours_is_one_requests_answer(
-    name: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_bug_in_symposium_fails_one_request(name: bytes, caplog: pytest.LogCaptureFixture) -> None:
     intake, link, transport = peer(Breaks())
     link.state = PeerState.READY
     intake.lines_received([b'{"jsonrpc":"2.0","id":%b,"method":"m","params":{}}' % name])
@@ -160,7 +158,7 @@ def request(method: str, params: str = "{}", name: int = 1) -> bytes:
     return line.encode()
 
 
-def told(method: str, params: str = "{}") -> bytes:
+def notification(method: str, params: str = "{}") -> bytes:
     return f'{{"jsonrpc":"2.0","method":"{method}","params":{params}}}'.encode()
 
 
@@ -172,9 +170,9 @@ def test_nothing_overtakes_what_waits_in_its_lane(*, is_wrapped: bool) -> None:
     assert way is not None
     taken: list[str] = []
     way.take = lambda crossing, *_, **__: taken.append(crossing.method)  # type: ignore[method-assign]
-    line = told("next")
+    line = notification("next")
     if is_wrapped:
-        line = told("_proxy/successor", '{"method":"next","params":{}}')
+        line = notification("_proxy/successor", '{"method":"next","params":{}}')
     intake.lines_received([line])
     way.lanes.idle = False
     intake.lines_received([line])
@@ -186,7 +184,7 @@ def test_nothing_overtakes_what_waits_in_its_lane(*, is_wrapped: bool) -> None:
 def test_a_line_beyond_the_limit_is_answered_with_its_id_and_the_limit() -> None:
     intake, _, transport, plain, _ = proxy()
     head = b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"'
-    intake.lines_received([OversizedLine(head, 1000, b'"}}'), told("next")])
+    intake.lines_received([OversizedLine(head, 1000, b'"}}'), notification("next")])
 
     (refusal,) = transport.written
     assert refusal["id"] == 7
@@ -282,7 +280,9 @@ def test_an_envelope_of_a_peer_without_successor_is_refused_and_dropped(
     intake, link, transport = peer(plain)
     link.state = PeerState.READY
     inside = '{"method":"m","params":{}}'
-    intake.lines_received([request("_proxy/successor", inside), told("_proxy/successor", inside)])
+    intake.lines_received(
+        [request("_proxy/successor", inside), notification("_proxy/successor", inside)]
+    )
 
     (refusal,) = transport.written
     assert (refusal["error"]["code"], refusal["error"]["data"]) == (
@@ -302,9 +302,9 @@ def test_an_envelope_of_a_proxy_is_opened_and_one_without_a_method_is_refused(
     intake.lines_received(
         [
             request("_proxy/successor", inside),
-            told("_proxy/successor", inside),
+            notification("_proxy/successor", inside),
             request("_proxy/successor", "{}", name=2),
-            told("_proxy/successor", "{}"),
+            notification("_proxy/successor", "{}"),
         ]
     )
 
@@ -314,7 +314,7 @@ def test_an_envelope_of_a_proxy_is_opened_and_one_without_a_method_is_refused(
     assert refusal["error"]["data"].startswith("_proxy/successor needs params with the method")
     assert "peer sent an envelope without a method" in caplog.text
     cancel = '{"method":"$/cancel_request","params":{"requestId":1}}'
-    intake.lines_received([told("_proxy/successor", cancel)])
+    intake.lines_received([notification("_proxy/successor", cancel)])
     assert wrapped.came == ["m", "m", "cancel m"]
     assert list(link.serving) == [b"1"], "the answer is owed nevertheless"
 

@@ -1,4 +1,4 @@
-"""What mods add, measured."""
+"""Measured time that mods add."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -23,7 +23,7 @@ def count(durations: Durations) -> int:
 
 
 @pytest.mark.requirement("stories.a-12-latency")
-def test_the_half_and_the_most_of_what_was_measured_are_told() -> None:
+def test_median_and_maximum_of_the_measured_times_are_reported() -> None:
     durations = Durations()
     assert durations.latency() is None
     for thousandth in range(100, 0, -1):
@@ -45,7 +45,7 @@ def test_every_request_is_measured_and_one_notification_of_many() -> None:
 
 
 @pytest.mark.requirement("stories.a-12-latency")
-async def test_a_mod_that_takes_its_time_is_measured_to_its_end() -> None:
+async def test_slow_mod_is_measured_until_it_ends() -> None:
     go_on = asyncio.Event()
 
     async def slow(_: ChainMessage) -> Forward:
@@ -63,7 +63,7 @@ async def test_a_mod_that_takes_its_time_is_measured_to_its_end() -> None:
 
 
 @pytest.mark.requirement("stories.a-12-latency")
-def test_work_that_nobody_waits_for_is_closed() -> None:
+def test_work_without_a_waiter_is_closed() -> None:
     async def slow(_: ChainMessage) -> Forward:
         return Forward()
 

@@ -1,4 +1,4 @@
-"""One table of names: nobody else spells one out (acp-host §1.2, D5)."""
+"""One table of names: no other module spells one out (acp-host §1.2, D5)."""
 
 import ast
 from collections.abc import Iterator

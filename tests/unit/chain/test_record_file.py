@@ -41,7 +41,7 @@ def test_two_files_of_one_moment_are_two_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("conductor.trace-file")
-def test_a_link_that_somebody_laid_is_not_followed(tmp_path: Path) -> None:
+def test_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "now.jsons").symlink_to(tmp_path / "precious")
 
     new_file(tmp_path, "now", ".jsons").close()
@@ -116,7 +116,7 @@ def test_a_directory_that_cannot_be_written_to_is_an_error_at_the_start(
 
 @contextmanager
 def no_file_longer_than(size: int) -> Generator[None, None, None]:
-    """As on a disk that is full: writing on fails with `EFBIG`."""
+    """Fail longer writes with `EFBIG`, like a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handled = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))

@@ -74,7 +74,7 @@ class Chain:
         return OrderedQueues(no_tasks, lambda _: None)
 
     def arrivals(self, source: str, *, in_envelope: bool) -> list[tuple[str, bytes]]:
-        """Where a notification of this component goes, and in which form."""
+        """Receivers of a notification of this component, and its form there."""
         link = self.links[source]
         way = link.wrapped if in_envelope else link.plain
         assert way is not None

@@ -1,4 +1,4 @@
-"""A leg records whatever passes, and never stands in its way."""
+"""A leg records every message, and never delays one."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ class Written:
         ]
 
     def pass_on(self, crossing: ChainMessage, *, leg: int = 0, way: int = 0) -> Forward:
-        """What a leg makes of a message that travels towards the agent, or back."""
+        """Outcome of a leg for a message toward the agent, or back."""
         interception: Interception = self.legs[leg].interceptions()[way]
         outcome = interception.handler(crossing)
         assert isinstance(outcome, Forward)

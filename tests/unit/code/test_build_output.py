@@ -1,4 +1,4 @@
-"""What is made of the output of each tool; the outputs are recorded from real runs."""
+"""Summaries of each tool's output; the outputs are recorded from real runs."""
 
 import json
 from typing import Any
@@ -164,7 +164,7 @@ def test_pytest_s_failures_and_errors_have_their_place_and_reason() -> None:
 
 
 @pytest.mark.requirement("built-in-mods.uv")
-def test_tests_that_cannot_be_collected_are_told() -> None:
+def test_tests_that_cannot_be_collected_are_reported() -> None:
     reading = read(PytestReading(), COLLECTION)
     assert reading.tests == ResultCounts(0, 1, 0, ["tests/test_b.py"])
     (problem,) = reading.problems.first()

@@ -60,7 +60,7 @@ class Said:
         self.lines.append((stream, text))
 
 
-class Told:
+class RecordedProgress:
     """Notes how far a run said that it was."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 async def outcome(code: str, tmp_path: Path, env: dict[str, str], seconds: float = 9) -> Any:
     wanted = Run((sys.executable, "-c", code), tmp_path, seconds, ScriptReading())
-    return await run_summarized(wanted, Told().progress, environment=env)
+    return await run_summarized(wanted, RecordedProgress().progress, environment=env)
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
@@ -115,7 +115,7 @@ async def test_who_is_cancelled_ends_even_a_program_that_does_not_want_to(
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
-async def test_the_exit_code_tells_of_a_signal(tmp_path: Path) -> None:
+async def test_exit_code_shows_a_signal(tmp_path: Path) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     assert await run(python(code, tmp_path), Said().take, seconds=9) == -11
 
@@ -139,29 +139,29 @@ async def test_both_streams_are_heard_whole_lines_at_a_time(tmp_path: Path) -> N
 async def test_the_answer_names_a_private_file_with_everything(
     tmp_path: Path, env: dict[str, str]
 ) -> None:
-    told = await outcome("for n in range(500): print('line', n)", tmp_path, env)
-    assert content_and_mode(told["log"]) == ("".join(f"line {n}\n" for n in range(500)), 0o600)
-    assert told["tail"].splitlines()[-1] == "line 499"
-    assert len(told["tail"].splitlines()) == 40
-    assert (told["status"], told["exit_code"]) == ("ok", 0)
+    result = await outcome("for n in range(500): print('line', n)", tmp_path, env)
+    assert content_and_mode(result["log"]) == ("".join(f"line {n}\n" for n in range(500)), 0o600)
+    assert result["tail"].splitlines()[-1] == "line 499"
+    assert len(result["tail"].splitlines()) == 40
+    assert (result["status"], result["exit_code"]) == ("ok", 0)
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
 async def test_problems_that_are_left_out_are_counted(tmp_path: Path, env: dict[str, str]) -> None:
     code = "for n in range(30): print(f'a.py:{n + 1}:1: bad')"
-    told = await outcome(code, tmp_path, env)
-    assert [each["line"] for each in told["problems"]] == list(range(1, 21))
-    assert told["more_problems"] == 10
+    result = await outcome(code, tmp_path, env)
+    assert [each["line"] for each in result["problems"]] == list(range(1, 21))
+    assert result["more_problems"] == 10
 
 
 @pytest.mark.requirement("built-in-mods.run-ends", "built-in-mods.condensed")
 async def test_a_run_that_is_stopped_says_so_and_what_it_said(
     tmp_path: Path, env: dict[str, str]
 ) -> None:
-    told = await outcome(
+    result = await outcome(
         "import time; print('begun', flush=True); time.sleep(60)", tmp_path, env, seconds=1
     )
-    assert (told["status"], told["exit_code"], told["tail"]) == ("timed out", None, "begun")
+    assert (result["status"], result["exit_code"], result["tail"]) == ("timed out", None, "begun")
 
 
 @pytest.mark.requirement("built-in-mods.whole-log")
@@ -184,14 +184,14 @@ def test_old_logs_are_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("built-in-mods.progress")
-async def test_how_far_a_run_is_is_told_now_and_then(
+async def test_progress_of_a_run_is_reported_now_and_then(
     tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("symposium.code.build_run.TELL_EVERY", 0)
-    told = Told()
+    result = RecordedProgress()
     wanted = Run((sys.executable, "-c", "print('a'); print('b')"), tmp_path, 9, ScriptReading())
-    await run_summarized(wanted, told.progress, environment=env)
-    assert told.notes == [(1, "a"), (2, "b")]
+    await run_summarized(wanted, result.progress, environment=env)
+    assert result.notes == [(1, "a"), (2, "b")]
 
 
 @pytest.mark.requirement("built-in-mods.progress")
@@ -199,10 +199,10 @@ async def test_lines_that_come_at_once_are_not_all_reported(
     tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("symposium.code.build_run.TELL_EVERY", 600)
-    told = Told()
+    result = RecordedProgress()
     wanted = Run((sys.executable, "-c", "print('a\\n' * 50)"), tmp_path, 9, ScriptReading())
-    await run_summarized(wanted, told, environment=env)
-    assert told.notes == []
+    await run_summarized(wanted, result, environment=env)
+    assert result.notes == []
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
@@ -214,10 +214,10 @@ async def test_a_tool_has_the_environment_that_it_is_given(
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
-async def test_a_tool_that_is_not_there_is_named(tmp_path: Path, env: dict[str, str]) -> None:
+async def test_missing_tool_is_named(tmp_path: Path, env: dict[str, str]) -> None:
     wanted = Run(("no-such-tool",), tmp_path, 9, ScriptReading())
     with pytest.raises(BuildError, match="no-such-tool is not installed"):
-        await run_summarized(wanted, Told().progress, environment=env)
+        await run_summarized(wanted, RecordedProgress().progress, environment=env)
     assert not (tmp_path / "home").exists()
 
 

@@ -1,4 +1,4 @@
-"""What has changed, asked of real repositories."""
+"""Changes in real repositories."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def repository(tmp_path: Path) -> GitRepository:
     return made
 
 
-def told(found: Changes) -> dict[str, tuple[str, int, int]]:
+def summarized(found: Changes) -> dict[str, tuple[str, int, int]]:
     return {each.path: (each.status, each.additions, each.deletions) for each in found.files}
 
 
@@ -53,7 +53,7 @@ async def test_a_range_between_two_commits(text: str, repository: GitRepository)
     repository.write("later.txt", "not of this range\n")
     found = await changes(repository.path, DiffRange(text))
 
-    assert told(found) == SECOND
+    assert summarized(found) == SECOND
     assert [each.old_path for each in found.files if each.old_path] == ["old name.txt"]
 
 
@@ -99,7 +99,7 @@ async def test_one_revision_is_compared_with_the_files_as_they_are(
 
 
 @pytest.mark.requirement("reviews.diff-working-tree")
-async def test_a_file_that_git_does_not_know_is_told_whole(dirty: GitRepository) -> None:
+async def test_untracked_file_is_a_change_as_a_whole(dirty: GitRepository) -> None:
     found = {each.path: each for each in (await changes(dirty.path, DiffRange("HEAD"))).files}
     unknown = found["deep/unknown.txt"]
 
@@ -119,21 +119,21 @@ async def test_before_the_first_commit_everything_is_new(tmp_path: Path) -> None
     repository = GitRepository(tmp_path)
     repository.write("a", "x\n")
 
-    assert told(await changes(tmp_path, DiffRange("HEAD"))) == {"a": ("Added", 1, 0)}
+    assert summarized(await changes(tmp_path, DiffRange("HEAD"))) == {"a": ("Added", 1, 0)}
 
 
 @pytest.mark.requirement("reviews.diff-upwards")
 async def test_a_repository_is_found_upwards(dirty: GitRepository) -> None:
     found = await changes(dirty.path / "deep", DiffRange("HEAD"))
 
-    assert "a.txt" in told(found)
+    assert "a.txt" in summarized(found)
 
 
 @pytest.mark.requirement("reviews.diff-errors")
 @pytest.mark.parametrize(
     "text", ["nothing..HEAD", "--output=x", "-O/dev/null..HEAD", "a\nb", "HEAD:a.txt"]
 )
-async def test_a_revision_that_is_none_is_told(text: str, repository: GitRepository) -> None:
+async def test_unknown_revision_is_reported(text: str, repository: GitRepository) -> None:
     with pytest.raises(GitRunError, match=r"unknown commit|invalid revision"):
         await changes(repository.path, DiffRange(text))
     assert not (repository.path / "x").exists()
@@ -151,13 +151,13 @@ async def test_a_revision_that_could_be_more_than_a_name_never_reaches_git(
 
 
 @pytest.mark.requirement("reviews.diff-errors")
-async def test_a_folder_in_no_repository_is_told(tmp_path: Path) -> None:
+async def test_folder_outside_of_a_repository_is_reported(tmp_path: Path) -> None:
     with pytest.raises(GitRunError, match="is not in a git repository"):
         await changes(tmp_path, DiffRange("HEAD"))
 
 
 @pytest.mark.requirement("reviews.diff-bounds")
-async def test_what_is_large_binary_or_a_link_is_not_told_line_by_line(
+async def test_large_binary_and_linked_files_have_no_lines(
     repository: GitRepository, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_text("secret", encoding="utf-8")
@@ -263,8 +263,8 @@ async def test_a_repository_runs_nothing_by_being_asked(
     assert distant.path == "a/far.txt"
     assert [len(hunk.lines) for hunk in distant.hunks] == [8, 8]
     assert not mark.exists()
-    assert told(expected) == SECOND
-    assert told(found)["a.txt"] == ("Modified", 1, 3)
+    assert summarized(expected) == SECOND
+    assert summarized(found)["a.txt"] == ("Modified", 1, 3)
     assert [len(each.hunks[0].lines) for each in expected.files if each.path == "a.txt"] == [4]
 
 
@@ -287,4 +287,4 @@ async def test_what_the_environment_says_of_git_is_left_out(
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
 
     assert (await open_repository(repository.path, stand_ins())).top == repository.path
-    assert told(await changes(repository.path, DiffRange("HEAD~1..HEAD"))) == SECOND
+    assert summarized(await changes(repository.path, DiffRange("HEAD~1..HEAD"))) == SECOND

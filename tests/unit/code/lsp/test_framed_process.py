@@ -124,5 +124,5 @@ async def test_a_server_that_ignores_everything_is_killed_with_its_children(
 
 @pytest.mark.requirement("ide.says-what-is-wrong")
 async def test_a_server_that_cannot_be_started_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SpawnError, match="no-such-server cannot be started: No such file"):
+    with pytest.raises(SpawnError, match="could not start no-such-server: No such file"):
         await spawn_framed(("no-such-server",), tmp_path)

@@ -49,7 +49,7 @@ def test_other_headers_and_other_spellings_are_taken() -> None:
         b"x" * (MAX_HEADER + 1),
     ],
 )
-def test_a_header_that_is_none_or_announces_too_much_is_refused(data: bytes) -> None:
+def test_invalid_or_too_large_header_is_refused(data: bytes) -> None:
     with pytest.raises(FramingError):
         Frames(max_body=100).feed(data)
 

@@ -46,7 +46,7 @@ class ScriptedServer:
 
     def __init__(self) -> None:
         self.starts: Recorder[Sequence[str]] = Recorder()
-        self.told: Recorder[tuple[str, Any]] = Recorder()
+        self.received: Recorder[tuple[str, Any]] = Recorder()
         self.asked: Recorder[str] = Recorder()
         self.answers: dict[str, Any] = {"initialize": {"capabilities": {}}, "shutdown": None}
         self.connections: list[Connection] = []
@@ -77,7 +77,7 @@ class ScriptedServer:
         return self.answers[request.method]
 
     def _note(self, method: str, params: Any) -> None:
-        self.told.note((method, params))
+        self.received.note((method, params))
         if method == "textDocument/didOpen":
             self.push(Path(params["textDocument"]["uri"].removeprefix("file://")))
 
@@ -116,7 +116,9 @@ async def test_a_server_starts_at_the_first_question_and_serves_the_next(file: P
             assert await ide.answer(HOVER, at(file), file.parent) == {"text": "`f`"}
         assert len(server.starts.items) == 1
         assert ide.pool.running == ["shell"]
-    opened = [params for method, params in server.told.items if method == "textDocument/didOpen"]
+    opened = [
+        params for method, params in server.received.items if method == "textDocument/didOpen"
+    ]
     assert [each["textDocument"]["languageId"] for each in opened] == ["shellscript"]
 
 
@@ -216,7 +218,7 @@ def change(file: Path) -> None:
 
 @pytest.mark.requirement("ide.diagnostics-both-ways")
 @pytest.mark.parametrize("pulls", [None, False])
-async def test_diagnostics_are_taken_as_pushed_or_pulled_and_anew_after_a_change(
+async def test_diagnostics_are_pushed_or_pulled_and_renewed_after_a_change(
     file: Path, pulls: object
 ) -> None:
     server = ScriptedServer()
@@ -228,8 +230,8 @@ async def test_diagnostics_are_taken_as_pushed_or_pulled_and_anew_after_a_change
         server.push(file, wrong)
         change(file)
         asking = server.tasks.create_task(ide.answer(DIAGNOSTICS, ask, file.parent))
-        await server.told.until(
-            lambda told: any(method == "textDocument/didChange" for method, _ in told)
+        await server.received.until(
+            lambda received: any(method == "textDocument/didChange" for method, _ in received)
         )
         server.push(file, wrong)
         (found,) = (await asking)["diagnostics"]
@@ -244,7 +246,7 @@ async def test_diagnostics_are_taken_as_pushed_or_pulled_and_anew_after_a_change
 
 @pytest.mark.requirement("house.odd-files")
 @pytest.mark.timeout(240)
-async def test_a_pipe_among_the_files_holds_nobody_up(file: Path) -> None:
+async def test_pipe_among_the_files_delays_no_answer(file: Path) -> None:
     pipe = file.with_name("A.sh")
     os.mkfifo(pipe)
     server = ScriptedServer()
@@ -252,7 +254,7 @@ async def test_a_pipe_among_the_files_holds_nobody_up(file: Path) -> None:
     server.answers["textDocument/definition"] = {"uri": pipe.as_uri(), "range": SPAN}
     async with headless(server) as ide:
         await ide.answer(RESOLVE_SYMBOL, {"sessionId": "s", "name": "f"}, file.parent)
-        opened = [params for method, params in server.told.items if method.endswith("didOpen")]
+        opened = [params for method, params in server.received.items if method.endswith("didOpen")]
         assert [each["textDocument"]["uri"] for each in opened] == [file.as_uri()]
         found = await ide.answer(FIND_DEFINITIONS, at(file), file.parent)
         (there,) = found["ranges"]

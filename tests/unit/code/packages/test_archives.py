@@ -1,4 +1,4 @@
-"""What is unpacked, what is left out, what is refused; and what is kept of it."""
+"""Files of an archive that are unpacked, left out, or refused, and the stored source."""
 
 import gzip
 import io
@@ -231,7 +231,7 @@ def test_a_source_with_a_damaged_receipt_is_replaced(receipt: bytes, tmp_path: P
 
 
 @pytest.mark.requirement("package-sources.whole-or-absent")
-def test_a_source_that_is_kept_already_stays_in_its_place(tmp_path: Path) -> None:
+def test_source_that_is_stored_already_is_not_replaced(tmp_path: Path) -> None:
     store = SourceStore(tmp_path / "kept")
     place = store.keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {"a/x": b"1"}))
 

@@ -1,4 +1,4 @@
-"""Which version is meant, and where its source comes from; indexes are servers of the test."""
+"""Choice of a version, and the origin of its source; indexes are servers of the test."""
 
 import base64
 import hashlib
@@ -48,7 +48,7 @@ class Scene:
     web: Web
     env: dict[str, str]
 
-    def desk(self, ecosystem: Ecosystem, interpreter: Path | None = None) -> SourceFinder:
+    def finder(self, ecosystem: Ecosystem, interpreter: Path | None = None) -> SourceFinder:
         return source_finder(ecosystem, self.project, interpreter=interpreter, environment=self.env)
 
     def go_offline(self) -> None:
@@ -151,7 +151,7 @@ def scene(tmp_path: Path) -> Generator[Scene]:
 async def test_a_range_gives_the_highest_crate_that_it_allows(scene: Scene) -> None:
     versions = ("1.0.0", "1.2.0", "1.3.0-beta", "2.0.0")
     scene.publish_crate("serde", {each: crate("serde", each) for each in versions})
-    desk = scene.desk(Ecosystem.RUST)
+    desk = scene.finder(Ecosystem.RUST)
     assert (await desk.find("serde", "1")).version == "1.2.0"
     assert (await desk.find("serde", "=1.0.0")).version == "1.0.0"
     found = await desk.find("serde")
@@ -163,7 +163,7 @@ async def test_a_range_gives_the_highest_crate_that_it_allows(scene: Scene) -> N
 async def test_the_lock_decides_where_nothing_was_asked_for(scene: Scene) -> None:
     scene.publish_crate("serde", {each: crate("serde", each) for each in ("1.0.0", "2.0.0")})
     (scene.project / "Cargo.lock").write_text(LOCKED)
-    found = await scene.desk(Ecosystem.RUST).find("serde")
+    found = await scene.finder(Ecosystem.RUST).find("serde")
     assert (found.version, found.why) == ("1.0.0", "as Cargo.lock says")
 
 
@@ -172,7 +172,7 @@ async def test_what_the_project_has_from_elsewhere_is_not_taken_from_an_index(sc
     scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
     text = LOCKED.replace("registry+", "git+")
     (scene.project / "Cargo.lock").write_text(text)
-    desk = scene.desk(Ecosystem.RUST)
+    desk = scene.finder(Ecosystem.RUST)
     with pytest.raises(UnpublishedError, match=r"git\+https.*according to Cargo.lock"):
         await desk.find("serde")
     assert (await desk.find("serde", "1")).version == "1.0.0"
@@ -181,24 +181,24 @@ async def test_what_the_project_has_from_elsewhere_is_not_taken_from_an_index(sc
 @pytest.mark.requirement("package-sources.version-choice")
 async def test_one_version_may_be_written_in_several_ways(scene: Scene) -> None:
     scene.install("click", "1.0", {"click.py": ""})
-    assert (await scene.desk(Ecosystem.PYTHON).find("click", "==1.0.0")).version == "1.0"
+    assert (await scene.finder(Ecosystem.PYTHON).find("click", "==1.0.0")).version == "1.0"
     assert scene.web.asked == []
 
 
 @pytest.mark.requirement("package-sources.crate-places")
-async def test_a_damaged_archive_of_cargo_s_is_fetched_anew(scene: Scene) -> None:
+async def test_damaged_archive_of_cargo_is_fetched_again(scene: Scene) -> None:
     cache = scene.home / ".cargo/registry/cache/index.crates.io-1949"
     cache.mkdir(parents=True)
     (cache / "serde-1.0.0.crate").write_bytes(b"half")
     scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
-    assert (await scene.desk(Ecosystem.RUST).find("serde", "=1.0.0")).place.origin == "download"
+    assert (await scene.finder(Ecosystem.RUST).find("serde", "=1.0.0")).place.origin == "download"
 
 
 @pytest.mark.requirement("package-sources.version-choice")
-async def test_a_version_that_was_taken_back_is_for_whoever_names_it(scene: Scene) -> None:
+async def test_yanked_version_is_used_only_when_it_is_named(scene: Scene) -> None:
     versions = {each: crate("serde", each) for each in ("1.0.0", "1.0.1")}
     scene.publish_crate("serde", versions, yanked="1.0.1")
-    desk = scene.desk(Ecosystem.RUST)
+    desk = scene.finder(Ecosystem.RUST)
     assert (await desk.find("serde")).version == "1.0.0"
     assert "yanked" in (await desk.find("serde", "=1.0.1")).why
 
@@ -207,17 +207,17 @@ async def test_a_version_that_was_taken_back_is_for_whoever_names_it(scene: Scen
 async def test_a_range_that_nothing_satisfies_says_what_there_is(scene: Scene) -> None:
     scene.publish_crate("serde", {"1.0.0": b""})
     with pytest.raises(UnknownVersionError, match=r"3.*the newest are 1\.0\.0"):
-        await scene.desk(Ecosystem.RUST).find("serde", "3")
+        await scene.finder(Ecosystem.RUST).find("serde", "3")
     with pytest.raises(RangeError):
-        await scene.desk(Ecosystem.RUST).find("serde", "newest")
+        await scene.finder(Ecosystem.RUST).find("serde", "newest")
 
 
 @pytest.mark.requirement("package-sources.crate-places")
-async def test_what_cargo_has_unpacked_is_taken_as_it_is(scene: Scene) -> None:
+async def test_source_that_cargo_has_unpacked_is_used(scene: Scene) -> None:
     folder = scene.home / ".cargo/registry/src/index.crates.io-1949/serde-1.0.0"
     folder.mkdir(parents=True)
     (folder / ".cargo-ok").write_text('{"v":1}')
-    found = await scene.desk(Ecosystem.RUST).find("serde", "=1.0.0")
+    found = await scene.finder(Ecosystem.RUST).find("serde", "=1.0.0")
     assert (found.place.root, found.place.origin) == (folder, "tool")
     assert scene.web.asked == []
 
@@ -230,7 +230,7 @@ async def test_what_cargo_has_not_finished_does_not_count(scene: Scene, mark: st
     if mark is not None:
         (folder / ".cargo-ok").write_text(mark)
     scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
-    assert (await scene.desk(Ecosystem.RUST).find("serde", "=1.0.0")).place.origin == "download"
+    assert (await scene.finder(Ecosystem.RUST).find("serde", "=1.0.0")).place.origin == "download"
 
 
 @pytest.mark.requirement("package-sources.crate-places")
@@ -240,7 +240,7 @@ async def test_an_archive_of_cargo_s_is_unpacked_into_our_own_place(scene: Scene
     (cache / "serde-1.0.0.crate").write_bytes(crate("serde", "1.0.0"))
     (cache / "serde-derive-1.0.0.crate").write_bytes(b"another's")
     scene.go_offline()
-    found = await scene.desk(Ecosystem.RUST).find("serde")
+    found = await scene.finder(Ecosystem.RUST).find("serde")
     assert (found.place.root / "src" / "lib.rs").read_text() == "// 1.0.0\n"
     assert found.place.root.is_relative_to(scene.home / ".cache")
 
@@ -248,9 +248,9 @@ async def test_an_archive_of_cargo_s_is_unpacked_into_our_own_place(scene: Scene
 @pytest.mark.requirement("package-sources.crate-places")
 async def test_what_was_fetched_once_is_not_fetched_again(scene: Scene) -> None:
     scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
-    first = await scene.desk(Ecosystem.RUST).find("serde")
+    first = await scene.finder(Ecosystem.RUST).find("serde")
     scene.go_offline()
-    again = await scene.desk(Ecosystem.RUST).find("serde", "1")
+    again = await scene.finder(Ecosystem.RUST).find("serde", "1")
     assert (again.place.root, again.place.origin) == (first.place.root, "cache")
     assert "no index was reachable" in again.why
 
@@ -263,17 +263,17 @@ async def test_what_was_fetched_once_is_not_fetched_again(scene: Scene) -> None:
 async def test_what_is_not_published_is_unknown(scene: Scene, ecosystem: Ecosystem) -> None:
     scene.publish_crate("other", {})
     with pytest.raises(UnknownPackageError, match="is not published"):
-        await scene.desk(ecosystem).find("nosuch")
+        await scene.finder(ecosystem).find("nosuch")
 
 
 @pytest.mark.requirement("package-sources.offline-is-not-absent")
 @pytest.mark.parametrize("ecosystem", Ecosystem)
-async def test_what_nobody_can_be_asked_for_is_not_unknown(
+async def test_package_is_not_unknown_when_no_index_can_be_asked(
     scene: Scene, ecosystem: Ecosystem
 ) -> None:
     scene.go_offline()
     with pytest.raises(OfflineError, match="the download failed"):
-        await scene.desk(ecosystem).find("nosuch")
+        await scene.finder(ecosystem).find("nosuch")
 
 
 @pytest.mark.requirement("package-sources.offline-is-not-absent")
@@ -291,7 +291,7 @@ async def test_who_set_a_tool_to_stay_offline_has_us_offline(
 ) -> None:
     scene.env[name] = "true"
     with pytest.raises(OfflineError, match="set to stay offline"):
-        await scene.desk(ecosystem).find("nosuch")
+        await scene.finder(ecosystem).find("nosuch")
     assert scene.web.asked == []
 
 
@@ -299,19 +299,19 @@ async def test_who_set_a_tool_to_stay_offline_has_us_offline(
 async def test_an_index_that_is_broken_is_neither(scene: Scene) -> None:
     scene.web.answers["/simple/click/"] = reply(b"", status=503)
     with pytest.raises(OfflineError, match="503"):
-        await scene.desk(Ecosystem.PYTHON).find("click")
+        await scene.finder(Ecosystem.PYTHON).find("click")
     scene.web.answers["/npm/click"] = reply(b"{nonsense")
     with pytest.raises(DamagedError):
-        await scene.desk(Ecosystem.NPM).find("click")
+        await scene.finder(Ecosystem.NPM).find("click")
 
 
 @pytest.mark.requirement("package-sources.checksum")
-async def test_an_archive_without_a_published_sum_is_taken_as_it_is(scene: Scene) -> None:
+async def test_archive_without_a_published_checksum_is_used(scene: Scene) -> None:
     body = json.dumps({"files": [{"filename": "left-1.0.tar.gz", "url": "../../f", "hashes": {}}]})
     scene.web.answers["/simple/left/"] = reply(body.encode())
     scene.web.answers["/f"] = reply(tar_gz({"a/x": b"x"}))
 
-    found = await scene.desk(Ecosystem.PYTHON).find("left")
+    found = await scene.finder(Ecosystem.PYTHON).find("left")
 
     assert [each.name for each in found.place.root.iterdir()] == ["x"]
 
@@ -329,7 +329,7 @@ async def test_another_archive_than_the_published_one_is_refused(
     for path in ("/dl/left/1.0.0/download", "/npm/-/1.0.0.tgz", "/files/left-1.0.0.tar.gz"):
         scene.web.answers[path] = other
     with pytest.raises(DamagedError, match="is not the published one") as caught:
-        await scene.desk(ecosystem).find("left")
+        await scene.finder(ecosystem).find("left")
     assert caught.value.message.startswith("left 1.0.0: the file from http://127.0.0.1:")
     digits = "[0-9a-f]{16}…"
     assert re.search(rf"\(sha(256|512) {digits} instead of {digits}\)", caught.value.message)
@@ -345,7 +345,7 @@ async def test_what_can_be_no_name_is_refused(
     scene: Scene, ecosystem: Ecosystem, name: str
 ) -> None:
     with pytest.raises(PackageNameError):
-        await scene.desk(ecosystem).find(name)
+        await scene.finder(ecosystem).find(name)
     assert scene.web.asked == []
 
 
@@ -362,11 +362,11 @@ def test_a_name_of_an_npm_package_may_have_214_characters() -> None:
 
 
 @pytest.mark.requirement("package-sources.python-installed", "package-sources.version-choice")
-async def test_what_is_installed_is_its_own_files_and_nobody_else_s(scene: Scene) -> None:
+async def test_installed_package_has_only_its_own_files(scene: Scene) -> None:
     files = {"pil/__init__.py": "", "pil/a/b.py": "", "pil.py": "", "google/x/y.py": ""}
     site = scene.install("Pil_Low", "2.0", {**files, "__pycache__/pil.cpython-312.pyc": ""})
     scene.install("other", "1.0", {"other/__init__.py": "", "google/z/y.py": ""})
-    found = await scene.desk(Ecosystem.PYTHON).find("pil.low")
+    found = await scene.finder(Ecosystem.PYTHON).find("pil.low")
     assert (found.version, found.place.root, found.place.origin) == ("2.0", site, "project")
     assert found.place.parts == ("Pil_Low-2.0.dist-info", "google/x", "pil", "pil.py")
     assert scene.web.asked == []
@@ -380,7 +380,7 @@ async def test_a_record_that_names_files_elsewhere_makes_nothing_else_readable(
     with (site / "left-1.0.dist-info" / "RECORD").open("a") as record:
         record.write("/etc/passwd,,\n\n../other/x.py,,\nother/../../y.py,,\n")
 
-    found = await scene.desk(Ecosystem.PYTHON).find("left")
+    found = await scene.finder(Ecosystem.PYTHON).find("left")
 
     assert found.place.parts == ("left-1.0.dist-info", "left.py")
 
@@ -392,7 +392,7 @@ async def test_a_named_interpreter_s_distributions_count_instead(scene: Scene) -
     site = other / "lib/python3.11/site-packages"
     (site / "click-2.0.dist-info").mkdir(parents=True)
     (site / "click-2.0.dist-info" / "RECORD").write_text("click.py,,\n")
-    desk = scene.desk(Ecosystem.PYTHON, other / "bin" / "python")
+    desk = scene.finder(Ecosystem.PYTHON, other / "bin" / "python")
     assert (await desk.find("click")).version == "2.0"
 
 
@@ -407,7 +407,7 @@ async def test_a_link_for_an_environment_must_lead_to_one(scene: Scene) -> None:
     (scene.project / ".venv" / "pyvenv.cfg").write_text("")
     (lib / "site-packages").symlink_to(secret / "site-packages")
     with pytest.raises(UnknownPackageError):
-        await scene.desk(Ecosystem.PYTHON).find("click")
+        await scene.finder(Ecosystem.PYTHON).find("click")
 
 
 @pytest.mark.requirement("package-sources.python-installed")
@@ -418,7 +418,7 @@ async def test_nothing_of_the_workspace_is_run(scene: Scene) -> None:
     python.parent.mkdir()
     python.write_text(f"#!/bin/sh\ntouch {scene.project}/ran\n")
     python.chmod(0o755)
-    await scene.desk(Ecosystem.PYTHON).find("click")
+    await scene.finder(Ecosystem.PYTHON).find("click")
     assert not [*site.rglob("*.ran"), *scene.project.glob("ran")]
 
 
@@ -435,7 +435,7 @@ async def test_a_source_distribution_is_taken_before_a_wheel(scene: Scene) -> No
             "other-9.0.tar.gz": b"another's",
         },
     )
-    desk = scene.desk(Ecosystem.PYTHON)
+    desk = scene.finder(Ecosystem.PYTHON)
     assert ((await desk.find("click", "1.0")).place.root / "tests" / "t.py").is_file()
     assert ((await desk.find("click")).place.root / "any.py").is_file()
 
@@ -448,14 +448,14 @@ async def test_an_index_of_links_will_do(scene: Scene) -> None:
         '<a href="/f/click-1.1.tar.gz#sha256=0" data-yanked="bad">y</a></html>'.encode()
     )
     scene.web.answers["/f/click-1.0.tar.gz"] = reply(body)
-    assert (await scene.desk(Ecosystem.PYTHON).find("Click")).version == "1.0"
+    assert (await scene.finder(Ecosystem.PYTHON).find("Click")).version == "1.0"
 
 
 @pytest.mark.requirement("package-sources.python-published")
 async def test_an_extra_index_is_asked_for_what_the_first_has_not(scene: Scene) -> None:
     scene.publish_python("ours", {"ours-1.0.tar.gz": tar_gz({"a/x": b""})}, at="/extra")
     scene.env["PIP_EXTRA_INDEX_URL"] = scene.web.url("/extra")
-    assert (await scene.desk(Ecosystem.PYTHON).find("ours")).version == "1.0"
+    assert (await scene.finder(Ecosystem.PYTHON).find("ours")).version == "1.0"
 
 
 # -- npm
@@ -469,9 +469,9 @@ def in_node_modules(scene: Scene, name: str, version: str) -> Path:
 
 
 @pytest.mark.requirement("package-sources.npm-installed", "package-sources.version-choice")
-async def test_what_is_in_node_modules_is_taken_as_it_is(scene: Scene) -> None:
+async def test_package_in_node_modules_is_used(scene: Scene) -> None:
     folder = in_node_modules(scene, "@a/b", "1.0.0")
-    found = await scene.desk(Ecosystem.NPM).find("@a/b")
+    found = await scene.finder(Ecosystem.NPM).find("@a/b")
     assert (found.place.root, found.version) == (folder, "1.0.0")
     assert scene.web.asked == []
 
@@ -487,7 +487,7 @@ async def test_a_link_in_node_modules_that_leads_away_is_not_followed(
     (scene.project / "node_modules").mkdir()
     (scene.project / "node_modules" / "left").symlink_to(secret)
     with pytest.raises(UnknownPackageError):
-        await scene.desk(Ecosystem.NPM).find("left")
+        await scene.finder(Ecosystem.NPM).find("left")
 
 
 @pytest.mark.requirement("package-sources.npm-installed")
@@ -498,7 +498,7 @@ async def test_a_link_to_the_store_of_a_package_manager_is_followed(scene: Scene
     (scene.project / "node_modules").mkdir()
     (scene.project / "node_modules" / "left").symlink_to(kept)
 
-    assert (await scene.desk(Ecosystem.NPM).find("left")).place.root == kept
+    assert (await scene.finder(Ecosystem.NPM).find("left")).place.root == kept
 
 
 @pytest.mark.requirement("package-sources.npm-installed")
@@ -506,13 +506,13 @@ async def test_a_directory_of_another_name_is_another_package(scene: Scene) -> N
     other = in_node_modules(scene, "other", "1.0.0")
     (scene.project / "node_modules" / "left").symlink_to(other)
     with pytest.raises(UnknownPackageError):
-        await scene.desk(Ecosystem.NPM).find("left")
+        await scene.finder(Ecosystem.NPM).find("left")
 
 
 @pytest.mark.requirement("package-sources.npm-published")
 async def test_a_package_comes_from_the_registry(scene: Scene) -> None:
     scene.publish_npm("left", {"1.0.0": tar_gz({"package/index.js": b"//"}), "1.1.0-rc.1": b""})
-    found = await scene.desk(Ecosystem.NPM).find("left")
+    found = await scene.finder(Ecosystem.NPM).find("left")
     assert (found.version, found.place.origin) == ("1.0.0", "download")
     assert (found.place.root / "index.js").read_text() == "//"
 
@@ -529,10 +529,10 @@ async def test_a_scope_has_its_own_registry_and_only_that_one_gets_its_token(
         f"@ours:registry={scene.web.url('/private')}\n"
         f"{host}/private/:_authToken=${{OURS}}\n; a comment = 1\n"
     )
-    await scene.desk(Ecosystem.NPM).find("@ours/a")
-    await scene.desk(Ecosystem.NPM).find("left")
-    told = {path: headers.get("Authorization") for path, headers in scene.web.asked}
-    assert told == {
+    await scene.finder(Ecosystem.NPM).find("@ours/a")
+    await scene.finder(Ecosystem.NPM).find("left")
+    sent = {path: headers.get("Authorization") for path, headers in scene.web.asked}
+    assert sent == {
         "/private/@ours%2Fa": "Bearer hush",
         "/private/-/1.0.0.tgz": "Bearer hush",
         "/npm/left": None,
@@ -560,7 +560,7 @@ async def test_what_a_workspace_says_of_indexes_counts_for_nothing(scene: Scene)
         scene.publish_crate("other", {})
         for ecosystem in Ecosystem:
             with pytest.raises(UnknownPackageError):
-                await scene.desk(ecosystem).find("left")
+                await scene.finder(ecosystem).find("left")
         assert other.asked == []
 
 
@@ -579,7 +579,7 @@ async def test_the_index_of_a_user_s_own_files_is_asked(scene: Scene, file: str,
     place.parent.mkdir(parents=True)
     place.write_text(text.format(at=scene.web.url("/simple")))
     scene.publish_python("left", {"left-1.0.tar.gz": tar_gz({"a/x": b""})})
-    assert (await scene.desk(Ecosystem.PYTHON).find("left")).version == "1.0"
+    assert (await scene.finder(Ecosystem.PYTHON).find("left")).version == "1.0"
 
 
 @pytest.mark.requirement("package-sources.secrets-stay")
@@ -587,7 +587,7 @@ async def test_a_password_in_an_index_s_address_is_sent_and_not_shown(scene: Sce
     address = scene.web.url("/simple").replace("http://", "http://me:s%2Fcret@")
     scene.env["PIP_INDEX_URL"] = address
     with pytest.raises(UnknownPackageError) as caught:
-        await scene.desk(Ecosystem.PYTHON).find("left")
+        await scene.finder(Ecosystem.PYTHON).find("left")
     assert "cret" not in str(caught.value)
     ((_, headers),) = scene.web.asked
     assert base64.b64decode(headers["Authorization"].split()[1]) == b"me:s/cret"
@@ -601,5 +601,5 @@ async def test_a_redirect_does_not_take_the_password_along(scene: Scene) -> None
         mirror.answers["/moved"] = reply(tar_gz({"a/x": b""}))
         there: dict[str, Any] = {"status": 302, "headers": {"Location": mirror.url("/moved")}}
         scene.web.answers["/files/left-1.0.tar.gz"] = reply(b"", **there)
-        await scene.desk(Ecosystem.PYTHON).find("left")
+        await scene.finder(Ecosystem.PYTHON).find("left")
         assert [headers.get("Authorization") for _, headers in mirror.asked] == [None]

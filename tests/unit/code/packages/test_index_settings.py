@@ -1,4 +1,4 @@
-"""Which indexes a user's own settings name, and which of them gets a token."""
+"""Indexes that the settings of a user name, and the one that gets a token."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What lock files say, and what broken ones do not."""
+"""Versions in lock files, also in broken ones."""
 
 import json
 import os
@@ -190,7 +190,7 @@ FILES = (
 @pytest.mark.requirement("package-sources.lock-files")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.binary(max_size=200) | st.text('{}[]":,\n =@^a1.packages', max_size=200).map(str.encode))
-def test_whatever_stands_in_a_lock_file_nothing_breaks(project: Path, said: bytes) -> None:
+def test_any_content_of_a_lock_file_raises_no_error(project: Path, said: bytes) -> None:
     for name in FILES:
         (project / name).write_bytes(said)
     for pin in (cargo_pin, python_pin, npm_pin):
@@ -199,7 +199,7 @@ def test_whatever_stands_in_a_lock_file_nothing_breaks(project: Path, said: byte
 
 
 @pytest.mark.requirement("package-sources.lock-files")
-def test_a_lock_that_is_a_pipe_or_a_directory_is_none(project: Path) -> None:
+def test_pipe_or_directory_is_no_lock_file(project: Path) -> None:
     os.mkfifo(project / "Cargo.lock")
     (project / "uv.lock").mkdir()
     assert cargo_pin(project, lambda _: True) is None
@@ -229,7 +229,7 @@ def test_a_lock_of_npm_names_the_versions_of_one_package_only(project: Path) -> 
         ("Pipfile.lock", '{"default": {"a": "1.0.0", "b": {"version": 5}}}'),
     ],
 )
-def test_a_version_of_the_wrong_type_is_none(project: Path, file: str, text: str) -> None:
+def test_version_of_the_wrong_type_is_ignored(project: Path, file: str, text: str) -> None:
     (project / file).write_text(text)
 
     assert python_pin(project, lambda other: other in {"a", "b"}) is None

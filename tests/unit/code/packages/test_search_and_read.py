@@ -54,7 +54,7 @@ def source(root: Path, *parts: str) -> Source:
 
 
 @pytest.mark.requirement("package-sources.search")
-async def test_matches_come_with_two_lines_around_them_and_examples_apart(root: Path) -> None:
+async def test_matches_have_two_lines_of_context_and_examples_are_separate(root: Path) -> None:
     found = await search_source(source(root), "needle (?P<n>[0-9])", (".rs",))
     assert [(each.file_path, each.line_number) for each in found.example_matches] == [
         ("examples/deep/a.rs", 1)
@@ -90,7 +90,7 @@ async def test_too_many_matches_are_cut_and_it_says_so(root: Path) -> None:
 
 
 @pytest.mark.requirement("package-sources.search-is-bounded")
-async def test_a_pattern_that_takes_for_ever_is_stopped_and_nothing_else_waits(
+async def test_endless_pattern_is_stopped_and_delays_nothing(
     root: Path,
 ) -> None:
     (root / "trap.rs").write_text("a" * 200 + "!\n")
@@ -191,7 +191,7 @@ def test_no_path_leads_out(root: Path, parts: list[str]) -> None:
 
 
 @pytest.mark.requirement("package-sources.search")
-def test_the_longest_pattern_is_taken_and_one_character_more_is_refused() -> None:
+def test_pattern_of_maximum_length_is_accepted_and_a_longer_one_is_refused() -> None:
     check_pattern("x" * MAX_PATTERN)
     with pytest.raises(PatternError, match="longer than 2000 characters"):
         check_pattern("x" * (MAX_PATTERN + 1))

@@ -95,7 +95,7 @@ async def test_an_ambiguous_name_gives_all_in_order_and_says_how_to_name_one() -
 
 
 @pytest.mark.requirement("dialect.ambiguity")
-async def test_what_is_ambiguous_within_one_file_is_told_apart_by_lines() -> None:
+async def test_symbols_of_one_name_in_a_file_are_distinguished_by_lines() -> None:
     same = CodeRange("src/auth.rs", CodePosition(50, 1), CodePosition(50, 5))
     also = [SymbolDefinition("twice", same), SymbolDefinition("twice", same)]
     (hint,) = (await evaluated("findDefinition(`twice`)", FakeIde(also=also))).hints
@@ -161,7 +161,7 @@ async def test_functions_are_called_by_their_type_and_compose() -> None:
 
 
 @pytest.mark.requirement("dialect.i12", "dialect.i13")
-async def test_values_stand_for_themselves_also_around_calls() -> None:
+async def test_plain_values_are_unchanged_also_outside_of_calls() -> None:
     assert [await value(each) for each in ('"a"', "42", "true")] == ["a", 42, True]
     assert await value('[uppercase("a"), {b: uppercase("c")}]') == ["A", {"b": "C"}]
 
@@ -179,7 +179,7 @@ async def test_values_stand_for_themselves_also_around_calls() -> None:
         ("uppercase(1)", "Expected `str`, got `int`"),
     ],
 )
-async def test_a_call_that_is_none_says_why(program: str, said: str) -> None:
+async def test_invalid_call_says_why(program: str, said: str) -> None:
     assert said in await failure(program)
 
 
@@ -250,7 +250,7 @@ async def test_callers_are_the_uses_that_call() -> None:
 
 
 @pytest.mark.requirement("dialect.port-errors")
-async def test_whoever_cannot_answer_says_why_and_what_needs_nobody() -> None:
+async def test_missing_answerer_is_explained_with_the_functions_that_need_none() -> None:
     assert "the server exited; ask again" in await failure("diagnostics(`broken`)")
     with pytest.raises(SymposiumError, match=r"no editor.*use search"):
         await run("findDefinition(`a`)", NoIde(), DialectWorkspace(Path("/project")))

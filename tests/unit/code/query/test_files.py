@@ -159,7 +159,7 @@ async def test_lines_are_joined_and_counted_from_one(repository: GitRepository) 
         ("lines(`src`, 1, 1)", "it is no file"),
     ],
 )
-async def test_lines_that_are_not_there_are_an_error(
+async def test_missing_lines_are_an_error(
     program: str, said: str, repository: GitRepository
 ) -> None:
     assert said in await failure(program, repository)
@@ -240,7 +240,7 @@ async def test_an_expression_that_never_ends_is_ended(
     ("regex", "said"),
     [("(", "'(': missing ), unterm"), ("x" * 1001, "more than 1000"), ("[z-a]", "'[z-a]': bad")],
 )
-async def test_an_expression_that_is_none_is_told(
+async def test_invalid_expression_is_reported(
     regex: str, said: str, repository: GitRepository
 ) -> None:
     assert said in await failure(f"search(`src`, `{regex}`)", repository)
@@ -274,7 +274,7 @@ async def test_a_whole_text_is_searched_across_lines_whatever_the_case(
 
 
 @pytest.mark.requirement("dialect.i17")
-async def test_a_diff_is_told_line_by_line(repository: GitRepository) -> None:
+async def test_diff_has_one_comment_target_for_each_line(repository: GitRepository) -> None:
     repository.write("three.txt", "one\ntwo\nthree\n")
     repository.commit()
     repository.write("three.txt", "one\n2\nthree\n")

@@ -215,7 +215,7 @@ def test_an_error_shows_the_place_with_a_caret(program: str, said: str) -> None:
 
 
 @pytest.mark.requirement("dialect.errors")
-def test_only_the_line_around_the_fault_is_shown() -> None:
+def test_only_the_line_with_the_error_is_shown() -> None:
     shown = caret("x" * 500, 250).split("\n")
 
     assert [len(line) for line in shown] == [2 + 1 + 120, 2 + 1 + 60 + 1]
