@@ -161,6 +161,18 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+async def nothing_is_done_early(
+    held: Held, stop: StopOnWrite, rounds: int, directory: Path
+) -> None:
+    """Resume after each line; before that, the program has not made its file."""
+    for number in range(rounds):
+        assert (await held.next()).rstrip(b".") == b"tool %d" % number
+        # Time in which another program would have made it.
+        os.sched_yield()
+        assert not (directory / str(number)).exists()
+        stop.resume()
+
+
 def count(directory: Path) -> int:
     return len(list(directory.iterdir()))
 
@@ -174,12 +186,7 @@ async def test_a_program_does_nothing_after_a_line_that_is_held_until_it_is_resu
     words = [*wrapper, *python(ANNOUNCES, str(ROUNDS), str(tmp_path))]
     async with running(words, held.check) as (transport, stop, output):
         transport.send(b"go")
-        for number in range(ROUNDS):
-            assert await held.next() == b"tool %d" % number
-            # Another program would have had the time for it.
-            os.sched_yield()
-            assert not (tmp_path / str(number)).exists()
-            stop.resume()
+        await nothing_is_done_early(held, stop, ROUNDS, tmp_path)
         async with asyncio.timeout(45):
             await output.over.wait()
 
@@ -198,11 +205,7 @@ async def test_a_program_stays_stopped_until_a_line_of_several_reads_was_checked
     words = python(code, str(rounds), str(tmp_path))
     async with running(words, held.check) as (transport, stop, output):
         transport.send(b"go")
-        for number in range(rounds):
-            assert (await held.next()).rstrip(b".") == b"tool %d" % number
-            os.sched_yield()
-            assert not (tmp_path / str(number)).exists()
-            stop.resume()
+        await nothing_is_done_early(held, stop, rounds, tmp_path)
         async with asyncio.timeout(45):
             await output.over.wait()
 
@@ -228,10 +231,7 @@ else:
         await output.count(1)
         stop.also({int(output.lines[0])})
         transport.send(b"go")
-        for number in range(ROUNDS):
-            assert await held.next() == b"tool %d" % number
-            assert not (tmp_path / str(number)).exists()
-            stop.resume()
+        await nothing_is_done_early(held, stop, ROUNDS, tmp_path)
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")

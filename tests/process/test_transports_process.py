@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import resource
-import select
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.processes import has_exited
 
 from peerwire.errors import SpawnError
 from peerwire.jsonrpc.transport import OversizedLine
@@ -84,20 +84,6 @@ class Run:
         error = await self.told.end()
         assert isinstance(error, ProcessExitedError)
         return error
-
-
-def has_gone(pid: int) -> bool:
-    """Whether a process that need not be ours ends within five seconds."""
-    try:
-        pidfd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        return bool(poll.poll(5000))
-    finally:
-        os.close(pidfd)
 
 
 # -- start
@@ -293,7 +279,7 @@ async def test_a_descendant_that_holds_the_output_delays_the_end_by_the_grace_at
     error = await run.end()
 
     assert error.exit_code == 0
-    assert has_gone(await run.line())
+    assert has_exited(await run.line())
 
 
 @pytest.mark.requirement("process.end-launcher-gone")
@@ -303,7 +289,7 @@ async def test_a_descendant_that_holds_stderr_only_delays_nothing() -> None:
     error = await run.end()
 
     assert error.exit_code == 3
-    assert has_gone(await run.line())
+    assert has_exited(await run.line())
 
 
 @pytest.mark.requirement("process.exit-descendant-holds-output")
@@ -323,7 +309,7 @@ async def test_one_that_closes_its_output_and_lives_on_has_ended_and_is_ended() 
     assert (error.exit_code, error.signal) == (None, None)
     assert str(error).endswith("closed its input or output but did not exit")
     assert len(run.told.ends) == 1
-    assert has_gone(run.process.pid)
+    assert has_exited(run.process.pid)
 
 
 @pytest.mark.requirement("process.exit-early")
@@ -341,7 +327,7 @@ async def test_one_that_closes_its_input_has_ended_when_something_is_sent() -> N
 @pytest.mark.requirement("process.exit-early")
 async def test_one_that_ended_before_it_was_listened_to_is_heard_out() -> None:
     process = spawn(shell("echo 1"))
-    assert has_gone(process.pid)
+    assert has_exited(process.pid)
     told = LineRecorder()
 
     process.start(told)
@@ -443,11 +429,11 @@ async def test_sigkill_goes_to_the_whole_group_though_its_leader_has_left() -> N
     launcher = "import subprocess, sys; subprocess.Popen(sys.argv[1:])"
     run = Run(python(launcher, *python(STUBBORN, "stays").argv))
     descendant = await run.line()
-    assert has_gone(run.process.pid)
+    assert has_exited(run.process.pid)
 
     await run.process.stop(eof_grace=SHORT, term_grace=SHORT)
 
-    assert has_gone(descendant)
+    assert has_exited(descendant)
     assert (await run.end()).exit_code == 0
 
 
@@ -485,7 +471,7 @@ async def test_one_nobody_listened_to_is_stopped_too() -> None:
 @pytest.mark.requirement("process.stop-any-state")
 async def test_one_that_left_before_anybody_listened_is_not_waited_for() -> None:
     process = spawn(shell("exit 1"))
-    assert has_gone(process.pid)
+    assert has_exited(process.pid)
     await everything_served()
 
     async with asyncio.timeout(45):
@@ -550,7 +536,7 @@ async def test_a_program_sees_the_end_of_its_input_when_we_are_killed() -> None:
     os.kill(run.process.pid, signal.SIGKILL)
 
     assert (await run.end()).signal == "SIGKILL"
-    assert [has_gone(pid) for pid in pids] == [True] * 3
+    assert [has_exited(pid) for pid in pids] == [True] * 3
 
 
 # -- where there are no process descriptors
@@ -651,7 +637,7 @@ async def test_its_last_words_are_told_before_its_end() -> None:
             super().ended(error)
 
     process = spawn(shell("printf 'last words' >&2"), on_stderr=told.append)
-    assert has_gone(process.pid)
+    assert has_exited(process.pid)
     ending = Ending()
     process.start(ending)
 

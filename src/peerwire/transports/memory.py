@@ -165,16 +165,11 @@ def memory_pair(*, limit: int = MAX_LINE) -> tuple[MemoryTransport, MemoryTransp
     return MemoryTransport(back, there), MemoryTransport(there, back)
 
 
-Seen: TypeAlias = Callable[[Literal["received", "sent"], bytes | OversizedLine], None]
-"""Called with the direction, as seen from here, and the line, before it is handled."""
+class ForwardingTransport:
+    """A transport by means of another one; subclasses change lines or observe them."""
 
-
-class TappedTransport:
-    """Passes everything on to and from another transport, and shows it on the way."""
-
-    def __init__(self, transport: Transport, on_line: Seen) -> None:
+    def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._on_line = on_line
 
     @property
     def backlog(self) -> int:
@@ -183,12 +178,10 @@ class TappedTransport:
 
     def start(self, listener: Listener) -> None:
         """Begin to read, on the running event loop."""
-        self._listener = listener
-        self._transport.start(self)
+        self._transport.start(listener)
 
     def send(self, line: bytes) -> None:
-        """Show one line, and append it."""
-        self._on_line("sent", line)
+        """Append one line."""
         self._transport.send(line)
 
     def pause_reading(self) -> None:
@@ -206,6 +199,28 @@ class TappedTransport:
     async def aclose(self, *, grace: float = 1.0) -> None:
         """Close the other transport."""
         await self._transport.aclose(grace=grace)
+
+
+Seen: TypeAlias = Callable[[Literal["received", "sent"], bytes | OversizedLine], None]
+"""Called with the direction, as seen from here, and the line, before it is handled."""
+
+
+class TappedTransport(ForwardingTransport):
+    """Passes everything on to and from another transport, and shows it on the way."""
+
+    def __init__(self, transport: Transport, on_line: Seen) -> None:
+        super().__init__(transport)
+        self._on_line = on_line
+
+    def start(self, listener: Listener) -> None:
+        """Begin to read, on the running event loop."""
+        self._listener = listener
+        self._transport.start(self)
+
+    def send(self, line: bytes) -> None:
+        """Show one line, and append it."""
+        self._on_line("sent", line)
+        self._transport.send(line)
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Show the lines, and pass them on."""

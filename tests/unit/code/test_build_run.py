@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import select
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.processes import has_exited
 
 from symposium.code.build_output import ScriptReading
 from symposium.code.build_project import BuildError, argument, nearest
@@ -30,20 +30,6 @@ while True:
 
 def python(code: str, cwd: Path) -> BuildCommand:
     return BuildCommand((sys.executable, "-c", code), cwd, dict(os.environ))
-
-
-def has_gone(pid: int) -> bool:
-    """Whether a process that need not be ours ends within five seconds."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(5000))
-    finally:
-        os.close(handle)
 
 
 def content_and_mode(file: str) -> tuple[str, int]:
@@ -85,7 +71,7 @@ async def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> Non
     said: list[str] = []
     code = await run(python(LEAVES_A_CHILD, tmp_path), lambda _, text: said.append(text), seconds=9)
     assert code == 0
-    assert has_gone(int(said[0]))
+    assert has_exited(int(said[0]))
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
@@ -94,7 +80,7 @@ async def test_a_run_that_takes_too_long_is_ended_with_its_children(tmp_path: Pa
     command = python(LEAVES_A_CHILD + "child.wait()", tmp_path)
     with pytest.raises(TimeoutError):
         await run(command, lambda _, text: said.append(text), seconds=1)
-    assert has_gone(int(said[0]))
+    assert has_exited(int(said[0]))
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
@@ -111,7 +97,7 @@ async def test_who_is_cancelled_ends_even_a_program_that_does_not_want_to(
         task.cancel()
     assert task.cancelled()
     assert said.items[1:] == ["asked"]
-    assert has_gone(int(pid))
+    assert has_exited(int(pid))
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")

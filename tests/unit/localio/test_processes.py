@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import select
 import signal
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.support.processes import has_exited
 
 from localio import processes
 from localio.processes import ProcessSpec, ToolError, end_process, run_collecting, run_tool
@@ -60,20 +60,6 @@ async def test_end_does_not_wait_for_a_pipe_held_by_another_process(
             await pipe.read()
 
     assert process.returncode == -9
-
-
-def has_exited(pid: int) -> bool:
-    """Wait for the exit of a process that is no child."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(5000))
-    finally:
-        os.close(handle)
 
 
 def shell(script: str) -> ProcessSpec:

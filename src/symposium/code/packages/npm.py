@@ -25,7 +25,12 @@ from symposium.code.packages.model import (
     SourceLocation,
 )
 from symposium.code.packages.project_files import json_of, members, upward
-from symposium.code.packages.versions import parse_npm_range, parse_version
+from symposium.code.packages.versions import (
+    SemanticVersions,
+    allowed_by,
+    parse_npm_range,
+    parse_version,
+)
 
 _NAME: Final = re.compile(r"(?:@[a-z0-9~_-][a-z0-9._~-]*/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*")
 _MAX_LENGTH: Final = 214
@@ -35,7 +40,7 @@ _SHORT: Final = (("Accept", "application/vnd.npm.install-v1+json, application/js
 _STRONG: Final = ("sha512", "sha384", "sha256")
 
 
-class NpmPackages:
+class NpmPackages(SemanticVersions):
     """Packages of npm."""
 
     ecosystem = Ecosystem.NPM
@@ -51,16 +56,6 @@ class NpmPackages:
             )
         return name
 
-    def order(self, version: str) -> tuple[object, ...] | None:
-        """Precedence of semantic versions."""
-        read = parse_version(version)
-        return None if read is None else read.key
-
-    def is_preview(self, version: str) -> bool:
-        """Whether it contains `-`."""
-        read = parse_version(version)
-        return read is None or bool(read.pre)
-
     def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
         """Range in npm's syntax: `1.2` is every `1.2.x`."""
         read = parse_npm_range(wanted)
@@ -69,11 +64,7 @@ class NpmPackages:
                 f"{wanted[:80]!r} is not an npm version range", "write 1.2.3, ^1.2 or >=1 <2"
             )
 
-        def keep(versions: Sequence[str]) -> list[str]:
-            parsed = ((each, parse_version(each)) for each in versions)
-            return [each for each, version in parsed if version and read.allows(version)]
-
-        return keep
+        return allowed_by(read)
 
     def exact(self, wanted: str) -> str | None:
         """A complete version."""

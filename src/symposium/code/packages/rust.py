@@ -23,14 +23,19 @@ from symposium.code.packages.model import (
     UnknownPackageError,
 )
 from symposium.code.packages.project_files import members
-from symposium.code.packages.versions import parse_cargo_range, parse_version
+from symposium.code.packages.versions import (
+    SemanticVersions,
+    allowed_by,
+    parse_cargo_range,
+    parse_version,
+)
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _OK: Final = ".cargo-ok"
 """File that Cargo writes after unpacking a crate completely."""
 
 
-class Crates:
+class Crates(SemanticVersions):
     """Packages of Rust."""
 
     ecosystem = Ecosystem.RUST
@@ -44,16 +49,6 @@ class Crates:
             raise PackageNameError(f"{name[:80]!r} is not a valid crate name", "check the name")
         return name
 
-    def order(self, version: str) -> tuple[object, ...] | None:
-        """Precedence of semantic versions."""
-        read = parse_version(version)
-        return None if read is None else read.key
-
-    def is_preview(self, version: str) -> bool:
-        """Whether it contains `-`."""
-        read = parse_version(version)
-        return read is None or bool(read.pre)
-
     def allowed(self, wanted: str) -> Callable[[Sequence[str]], list[str]]:
         """Requirement in Cargo's syntax: `1.2` is `^1.2`."""
         read = parse_cargo_range(wanted)
@@ -63,11 +58,7 @@ class Crates:
                 "write 1.2, =1.2.3 or >=1, <2",
             )
 
-        def keep(versions: Sequence[str]) -> list[str]:
-            parsed = ((each, parse_version(each)) for each in versions)
-            return [each for each, version in parsed if version and read.allows(version)]
-
-        return keep
+        return allowed_by(read)
 
     def exact(self, wanted: str) -> str | None:
         """The version after `=`, if complete."""

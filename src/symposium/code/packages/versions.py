@@ -5,7 +5,7 @@ separators of comparisons and the meaning of a bare version (semver.org, their r
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -199,6 +199,30 @@ def _allows(bounds: tuple[Comparison, ...], version: Version) -> bool:
 def _pre(text: str | None) -> tuple[int | str, ...]:
     parts = text.split(".") if text else []
     return tuple(int(each) if each.isdigit() else each for each in parts)
+
+
+class SemanticVersions:
+    """Order and choice of semantic versions, for packages of Cargo and npm."""
+
+    def order(self, version: str) -> tuple[object, ...] | None:
+        """Precedence of semantic versions."""
+        read = parse_version(version)
+        return None if read is None else read.key
+
+    def is_preview(self, version: str) -> bool:
+        """Whether it contains `-`."""
+        read = parse_version(version)
+        return read is None or bool(read.pre)
+
+
+def allowed_by(wanted: Range) -> Callable[[Sequence[str]], list[str]]:
+    """A filter for the versions in a range."""
+
+    def keep(versions: Sequence[str]) -> list[str]:
+        parsed = ((each, parse_version(each)) for each in versions)
+        return [each for each, version in parsed if version and wanted.allows(version)]
+
+    return keep
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """Language servers as programs: their messages, their exit, and the way they are stopped."""
 
 import asyncio
-import os
-import select
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.support.processes import has_exited
 
 from peerwire.errors import ConnectionClosedError, SpawnError
 from peerwire.jsonrpc.transport import OversizedLine
@@ -42,20 +41,6 @@ async def started(code: str, cwd: Path) -> tuple[FramedProcess, Heard]:
     process, heard = await spawn_framed((sys.executable, "-c", code), cwd), Heard()
     process.start(heard)
     return process, heard
-
-
-def has_exited(pid: int) -> bool:
-    """Wait for the exit of a process that is no child."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(5000))
-    finally:
-        os.close(handle)
 
 
 @pytest.mark.requirement("ide.server-process")
