@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.documents.boot import BootPrompts, TaskContext, collaborator_of
+from symposium.documents.boot import MAX_INLINED, BootPrompts, TaskContext, collaborator_of
 from symposium.documents.guidance import library_for
 
 NEW = TaskContext("", "", "Make the import survive a restart.")
@@ -44,6 +44,7 @@ def test_inlined_holds_each_text_without_its_head(boot: BootPrompts) -> None:
     prompt = boot.inlined(NEW)
 
     assert prompt.count("<context id=") == 4
+    assert "summary-of" not in prompt
     assert prompt.count("</context>") == 4
     assert "Make it so?" in prompt
     assert "\nname: " not in prompt
@@ -129,3 +130,16 @@ def test_a_changed_text_is_in_the_next_prompt(tmp_path: Path) -> None:
 
     assert "shorter" not in before
     assert "shorter" in boot.inlined(None)
+
+
+@pytest.mark.requirement("guidance.boot-inlined")
+def test_a_shortened_text_says_so_with_its_size(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "guidance"
+    folder.mkdir(parents=True)
+    home = {"HOME": str(tmp_path), "SYMPOSIUM_HOME": str(tmp_path / "home")}
+    (folder / "main.md").write_text("x" * (MAX_INLINED + 1), encoding="utf-8")
+    prompt = BootPrompts(library_for(tmp_path, home)).inlined(None)
+
+    assert f' summary-of="{MAX_INLINED + 1} bytes">' in prompt
+    assert "A context with `summary-of` is shortened" in prompt
+    assert "xxx" not in prompt

@@ -103,6 +103,15 @@ class Caller:
 
 
 @pytest.mark.requirement("built-in-mods.applies")
+@pytest.mark.parametrize("kind", [*(kind for kind, _ in KINDS), Ferris])
+@pytest.mark.parametrize("params", [{}, {"cwd": 3}, {"cwd": None}])
+def test_a_session_without_a_directory_gets_no_tools(
+    kind: type[ToolMod], params: dict[str, Any]
+) -> None:
+    assert kind().session_servers(params) == []
+
+
+@pytest.mark.requirement("built-in-mods.applies")
 @pytest.mark.parametrize(("kind", "manifest"), KINDS)
 async def test_session_elsewhere_passes_unchanged(
     project: Path, kind: type[ToolMod], manifest: str
