@@ -71,7 +71,7 @@ class GuidanceTools:
         return ToolServer(SERVER, [self.list_guidance, self.read_guidance])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Telling:
     """What is known of one session.
 

@@ -42,6 +42,22 @@ def texts(blocks: Sequence[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.requirement("built-in-mods.guidance-once")
+async def test_a_session_has_the_text_when_another_in_its_directory_was_closed(
+    tmp_path: Path,
+) -> None:
+    agent = FakeAgent("hi")
+    agent.requests["session/close"] = lambda _: {}
+    async with chain_of(Guidance(), agent=agent) as editor:
+        first = await editor.new_session(cwd=str(tmp_path))
+        await editor.new_session(cwd=str(tmp_path))
+        await editor.connection.request("session/close", {"sessionId": first})
+        await editor.prompt("one")
+
+    (prompt,) = prompts(agent)
+    assert len(prompt) == 2
+
+
+@pytest.mark.requirement("built-in-mods.guidance-once")
 async def test_the_first_prompt_of_each_session_has_the_text_before_it(tmp_path: Path) -> None:
     agent = FakeAgent("hi")
     async with chain_of(Guidance(), agent=agent) as editor:

@@ -67,3 +67,15 @@ def test_size_of_held_messages_is_reported() -> None:
     it.send("s", "more")
     it.gate.open("s")
     assert sizes == [4, 8, 0]
+
+
+@pytest.mark.requirement("run-mode.known-before-updates")
+def test_a_session_that_has_ended_is_no_longer_known() -> None:
+    it = Passage(MessageGate())
+    it.gate.know("s")
+    it.gate.forget("s")
+    it.gate.expect()
+    it.send("s", "1")
+    assert it.passed == []
+    it.gate.expected("s")
+    assert it.passed == ["1"]

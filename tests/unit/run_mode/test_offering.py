@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.git_repository import GitRepository
 
+from symposium.config.component_source import ComponentSource
 from symposium.config.paths import paths
 from symposium.config.user_config import ModEntry, load
 from symposium.errors import SymposiumError
@@ -25,6 +26,7 @@ from symposium.run_mode.suggestions import (
     Offer,
     TrustOffer,
     adviser_for,
+    custom_mods,
     next_offer,
 )
 
@@ -307,3 +309,24 @@ def test_set_up_files_are_asked_about_only_where_there_are_any(tmp_path: Path) -
     repository.write(".cursor/worktrees.json", '{"setup-worktree": ["make"]}')
     (question,) = advisor.advise(repository.path).questions
     assert "make" in question.item.content.decode()
+
+
+@pytest.mark.requirement("recommendations.registry-lists-custom")
+def test_a_mod_of_the_config_hides_a_recommended_one_of_its_name(scene: Scene) -> None:
+    scene.config.write_text(
+        '{"agent": "eliza", "proxies": [{"name": "one", "source": {"npx": {"package": "mine"}}},'
+        ' {"name": "own"}]}'
+    )
+    scene.users(USERS)
+    (scene.workspace / "x").touch()
+    env = {"SYMPOSIUM_HOME": str(scene.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
+
+    found = custom_mods(scene.config, paths(env), env, scene.workspace)
+    assert found.whose == {"one": "of the config", "two": "recommended (user)"}
+    assert found.mods["one"].source == ComponentSource("npx", {"package": "mine"})
+    assert found.trouble == ""
+
+    scene.config.write_text("{")
+    broken = custom_mods(scene.config, paths(env), env, scene.workspace)
+    assert list(broken.mods) == ["one", "two"]
+    assert str(scene.config) in broken.trouble
