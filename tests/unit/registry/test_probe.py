@@ -1,4 +1,4 @@
-"""What an agent answers to `initialize`, and what is wrong with one that does not."""
+"""The probe of an agent: its answer to `initialize`, and errors."""
 
 import sys
 from typing import Any
