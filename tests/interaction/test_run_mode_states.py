@@ -397,3 +397,16 @@ async def test_menu_writes_nothing_and_the_agent_ends_when_the_editor_disconnect
         assert await it.over() == 0
         await agent.ended()
         assert it.config.read_bytes() == before
+
+
+@pytest.mark.requirement("run-mode.table-config-invalid")
+async def test_the_menu_reports_a_broken_file_and_the_session_continues(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        it.write_config("{")
+        told = "".join(await it.say("/symposium:config"))
+        assert told.startswith("The config file cannot be used:\n\n")
+        assert str(it.config) in told
+        assert told.rstrip().endswith("Your session continues unchanged.")
+        it.prompt("next")
+        assert (await agent.read())["method"] == "session/prompt"
