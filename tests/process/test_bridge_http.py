@@ -616,7 +616,7 @@ async def test_what_waits_for_a_stream_has_a_bound(monkeypatch: pytest.MonkeyPat
         await door.send(request("initialize"))
         big = {"connectionId": "c1", "method": "n", "params": {"text": "x" * 900}}
         owner.editor.connection.notify("mcp/message", big)
-        with pytest.raises(RpcError, match="reads no messages"):
+        with pytest.raises(RpcError, match="does not read messages"):
             await owner.editor.connection.request("mcp/message", big)
 
 

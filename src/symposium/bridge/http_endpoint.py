@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import secrets
 import socket
 from collections.abc import Mapping
@@ -12,22 +11,26 @@ from typing import Any, Final
 import h11
 from msgspec import UNSET
 
+from localio.loopback import (
+    ADDRESS,
+    Connections,
+    LoopbackPort,
+    checked_headers,
+    has_token,
+    is_local,
+    new_token,
+)
 from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
 from peerwire.jsonrpc.values import encode_value
 from symposium.bridge.endpoint import http_declaration
 from symposium.bridge.http_server import (
-    ADDRESS,
     IDLE,
     IDLE_UNPROVEN,
     BodyTooLongError,
-    Connections,
     HttpConversation,
-    HttpListenerPort,
     McpHttpSession,
-    is_same,
-    new_token,
 )
 from symposium.bridge.tunnel import Tunnels
 from symposium.chain.runner import log_failures
@@ -35,10 +38,6 @@ from symposium.chain.runner import log_failures
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 UNAUTHORIZED: Final = 401
-
-_HOST: Final = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::([1-9][0-9]{0,4}))?", re.IGNORECASE)
-_LAST_PORT: Final = 65535
-_SINGLE: Final = (b"host", b"origin", b"authorization")
 
 
 def members(request: h11.Request) -> dict[bytes, bytes]:
@@ -52,23 +51,15 @@ def refusal(request: h11.Request, path: str, token: str) -> int | None:
     The checks for requests from other programs come first: a web page in a browser must not learn
     whether a path exists.
     """
-    headers = members(request)
-    names = [name for name, _ in request.headers]
-    is_twice = any(names.count(name) > 1 for name in _SINGLE)
-    is_foreign = headers.get(b"origin", b"null") != b"null"
-    if is_twice or is_foreign or not _is_here(headers.get(b"host", b"")):
+    headers = checked_headers(request.headers)
+    if headers is None or headers.get(b"origin", b"null") != b"null":
+        return FORBIDDEN
+    host = headers.get(b"host", b"")
+    if not is_local(host) or host.startswith(b"["):  # the port is open on IPv4 only
         return FORBIDDEN
     if request.target.partition(b"?")[0] != path.encode():
         return NOT_FOUND
-    scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-    if scheme.lower() != b"bearer" or not is_same(token, given.strip()):
-        return UNAUTHORIZED
-    return None
-
-
-def _is_here(host: bytes) -> bool:
-    found = _HOST.fullmatch(host)
-    return found is not None and int(found[1] or 1) <= _LAST_PORT
+    return None if has_token(headers, token) else UNAUTHORIZED
 
 
 MAX_BODY: Final = 16 * 1024 * 1024
@@ -109,7 +100,7 @@ class HttpEndpoint:
         self._path = f"/{secrets.token_urlsafe(16)}/mcp"
         self._clients: dict[str, McpHttpSession] = {}
         self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
-        self._listener = HttpListenerPort(self._connected)
+        self._listener = LoopbackPort(self._connected)
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
         """Server declaration with the URL and the token of this endpoint."""

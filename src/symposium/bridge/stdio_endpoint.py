@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw, UnsetType
 
+from localio.loopback import Connections, LoopbackPort, is_same, new_token
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
@@ -16,7 +17,6 @@ from peerwire.jsonrpc.values import encode_value
 from peerwire.mcp.client import McpLines
 from peerwire.transports.fd import FdTransport
 from symposium.bridge.endpoint import CANCELLED, InFlight, stdio_declaration
-from symposium.bridge.http_server import Connections, HttpListenerPort, is_same, new_token
 from symposium.bridge.tunnel import Tunnel, Tunnels
 from symposium.chain.runner import log_failures
 
@@ -51,7 +51,7 @@ class ShimEndpoint:
         self._token = new_token()
         self._connections = Connections(MAX_CONNECTIONS, MAX_UNPROVEN)
         self._open: set[Tunnel] = set()
-        self._listener = HttpListenerPort(self._connected)
+        self._listener = LoopbackPort(self._connected)
 
     def declaration(self, declaration: Mapping[str, Any], *, is_typed: bool) -> dict[str, Any]:
         """Server declaration that starts the shim with the port of this endpoint."""

@@ -1,10 +1,7 @@
 """Runs the server on standard streams, or over HTTP for those who have the token."""
 
 import asyncio
-import hmac
 import os
-import re
-import secrets
 import socket
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -14,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import uvicorn
 
+from localio.loopback import ADDRESS, checked_headers, has_token, is_local, new_token
 from peerwire.jsonrpc.transport import Transport
 from peerwire.transports.fd import stdio_transport
 from symposium.documents.guidance import URI
@@ -72,11 +70,6 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_HERE: Final = rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::(?P<port>[1-9][0-9]{0,4}))?"
-_HOST: Final = re.compile(_HERE, re.IGNORECASE)
-_ORIGIN: Final = re.compile(rb"http://" + _HERE, re.IGNORECASE)
-
-_LAST_PORT: Final = 65535
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NO_SUCH_PATH: Final = b'{"error":"unknown path; the server is at /mcp"}'
@@ -88,7 +81,7 @@ class Guard:
 
     def __init__(self, app: App, token: str) -> None:
         self._app = app
-        self._token = token.encode()
+        self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward an allowed request; answer any other with 403."""
@@ -106,25 +99,13 @@ class Guard:
 
     def allows(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         """Whether a request with these headers is allowed; a repeated header is not."""
-        found: dict[bytes, bytes] = {}
-        for name, value in headers:
-            key = name.lower()
-            if key in found and key in (b"host", b"origin", b"authorization"):
-                return False
-            found[key] = value
-        scheme, _, given = found.get(b"authorization", b"").partition(b" ")
-        origin = found.get(b"origin")
+        found = checked_headers(headers)
         return (
-            _is_here(_HOST, found.get(b"host", b""))
-            and (origin is None or _is_here(_ORIGIN, origin))
-            and scheme.lower() == b"bearer"
-            and hmac.compare_digest(self._token, given.strip())
+            found is not None
+            and is_local(found.get(b"host", b""))
+            and (b"origin" not in found or is_local(found[b"origin"], is_origin=True))
+            and has_token(found, self._token)
         )
-
-
-def _is_here(shape: re.Pattern[bytes], value: bytes) -> bool:
-    found = shape.fullmatch(value)
-    return found is not None and int(found["port"] or 1) <= _LAST_PORT
 
 
 def _is_plain(scope: Scope) -> bool:
@@ -141,8 +122,6 @@ async def _refuse(send: Send, status: int, body: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
-
-ADDRESS: Final = "127.0.0.1"
 
 TOKEN: Final = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable
 """Variable with the token; without it a new token is created and printed on standard error."""
@@ -245,7 +224,7 @@ def token_of(environment: Mapping[str, str] | None = None) -> str:
     """
     named = (os.environ if environment is None else environment).get(TOKEN)
     if named is None:
-        return secrets.token_urlsafe(32)
+        return new_token()
     if len(named) < _SHORTEST or not named.isascii() or not named.isprintable():
         reason = f"${TOKEN} has {len(named)} characters; it needs {_SHORTEST} printable ones"
         raise ServingError(reason, f"set a longer one, or unset ${TOKEN} to get a random token")

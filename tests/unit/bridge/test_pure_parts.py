@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localio.loopback import Connections
 from symposium.bridge.bridge import EndpointUsers
 from symposium.bridge.dialects import rewritten
 from symposium.bridge.endpoint import http_declaration, stdio_declaration
-from symposium.bridge.http_server import Connections
 from symposium.chain.capabilities import (
     McpDelivery,
     advertising,

@@ -65,6 +65,8 @@ async def status_for(
         [(b"host", b"127.0.0.1:65536"), SHOWN],
         [(b"host", b"127.0.0.1:99999"), SHOWN],
         [HOST, SHOWN, (b"origin", b"https://evil.example")],
+        [(b"host", b"http://127.0.0.1"), SHOWN],
+        [HOST, SHOWN, (b"origin", b"127.0.0.1")],
         [HOST, SHOWN, (b"origin", b"null")],
         [HOST, SHOWN, (b"origin", b"http://localhost.evil.example")],
         [HOST, SHOWN, (b"origin", b"http://localhost"), (b"origin", b"http://localhost")],
