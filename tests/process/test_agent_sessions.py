@@ -108,7 +108,7 @@ def test_a_program_on_a_terminal_outlives_who_started_it_and_shows_itself_to_who
     until(lambda: status(store, session) == "exited")
 
     assert "ready" in done.stdout
-    assert store.state(session).reason == "the program ended with 0"
+    assert store.state(session).reason == "the program exited with code 0"
 
 
 @pytest.mark.requirement("agent-sessions.terminal-prompts")
@@ -118,7 +118,7 @@ def test_who_gives_a_prompt_to_a_terminal_is_told_where_to_type_it(symposium: Ru
     done = symposium("session", "say", session, "hello")
 
     assert done.returncode == 1
-    assert "has a terminal of its own and takes no prompts" in done.stderr
+    assert "runs in a terminal and takes no prompts" in done.stderr
     assert "`symposium session attach ID`" in done.stderr
 
 
@@ -218,7 +218,7 @@ def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
     refused = symposium("session", "show", session)
     resumed = symposium("session", "resume", session)
 
-    assert listed[0]["reason"] == "its keeper has gone"
+    assert listed[0]["reason"] == "its server exited unexpectedly"
     assert refused.returncode == 1
     assert f"symposium session resume {session}" in refused.stderr
     assert resumed.returncode == 0
@@ -272,7 +272,7 @@ def test_a_session_that_runs_is_not_started_twice_and_not_forgotten(
     after = symposium("session", "forget", session)
 
     assert (again.returncode, forgotten.returncode, after.returncode) == (1, 1, 0)
-    assert "is running already" in again.stderr
+    assert "is already running" in again.stderr
     assert store.ids() == []
 
 
@@ -351,7 +351,7 @@ def test_an_agent_that_cannot_go_on_is_said_to_know_nothing(
     symposium("session", "resume", session)
 
     notices = until(lambda: of_type(tmp_path, session, "notice"))
-    assert notices == [{"text": "fresh context: the agent knows nothing of before"}]
+    assert notices == [{"text": "fresh context: the agent does not know the conversation so far"}]
 
 
 @pytest.mark.requirement("agent-sessions.acp-resume")
@@ -388,7 +388,7 @@ def test_an_agent_that_dies_is_brought_back_three_times_and_no_more(
     interrupted = [data["text"] for data in of_type(tmp_path, session, "interrupted")]
     notices = [data["text"] for data in of_type(tmp_path, session, "notice")]
     assert interrupted == ["Die 0", "Die 1", "Die 2"]
-    assert "is not started again" in notices[-1]
+    assert "not restarting it again" in notices[-1]
 
 
 @pytest.mark.requirement("agent-sessions.questions")

@@ -319,7 +319,7 @@ def test_session_server_that_cannot_start_says_the_same(monkeypatch: pytest.Monk
 
     forked, started = twice(monkeypatch, look)
 
-    assert b"is no id of a session" in started[0]
+    assert b"is not a session id" in started[0]
     assert forked == started
 
 
@@ -366,7 +366,7 @@ def test_where_the_nursery_cannot_work_all_is_executed(
     first, again, server, count = done.stdout.split("\n", 3)
     assert done.returncode == 0, done.stderr
     assert first == again != ""
-    assert "is no id of a session" in server
+    assert "is not a session id" in server
     assert int(count) == (3 if request.node.callspec.id == "usual" else 0)
 
 

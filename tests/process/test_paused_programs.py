@@ -23,7 +23,7 @@ import asyncio, sys
 from symposium.sessions.pause import ProcessPauser
 async def hold():
     async with ProcessPauser(print) as halting:
-        halting.halt(int(sys.argv[1]))
+        halting.pause(int(sys.argv[1]))
         print("stands", flush=True)
         await asyncio.sleep(60)
 asyncio.run(hold())
@@ -56,8 +56,8 @@ async def test_a_program_and_all_it_has_started_stand_still_until_they_are_let_g
     program, child = family
     late: list[str] = []
     async with ProcessPauser(lambda: late.append("late")) as halt:
-        halt.halt(program)
-        halt.halt(program)
+        halt.pause(program)
+        halt.pause(program)
         stands = until(lambda: (state(program), state(child)) == ("T", "T"))
         halt.resume()
         goes = until(lambda: (state(program), state(child)) == ("S", "S"))
@@ -72,7 +72,7 @@ async def test_it_goes_on_when_its_time_is_over(
     monkeypatch.setattr(pause, "HOLD", 0.1)
     late = asyncio.Event()
     async with ProcessPauser(late.set) as halt:
-        halt.halt(family[0])
+        halt.pause(family[0])
         async with asyncio.timeout(45):
             await late.wait()
 
@@ -82,7 +82,7 @@ async def test_it_goes_on_when_its_time_is_over(
 @pytest.mark.requirement("snapshots.stands-still")
 async def test_it_goes_on_when_nobody_holds_it_any_more(family: tuple[int, int]) -> None:
     async with ProcessPauser(lambda: None) as halt:
-        halt.halt(family[0])
+        halt.pause(family[0])
 
     assert until(lambda: [state(pid) for pid in family] == ["S", "S"])
 

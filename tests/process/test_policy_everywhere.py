@@ -261,7 +261,7 @@ def test_an_agent_that_dies_while_the_policy_cannot_be_used_is_not_started_again
         lambda: [each for each in task_cli.json("session", "list") if each["status"] == "exited"]
     )
     assert f"{file}: line 1, column 7: " in found["reason"]
-    started = [each for each in task_cli.events(id_) if "the agent has ended" in str(each["data"])]
+    started = [each for each in task_cli.events(id_) if "the agent exited" in str(each["data"])]
     assert len(started) == 2
 
 

@@ -204,7 +204,7 @@ def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(task_cl
     assert (empty.returncode, empty_of_session.returncode, lost.returncode) == (2, 1, 1)
     assert "the prompt is empty" in empty.stderr
     assert "the prompt is empty" in empty_of_session.stderr
-    assert f"`symposium task resume {task}` starts it again" in lost.stderr
+    assert f"run `symposium task resume {task}` to restart it" in lost.stderr
 
 
 @pytest.mark.requirement("approvals.usual-words")

@@ -51,7 +51,7 @@ def test_an_agent_goes_on_where_nothing_can_be_kept_and_that_is_told(task_cli: T
         each["data"]["text"] for each in task_cli.events(task["id"]) if each["type"] == "notice"
     ]
     assert (Path(task["worktree"]) / "on").read_text() == "on\n"
-    assert told[0].startswith("the worktree could not be kept (")
+    assert told[0].startswith("could not save the worktree (")
 
 
 @pytest.mark.requirement("snapshots.stands-still")
@@ -67,7 +67,7 @@ def test_an_agent_goes_on_at_once_without_a_daemon_and_that_is_told_once(task_cl
     ]
     assert (Path(task["worktree"]) / "on").read_text() == "one\ntwo\n"
     assert [each.partition(":")[0] for each in told] == [
-        "the worktree could not be kept (before a prompt)"
+        "could not save the worktree (before a prompt)"
     ]
 
 

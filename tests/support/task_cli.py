@@ -97,7 +97,7 @@ class TaskCli:
 
     def session_server(self, task: str) -> int:
         state = self.home / "sessions" / task / "state.json"
-        return json.loads(state.read_text())["session_server"]
+        return json.loads(state.read_text())["keeper"]
 
     def events(self, task: str) -> list[dict[str, Any]]:
         file = self.home / "sessions" / task / "events.jsonl"

@@ -1,1 +1,1 @@
-"""The daemon: one process per user, with the bus and its parts."""
+"""The daemon: the one long-lived process of a user, with the bus and its parts."""

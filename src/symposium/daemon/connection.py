@@ -1,4 +1,4 @@
-"""One connection of a client, with its limits: backlog, half lines, request timers."""
+"""One client connection, and its limits: backlog, unfinished lines, request timeouts."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -13,33 +13,33 @@ Lines = Sequence[bytes | OversizedLine]
 
 
 class DaemonLinkOwner(Protocol):
-    """Who is told what happens on a link."""
+    """Receives the events of a link."""
 
     def received(self, link: "DaemonLink", lines: Lines) -> None:
-        """Lines have come."""
+        """Handle received lines."""
         ...
 
     def slow(self, link: "DaemonLink") -> None:
-        """Much waits for this client."""
+        """Handle that the client reads too slowly."""
         ...
 
     def quick(self, link: "DaemonLink") -> None:
-        """Little waits for it again."""
+        """Handle that the client has caught up."""
         ...
 
     def gone(self, link: "DaemonLink") -> None:
-        """It has ended."""
+        """Handle the end of the link."""
         ...
 
 
 class DaemonLink:
-    """A transport with a name; tells its owner.
+    """A named transport that forwards its events to its owner.
 
     Args:
         name: of the connection.
         transport: carries its lines.
         owner: receives them.
-        on_read: called after each read, which can be of a part of a line.
+        on_read: called after each read, which may end in the middle of a line.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class DaemonLink:
         self._owner = owner
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.transport.reader.tell_reads(self._read)
         self.transport.start(self)
 
@@ -64,25 +64,25 @@ class DaemonLink:
         self._on_read(self)
 
     def lines_received(self, lines: Lines) -> None:
-        """Tell the owner."""
+        """Forward the event."""
         self._owner.received(self, lines)
 
     def writing_paused(self) -> None:
-        """Tell the owner."""
+        """Forward the event."""
         self._owner.slow(self)
 
     def writing_resumed(self) -> None:
-        """Tell the owner."""
+        """Forward the event."""
         self._owner.quick(self)
 
     def ended(self, error: Exception | None) -> None:
-        """Tell the owner; how a client ended is its own affair."""
+        """Forward the event; the error of a client is not the daemon's problem."""
         del error
         self._owner.gone(self)
 
 
 class RequestTimer:
-    """Has carried out what the broker says, whenever a deadline has come."""
+    """Executes the broker's actions for requests whose deadline has passed."""
 
     def __init__(self, broker: Broker, carry_out: Callable[[Iterable[Action]], None]) -> None:
         self._broker = broker
@@ -91,17 +91,17 @@ class RequestTimer:
         self._loop = asyncio.get_running_loop()
 
     def watch(self) -> None:
-        """Requests may have come or gone."""
+        """Reschedule for the earliest deadline."""
         deadline = self._broker.open.next_deadline
         if deadline is None:
             return
-        # The loop's clock is the broker's.
+        # The broker uses the loop's clock.
         if self._timer is None or deadline < self._timer.when():
             self.close()
             self._timer = self._loop.call_at(deadline, self._due)
 
     def close(self) -> None:
-        """Wake nobody any more."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -113,22 +113,22 @@ class RequestTimer:
 
 
 CLIENT_BACKLOG: Final = 8 * 1024 * 1024
-"""Bytes that may wait for one client; a single line may go beyond."""
+"""Bytes that may wait for one client; a single line may exceed it."""
 
 TOTAL_BACKLOG: Final = 128 * 1024 * 1024
-"""Bytes that may wait for all slow clients together; the slowest goes first."""
+"""Bytes that may wait for all slow clients together; beyond it the slowest is disconnected."""
 
 EndConnection = Callable[[DaemonLink, str], None]
-"""Ends a client's connection, for this reason."""
+"""Closes a client's connection for a reason."""
 
 
 class BacklogLimiter:
-    """Hears which links are slow, and has those cut that are too slow."""
+    """Tracks slow links, and disconnects those that are too slow."""
 
     def __init__(self, cut: EndConnection) -> None:
         self._cut = cut
         self._slow: set[DaemonLink] = set()
-        self._is_looking = False
+        self._is_scheduled = False
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -137,25 +137,25 @@ class BacklogLimiter:
         return sum(link.transport.backlog for link in self._slow)
 
     def rises(self, link: DaemonLink) -> None:
-        """More waits for this one."""
+        """Record that a link is slow."""
         self._slow.add(link)
-        # The line that was too much is being written just now.
+        # Later: the line that exceeds the limit is being written now.
         waiting = link.transport.backlog
         if waiting > CLIENT_BACKLOG:
-            self._loop.call_soon(self._cut, link, f"{waiting} bytes waited for it to read")
-        elif not self._is_looking and len(self._slow) * CLIENT_BACKLOG > TOTAL_BACKLOG:
-            self._is_looking = True
-            self._loop.call_soon(self._look)
+            self._loop.call_soon(self._cut, link, f"backlog of {waiting} bytes")
+        elif not self._is_scheduled and len(self._slow) * CLIENT_BACKLOG > TOTAL_BACKLOG:
+            self._is_scheduled = True
+            self._loop.call_soon(self._enforce)
 
     def falls(self, link: DaemonLink) -> None:
-        """This one has caught up, or is gone."""
+        """Record that a link has caught up or closed."""
         self._slow.discard(link)
 
-    def _look(self) -> None:
-        self._is_looking = False
+    def _enforce(self) -> None:
+        self._is_scheduled = False
         while (total := self.backlog) > TOTAL_BACKLOG:
             slowest = max(self._slow, key=_backlog_of)
-            self._cut(slowest, f"{total} bytes waited for all slow clients, most of them for it")
+            self._cut(slowest, f"largest part of the total backlog of {total} bytes")
 
 
 def _backlog_of(link: DaemonLink) -> int:
@@ -163,17 +163,17 @@ def _backlog_of(link: DaemonLink) -> int:
 
 
 TOTAL: Final = 64 * 1024 * 1024
-"""Bytes of all unfinished lines together; the client with the longest is cut."""
+"""Bytes of all unfinished lines together; beyond it the longest line's client is disconnected."""
 
 IDLE_TIME: Final = 30.0
-"""Seconds in which more of an unfinished line must come."""
+"""Timeout in seconds for more bytes of an unfinished line."""
 
 
 class HalfLines:
-    """The clients in the middle of a line.
+    """The clients with an unfinished line.
 
     Args:
-        cut: ends the connection of one that holds too much, or has stopped.
+        cut: closes the connection of a client that sends too much or has stalled.
     """
 
     def __init__(self, cut: EndConnection) -> None:
@@ -182,7 +182,7 @@ class HalfLines:
         self._since: dict[DaemonLink, float] = {}
         self._total = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._is_looking = False
+        self._is_scheduled = False
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -191,7 +191,7 @@ class HalfLines:
         return self._total
 
     def read(self, link: DaemonLink) -> None:
-        """Note what one client has begun, after something of it was read."""
+        """Update the unfinished line of a client after a read."""
         size = link.transport.reader.unfinished
         if size == 0:
             if link in self._sizes:
@@ -199,31 +199,31 @@ class HalfLines:
             return
         self._total += size - self._sizes.get(link, 0)
         self._sizes[link] = size
-        # The oldest first: one that moves goes to the end.
+        # Oldest first: a client that sends moves to the end.
         self._since.pop(link, None)
         self._since[link] = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(IDLE_TIME, self._expire)
-        if self._total > TOTAL and not self._is_looking:
-            self._is_looking = True
-            self._loop.call_soon(self._look)
+        if self._total > TOTAL and not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._enforce)
 
     def forget(self, link: DaemonLink) -> None:
-        """Note that a client has ended its line, or is gone."""
+        """Remove a client that has finished its line or disconnected."""
         self._total -= self._sizes.pop(link, 0)
         self._since.pop(link, None)
 
     def close(self) -> None:
-        """Wait for no client."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
-        self._is_looking = False
+    def _enforce(self) -> None:
+        self._is_scheduled = False
         while self._total > TOTAL:
             longest = max(self._sizes, key=self._sizes.__getitem__)
-            reason = f"all unfinished lines had {self._total} bytes, its own {self._sizes[longest]}"
+            reason = f"unfinished line of {self._sizes[longest]} of {self._total} bytes in total"
             self.forget(longest)
             self._cut(longest, reason)
 
@@ -235,4 +235,4 @@ class HalfLines:
                 self._timer = self._loop.call_at(since + IDLE_TIME, self._expire)
                 return
             self.forget(link)
-            self._cut(link, f"it stopped for {IDLE_TIME:g} s in the middle of a line")
+            self._cut(link, f"sent nothing for {IDLE_TIME:g} s in the middle of a line")

@@ -17,25 +17,25 @@ from symposium.bus.routing import Action, Close, Deliver, Warn
 from symposium.daemon.connection import BacklogLimiter, DaemonLink, HalfLines, Lines, RequestTimer
 
 HELLO_TIME: Final = 10.0
-"""Seconds in which whoever connects must say hello."""
+"""Timeout in seconds for a client's hello."""
 
 CLOSE_TIME: Final = 1.0
-"""Seconds in which a peer that is sent away may read why."""
+"""Timeout in seconds for a disconnected peer to read the reason."""
 
 CUTS_KEPT: Final = 32
-"""Ends of connections that `daemon status` shows."""
+"""Forced disconnects that `daemon status` shows."""
 
 _log = logging.getLogger(__name__)
 
 TakeLines = Callable[[bytes], object]
-"""Takes lines for one connection, joined."""
+"""Sends joined lines to one connection."""
 
 TakeEnvelope = Callable[[Envelope], None]
-"""Takes a message for what is inside the daemon."""
+"""Delivers a message inside the daemon."""
 
 
 class ConnectionTable:
-    """Links by name on one side, the broker on the other; one wake-up's lines go out together."""
+    """Links by name, and the broker; lines of one read are written together."""
 
     def __init__(self, broker: Broker, on_change: Callable[[int], None]) -> None:
         self.broker = broker
@@ -52,7 +52,7 @@ class ConnectionTable:
         self._deadlines = RequestTimer(broker, self.carry_out)
 
     async def run(self) -> None:
-        """Own the links that are being closed, until cancelled; then close all."""
+        """Own the closing links until cancelled; then close all."""
         async with self._closing:
             try:
                 await self._loop.create_future()
@@ -63,12 +63,12 @@ class ConnectionTable:
                     self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
 
     def enter(self, name: str, take_lines: TakeLines, take_envelope: TakeEnvelope) -> None:
-        """Deliver messages for this name inside the daemon; those already read as envelopes."""
+        """Deliver messages for this name inside the daemon, parsed ones as envelopes."""
         self._senders[name] = take_lines
         self._local[name] = take_envelope
 
     def connect(self, transport: FdTransport, door: SocketKind) -> None:
-        """Take in a new connection."""
+        """Add a new connection."""
         self._count += 1
         name = f"{'v' if door is SocketKind.COMPAT else 'c'}{self._count}"
         link = DaemonLink(name, transport, self, self.half_lines.read)
@@ -81,11 +81,11 @@ class ConnectionTable:
         link.start()
 
     def received(self, link: DaemonLink, lines: Lines) -> None:
-        """Lines have come from a client."""
+        """Route the lines of a client."""
         self.route(link.name, lines)
 
     def route(self, name: str, message: Lines | Envelope) -> None:
-        """Ask the broker about each line, or about a message of the daemon; do what it says."""
+        """Pass each line, or a message of the daemon, to the broker; execute its actions."""
         now = time.time()
         if isinstance(message, Envelope):
             self.carry_out(self.broker.receive(name, message, now))
@@ -95,7 +95,7 @@ class ConnectionTable:
         self._deadlines.watch()
 
     def carry_out(self, actions: Iterable[Action]) -> None:
-        """Do what the broker says; lines to the same connections are written together."""
+        """Execute the broker's actions; lines to the same connections are written together."""
         to: tuple[str, ...] = ()
         held: list[bytes] = []
         for action in actions:
@@ -116,21 +116,21 @@ class ConnectionTable:
                     else:
                         self._write(connections, [line])
                 case Close():
-                    self._send_away(action.connection, action.reason)
+                    self._disconnect(action.connection, action.reason)
                 case Warn():
                     _log.warning("%s", action.text)
         self._write(to, held)
 
     def slow(self, link: DaemonLink) -> None:
-        """Much waits for a client."""
+        """Handle a slow client."""
         self.pressure.rises(link)
 
     def quick(self, link: DaemonLink) -> None:
-        """A client has caught up."""
+        """Handle a client that has caught up."""
         self.pressure.falls(link)
 
     def gone(self, link: DaemonLink) -> None:
-        """A client has ended its connection."""
+        """Handle the end of a client's connection."""
         link.transport.close()
         self._forget(link)
 
@@ -158,22 +158,22 @@ class ConnectionTable:
             return
         peer = self.broker.peers.get(link.name)
         name = link.name if peer is None else peer.name
-        _log.warning("%s (%s) was cut: %s", name, link.name, reason)
+        _log.warning("disconnected %s (%s): %s", name, link.name, reason)
         self.cuts.append(Cut(at=time.time(), name=name, reason=reason))
         if peer is not None:
             self.broker.requests.remember_end(peer, reason)
         link.transport.close()
         self._forget(link)
 
-    def _send_away(self, name: str, reason: str) -> None:
+    def _disconnect(self, name: str, reason: str) -> None:
         link = self._links.get(name)
         if link is None:
             return
-        _log.info("%s was sent away: %s", name, reason)
+        _log.info("disconnected %s: %s", name, reason)
         self._forget(link)
         self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
 
     def _expect_hello(self, link: DaemonLink) -> None:
         peer = self.broker.peers.get(link.name)
         if peer is not None and peer.hello is None:
-            self._send_away(link.name, f"no hello came within {HELLO_TIME:g} s")
+            self._disconnect(link.name, f"no hello came within {HELLO_TIME:g} s")

@@ -1,8 +1,7 @@
-"""Who is the daemon: of all that start at once exactly one, also after one was killed (§7 row 8).
+"""Locks that keep the daemon of an address unique.
 
-Two locks, both `flock`, which the kernel lets go when a process dies:
-the start lock is held while a daemon looks, takes the place and listens, and again while it leaves;
-the life lock is held by a daemon as long as it lives.
+One lock is for starting and leaving, one for the life of the daemon. The system releases the lock
+of a process that is killed.
 """
 
 import errno
@@ -18,18 +17,18 @@ from symposium.bus.connect import DaemonAddress, check_peer, make_directory
 from symposium.bus.errors import BusError
 
 PROBE_TIME: Final = 2.0
-"""Seconds in which whoever listens must take our connection."""
+"""Timeout in seconds for a listener to accept a connection."""
 
 _PRIVATE: Final = 0o600
 
 
 class RunningError(BusError):
-    """A daemon listens there already; that is no failure of who wanted one."""
+    """A daemon already listens there."""
 
 
 @contextmanager
 def starting(place: DaemonAddress) -> Generator[None]:
-    """Be the only one who starts or leaves; waits for its turn.
+    """Hold the lock for starting and leaving; wait for it.
 
     Raises:
         PlaceError: the directory is not safe.
@@ -44,23 +43,23 @@ def starting(place: DaemonAddress) -> Generator[None]:
 
 
 def acquire_instance_lock(place: DaemonAddress) -> int:
-    """Take the place, within `starting`: the life lock's descriptor, to be kept open.
+    """Take the life lock, while holding `starting`; return its descriptor, to keep it open.
 
-    What a dead daemon has left is removed.
+    Removes the leftovers of a crashed daemon.
 
     Raises:
-        RunningError: a daemon listens there, or lives without its socket.
-        BusError: what stands at the socket's path is no socket.
+        RunningError: a daemon listens there.
+        BusError: a daemon runs without its socket, or the socket's path is not a socket.
     """
-    if _somebody_listens(place.socket, place):
-        raise RunningError(f"a daemon listens at {place.socket} already", "")
+    if _has_listener(place.socket, place):
+        raise RunningError(f"a daemon already listens at {place.socket}", "")
     handle = _open(place.life_lock)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(handle)
         pid = place.life_lock.read_text(encoding="utf-8").strip() or "unknown"
-        text = f"a daemon lives (process {pid}) and its socket {place.socket} is gone"
+        text = f"a daemon runs (process {pid}), but its socket {place.socket} is missing"
         raise BusError(text, f"kill {pid}") from error
     os.ftruncate(handle, 0)
     os.write(handle, f"{os.getpid()}\n".encode())
@@ -70,42 +69,42 @@ def acquire_instance_lock(place: DaemonAddress) -> int:
 
 
 def claim_compat(path: Path, place: DaemonAddress) -> None:
-    """Take the path where peers of version 1 come, within `starting`.
+    """Take the path for peers of version 1, while holding `starting`.
 
     Raises:
-        BusError: somebody listens there, or what stands there is no socket.
+        BusError: another process listens there, or the path is not a socket.
     """
-    if _somebody_listens(path, place):
+    if _has_listener(path, place):
         text = f"another daemon listens at {path}"
-        raise BusError(text, "end it, or name another path with --compat-socket")
+        raise BusError(text, "stop it, or choose another path with --compat-socket")
     remove_stale(path)
 
 
 def remove_stale(path: Path) -> None:
-    """Remove the socket that a dead daemon has left; whoever calls holds the lock.
+    """Remove the socket of a crashed daemon; the caller holds the lock.
 
     Raises:
-        BusError: it is no socket, or another user's.
+        BusError: it is not a socket, or belongs to another user.
     """
     try:
         found = path.lstat()
     except FileNotFoundError:
         return
     if not path.is_socket() or path.is_symlink():
-        raise BusError(f"{path} is no socket", "move it away, or name another path")
+        raise BusError(f"{path} is not a socket", "move it, or choose another path")
     if found.st_uid != os.getuid():
         text = f"{path} belongs to user {found.st_uid}, not to you"
-        raise BusError(text, "somebody may want to listen in; name another path")
+        raise BusError(text, "that user may want to listen in; choose another path")
     path.unlink()
 
 
-def _somebody_listens(path: Path, place: DaemonAddress) -> bool:
+def _has_listener(path: Path, place: DaemonAddress) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(PROBE_TIME)
         try:
             sock.connect(os.fspath(path))
         except OSError as error:
-            # Its queue is full, or it is stopped: somebody is there all the same.
+            # A full queue, or a stopped process: a listener exists.
             return error.errno in {errno.EAGAIN, errno.ETIMEDOUT} or isinstance(error, TimeoutError)
         check_peer(sock, place)
         return True

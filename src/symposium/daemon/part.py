@@ -9,21 +9,21 @@ A part is one module under `daemon/parts/` that makes one `PartSpec`:
             return answers
 
         async def run(self, bus: LocalPeer) -> None:
-            async with asyncio.TaskGroup() as tasks:         # whatever it does besides
+            async with asyncio.TaskGroup() as tasks:         # background work
                 ...
 
         def is_busy(self) -> bool:
-            return bool(self._agents)                        # the daemon does not end meanwhile
+            return bool(self._agents)                        # keeps the daemon running
 
-    spec = PartSpec("taskspaces", lambda surroundings: Taskspaces(surroundings.home))
+    spec = PartSpec("taskspaces", lambda context: Taskspaces(context.home))
 
-`answers` is called once, before anybody can connect. `run` is cancelled when the daemon ends, and
-has `PART_GRACE` seconds to put away what must not be lost; if it raises, the daemon says so and
-ends. `bus` speaks for the daemon: `announce` reaches whoever subscribes, `request` whoever answers,
-`windows` lists the connected views of users. No part knows of another.
+`answers` is called once, before any client can connect. `run` is cancelled when the daemon stops,
+and has `PART_GRACE` seconds to save its state; if it raises, the daemon reports that and stops.
+`bus` sends messages as the daemon: `announce` to subscribers, `request` to a handler; `windows`
+lists the connected views of users. Parts are independent of each other.
 
-Two daemons at two sockets may share a home, but only one works on its tasks: the other would wait
-for as long as that one lives, and whoever asks it should hear why.
+Two daemons at two sockets may share a home, but only one works on its tasks: otherwise, the other
+would wait for the first one to stop, without a reason for its clients.
 """
 
 import os
@@ -46,10 +46,10 @@ from symposium.bus.protocol import Announcement, Role
 from symposium.daemon.connection_table import ConnectionTable
 
 PART_GRACE: Final = 5.0
-"""Seconds that a part has to end in."""
+"""Timeout in seconds for a part to stop."""
 
 DAEMON: Final = "daemon"
-"""The broker's name for the daemon itself."""
+"""Name of the daemon itself in the broker."""
 
 
 class LocalPeer(BusEndpoint):
@@ -65,19 +65,19 @@ class LocalPeer(BusEndpoint):
             handles=answers.handles,
             subscribes=answers.subscribes,
         )
-        seat = BusPeer(DAEMON, SocketKind.BUS, time.time(), DAEMON)
-        seat.accept_hello(hello)
-        board.broker.peers.add(seat)
+        peer = BusPeer(DAEMON, SocketKind.BUS, time.time(), DAEMON)
+        peer.accept_hello(hello)
+        board.broker.peers.add(peer)
         board.enter(DAEMON, self._take_lines, self.take)
 
     def windows(self) -> Sequence[Present]:
-        """The views of users among them, without those that stopped sending heartbeats."""
+        """The users' views among them, without those that stopped sending heartbeats."""
         now = time.time()
         peers = [each for each in self._board.broker.peers if not each.is_silent(now)]
         return [shown for each in peers if (shown := each.present()).kind is not None]
 
     def register_window(self, connection: str, taskspace: str, title: str) -> None:
-        """Note that a connection's window shows a taskspace, for as long as it is connected."""
+        """Record that a connection's window shows a taskspace, while it is connected."""
         broker = self._board.broker
         self._board.carry_out(broker.requests.register_window(connection, taskspace, title))
 
@@ -90,7 +90,7 @@ class LocalPeer(BusEndpoint):
         return True
 
     def _take_lines(self, lines: bytes) -> None:
-        # Lines for several hearers are joined; no line of JSON holds a newline.
+        # Lines for several receivers are joined; a line of JSON contains no newline.
         for line in lines.split(b"\n"):
             self.take(line)
 
@@ -99,25 +99,25 @@ class Part(Protocol):
     """One part of the daemon."""
 
     def answers(self) -> HandlerTable:
-        """The messages it answers."""
+        """Return handlers of messages."""
         ...
 
     async def run(self, bus: LocalPeer) -> None:
-        """Live until cancelled."""
+        """Run until cancelled."""
         ...
 
     def is_busy(self) -> bool:
-        """Whether it has something to do though nobody is connected."""
+        """Whether it has work although no client is connected."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PartContext:
-    """What a part may know of where it lives.
+    """Context for creating a part.
 
     Attributes:
-        home: the directory of state, `~/.symposium`.
-        socket: where the daemon listens.
+        home: the state directory, `~/.symposium`.
+        socket: of the daemon.
     """
 
     home: Path
@@ -126,11 +126,11 @@ class PartContext:
 
 @dataclass(frozen=True, slots=True)
 class PartSpec:
-    """How a part is made.
+    """Definition of a part.
 
     Attributes:
-        name: its module's.
-        make: makes it; must not block, and must not start anything.
+        name: of its module.
+        make: creates it; must not block or start anything.
     """
 
     name: str
@@ -146,11 +146,11 @@ class _Mark(Struct, frozen=True):
 
 
 class StateOwnerFile:
-    """The mark of one daemon.
+    """File that names the daemon which owns the tasks.
 
     Args:
-        home: the directory of state.
-        socket: where this daemon listens.
+        home: the state directory.
+        socket: of this daemon.
     """
 
     def __init__(self, home: Path, socket: Path) -> None:
@@ -158,20 +158,20 @@ class StateOwnerFile:
         self._ours = _Mark(os.getpid(), str(socket))
 
     def put(self) -> None:
-        """Say that it is this one.
+        """Record this daemon as the owner.
 
         Raises:
             OSError: it cannot be written.
         """
         write_whole(self._file, json.encode(self._ours))
 
-    def take_away(self) -> None:
-        """Say it no longer."""
+    def remove(self) -> None:
+        """Remove the record if it names this daemon."""
         if self._read() == self._ours:
             self._file.unlink(missing_ok=True)
 
     def other(self) -> tuple[int, str] | None:
-        """The process and the socket of another that lives; one at our socket is just leaving."""
+        """Process id and socket of another live owner; a daemon at our socket is exiting."""
         found = self._read()
         if found is None or found.socket == self._ours.socket or not Path(found.socket).exists():
             return None

@@ -1,4 +1,4 @@
-"""The daemon's process: start in the background, logging, signals."""
+"""Process of the daemon: background start, logging, and signals."""
 
 import asyncio
 import json
@@ -32,32 +32,32 @@ RUNNING: Final = b"RUNNING"
 
 _log = logging.getLogger(__name__)
 
-Tell = Callable[[bytes], None]
-"""Takes what is said to the program in front: `READY`, or why not."""
+Report = Callable[[bytes], None]
+"""Reports the outcome of the start to the parent: `READY`, or an error."""
 
 
-def in_background(work: Callable[[Tell], None]) -> bytes:
-    """Run the work in a process of its own session; return what it says: `READY` or `RUNNING`.
+def in_background(work: Callable[[Report], None]) -> bytes:
+    """Run the work in a new process session; return its report: `READY` or `RUNNING`.
 
     Call it before any thread or event loop is started.
 
     Raises:
-        ExplainedError: the work said something else, or ended without a word.
+        ExplainedError: the work reported an error, or exited without a report.
     """
     read_end, write_end = os.pipe()
     if os.fork() == 0:
         os.close(read_end)
-        _behind(work, write_end)
+        _run_detached(work, write_end)
     os.close(write_end)
     with os.fdopen(read_end, "rb") as pipe:
         said = pipe.read()
     if said not in {READY, RUNNING}:
         message, _, hint = said.decode(errors="replace").partition("\0")
-        raise SymposiumError(message or "the daemon ended without a word", hint)
+        raise SymposiumError(message or "the daemon exited without an error message", hint)
     return said
 
 
-def _behind(work: Callable[[Tell], None], write_end: int) -> None:
+def _run_detached(work: Callable[[Report], None], write_end: int) -> None:
     os.setsid()
     os.chdir("/")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -66,46 +66,46 @@ def _behind(work: Callable[[Tell], None], write_end: int) -> None:
     os.close(nowhere)
     said: list[bytes] = []
 
-    def tell(words: bytes) -> None:
+    def report(words: bytes) -> None:
         if not said:
             said.append(words)
             os.write(write_end, words)
             os.close(write_end)
 
     try:
-        # The one boundary of this process: whatever ends it is told to the program in front.
+        # Error boundary of this process: report every error to the parent.
         with ErrorBoundary() as boundary:
-            work(tell)
+            work(report)
         match boundary.error:
             case None:
                 pass
             case ExplainedError() as error:
-                tell(f"{error.message}\0{error.hint}".encode())
+                report(f"{error.message}\0{error.hint}".encode())
             case error:
-                _log.error("the daemon has failed", exc_info=error)
+                _log.error("the daemon failed", exc_info=error)
                 kind = type(error).__name__
-                tell(f"the daemon has failed: {kind}: {error}\0symposium daemon logs".encode())
+                report(f"the daemon failed: {kind}: {error}\0run `symposium daemon logs`".encode())
     finally:
-        # What the program in front has set up for its own end must not happen twice.
+        # Exit handlers of the parent must not run twice.
         os._exit(0)
 
 
 MAX_BYTES: Final = 2 * 1024 * 1024
-"""Bytes of the file before it is put aside."""
+"""Maximum size of a log file in bytes before it is rotated."""
 
 KEPT: Final = 3
-"""Files that are kept beside it."""
+"""Number of rotated files to keep."""
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON, without secrets."""
+    """Formats a record as one line of JSON, without secrets."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message, process; the trace where there is one."""
+        """Return time, level, logger, message, process, and the trace if there is one."""
         entry: dict[str, object] = {
             "ts": round(record.created, 3),
             "level": record.levelname.lower(),
@@ -119,7 +119,7 @@ class JsonLines(logging.Formatter):
 
 
 class PrivateFile(RotatingFileHandler):
-    """A file that nobody else may read, also when a new one is begun."""
+    """A log file that only its owner can read, also after rotation."""
 
     def _open(self) -> TextIOWrapper:
         handle = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -127,7 +127,7 @@ class PrivateFile(RotatingFileHandler):
 
 
 def log_to(path: Path, level: str) -> None:
-    """Write what is logged from now on into this file, which only its owner may read.
+    """Log to this file from now on.
 
     Raises:
         OSError: it cannot be written.
@@ -137,14 +137,14 @@ def log_to(path: Path, level: str) -> None:
     root.setLevel(level.upper())
 
 
-def log_file(path: Path, *, most_bytes: int = MAX_BYTES) -> logging.Handler:
-    """The file, opened; put aside when it has so many bytes.
+def log_file(path: Path, *, max_bytes: int = MAX_BYTES) -> logging.Handler:
+    """Return a handler for the file, which is rotated at this size.
 
     Raises:
         OSError: it cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = PrivateFile(path, maxBytes=most_bytes, backupCount=KEPT, encoding="utf-8")
+    file = PrivateFile(path, maxBytes=max_bytes, backupCount=KEPT, encoding="utf-8")
     file.setFormatter(JsonLines(Redactor(secret_values(os.environ))))
     return file
 
@@ -152,31 +152,31 @@ def log_file(path: Path, *, most_bytes: int = MAX_BYTES) -> logging.Handler:
 PARTS = "symposium.daemon.parts"
 
 
-def serve(options: DaemonOptions, tell: Tell) -> None:
-    """Be the daemon until its end; `tell` hears `READY`, or `RUNNING` if another listens.
+def serve(options: DaemonOptions, report: Report) -> None:
+    """Run the daemon until it stops; report `READY`, or `RUNNING` if another one listens.
 
     Raises:
-        BusError: the place is not safe, or taken.
-        OSError: something cannot be opened.
+        BusError: the address is not safe, or in use.
+        OSError: a file cannot be opened.
     """
     place = daemon_address(options.socket)
     if options.socket is not None:
-        # Agents of tasks ask this daemon, and so do the tools that they start.
+        # Agents of tasks use this daemon, and so do the tools that they start.
         os.environ["SYMPOSIUM_SOCKET"] = str(place.socket)
-    surroundings = PartContext(paths().home, place.socket)
-    parts = {spec.name: spec.make(surroundings) for spec in part_specs()}
+    context = PartContext(paths().home, place.socket)
+    parts = {spec.name: spec.make(context) for spec in part_specs()}
     with asyncio.Runner() as runner:
-        setting = DaemonConfig(place, options, parts)
-        runner.run(_live(setting, tell))
+        config = DaemonConfig(place, options, parts)
+        runner.run(_run(config, report))
 
 
 def part_specs() -> list[PartSpec]:
-    """Everything that can be plugged in, by name."""
+    """All parts, sorted by name."""
     return [only_object(f"{PARTS}.{module_name(name)}", PartSpec) for name in names_in(PARTS)]
 
 
-async def _live(setting: DaemonConfig, tell: Tell) -> None:
-    place, compat = setting.place, setting.options.compat_socket
+async def _run(config: DaemonConfig, report: Report) -> None:
+    place, compat = config.place, config.options.compat_socket
     try:
         with starting(place):
             life = acquire_instance_lock(place)
@@ -184,22 +184,22 @@ async def _live(setting: DaemonConfig, tell: Tell) -> None:
                 keep_runtime()
             if compat is not None:
                 claim_compat(compat, place)
-            daemon = Daemon(setting)
-            remember(place, setting.options)
+            daemon = Daemon(config)
+            remember(place, config.options)
     except RunningError:
-        # Somebody was quicker, and listens: whoever started us has what it wanted.
-        tell(RUNNING)
+        # Another daemon was faster: the parent can use that one.
+        report(RUNNING)
         return
     try:
-        log_to(place.log, setting.options.log_level)
+        log_to(place.log, config.options.log_level)
         loop = asyncio.get_running_loop()
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(each, daemon.stop)
-        # Whoever closes the terminal means the programs in it, not us.
+        # Closing a terminal must not stop the daemon.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        _log.info("listening at %s, %s parts", place.socket, len(setting.parts))
-        tell(READY)
+        _log.info("listening at %s, %s parts", place.socket, len(config.parts))
+        report(READY)
         await daemon.run()
-        _log.info("gone")
+        _log.info("stopped")
     finally:
         os.close(life)

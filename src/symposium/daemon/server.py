@@ -1,4 +1,4 @@
-"""The daemon: its socket, and its end when it is idle."""
+"""The daemon: its socket, and its exit when it is idle."""
 
 import asyncio
 import logging
@@ -37,62 +37,62 @@ from symposium.daemon.part import PART_GRACE, LocalPeer, Part
 
 
 class IdleTimer:
-    """Counts who is there; a time of 0 seconds means that the daemon never ends by itself."""
+    """Tracks idleness by counting clients; with a timeout of 0, the daemon never exits itself."""
 
     def __init__(self, timeout: float, now: float) -> None:
         self._timeout = timeout or inf
-        self._here = 0
+        self._clients = 0
         self._since = now
 
     def came(self) -> None:
-        """Somebody has connected."""
-        self._here += 1
+        """Record a new client."""
+        self._clients += 1
 
     def left(self, now: float) -> None:
-        """Somebody has gone."""
-        self._here -= 1
+        """Record that a client has disconnected."""
+        self._clients -= 1
         self._since = now
 
     def busy(self, now: float) -> None:
-        """There was something to do at this moment."""
+        """Record activity now."""
         self._since = now
 
     @property
     def due(self) -> float:
-        """When nobody will have been there for long enough; infinite while somebody is."""
-        return inf if self._here else self._since + self._timeout
+        """Time when the timeout is reached; infinite while a client is connected."""
+        return inf if self._clients else self._since + self._timeout
 
     def is_due(self, now: float) -> bool:
-        """Whether that is now."""
+        """Whether the timeout is reached."""
         return now >= self.due
 
 
 WAITING: Final = 4096
-"""Connections the kernel keeps until they are taken: a thousand may come at once."""
+"""Backlog of the listening socket: a thousand clients may connect at once."""
 
 FRESH: Final = 2.0
-"""Seconds for which a canonical path is reused: a link may be changed at any time."""
+"""Seconds for which a canonical path is reused: links may change at any time."""
 
 MAX_PATHS: Final = 4096
-"""Paths whose canonical form is remembered."""
+"""Number of remembered canonical paths."""
 
 LOOK: Final = 5.0
-"""Seconds between two looks at what no event tells: is the socket still ours, is a part busy?"""
+"""Interval in seconds for polling: is the socket still there, is a part busy?"""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonConfig:
-    """What a daemon is made of.
+    """Settings of a daemon.
 
     Attributes:
-        place: where it is met; claimed.
-        options: what it was told.
-        parts: what is plugged in, by name.
-        clock: seconds, for idleness alone.
-        grace: seconds in which the parts must end.
-        abandon: ends the process although a part has not ended.
+        place: its address, locked by the caller.
+        options: of the command line.
+        parts: by name.
+        clock: current time in seconds, for idleness only.
+        grace: timeout in seconds for the parts to stop.
+        abandon: ends the process although a part has not stopped.
     """
 
     place: DaemonAddress
@@ -104,17 +104,17 @@ class DaemonConfig:
 
 
 class Daemon:
-    """Made within `starting`, so that nobody finds it half made; `run` is its life."""
+    """Create it within `starting`, so that no client finds it half ready; then call `run`."""
 
     def __init__(self, setting: DaemonConfig) -> None:
         self._setting = setting
         self._idle = IdleTimer(setting.options.idle_timeout, setting.clock())
-        self._here = 0
+        self._clients = 0
         self._started = time.time()
         history = BusHistory(Redactor(secret_values(os.environ)), messages=setting.options.history)
         broker = Broker(time.monotonic, canonical=RealPaths(), history=history, boot=str(uuid4()))
         self.board = ConnectionTable(broker, self._counted)
-        self._over = asyncio.Event()
+        self._stopped = asyncio.Event()
         answers = self._answers()
         self._handled = answers.handles
         self._inside = LocalPeer(self.board, answers)
@@ -123,11 +123,11 @@ class Daemon:
         self._compat = None if compat is None else self._listen(compat, SocketKind.COMPAT)
 
     def stop(self) -> None:
-        """End, after telling editors."""
-        self._over.set()
+        """Stop; notify editors first."""
+        self._stopped.set()
 
     async def run(self) -> None:
-        """Serve until `stop`, or until nobody has needed it for long enough."""
+        """Serve until `stop`, or until the idle timeout."""
         async with asyncio.TaskGroup() as tasks:
             board = tasks.create_task(self.board.run())
             inside = tasks.create_task(self._inside.run())
@@ -135,13 +135,13 @@ class Daemon:
                 tasks.create_task(part.run(self._inside)): name
                 for name, part in self._setting.parts.items()
             }
-            looking = tasks.create_task(self._look())
+            watching = tasks.create_task(self._watch())
             try:
-                await self._over.wait()
+                await self._stopped.wait()
                 self._inside.announce(ReloadWindow())
             finally:
-                self._close_doors()
-                for task in (looking, *parts):
+                self._close_sockets()
+                for task in (watching, *parts):
                     task.cancel()
                 if parts:
                     await self._end_of(parts)
@@ -149,16 +149,16 @@ class Daemon:
                     task.cancel()
 
     async def _end_of(self, parts: Mapping[asyncio.Task[None], str]) -> None:
-        """Wait for the end of the parts; exit without those that do not end in time.
+        """Wait for the end of the parts; exit without those that do not stop in time.
 
-        What they have not finished is journaled, and the next daemon recovers it.
+        The next daemon recovers their unfinished work from the journal.
         """
         grace = self._setting.grace
         _, late = await asyncio.wait(parts, timeout=grace)
         if late:
             names = ", ".join(sorted(parts[each] for each in late))
             _log.error("exiting although %s did not stop within %g s", names, grace)
-            # The task group, and the event loop after it, would wait for them without a limit.
+            # The task group and the event loop would wait for them without a limit.
             self._setting.abandon()
 
     def _parts(self) -> Iterable[Part]:
@@ -167,7 +167,7 @@ class Daemon:
     def _listen(self, path: Path, door: SocketKind) -> UnixListener:
         def connected(transport: FdTransport, uid: int) -> None:
             if uid != os.getuid():
-                _log.warning("user %d was refused at %s", uid, path)
+                _log.warning("rejected a connection of user %d at %s", uid, path)
                 transport.close()
                 return
             self.board.connect(transport, door)
@@ -175,14 +175,14 @@ class Daemon:
         return serve_unix(path, connected, limit=MAX_LINE, waiting=WAITING)
 
     def _counted(self, here: int) -> None:
-        while self._here < here:
-            self._here += 1
+        while self._clients < here:
+            self._clients += 1
             self._idle.came()
-        while self._here > here:
-            self._here -= 1
+        while self._clients > here:
+            self._clients -= 1
             self._idle.left(self._setting.clock())
 
-    async def _look(self) -> None:
+    async def _watch(self) -> None:
         while True:
             wait = min(LOOK, max(0.0, self._idle.due - self._setting.clock()))
             await asyncio.sleep(wait if wait < inf else LOOK)
@@ -190,20 +190,20 @@ class Daemon:
             if any(part.is_busy() for part in self._parts()):
                 self._idle.busy(now)
             if not self._listener.is_reachable():
-                _log.error("the socket %s is gone", self._setting.place.socket)
+                _log.error("the socket %s is missing", self._setting.place.socket)
                 self.stop()
             elif self._idle.is_due(now) and self.leave():
-                _log.info("nobody has been here for %g s", self._setting.options.idle_timeout)
+                _log.info("idle for %g s, exiting", self._setting.options.idle_timeout)
                 self.stop()
 
     def leave(self) -> bool:
-        """Take the socket away, unless somebody has connected meanwhile."""
+        """Remove the socket, unless a client has connected meanwhile."""
         path = self._setting.place.socket
         aside = path.with_name(path.name + ".leaving")
         with starting(self._setting.place):
             if not self._listener.is_reachable():
                 return True
-            # From now on who comes finds no socket, and starts a daemon once we let go of the lock.
+            # From now on, a client finds no socket and starts a daemon once the lock is free.
             path.rename(aside)
             if not self._listener.take_waiting():
                 self._listener.close()
@@ -212,7 +212,7 @@ class Daemon:
             aside.rename(path)
             return False
 
-    def _close_doors(self) -> None:
+    def _close_sockets(self) -> None:
         with suppress(OSError), starting(self._setting.place):
             self._listener.close()
             if self._compat is not None:
@@ -227,12 +227,12 @@ class Daemon:
         return answers
 
     async def _stop(self, message: StopDaemon, asked: RequestContext) -> Ack:
-        _log.info("stopped by %s, asked with %s", asked.by, message.about.type)
+        _log.info("stopped by %s, requested with %s", asked.by, message.about.type)
         with suppress(OSError):
-            # Whoever comes back by itself, as keepers do, is not to start the next one.
+            # Clients that reconnect automatically must not start the next daemon.
             self._setting.place.stopped.touch(mode=0o600)
             self._setting.place.options.unlink(missing_ok=True)
-        # After the answer, which is sent when this function returns.
+        # After the response, which is sent when this function returns.
         asyncio.get_running_loop().call_later(0, self.stop)
         return Ack()
 
@@ -261,7 +261,7 @@ class Daemon:
 
 
 def latencies(took: Mapping[str, ResponseTime]) -> tuple[LatencyReport, ...]:
-    """How long answers have taken, for people and programs."""
+    """Convert response times to reports."""
     return tuple(
         LatencyReport(
             type=type_,
@@ -274,7 +274,7 @@ def latencies(took: Mapping[str, ResponseTime]) -> tuple[LatencyReport, ...]:
 
 
 def memory() -> int:
-    """Bytes of ours that are in memory; 0 where the system does not say."""
+    """Resident memory of this process in bytes; 0 if unknown."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     except OSError:
@@ -283,16 +283,16 @@ def memory() -> int:
 
 
 def exit_now() -> None:
-    """End the process at once; the log is complete."""
+    """Exit immediately, after flushing the logs."""
     logging.shutdown()
     os._exit(os.EX_SOFTWARE)
 
 
 class RealPaths:
-    """Canonical paths: links followed, dots removed. An answer is reused for `FRESH` seconds.
+    """Resolves canonical paths; results are reused for `FRESH` seconds.
 
     Args:
-        clock: seconds.
+        clock: current time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -300,7 +300,7 @@ class RealPaths:
         self._known: dict[str, tuple[float, Parts]] = {}
 
     def __call__(self, path: str) -> Parts | None:
-        """The components of an absolute path; None for any other text."""
+        """Return the components of an absolute path; None for any other text."""
         if not path.startswith("/") or "\0" in path:
             return None
         now = self._clock()

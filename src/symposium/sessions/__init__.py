@@ -1,1 +1,1 @@
-"""Agent sessions that outlive the terminal, and their server processes."""
+"""Agent sessions that keep running when the terminal closes, and their server processes."""

@@ -1,4 +1,4 @@
-"""What a keeper's process runs: `python -m symposium.sessions SESSION READY_FD`."""
+"""Main program of a session server: `python -m symposium.sessions SESSION READY_FD`."""
 
 import asyncio
 import os
@@ -12,31 +12,31 @@ from symposium.sessions.acp_server import AcpSessionServer
 from symposium.sessions.budget import BusBudget, NoBudget, SpendingMeter
 from symposium.sessions.client import READY
 from symposium.sessions.notes import BusNotes, NoNotes
-from symposium.sessions.server import KeeperSocket, SessionServer
+from symposium.sessions.server import SessionServer, SessionSocket
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionStore
-from symposium.sessions.snapshots import BusSnapshots, NoSnapshots, keepers_bus
+from symposium.sessions.snapshots import BusSnapshots, NoSnapshots, session_bus
 from symposium.sessions.terminal_server import TerminalSessionServer
 
 
 def main(words: list[str]) -> int:
-    """Hold one session until its agent has ended."""
+    """Serve one session until its agent exits."""
     id_, ready = words[0], int(words[1])
-    # The agent must not hold open what says that we are ready.
+    # The agent must not keep the readiness pipe open.
     os.set_inheritable(ready, False)  # noqa: FBT003 - it takes nothing else
     if os.fork():
-        # Whoever started us need not wait for us, nor we be ended with it.
+        # Double fork: the starter does not wait, and the server survives its end.
         os._exit(0)
     store = SessionStore(paths())
     try:
         store.lock(id_)
-        keeper = _keeper(store, id_)
+        server = _server(store, id_)
     except (ExplainedError, OSError) as error:
         os.write(ready, str(error).encode())
         return 1
-    return asyncio.run(_keep(store, id_, keeper, ready))
+    return asyncio.run(_serve(store, id_, server, ready))
 
 
-def _keeper(store: SessionStore, id_: str) -> SessionServer:
+def _server(store: SessionStore, id_: str) -> SessionServer:
     spec = store.spec(id_)
     check_policy()
     if spec.kind is SessionKind.TERMINAL:
@@ -47,35 +47,35 @@ def _keeper(store: SessionStore, id_: str) -> SessionServer:
         return AcpSessionServer(
             spec, store, NoSnapshots(), SpendingMeter(directory, NoBudget()), NoNotes()
         )
-    bus = keepers_bus(taskspace, spec.cwd)
-    purse = SpendingMeter(directory, BusBudget(taskspace, bus))
+    bus = session_bus(taskspace, spec.cwd)
+    spending = SpendingMeter(directory, BusBudget(taskspace, bus))
     notes = BusNotes(spec.id, bus)
-    return AcpSessionServer(spec, store, BusSnapshots(taskspace, bus), purse, notes)
+    return AcpSessionServer(spec, store, BusSnapshots(taskspace, bus), spending, notes)
 
 
-async def _keep(store: SessionStore, id_: str, keeper: SessionServer, ready: int) -> int:
-    """Serve whoever comes, until the agent has ended or somebody has ended it."""
+async def _serve(store: SessionStore, id_: str, server: SessionServer, ready: int) -> int:
+    """Serve clients until the agent exits or is stopped."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, keeper.stop)
+        loop.add_signal_handler(number, server.stop)
 
-    def reached(state: ServerSessionState) -> None:
+    def save_state(state: ServerSessionState) -> None:
         store.write_state(id_, state)
 
     async with asyncio.TaskGroup() as tasks:
-        socket = KeeperSocket(store.socket(id_), keeper, tasks)
+        socket = SessionSocket(store.socket(id_), server, tasks)
         try:
             socket.open()
             keep_runtime()
         except OSError as error:
-            keeper.stop()
+            server.stop()
             os.write(ready, f"{error.strerror}: {error.filename or store.socket(id_)}".encode())
             return 1
         try:
-            # Whoever started us may go on: what they ask waits for us.
+            # Clients may connect now; their requests wait until the server runs.
             os.write(ready, READY)
             os.close(ready)
-            reached(await keeper.run(reached))
+            save_state(await server.run(save_state))
         finally:
             await socket.close()
     return 0

@@ -1,4 +1,4 @@
-"""Serves an ACP agent: prompts and questions."""
+"""Session server for an ACP agent: prompts and permission questions."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ from symposium.sessions.session import (
 from symposium.sessions.snapshots import ToolCallHooks
 
 MAX_SHOWN: Final = 16 * 1024
-"""Characters of a change, or of a command, that go with a question."""
+"""Longest diff or command in a question, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class _Open:
 
 
 class Questions:
-    """Decides nothing: each question waits for a person, wherever they look (users B-5).
+    """Open permission questions; each waits for the user, in any client (users B-5).
 
     Args:
-        asked: told a new question.
-        settled: told one that is open no longer.
-        root: the directory that files are named from.
-        last: the number before the first: those of an earlier keeper are not given again.
+        asked: called with each new question.
+        settled: called when a question is no longer open.
+        root: base directory of displayed paths.
+        last: last number that an earlier server may have used.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Questions:
         self._last = last
 
     async def decide(self, permission: Permission) -> Decision:
-        """Wait for the answer; cancelled with the turn."""
+        """Wait for the answer; cancelled together with the turn."""
         self._last += 1
         number = self._last
         future = asyncio.get_running_loop().create_future()
@@ -90,7 +90,7 @@ class Questions:
             self._settled({"question": number})
 
     def listed(self) -> list[dict[str, Any]]:
-        """Those that wait for an answer, the oldest first."""
+        """Open questions, oldest first."""
         opened = self._open.items()
         return [
             {**_shown(number, each.permission, self._root), "askedAt": each.at}
@@ -99,7 +99,7 @@ class Questions:
         ]
 
     def answer(self, number: int, option_id: str, by: str) -> None:
-        """Answer one.
+        """Answer a question.
 
         Raises:
             SessionError: it is not open, or has no such option.
@@ -120,14 +120,14 @@ class Questions:
 
 def _shown(number: int, permission: Permission, root: Path) -> dict[str, Any]:
     call = permission.tool_call
-    wish = summarize(call, root)
-    lines = _bounded(wish.lines)
+    summary = summarize(call, root)
+    lines = _bounded(summary.lines)
     return {
         "question": number,
         "title": call.title,
-        "wish": wish.text[:MAX_SHOWN],
+        "wish": summary.text[:MAX_SHOWN],
         "lines": lines,
-        "isCut": len(lines) < len(wish.lines),
+        "isCut": len(lines) < len(summary.lines),
         "kind": call.kind,
         "paths": list(call.paths),
         "command": call.command[:MAX_SHOWN],
@@ -145,14 +145,14 @@ def _bounded(lines: Sequence[str]) -> list[str]:
 
 
 class AcpSessionServer:
-    """Made before the event loop runs; `run` is its life.
+    """Create it before the event loop runs; `run` does all the work.
 
     Args:
-        spec: which agent, and where.
-        store: where sessions are.
-        before_tools: done before a tool runs, and after it has.
-        purse: what the agent spends.
-        notes: announces what happens.
+        spec: the agent, and its directory.
+        store: the user's sessions.
+        before_tools: hooks before and after tool calls.
+        spending: meter of the agent's spending.
+        notes: announces events on the bus.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class AcpSessionServer:
         spec: SessionSpec,
         store: SessionStore,
         before_tools: ToolCallHooks,
-        purse: SpendingMeter,
+        spending: SpendingMeter,
         notes: Notes,
     ) -> None:
         directory = store.directory(spec.id)
@@ -172,93 +172,93 @@ class AcpSessionServer:
         secrets = secrets_of(spec)
         learn(secrets)
         known = (*secrets, *secret_values(os.environ))
-        self._audience = EventViewers(EventLog(directory, spec.id, known))
+        self._viewers = EventViewers(EventLog(directory, spec.id, known))
         self._notes = notes
-        tell = self._tell
+        publish = self._publish
         self._before_tools = before_tools
-        self._life = AgentRunner(
-            spec, state, self._prompts, tell, TurnHooks(before_tools, purse, notes)
+        self._runner = AgentRunner(
+            spec, state, self._prompts, publish, TurnHooks(before_tools, spending, notes)
         )
         self._questions = Questions(
-            partial(tell, "question"),
-            partial(tell, "settled"),
+            partial(publish, "question"),
+            partial(publish, "settled"),
             Path(spec.cwd),
-            # Each question was told: there have been no more of them.
-            self._audience.seq,
+            # Each question was an event, so no number can be greater.
+            self._viewers.seq,
         )
         self._task: asyncio.Task[Any] | None = None
         self._is_stopping = False
         if self._prompts.interrupted is not None:
-            tell("interrupted", {"text": self._prompts.interrupted})
-        elif spec.prompt is not None and self._audience.seq == 0:
+            publish("interrupted", {"text": self._prompts.interrupted})
+        elif spec.prompt is not None and self._viewers.seq == 0:
             self._prompts.add(spec.prompt)
 
     async def run(self, on_state: OnState) -> ServerSessionState:
-        """Hold the agent until it is ended, or dies too often; how it stands then."""
+        """Run the agent until it is stopped or fails too often; return the final state."""
         self._task = asyncio.current_task()
         try:
-            return await self._life.run(self, on_state)
+            return await self._runner.run(self, on_state)
         except asyncio.CancelledError:
             if not self._is_stopping:
                 raise
-            return replace(self._life.state, status=Status.EXITED, reason=AS_ASKED)
+            return replace(self._runner.state, status=Status.EXITED, reason=AS_ASKED)
 
     def stop(self) -> None:
-        """End the agent; what waits stays in the queue."""
+        """Stop the agent; prompts stay in the queue."""
         if self._task is not None and not self._is_stopping:
             self._is_stopping = True
             self._task.cancel()
 
     async def decide(self, permission: Permission) -> Decision:
-        """Let a person decide; what the tool may destroy is kept before they can say yes."""
-        if trouble := await self._before_tools.keep(f"asked: {permission.tool_call.title}"):
-            self._tell("notice", {"text": trouble})
+        """Ask the user; first save the worktree, which the tool may destroy."""
+        if problem := await self._before_tools.save(f"asked: {permission.tool_call.title}"):
+            self._publish("notice", {"text": problem})
         return await self._questions.decide(permission)
 
     def describe(self) -> Mapping[str, Any]:
-        """Whether it works and has a session, what waits, and what it asks."""
+        """Return activity, session, queue length, and open questions."""
         return {
-            "working": self._life.turn is not None,
-            "open": self._life.is_open,
+            "working": self._runner.turn is not None,
+            "open": self._runner.is_open,
             "waiting": len(self._prompts),
             "questions": self._questions.listed(),
-            "seq": self._audience.seq,
-            "acpSession": self._life.state.acp_session,
+            "seq": self._viewers.seq,
+            "acpSession": self._runner.state.acp_session,
             "announces": True,
         }
 
     def requests(self, viewer: Viewer) -> Mapping[str, RequestHandler]:
-        """To say something, cancel, answer, and watch."""
+        """Handlers to prompt, cancel, answer, and watch."""
         return {
             SAY: self._say,
             CANCEL: self._cancel,
             QUESTIONS: lambda _: {"questions": self._questions.listed()},
             ANSWER: self._answer,
-            WATCH: partial(self._audience.watch, viewer),
+            WATCH: partial(self._viewers.watch, viewer),
         }
 
     def notifications(self, viewer: Viewer) -> Mapping[str, Callable[[Any], None]]:
-        """Nothing."""
+        """No notifications."""
         del viewer
         return {}
 
-    def _tell(self, kind: str, data: dict[str, Any]) -> None:
-        """Record an event, and tell viewers and the bus.
+    def _publish(self, kind: str, data: dict[str, Any]) -> None:
+        """Record an event; send it to viewers and to the bus.
 
         Raises:
-            OSError: it cannot be recorded.
+            OSError: the event cannot be recorded.
         """
-        self._audience.tell(kind, data)
-        self._notes.event(self._audience.seq, kind, data)
+        self._viewers.publish(kind, data)
+        self._notes.event(self._viewers.seq, kind, data)
 
     def left(self, viewer: Viewer) -> None:
-        """Tell them no more."""
-        self._audience.left(viewer)
+        """Remove a viewer."""
+        self._viewers.left(viewer)
 
     def _say(self, request: Request) -> Mapping[str, Any]:
         text = as_object(request.params).get("text")
         if not isinstance(text, str) or not text.strip():
-            raise RpcError(INVALID_PARAMS, message="the prompt is empty, or is no text")
+            raise RpcError(INVALID_PARAMS, message="the prompt is empty or not text")
         try:
             waiting = self._prompts.add(text)
         except SessionError as error:
@@ -266,11 +266,11 @@ class AcpSessionServer:
         except OSError as error:
             text = f"the prompt was not saved: {storage_error_text(error)}"
             raise RpcError(INVALID_REQUEST, message=text) from error
-        self._life.more.set()
+        self._runner.more.set()
         return {"waiting": waiting}
 
     def _cancel(self, _: Request) -> Mapping[str, Any]:
-        turn = self._life.turn
+        turn = self._runner.turn
         if turn is not None:
             turn.stop()
         return {"cancelled": turn is not None}
@@ -280,9 +280,9 @@ class AcpSessionServer:
             case {"question": int(number), "optionId": str(option), **rest}:
                 who = rest.get("by")
                 try:
-                    self._questions.answer(number, option, str(who or "somebody"))
+                    self._questions.answer(number, option, str(who or "another client"))
                 except SessionError as error:
                     raise RpcError(INVALID_REQUEST, message=error.message) from error
                 return {}
             case _:
-                raise invalid_params("question and optionId are wanted", request.params)
+                raise invalid_params("question and optionId are required", request.params)

@@ -1,4 +1,4 @@
-"""Why an agent ended, and the login that it asks for."""
+"""Explain why an agent exited, and how to log in."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from symposium.errors import StepError
 from symposium.sessions.session import Login
 
 WIDTH: Final = 200
-"""Characters of the last words of an agent that are shown."""
+"""Longest quoted line of an agent's stderr, in characters."""
 
 
 def exit_reason(error: Exception) -> str:
-    """In one or two sentences, the most useful first."""
+    """Explain an error in one or two sentences, the most useful first."""
     if not isinstance(error, StepError) or not isinstance(error.reason, RpcError):
         return str(error)
     found = as_object(error.reason.data)
@@ -34,42 +34,42 @@ def _exit(found: Mapping[str, Any]) -> str:
     words = cast("list[Any]", argv if isinstance(argv, list) else [])
     agent = f"`{plain_text(shlex.join(map(str, words)))}`" if words else "the agent"
     if (signal := found.get("signal")) is not None:
-        manner = f"was ended by {signal}"
+        manner = f"was killed by {signal}"
     elif (code := found.get("exitCode")) is not None:
         manner = f"exited with code {code}"
     else:
-        manner = "closed its side"
+        manner = "closed its output"
     lines = plain_text(str(found.get("stderrTail") or "")).strip().splitlines()
     said = f": {one_line(lines[-1], width=WIDTH)}" if lines else ""
     return f"{agent} {manner}{said}"
 
 
-INBOX: Final = "where you answer with retry: the agent is started with what you have there"
+INBOX: Final = "where you answer; then choose retry to start the agent with that environment"
 
 
 def wants_login(error: Exception) -> bool:
-    """Whether an agent refuses to answer before somebody has logged in (acp-host §7.1)."""
+    """Whether an agent refuses to answer until the user logs in (acp-host §7.1)."""
     if not isinstance(error, StepError) or not isinstance(error.reason, RpcError):
         return False
-    # The answer to a login is that it did not work, whatever its code.
+    # A failed login asks for another one, whatever its error code.
     return error.reason.code == AUTH_REQUIRED or error.step == "authenticate"
 
 
-def login_of(error: StepError, greeting: Mapping[str, Any], argv: Sequence[str]) -> Login:
-    """What a person can do.
+def login_of(error: StepError, initialize_result: Mapping[str, Any], argv: Sequence[str]) -> Login:
+    """Describe the login that an agent requires.
 
     Args:
-        error: the agent's refusal.
-        greeting: its answer to `initialize`, which names the ways.
-        argv: how it was started; empty if that is not known.
+        error: the agent's error.
+        initialize_result: the agent's initialize result, which names the methods.
+        argv: the agent's command; empty if unknown.
     """
-    methods = auth_methods(greeting, argv, INBOX)
+    methods = auth_methods(initialize_result, argv, INBOX)
     lines = [
         f"{each.name}: {each.opens} {each.command}".rstrip().replace("\n", " ") for each in methods
     ]
     ways = {each.id: each.name for each in methods if each.is_ours}
     if not lines:
-        lines = ["the agent names no way to log in: use its own command in a terminal"]
+        lines = ["the agent names no login method; log in with its own command in a terminal"]
     return Login(_said(error), tuple(exact(line) for line in lines), ways)
 
 
@@ -78,5 +78,5 @@ def _said(error: StepError) -> str:
         return exact(str(error))
     details = as_object(error.reason.data).get("details")
     more = f": {details}" if isinstance(details, str) and details else ""
-    before = "that did not work: " if error.step == "authenticate" else ""
+    before = "the login failed: " if error.step == "authenticate" else ""
     return exact(f"{before}{error.reason.message}{more}")

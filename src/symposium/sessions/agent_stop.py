@@ -1,11 +1,11 @@
 """Stop an agent at each tool call until its worktree has been saved.
 
-One that asks needs no stop: its worktree is saved while its question is open. Everything that
-leaves a doubt counts as not asking: no question yet, a call that ran without one, a permission for
-all further calls, another mode.
+An agent that asks for permission needs no stop: its worktree is saved while the question is open.
+Each of these counts as not asking: no question so far, a call that ran without one, a permission
+for all further calls, another mode.
 
-An agent that is a program is stopped by the kernel in each line that it writes, until the line has
-been read. One that asks before its tool calls is stopped only once an announcement has been read.
+If the agent is a program, the kernel stops it in each line that it writes, until the line has been
+read. An agent that asks before its tool calls is stopped only after an announcement has been read.
 """
 
 import time
@@ -33,10 +33,10 @@ _CALL: Final = b'"tool_call'
 
 
 class ApprovalHabit:
-    """That of one agent, from its start; `heard` and `sent` are given its lines in order.
+    """Whether one agent asks before its tool calls; give it every line in order.
 
     Attributes:
-        is_asking: whether it has asked for each call so far, and for one at least.
+        is_asking: whether it has asked for each call so far, and at least once.
     """
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class ApprovalHabit:
         self._announced: str | None = None
         self._always: dict[str, frozenset[str]] = {}
 
-    def heard(self, line: bytes) -> None:
-        """Learn from a line that the agent wrote."""
+    def received(self, line: bytes) -> None:
+        """Process a line from the agent."""
         if self._runs_unasked:
             return
         if _ASKS in line:
@@ -58,7 +58,7 @@ class ApprovalHabit:
             self._has_called(as_object(_members(line).get("params")))
 
     def sent(self, line: bytes) -> None:
-        """Learn from a line that the agent is sent."""
+        """Process a line to the agent."""
         if any(sign in line for sign in _CHANGES_MODE):
             self.is_asking = False
         if not self._always or _ANSWERS not in line:
@@ -67,12 +67,12 @@ class ApprovalHabit:
         options = self._always.pop(str(message.get("id")), frozenset())
         outcome = as_object(as_object(message.get("result")).get("outcome"))
         if outcome.get("optionId") in options:
-            self._no_more()
+            self._set_unasked()
 
     def begin_turn(self) -> None:
-        """A call that was announced and never asked for has run by now."""
+        """Start a turn: an announced call without a question must have run by now."""
         if self._announced is not None:
-            self._no_more()
+            self._set_unasked()
 
     def _has_asked(self, message: Mapping[str, Any]) -> None:
         if message.get("method") != _ASK:
@@ -80,7 +80,7 @@ class ApprovalHabit:
         params = as_object(message.get("params"))
         id_ = str(as_object(params.get("toolCall")).get("toolCallId"))
         if self._announced not in {None, id_}:
-            self._no_more()
+            self._set_unasked()
             return
         self._announced = None
         self._asked.add(id_)
@@ -101,11 +101,11 @@ class ApprovalHabit:
             return
         is_begun = update.get("status") in {"in_progress", "completed", "failed"}
         if is_begun or self._announced not in {None, id_}:
-            self._no_more()
+            self._set_unasked()
         else:
             self._announced = id_
 
-    def _no_more(self) -> None:
+    def _set_unasked(self) -> None:
         self._runs_unasked = True
         self.is_asking = False
         self._always.clear()
@@ -115,21 +115,21 @@ def _members(line: bytes) -> Mapping[str, Any]:
     try:
         return as_object(json.decode(line))
     except DecodeError:
-        # Not for us to report: the receiver of the line does.
+        # The receiver of the line reports it.
         return {}
 
 
-LATE: Final = f"keeping the worktree takes longer than {HOLD:g} s: the agent goes on"
+LATE: Final = f"saving the worktree takes longer than {HOLD:g} s: the agent continues"
 
 
 class AgentStop:
-    """Of one agent at a time, in all its lives.
+    """Stop one agent at a time, across restarts.
 
     Args:
-        announces: whether a line that the agent wrote announces a tool call, so that the agent
-            stays stopped until `release`. The second argument is when an agent wrote it that was
-            not stopped in its write, in seconds since 1970; None for one that was.
-        on_late: called when the agent continues because its time is over.
+        announces: whether a line from the agent announces a tool call, so that the agent
+            stays stopped until `release`. The second argument is the time of the line, in
+            seconds since 1970, if the agent was not stopped while it wrote; else None.
+        on_late: called when the agent continues after the time limit.
     """
 
     def __init__(
@@ -138,30 +138,30 @@ class AgentStop:
         on_late: Callable[[], None],
     ) -> None:
         self._announces = announces
-        self._halting = ProcessPauser(on_late)
+        self._pauser = ProcessPauser(on_late)
         self._habit = ApprovalHabit()
         self._stop: StopOnWrite | None = None
         self._leader = 0
 
     async def __aenter__(self) -> Self:
-        """Start the guard that continues the agent when we are killed."""
-        await self._halting.__aenter__()
+        """Start the guard process, which continues the agent if this process is killed."""
+        await self._pauser.__aenter__()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Continue the agent, and end the guard."""
-        await self._halting.__aexit__(*error)
+        """Continue the agent, and stop the guard."""
+        await self._pauser.__aexit__(*error)
 
     def listen(self, transport: Transport) -> Transport:
-        """The transport of a new life, on which announcements are heard before they are handled."""
-        self._halting.resume()
+        """Wrap the transport of a new agent process, to see announcements before handlers do."""
+        self._pauser.resume()
         self._habit = habit = ApprovalHabit()
         self._stop = None
         if not isinstance(transport, ProcessTransport):
-            return TappedTransport(transport, self._hear)
+            return TappedTransport(transport, self._see)
         self._leader = transport.pid
         self._stop = transport.stop_on_write(self._check)
-        self._halting.watch((self._leader,))
+        self._pauser.watch((self._leader,))
         self._stop.arm()
 
         def sent(direction: Literal["received", "sent"], line: bytes | OversizedLine) -> None:
@@ -172,29 +172,29 @@ class AgentStop:
         return _TappedSending(transport, sent)
 
     def begin_turn(self) -> None:
-        """Find out what has changed since the last turn: its habit, and who writes its output."""
+        """Update the approval habit and the writers of the agent's output."""
         self._habit.begin_turn()
         self._fit()
         self._find_writers()
 
     def release(self) -> None:
         """Continue the agent, if it was stopped for an announcement."""
-        self._halting.resume()
+        self._pauser.resume()
 
-    def _hear(self, direction: Literal["received", "sent"], line: bytes | OversizedLine) -> None:
-        """For an agent that is no program of its own: nothing of it can be stopped."""
+    def _see(self, direction: Literal["received", "sent"], line: bytes | OversizedLine) -> None:
+        """For an agent inside this process, which cannot be stopped."""
         if direction == "received":
             self._announces(line, time.time())
 
     def _check(self, lines: Sequence[bytes | OversizedLine]) -> bool:
-        # Of the whole read: `_fit` comes after its last line.
+        # Once for the whole read: `_fit` runs after its last line.
         was_stopped = self._stop is not None and self._stop.was_stopped
         is_announced = False
         for line in lines:
             if not isinstance(line, OversizedLine):
-                self._habit.heard(line)
+                self._habit.received(line)
             if self._announces(line, None if was_stopped else time.time()):
-                self._halting.halt(self._leader, self._resume)
+                self._pauser.pause(self._leader, self._resume)
                 is_announced = True
         if is_announced:
             self._find_writers()
@@ -203,7 +203,7 @@ class AgentStop:
         return is_announced
 
     def _fit(self) -> None:
-        """Have the kernel stop the agent in its writes unless it asks before its tool calls."""
+        """Let the kernel stop the agent in its writes, unless it asks before its tool calls."""
         if self._stop is None or self._stop.is_armed is not self._habit.is_asking:
             return
         if self._habit.is_asking:
@@ -212,11 +212,11 @@ class AgentStop:
             self._stop.arm()
 
     def _find_writers(self) -> None:
-        """Stop further process groups of the agent that can announce a tool call."""
+        """Also stop other process groups of the agent that can announce a tool call."""
         if self._stop is None or not self._stop.is_armed:
             return
         groups = groups_writing(self._leader, self._stop.pipe)
-        self._halting.watch((self._leader, *groups))
+        self._pauser.watch((self._leader, *groups))
         self._stop.also(groups)
 
     def _resume(self) -> None:
@@ -225,7 +225,7 @@ class AgentStop:
 
 
 class _TappedSending(TappedTransport):
-    """Shows what is sent alone: what is received was checked when it was read."""
+    """Show sent lines only: received ones were checked when they were read."""
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         self._listener.lines_received(lines)

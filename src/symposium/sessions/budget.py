@@ -1,4 +1,4 @@
-"""Counts an agent's spending, and pauses it when the budget is used up."""
+"""Track an agent's spending, and pause it when the budget is used up."""
 
 import asyncio
 import logging
@@ -16,38 +16,38 @@ from symposium.bus.messages.agents import CheckBudget
 from symposium.sessions.spending import CURRENCIES, read_spending, write_spending
 
 TICK: Final = 1.0
-"""Seconds between two questions while a turn runs, or while nothing is left."""
+"""Interval in seconds between budget checks during a turn or a pause."""
 
 SAFE_WITHIN: Final = 10.0
-"""Seconds that a tool which runs may take to end before its turn is cancelled all the same."""
+"""Limit in seconds for a running tool before its turn is cancelled anyway."""
 
 _OVER: Final = frozenset({"completed", "failed"})
 _log = logging.getLogger(__name__)
 
 
 class Budget(Protocol):
-    """Says whether a budget is spent."""
+    """Reports whether a budget is used up."""
 
     async def exceeded(self) -> str | None:
-        """What is spent, for people; None while something is left, or nobody can say."""
+        """Describe the exceeded limit; None if there is budget left, or it is unknown."""
         ...
 
 
 class NoBudget:
-    """Of an agent that works in no taskspace."""
+    """Unlimited budget, for an agent without a task."""
 
     async def exceeded(self) -> str | None:
-        """Never."""
+        """Return None."""
         return None
 
 
 class SpendingMeter:
-    """What one agent spends.
+    """Spending of one agent.
 
     Args:
         directory: of its session.
-        budget: says whether it is spent.
-        clock: seconds.
+        budget: of its task.
+        clock: current time in seconds.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SpendingMeter:
         self._quiet = asyncio.Event()
 
     def updated(self, session: str, update: Mapping[str, Any]) -> None:
-        """Take what an agent tells: costs, and tools that begin and end."""
+        """Process an update: costs, and tools that start and end."""
         match update.get("sessionUpdate"):
             case "usage_update":
                 self._cost(session, as_object(update.get("cost")))
@@ -72,48 +72,48 @@ class SpendingMeter:
                 pass
 
     def begun(self) -> None:
-        """A turn has begun."""
+        """Start a turn."""
         self._since = self._clock()
         self._tools.clear()
         self._quiet.set()
 
     def ended(self) -> None:
-        """It has ended, however.
+        """End a turn.
 
         Raises:
-            OSError: that cannot be written down.
+            OSError: the spending cannot be saved.
         """
         self._count()
         self._spending.turns += 1
         self._write()
 
     async def allowed(self, paused: Callable[[str], None]) -> None:
-        """Return when there is something to spend; `paused` is told once if there is not."""
-        told = False
-        while (over := await self._budget.exceeded()) is not None:
-            if not told:
-                told = True
-                paused(over)
+        """Return when there is budget; call `paused` once if all is spent."""
+        is_reported = False
+        while (limit := await self._budget.exceeded()) is not None:
+            if not is_reported:
+                is_reported = True
+                paused(limit)
             await asyncio.sleep(TICK)
 
     async def shown(self) -> None:
-        """Let whoever has the budget see a turn's end: what is to be said of it is said now."""
+        """Check the budget after a turn, so that a warning appears now."""
         await self._budget.exceeded()
 
     async def spent(self) -> str:
-        """Return when nothing is left and no tool runs, or one runs too long: what is spent."""
+        """Return the exceeded limit once no tool runs, or one runs too long."""
         while True:
             await asyncio.sleep(TICK)
             self._count()
             self._write()
-            if (over := await self._budget.exceeded()) is not None:
+            if (limit := await self._budget.exceeded()) is not None:
                 break
         try:
             async with asyncio.timeout(SAFE_WITHIN):
                 await self._quiet.wait()
         except TimeoutError:
-            _log.warning("a tool still runs; its turn is cancelled all the same")
-        return over
+            _log.warning("tool call still running; cancelling the turn anyway")
+        return limit
 
     def _cost(self, session: str, cost: Mapping[str, Any]) -> None:
         amount, currency = cost.get("amount"), str(cost.get("currency")).lower()
@@ -123,14 +123,14 @@ class SpendingMeter:
             or not 0 <= amount < math.inf
         ):
             return
-        mine = self._spending
-        if mine.session != session:
-            # It tells the sum of its session: a new one begins with nothing.
-            mine.session, mine.told = session, {}
+        spending = self._spending
+        if spending.session != session:
+            # Costs are cumulative within a session: a new one starts at zero.
+            spending.session, spending.reported = session, {}
         now = float(amount)
-        more = max(now - mine.told.get(currency, 0.0), 0.0)
-        mine.costs[currency] = mine.costs.get(currency, 0.0) + more
-        mine.told[currency] = now
+        more = max(now - spending.reported.get(currency, 0.0), 0.0)
+        spending.costs[currency] = spending.costs.get(currency, 0.0) + more
+        spending.reported[currency] = now
 
     def _tool(self, id_: str, status: object) -> None:
         if status in _OVER:
@@ -152,15 +152,15 @@ class SpendingMeter:
 
 
 BUDGET_TIMEOUT: Final = 5.0
-"""Seconds for an answer."""
+"""Timeout in seconds for one check."""
 
 
 class BusBudget:
-    """The budget of one taskspace.
+    """The budget of one task.
 
     Args:
         taskspace: its id.
-        bus: the way to the daemon; entered by somebody else.
+        bus: the connection to the daemon, which another owner enters.
     """
 
     def __init__(self, taskspace: str, bus: BusClient) -> None:
@@ -169,9 +169,9 @@ class BusBudget:
         self._known: str | None = None
 
     async def exceeded(self) -> str | None:
-        """What is spent, for people; None while something is left.
+        """Describe the exceeded limit; None if there is budget left.
 
-        While nobody can say, it is what it was.
+        While the daemon cannot answer, return the last known value.
         """
         try:
             message = CheckBudget(taskspace_uuid=self._taskspace)
@@ -179,7 +179,7 @@ class BusBudget:
                 await self._bus.ready()
             verdict = await self._bus.request(message, patience=BUDGET_TIMEOUT)
         except (BusError, TimeoutError) as error:
-            _log.info("The budget is not known: %s", error)
+            _log.info("cannot check the budget: %s", error)
         else:
             self._known = verdict.text if verdict.is_over else None
         return self._known

@@ -1,7 +1,7 @@
-"""Start and reach a session server, and hand it an environment.
+"""Start and reach a session server, and hand an environment to a program.
 
-Whoever has it listens at a socket of its own for as long as it asks, and only the socket's path
-goes over the bus; nothing of the environment is written down on the way.
+The owner of the environment listens on a temporary socket. Only the socket's path goes over the
+bus; the environment is never written to disk.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from symposium.sessions.session import (
 )
 
 LAUNCH_TIMEOUT: Final = 30.0
-"""Seconds that a keeper may take until it can be reached; the agent itself may take longer."""
+"""Timeout in seconds for the server to accept connections; the agent may take longer."""
 
 READY: Final = b"ready\n"
 
@@ -40,22 +40,22 @@ READY: Final = b"ready\n"
 async def launch(
     store: SessionStore, spec: SessionSpec, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Start the keeper of a session, and return when it can be reached.
+    """Start a session server, and return when it accepts connections.
 
     Args:
-        store: where sessions are.
-        spec: what is to be kept.
-        environment: that of keeper and agent, ours by default; it is not written down.
+        store: the user's sessions.
+        spec: the session.
+        environment: for server and agent; default: this process's. It is not saved.
 
     Raises:
-        SessionError: it did not start, and why; or one of that id is running.
-        OSError: it cannot be written down.
+        SessionError: it did not start, or a session with this id is running.
+        OSError: the session cannot be saved.
     """
     directory = store.add(spec)
     log = os.open(directory / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     reading, writing = os.pipe()
     try:
-        keeper = subprocess.Popen(  # noqa: ASYNC220, S603 - ourselves, and it forks at once
+        starter = subprocess.Popen(  # noqa: ASYNC220, S603 - ourselves, and it forks at once
             [sys.executable, "-P", "-m", "symposium.sessions", spec.id, str(writing)],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -68,12 +68,13 @@ async def launch(
     finally:
         os.close(writing)
         os.close(log)
-    # It forks at once and ends: what stays is nobody's child.
+    # Double fork: the session server is reparented to init.
     said = await _read(reading)
-    await asyncio.to_thread(keeper.wait)
+    await asyncio.to_thread(starter.wait)
     if said != READY:
-        told = said.decode(errors="replace").strip() or "it ended without a word"
-        raise SessionError(f"the session {spec.id} did not start: {told}", f"see {directory / LOG}")
+        reason = said.decode(errors="replace").strip() or "it exited without an error message"
+        message = f"the session {spec.id} did not start: {reason}"
+        raise SessionError(message, f"see {directory / LOG}")
 
 
 async def _read(descriptor: int) -> bytes:
@@ -85,27 +86,27 @@ async def _read(descriptor: int) -> bytes:
         async with asyncio.timeout(LAUNCH_TIMEOUT):
             return await reader.read()
     except TimeoutError:
-        return f"it said nothing in {LAUNCH_TIMEOUT:.0f} s".encode()
+        return f"it did not start within {LAUNCH_TIMEOUT:.0f} s".encode()
     finally:
         transport.close()
 
 
 HANDOVER_TIMEOUT: Final = 10.0
-"""Seconds in which it must have come."""
+"""Timeout in seconds for the transfer."""
 
 
 @asynccontextmanager
 async def hand_over_environment(
     environment: Mapping[str, str], directory: Path
 ) -> AsyncGenerator[str, None]:
-    """Where the environment can be had by programs of this user, for the block.
+    """Serve the environment to programs of this user, for the block.
 
     Args:
         environment: names and values.
-        directory: for sockets; made private if it is not there.
+        directory: for the socket; created as private if missing.
 
     Raises:
-        OSError: nobody can listen there.
+        OSError: the socket cannot be created.
     """
     text = b"\0".join(os.fsencode(f"{name}={value}") for name, value in environment.items())
 
@@ -127,10 +128,10 @@ async def hand_over_environment(
 
 
 async def take_environment(path: str) -> dict[str, str]:
-    """The environment that is lent there.
+    """Read the environment served at a path.
 
     Raises:
-        SessionError: it cannot be had.
+        SessionError: the transfer failed.
     """
     try:
         async with asyncio.timeout(HANDOVER_TIMEOUT):
@@ -140,13 +141,14 @@ async def take_environment(path: str) -> dict[str, str]:
             finally:
                 writer.close()
     except (OSError, TimeoutError) as error:
-        raise SessionError(f"the environment for the agent did not come: {error}", "") from error
+        message = f"could not receive the environment for the agent: {error}"
+        raise SessionError(message, "") from error
     pairs = (os.fsdecode(each).partition("=") for each in text.split(b"\0") if b"=" in each)
     return {name: value for name, _, value in pairs}
 
 
 def _is_ours(writer: StreamWriter) -> bool:
-    """Whether a program of this user is at the other end."""
+    """Whether the peer runs as the same user."""
     sock: socket.socket = writer.get_extra_info("socket")
     return peer_uid(sock) == os.getuid()
 
@@ -167,32 +169,32 @@ CANCEL: Final = "agent/cancel"
 QUESTIONS: Final = "agent/questions"
 ANSWER: Final = "agent/answer"
 
-_OF_PROMPTS: Final = frozenset({SAY, CANCEL, QUESTIONS, ANSWER})
-"""What only the keeper of an agent that speaks ACP answers."""
+_PROMPT_METHODS: Final = frozenset({SAY, CANCEL, QUESTIONS, ANSWER})
+"""Methods that only the server of an ACP agent supports."""
 
 STOP_TIMEOUT: Final = 15.0
-"""Seconds in which a keeper ends its agent, gently first."""
+"""Timeout in seconds for a session server to stop its agent."""
 
 ANSWER_TIME: Final = 10.0
-"""Seconds that a session server has for an answer; none of them takes work."""
+"""Timeout in seconds for a response of a session server."""
 
-LOOK_AGAIN: Final = 0.02
-"""Seconds between two looks at a lock that says whether a keeper lives."""
+POLL_INTERVAL: Final = 0.02
+"""Interval in seconds for polling the lock of a session server."""
 
 Notified = Callable[[Any], None]
 
 
 class NoAnswerError(SessionError):
-    """A session server runs and does not answer."""
+    """A session server runs but does not answer."""
 
 
 class SessionClient:
-    """One connection to a keeper; made by `reach`."""
+    """A connection to a session server; created by `reach`."""
 
     def __init__(self, connection: Connection, session: str) -> None:
         self._connection = connection
         self._session = session
-        self.gone = asyncio.Event()
+        self.closed = asyncio.Event()
 
     async def ask(
         self,
@@ -201,11 +203,11 @@ class SessionClient:
         *,
         timeout: float = ANSWER_TIME,  # noqa: ASYNC109 - of the answer, not of the caller's task
     ) -> Any:
-        """Ask, and wait for the answer.
+        """Send a request, and wait for the response.
 
         Raises:
-            NoAnswerError: there was none within `timeout` seconds.
-            SessionError: the keeper refuses, or has gone.
+            NoAnswerError: no response within `timeout` seconds.
+            SessionError: the server rejected the request, or exited.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -213,17 +215,17 @@ class SessionClient:
         except TimeoutError as error:
             raise _no_answer(self._session, f"within {timeout:g} s") from error
         except ConnectionClosedError as error:
-            raise SessionError("the keeper of the session has gone", "") from error
+            raise SessionError("the session server exited", "") from error
         except RpcError as error:
-            if error.code == METHOD_NOT_FOUND and method in _OF_PROMPTS:
+            if error.code == METHOD_NOT_FOUND and method in _PROMPT_METHODS:
                 raise SessionError(
-                    "its agent has a terminal of its own and takes no prompts",
+                    "its agent runs in a terminal and takes no prompts",
                     "type them there: `symposium session attach ID`, or `symposium task attach`",
                 ) from error
             raise SessionError(error.message, "") from error
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell; nothing comes back."""
+        """Send a notification."""
         self._connection.notify(method, dict(params))
 
 
@@ -232,39 +234,39 @@ async def reach(
     store: SessionStore,
     id_: str,
     notified: Mapping[str, Notified] | None = None,
-    on_gone: Callable[[], None] | None = None,
+    on_close: Callable[[], None] | None = None,
 ) -> AsyncGenerator[SessionClient, None]:
-    """A connection to the keeper of a session, for the block.
+    """Connect to a session server, for the block.
 
     Args:
-        store: where sessions are.
-        id_: the session's whole id: nothing is guessed from a beginning.
-        notified: what to do with what the keeper tells, by method.
-        on_gone: told when the keeper has gone.
+        store: the user's sessions.
+        id_: the complete session id; a prefix is not accepted.
+        notified: handlers of the server's notifications, by method.
+        on_close: called when the connection closes.
 
     Raises:
-        SessionNotFoundError: there is no such session.
+        SessionNotFoundError: the session does not exist.
         SessionError: it is not running.
     """
     spec = store.spec(id_)
     try:
         transport = connect_unix(store.socket(id_))
     except BlockingIOError as error:
-        raise _no_answer(id_, "any of those who wait already") from error
+        raise _no_answer(id_, "because too many clients are waiting") from error
     except OSError as error:
         state = store.state(id_)
         raise SessionError(
             f"the session {id_} is not running ({state.status.value}: {state.reason or error})",
-            f"`symposium {_group(spec)} resume {id_}` starts it again",
+            f"run `symposium {_group(spec)} resume {id_}` to restart it",
         ) from error
     connection = Connection(transport, Handlers(notifications=dict(notified or {})))
     client = SessionClient(connection, id_)
 
     async def run() -> None:
         await connection.run()
-        client.gone.set()
-        if on_gone is not None:
-            on_gone()
+        client.closed.set()
+        if on_close is not None:
+            on_close()
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(run())
@@ -276,62 +278,60 @@ async def reach(
 
 
 def _group(spec: SessionSpec) -> str:
-    """The commands that are about it: a task's agent is started as the task says."""
+    """Command group of the session: the agent of a task is started by the task."""
     return "task" if spec.env.get(OF_TASK) == spec.id else "session"
 
 
 def _no_answer(session: str, when: str) -> NoAnswerError:
     return NoAnswerError(
         f"the session server of {session} did not answer {when}",
-        f"try again; if it stays silent, `symposium session kill {session}` ends it",
+        f"try again, or run `symposium session kill {session}` to stop it",
     )
 
 
 class AgentSessions:
-    """The agents of taskspaces as sessions: what the engine starts and stops them by.
+    """Starts and stops the agents of tasks as sessions, for the engine.
 
     Args:
-        store: where sessions are.
+        store: the user's sessions.
     """
 
     def __init__(self, store: SessionStore) -> None:
         self._store = store
 
     def is_running(self, id_: str) -> bool:
-        """Whether the session's keeper lives."""
+        """Whether the session server runs."""
         return self._store.is_kept(id_)
 
     async def stop(self, id_: str) -> None:
-        """End the agent and all that it has started, if it runs.
+        """Stop the agent and the processes it started, if it runs.
 
         Raises:
-            SessionError: it does not end.
+            SessionError: it did not stop in time.
         """
         if not self._store.is_kept(id_):
             return
         try:
-            async with reach(self._store, id_) as keeper:
-                await keeper.ask(STOP)
+            async with reach(self._store, id_) as server:
+                await server.ask(STOP)
         except SessionError:
-            # Not there yet, or not any more: what counts is whether it lives.
+            # Starting or stopping: the lock decides.
             pass
-        for _ in range(round(STOP_TIMEOUT / LOOK_AGAIN)):
+        for _ in range(round(STOP_TIMEOUT / POLL_INTERVAL)):
             if not self._store.is_kept(id_):
                 return
-            await asyncio.sleep(LOOK_AGAIN)
-        keeper_pid = self._store.state(id_).keeper
-        raise SessionError(
-            f"the session {id_} does not end", f"its keeper is the process {keeper_pid}"
-        )
+            await asyncio.sleep(POLL_INTERVAL)
+        server_pid = self._store.state(id_).keeper
+        raise SessionError(f"the session {id_} did not stop", f"its server is process {server_pid}")
 
     def status(self, id_: str) -> Status:
-        """How it stands."""
+        """Current status of a session."""
         return self._store.state(id_).status
 
     def kind(self, id_: str) -> SessionKind:
-        """How its agent is spoken to.
+        """Protocol of the session's agent.
 
         Raises:
-            SessionNotFoundError: there is none.
+            SessionNotFoundError: the session does not exist.
         """
         return self._store.spec(id_).kind

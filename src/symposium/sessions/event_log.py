@@ -1,4 +1,4 @@
-"""The events of a session, on disk and to its viewers."""
+"""The events of a session: stored on disk and sent to viewers."""
 
 import os
 from collections import deque
@@ -17,22 +17,22 @@ from symposium.sessions.client import EVENT
 from symposium.sessions.server import Viewer
 
 VERSION: Final = 1
-"""Of the envelope."""
+"""Version of the envelope."""
 
 REMEMBERED: Final = 4 * 1024 * 1024
-"""Bytes of events that are shown to whoever comes later."""
+"""Bytes of recent events for viewers that connect later."""
 
 LARGEST: Final = 16 * 1024 * 1024
-"""Bytes of the file; at that size it is put aside for a new one, and the one before that goes."""
+"""Maximum size of the file in bytes; it is then rotated, and one old file is kept."""
 
 
 class EventLog:
-    """The events of one session; `seq` rises over all its lives, without holes.
+    """The events of one session; `seq` increases without gaps, also across restarts.
 
     Args:
         directory: of the session.
         session: its id.
-        secrets: values that the file must not hold.
+        secrets: values that the file must not contain.
     """
 
     def __init__(self, directory: Path, session: str, secrets: Iterable[str] = ()) -> None:
@@ -48,7 +48,7 @@ class EventLog:
             self.seq = decode_value(line)["seq"]
 
     def add(self, kind: str, data: Any) -> dict[str, Any]:
-        """Write one down; the event.
+        """Store and return an event.
 
         Raises:
             OSError: it cannot be written.
@@ -71,7 +71,7 @@ class EventLog:
         return event
 
     def since(self, seq: int) -> Sequence[dict[str, Any]]:
-        """The events after that number, as far as they are remembered."""
+        """Recent events after that number."""
         events = [decode_value(line) for line in self._recent]
         return [event for event in events if event["seq"] > seq]
 
@@ -92,18 +92,18 @@ class EventLog:
 
 
 def _missing_end(file: Path) -> bytes:
-    """What a line that was cut off lacks, so that the next one is a line of its own."""
+    """Newline that an incomplete last line lacks."""
     try:
         with file.open("rb") as text:
             text.seek(-1, os.SEEK_END)
             return b"" if text.read() == b"\n" else b"\n"
     except OSError:
-        # There is none, or it is empty.
+        # Missing or empty file.
         return b""
 
 
 def _is_event(line: bytes) -> bool:
-    """Whether it is whole: the last line of a keeper that was killed may not be."""
+    """Whether a line is complete: a killed server may leave a partial last line."""
     try:
         event = decode_value(line)
     except ValueError:
@@ -115,7 +115,7 @@ class EventViewers:
     """The viewers of one agent.
 
     Args:
-        events: what was told before, and where what is told is kept.
+        events: stores the events.
     """
 
     def __init__(self, events: EventLog) -> None:
@@ -124,27 +124,27 @@ class EventViewers:
 
     @property
     def seq(self) -> int:
-        """The number of the last event."""
+        """Number of the last event."""
         return self._events.seq
 
-    def tell(self, kind: str, data: dict[str, Any]) -> None:
-        """Keep an event, and tell it.
+    def publish(self, kind: str, data: dict[str, Any]) -> None:
+        """Store an event, and send it to the viewers.
 
         Raises:
-            OSError: it cannot be kept.
+            OSError: it cannot be stored.
         """
         event = self._events.add(kind, data)
         for viewer in tuple(self._viewers):
             viewer.notify(EVENT, event)
 
     def watch(self, viewer: Viewer, request: Request) -> Mapping[str, Any]:
-        """Let somebody look on: what they have missed, and from now on what comes."""
+        """Add a viewer; return the events it missed."""
         since = as_object(request.params).get("since", 0)
         if not isinstance(since, int):
-            raise invalid_params("since is the number of an event", request.params)
+            raise invalid_params("since must be the number of an event", request.params)
         self._viewers.add(viewer)
         return {"events": self._events.since(since), "seq": self._events.seq}
 
     def left(self, viewer: Viewer) -> None:
-        """Tell them no more."""
+        """Remove a viewer."""
         self._viewers.discard(viewer)

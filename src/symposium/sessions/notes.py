@@ -1,4 +1,4 @@
-"""Announce on the bus what happens in a session, so that lists need not ask its server."""
+"""Announce session events on the bus, so that lists need not ask the session server."""
 
 import asyncio
 import logging
@@ -13,16 +13,16 @@ from symposium.bus.messages.changes import SessionNoted
 from symposium.bus.messages.tasks import NoteKind
 
 MAX_NOTES: Final = 100
-"""Notes that wait for a connection; the newest are kept."""
+"""Notes that wait for a connection; the oldest are dropped."""
 
 TEXT_WIDTH: Final = 200
-"""Characters of the text of a note."""
+"""Longest text of a note, in characters."""
 
 FLUSH_TIME: Final = 1.0
-"""Seconds in which the last notes are sent when the session ends."""
+"""Timeout in seconds for the last notes when the session ends."""
 
 RETRY: Final = 1.0
-"""Seconds before a note is sent again that the bus did not take."""
+"""Delay in seconds before a failed note is sent again."""
 
 _KINDS: Final = {
     "started": (NoteKind.STARTED, "agent"),
@@ -31,56 +31,56 @@ _KINDS: Final = {
     "prompt": (NoteKind.TURN_STARTED, "text"),
     "result": (NoteKind.TURN_ENDED, "stopReason"),
 }
-"""Events that are announced, and the member of each that is the text."""
+"""Announced events, and the member of each that becomes the text."""
 
 _log = logging.getLogger(__name__)
 
 
 class Notes(Protocol):
-    """Takes what happens in a session."""
+    """Announces session events."""
 
     async def __aenter__(self) -> object:
-        """Begin to announce; the bus is connected."""
+        """Start announcing; the bus is connected."""
         ...
 
     async def __aexit__(self, *error: object) -> None:
-        """The session ends."""
+        """Announce the end of the session."""
         ...
 
     def event(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
-        """An event was recorded."""
+        """Announce a recorded event."""
         ...
 
     def login(self, reason: str) -> None:
-        """The session ends because the agent wants a login."""
+        """The session ends because the agent requires a login."""
         ...
 
 
 class NoNotes:
-    """Announces nothing: for the session of no task."""
+    """Announces nothing: for a session without a task."""
 
     async def __aenter__(self) -> object:
-        """Nothing."""
+        """Do nothing."""
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def event(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
-        """Nothing."""
+        """Do nothing."""
         del seq, kind, data
 
     def login(self, reason: str) -> None:
-        """Nothing."""
+        """Do nothing."""
         del reason
 
 
 class BusNotes:
-    """Announces over the bus, each note until it was delivered.
+    """Announces events over the bus; sends each note until it is delivered.
 
     Args:
         session: its id.
-        bus: entered by whoever owns it, before this and left after it.
+        bus: entered and exited by its owner, outside of this block.
     """
 
     def __init__(self, session: str, bus: BusClient) -> None:
@@ -93,13 +93,13 @@ class BusNotes:
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
-        """Begin to announce."""
+        """Start announcing."""
         await self._tasks.__aenter__()
         self._worker = self._tasks.create_task(self._work())
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Announce the end, as far as the bus takes it in time."""
+        """Announce the end, if the bus accepts it in time."""
         self._worker.cancel()
         await self._tasks.__aexit__(None, None, None)
         self._add(NoteKind.LOGIN if self._login else NoteKind.EXITED, self._login)
@@ -107,17 +107,17 @@ class BusNotes:
             async with asyncio.timeout(FLUSH_TIME):
                 await self._send_all()
         except (TimeoutError, BusError) as problem:
-            _log.info("the last notes of the session were not sent: %s", problem)
+            _log.info("could not send the last notes of the session: %s", problem)
 
     def event(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
-        """Announce an event, if it is one of those that lists depend on."""
+        """Announce an event if lists depend on its kind."""
         self._seq = seq
         if kind in _KINDS:
             note, member = _KINDS[kind]
             self._add(note, str(data.get(member, "")))
 
     def login(self, reason: str) -> None:
-        """Announce a login in place of a mere end."""
+        """Announce a required login instead of the exit."""
         self._login = reason
 
     def _add(self, kind: NoteKind, text: str) -> None:
@@ -133,7 +133,7 @@ class BusNotes:
             try:
                 await self._send_all()
             except BusError as error:
-                _log.info("a note of the session waits: %s", error)
+                _log.info("could not send a session note, retrying: %s", error)
                 self._is_waiting.set()
                 await asyncio.sleep(RETRY)
 
@@ -141,6 +141,6 @@ class BusNotes:
         while self._waiting:
             note = self._waiting[0]
             await self._bus.post(note)
-            # It may have been dropped meanwhile, as the oldest of too many.
+            # The queue may have dropped it meanwhile.
             if self._waiting and self._waiting[0] is note:
                 self._waiting.popleft()

@@ -1,7 +1,7 @@
-"""Lets a program stand still while something is done: it and all that it has started.
+"""Pause a program and the programs that it started.
 
-A program that stands still goes on in any case: when it is told to, when its time is over, and
-when we are killed, for a guard of ours outlives us until then.
+A paused program always continues: on request, after a time limit, or when this process is killed.
+A guard process, which survives this one, ensures the last.
 """
 
 import asyncio
@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import Final, Self
 
 HOLD: Final = 10.0
-"""Seconds that a program stands still at most."""
+"""Maximum duration of a pause in seconds."""
 
 _ROUNDS: Final = 5
-"""How often we look for programs that were started while we stopped others."""
+"""Number of searches for programs that were started during the pause."""
 
 _GUARD: Final = (
     'trap "" HUP INT TERM; halted=; while IFS= read -r line; do halted=$line; done;'
     ' [ -n "$halted" ] || exit 0; for pause in 0.2 1 5 0; do'
     " kill -s CONT -- $halted 2>/dev/null; sleep $pause; done"
 )
-"""Knows at each moment who is stopped or can be; reads the end of its input when we have ended.
+"""Shell script of the guard: remembers the paused programs, and continues them at end of input.
 
 It continues them more than once: a write to a pipe that the kernel has not closed yet stops the
-writer again. It exits at once when the last line it read was empty.
+writer again. It exits at once if the last line it read was empty.
 """
 
 
 class ProcessPauser:
-    """For one program at a time.
+    """Pauses one program at a time.
 
     Args:
-        on_late: told when a program goes on since its time is over.
+        on_late: called when a program continues after the time limit.
     """
 
     def __init__(self, on_late: Callable[[], None]) -> None:
@@ -58,72 +58,72 @@ class ProcessPauser:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Let go, and end the guard."""
+        """Continue the program, and stop the guard."""
         self._watched = ()
         self.resume()
-        self._tell_guard()
+        self._update_guard()
         assert self._guard.stdin is not None
         self._guard.stdin.close()
         await self._guard.wait()
 
     def watch(self, groups: Iterable[int]) -> None:
-        """Have the guard continue these process groups, too, when we are killed."""
+        """Let the guard also continue these process groups if this process is killed."""
         watched = tuple(groups)
         if watched != self._watched:
             self._watched = watched
-            self._tell_guard()
+            self._update_guard()
 
-    def halt(self, leader: int, resume: Callable[[], None] | None = None) -> None:
-        """Stop a program, the leader of its group; one that stands still already stays so.
+    def pause(self, leader: int, resume: Callable[[], None] | None = None) -> None:
+        """Pause a program, the leader of its group; no effect if one is paused.
 
         Args:
             leader: the program.
-            resume: continues its group, in place of our SIGCONT.
+            resume: continues the group; default: SIGCONT.
         """
         if self._leader is not None:
             return
         self._leader = leader
         self._resume = resume
-        # First the guard: nobody may stand still of whom it does not know.
-        self._tell_guard()
+        # Tell the guard first: it must know every paused program.
+        self._update_guard()
         _send(os.killpg, leader, signal.SIGSTOP)
         for _ in range(_ROUNDS):
-            found = [pid for pid in started_by(leader) if self._is_news(pid)]
+            found = [pid for pid in started_by(leader) if self._should_stop(pid)]
             if not found:
                 break
             self._others += found
-            self._tell_guard()
+            self._update_guard()
             for pid in found:
                 _send(os.kill, pid, signal.SIGSTOP)
         self._timer = asyncio.get_running_loop().call_later(HOLD, self._is_late)
 
     def resume(self) -> None:
-        """Let it go on, if it stands still."""
+        """Continue the program if it is paused."""
         if self._leader is None:
             return
-        # Who waits for another goes on after it: a shell would take it for one stopped by hand.
+        # Children first: a shell would treat a stopped child as suspended by the user.
         for pid in reversed(self._others):
             _send(os.kill, pid, signal.SIGCONT)
-        # Once, and last: a second SIGCONT could meet the stop that belongs to its next line.
+        # Once, and last: a second SIGCONT could cancel the stop at the next line.
         if self._resume is not None:
             self._resume()
         else:
             _send(os.killpg, self._leader, signal.SIGCONT)
         self._leader = None
         self._others.clear()
-        self._tell_guard()
+        self._update_guard()
         if self._timer is not None:
             self._timer.cancel()
 
-    def _is_news(self, pid: int) -> bool:
-        """Whether it is to be stopped: one that was stopped by others is not ours to continue."""
+    def _should_stop(self, pid: int) -> bool:
+        """Whether to stop a process: skip known ones, and those that others stopped."""
         return pid not in self._others and not _is_stopped(pid)
 
     def _is_late(self) -> None:
         self.resume()
         self._on_late()
 
-    def _tell_guard(self) -> None:
+    def _update_guard(self) -> None:
         groups = {*self._watched, *(() if self._leader is None else (self._leader,))}
         pids = [*(-group for group in groups), *self._others]
         assert self._guard.stdin is not None
@@ -131,13 +131,13 @@ class ProcessPauser:
 
 
 def _send(function: Callable[[int, int], None], target: int, number: int) -> None:
-    # It may have ended, or become another user's: then there is nothing of ours to stop.
+    # It may have exited, or its id may belong to another user.
     with suppress(ProcessLookupError, PermissionError):
         function(target, number)
 
 
 def started_by(leader: int) -> list[int]:
-    """All that a program has started, and they, in groups of their own; none without /proc."""
+    """Descendants of a program in other process groups; empty without /proc."""
     found: list[int] = []
     waiting = [leader]
     while waiting:
@@ -156,11 +156,11 @@ def _children(pid: int) -> list[int]:
 
 
 def groups_writing(leader: int, pipe: str) -> set[int]:
-    """The other process groups of a program that have its output open: those can announce a tool.
+    """Other process groups that have a program's output open, and so can announce tool calls.
 
     Args:
         leader: the program, leader of its group.
-        pipe: its output as `/proc/PID/fd` names it.
+        pipe: its output, as `/proc/PID/fd` names it.
     """
     found: set[int] = set()
     for pid in started_by(leader):

@@ -1,4 +1,4 @@
-"""A session server: socket and prompt queue."""
+"""Base of a session server: its socket and its prompt queue."""
 
 import asyncio
 import os
@@ -21,61 +21,61 @@ OnState: TypeAlias = Callable[[ServerSessionState], None]
 
 
 class Viewer(Protocol):
-    """Somebody who is connected to the keeper."""
+    """A client that is connected to the session server."""
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell them; one who does not read is cut off."""
+        """Send a notification; a client that does not read is disconnected."""
         ...
 
 
 class SessionServer(Protocol):
-    """Holds one agent."""
+    """Runs one agent."""
 
     async def run(self, on_state: OnState) -> ServerSessionState:
-        """Start the agent, and hold it until it has ended; how it stands then."""
+        """Run the agent until it exits; return the final state."""
         ...
 
     def stop(self) -> None:
-        """End the agent, gently first; `run` returns when it has ended."""
+        """Stop the agent, gracefully first; `run` then returns."""
         ...
 
     def describe(self) -> Mapping[str, Any]:
-        """What there is to be said of it now."""
+        """Describe the current state."""
         ...
 
     def requests(self, viewer: Viewer) -> Mapping[str, RequestHandler]:
-        """What this viewer can ask, by method."""
+        """Request handlers for this viewer, by method."""
         ...
 
     def notifications(self, viewer: Viewer) -> Mapping[str, Callable[[Any], None]]:
-        """What this viewer can tell, by method."""
+        """Notification handlers for this viewer, by method."""
         ...
 
     def left(self, viewer: Viewer) -> None:
-        """This viewer has gone."""
+        """Handle that a viewer disconnected."""
         ...
 
 
 BACKLOG: Final = 8 * 1024 * 1024
-"""Bytes that may wait for a viewer; one that does not read is cut off then."""
+"""Bytes that may wait for a viewer before it is disconnected."""
 
-FAREWELL: Final = 2.0
-"""Seconds in which viewers may read the last words."""
+CLOSE_TIMEOUT: Final = 2.0
+"""Timeout in seconds for viewers to read the last messages."""
 
 
-class KeeperSocket:
-    """Lets viewers come to a keeper.
+class SessionSocket:
+    """Accepts viewers of a session server.
 
     Args:
-        path: of the socket; what is there is of a keeper that has gone, since we hold the lock.
-        keeper: whom they come to.
+        path: of the socket; an existing file is a leftover, since this process has the lock.
+        server: the session server.
         tasks: the group that the connections run in.
     """
 
-    def __init__(self, path: Path, keeper: SessionServer, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, path: Path, server: SessionServer, tasks: asyncio.TaskGroup) -> None:
         self._tasks = tasks
         self._path = path
-        self._keeper = keeper
+        self._server = server
         self._listener: UnixListener | None = None
         self._viewers: dict[_Viewer, asyncio.Task[None]] = {}
 
@@ -83,14 +83,14 @@ class KeeperSocket:
         """Listen.
 
         Raises:
-            OSError: that is not possible.
+            OSError: the socket cannot be created.
         """
         with suppress(FileNotFoundError):
             self._path.unlink()
-        self._listener = serve_unix(self._path, self._come)
+        self._listener = serve_unix(self._path, self._accept)
 
     async def close(self) -> None:
-        """Say that it is over, and let everybody go."""
+        """Notify all viewers of the end, and disconnect them."""
         if self._listener is not None:
             self._listener.close()
         viewers = dict(self._viewers)
@@ -98,28 +98,28 @@ class KeeperSocket:
             viewer.notify(ENDED, {})
             viewer.connection.close()
         if viewers:
-            await asyncio.wait(viewers.values(), timeout=FAREWELL)
+            await asyncio.wait(viewers.values(), timeout=CLOSE_TIMEOUT)
 
-    def _come(self, transport: FdTransport, uid: int) -> None:
+    def _accept(self, transport: FdTransport, uid: int) -> None:
         if uid != os.getuid():
             transport.close()
             return
         viewer = _Viewer(transport)
-        keeper = self._keeper
+        server = self._server
 
         def stop(_: Request) -> Mapping[str, Any]:
-            keeper.stop()
+            server.stop()
             return {}
 
         def describe(_: Request) -> Mapping[str, Any]:
-            return keeper.describe()
+            return server.describe()
 
         requests: Mapping[str, RequestHandler] = {
             DESCRIBE: describe,
             STOP: stop,
-            **keeper.requests(viewer),
+            **server.requests(viewer),
         }
-        handlers = Handlers(requests=requests, notifications=keeper.notifications(viewer))
+        handlers = Handlers(requests=requests, notifications=server.notifications(viewer))
         viewer.connection = Connection(transport, handlers)
         self._viewers[viewer] = self._tasks.create_task(self._serve(viewer))
 
@@ -127,7 +127,7 @@ class KeeperSocket:
         try:
             await viewer.connection.run()
         finally:
-            self._keeper.left(viewer)
+            self._server.left(viewer)
             self._viewers.pop(viewer, None)
 
 
@@ -146,8 +146,8 @@ class _Viewer:
 MAX_PROMPTS: Final = 100
 """Prompts that may wait."""
 
-LONGEST: Final = 1024 * 1024
-"""Characters of one."""
+MAX_PROMPT_LENGTH: Final = 1024 * 1024
+"""Longest prompt in characters."""
 
 
 class _Kept(Struct):
@@ -156,14 +156,14 @@ class _Kept(Struct):
 
 
 class PromptQueue:
-    """A queue that a killed keeper loses nothing of, and says nothing of twice.
+    """A queue that survives a kill; no prompt is lost or sent twice.
 
     Args:
         directory: of the session.
 
     Attributes:
-        interrupted: the prompt that was being answered when an earlier keeper was killed; it is
-            for a person to say again.
+        interrupted: prompt whose turn was interrupted when an earlier server was killed; only
+            the user sends it again.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -175,31 +175,32 @@ class PromptQueue:
             self._write()
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Number of waiting prompts."""
         return len(self._kept.waiting)
 
     def add(self, text: str) -> int:
-        """Put one at the end; how many wait. On return it is on the disk.
+        """Append a prompt durably; return the number of waiting prompts.
 
         Raises:
             SessionError: there are too many, or it is too long.
             OSError: it cannot be written.
         """
         if len(self._kept.waiting) >= MAX_PROMPTS:
-            raise SessionError(f"{MAX_PROMPTS} prompts wait already", "wait, or cancel the turn")
-        if len(text) > LONGEST:
-            raise SessionError(f"a prompt of {len(text)} characters; at most {LONGEST}", "")
+            raise SessionError(f"{MAX_PROMPTS} prompts are waiting", "wait, or cancel the turn")
+        if len(text) > MAX_PROMPT_LENGTH:
+            message = f"the prompt has {len(text)} characters; the limit is {MAX_PROMPT_LENGTH}"
+            raise SessionError(message, "")
         self._kept.waiting.append(text)
         try:
             self._write()
         except OSError:
-            # What is not on the disk was not promised, and must not be said later.
+            # An unsaved prompt was not accepted, so it must not be sent later.
             self._kept.waiting.pop()
             raise
         return len(self._kept.waiting)
 
     def take(self) -> str | None:
-        """The next one, which is being said from now on; None if none waits."""
+        """Remove and return the next prompt, whose turn starts now; None if none waits."""
         if not self._kept.waiting:
             return None
         self._kept.said = self._kept.waiting.pop(0)
@@ -207,18 +208,18 @@ class PromptQueue:
         return self._kept.said
 
     def done(self) -> None:
-        """What was taken last has been answered."""
+        """Record that the turn of the last prompt has ended."""
         self._kept.said = None
         self._write()
 
-    def put_back(self) -> None:
-        """What was taken last has not been heard: it is the next one again."""
+    def requeue(self) -> None:
+        """Put the last prompt back: the agent did not process it."""
         if self._kept.said is not None:
             self._kept.waiting.insert(0, self._kept.said)
         self.done()
 
     def interrupt(self) -> str | None:
-        """The agent has died while it answered; the prompt, which is not said again by itself."""
+        """Return the prompt during which the agent exited; it is not sent again."""
         self.interrupted = self._kept.said
         if self.interrupted is not None:
             self.done()
@@ -232,7 +233,7 @@ class PromptQueue:
         except (DecodeError, ValidationError) as error:
             self._file.replace(self._file.with_suffix(".damaged"))
             raise SessionError(
-                f"{self._file} could not be read: {error}", "it was put aside"
+                f"cannot read {self._file}: {error}", "it was renamed to `prompts.damaged`"
             ) from error
 
     def _write(self) -> None:

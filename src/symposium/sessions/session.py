@@ -1,7 +1,7 @@
-"""An agent session as values, and the store of sessions.
+"""Values of agent sessions, and the store of sessions.
 
-A session is one agent in one directory, held by a process of its own, its keeper. Whoever started
-it may go: the keeper stays until the agent ends or is ended (bus-mcp-taskspaces §3.9).
+A session is one agent in one directory, run by its own process, the session server. The server
+runs until the agent exits or is stopped (bus-mcp-taskspaces §3.9).
 """
 
 import os
@@ -26,46 +26,46 @@ from symposium.errors import NotFoundError, SymposiumError
 
 
 class SessionError(SymposiumError):
-    """Something is wrong with an agent session."""
+    """An operation on an agent session failed."""
 
 
 class SessionNotFoundError(SessionError, NotFoundError):
-    """There is no session of that id."""
+    """The session does not exist."""
 
 
 class SessionKind(StrEnum):
-    """How an agent is spoken to."""
+    """Protocol of the agent."""
 
     TERMINAL = "terminal"
-    """A program on a terminal of its own, for people."""
+    """A program in its own terminal, for the user."""
 
     ACP = "acp"
-    """An agent that speaks ACP, and is given prompts."""
+    """An agent that speaks ACP and takes prompts."""
 
 
 class Status(StrEnum):
-    """What is known of a session."""
+    """Status of a session."""
 
     STARTING = "starting"
     RUNNING = "running"
     EXITED = "exited"
-    """The agent has ended by itself, or was ended as somebody asked."""
+    """The agent exited, or was stopped on request."""
 
     LOST = "lost"
-    """The keeper has gone without a word: it was killed, or the machine was."""
+    """The session server ended without recording it: it was killed, or the machine crashed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSpec:
-    """What is to be kept.
+    """A session to run.
 
     Attributes:
-        id: a UUID in lower case; that of the taskspace, where it is one's.
-        command: for a terminal the words of the program; for ACP one SPEC.
+        id: a UUID in lower case; for the agent of a task, the id of the task.
+        command: the words of a program for a terminal; one SPEC for ACP.
         cwd: absolute.
-        env: set for the agent, beside what the keeper has.
-        prompt: said to an ACP agent first; None for nothing.
-        mods: SPECs of the chain between the keeper and an ACP agent.
+        env: set for the agent, in addition to the server's environment.
+        prompt: the first prompt of an ACP agent, or None.
+        mods: SPECs of the chain between the server and an ACP agent.
         title: for lists.
     """
 
@@ -81,7 +81,7 @@ class SessionSpec:
 
 
 def secrets_of(spec: SessionSpec) -> frozenset[str]:
-    """The secrets among the variables of a session's agent, which no record may show."""
+    """Secrets among the variables of a session's agent; no record may contain them."""
     environment = dict(spec.env)
     for word in spec.command[:1]:
         with suppress(CommandError):
@@ -91,13 +91,13 @@ def secrets_of(spec: SessionSpec) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What an agent wants before it answers.
+    """A login that an agent requires.
 
     Attributes:
-        said: the agent's own words.
-        lines: the ways to log in, one line each, for people.
-        ways: those that the agent goes by itself: id to name.
-        chosen: the one to go at the next start; empty for none.
+        said: the agent's message.
+        lines: the login methods, one line each, for the user.
+        ways: methods that the agent runs itself: id to name.
+        chosen: the method for the next start, or empty.
     """
 
     said: str
@@ -108,17 +108,16 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class ServerSessionState:
-    """How it stands; written by the keeper, read by everybody.
+    """State of a session, written by its server.
 
     Attributes:
-        keeper: its process id.
-        exit_code: of the agent, negative for a signal; None while it runs, or unknown.
-        reason: why it stands so, for people.
-        acp_session: the id that an ACP agent gave; to resume by.
-        is_fresh: whether the agent knows nothing of what was said before the last start.
-        login: what it wanted when it ended, if a login is all that is missing.
-        changed_at: when the last turn ended that changed the worktree, in seconds since 1970; 0 for
-            none.
+        keeper: process id of the server.
+        exit_code: of the agent, negative for a signal; None if it runs, or if unknown.
+        reason: explanation of the status, for the user.
+        acp_session: session id of an ACP agent, to resume by.
+        is_fresh: whether the last start lost the earlier conversation.
+        login: the login that is required, if nothing else is missing.
+        changed_at: end of the last turn that changed the worktree, in seconds since 1970, or 0.
     """
 
     status: Status
@@ -132,28 +131,28 @@ class ServerSessionState:
 
 
 AS_ASKED: Final = "ended as asked"
-"""The reason of a session that somebody has ended."""
+"""Reason of a session that was stopped on request; it is in the files of sessions."""
 
 OF_TASK: Final = "SYMPOSIUM_TASKSPACE"
-"""The variable by which the session of a taskspace's agent is known: it has the same id."""
+"""Variable that marks the session of a task's agent; both have the same id."""
 
-_HINT: Final = "ids are shown by `symposium session list`"
+_HINT: Final = "`symposium session list` shows the ids"
 
 
 def session_id(text: str) -> str:
-    """An id as we write it.
+    """Normalize a session id.
 
     Raises:
-        SessionNotFoundError: it is no UUID, so there is no such session.
+        SessionNotFoundError: it is not a UUID, so there is no such session.
     """
     try:
-        return str(UUID(text)) if len(text) == len(str(UUID(int=0))) else _refuse(text)
+        return str(UUID(text)) if len(text) == len(str(UUID(int=0))) else _reject(text)
     except ValueError:
-        return _refuse(text)
+        return _reject(text)
 
 
-def _refuse(text: str) -> str:
-    raise SessionNotFoundError(f"{text[:80]!r} is no id of a session", _HINT)
+def _reject(text: str) -> str:
+    raise SessionNotFoundError(f"{text[:80]!r} is not a session id", _HINT)
 
 
 SPEC: Final = "session.json"
@@ -163,11 +162,11 @@ LOG: Final = "keeper.log"
 TERMINAL_LOG: Final = "terminal.log"
 
 _SOCKET_NAME: Final = 12
-"""Characters of an id in the name of its socket: the whole path has but some hundred bytes."""
+"""Characters of the id in a socket's name: the whole path is limited to about 100 bytes."""
 
 
 _EXIT_TIME: Final = 5.0
-"""Seconds that a session server may take to exit after it has written that its session ended."""
+"""Timeout in seconds for a server to exit after it has recorded the end of its session."""
 
 _RETRY: Final = 0.02
 
@@ -184,40 +183,40 @@ class SessionStore:
         self._runtime = places.runtime
 
     def directory(self, id_: str) -> Path:
-        """Where everything of a session is.
+        """Directory of a session.
 
         Raises:
-            SessionNotFoundError: that is no id.
+            SessionNotFoundError: the id is invalid.
         """
         return self._root / session_id(id_)
 
     def socket(self, id_: str) -> Path:
-        """Where its keeper listens.
+        """Socket of the session server.
 
         Raises:
-            SessionNotFoundError: that is no id.
+            SessionNotFoundError: the id is invalid.
         """
         return self._runtime / f"s-{session_id(id_).replace('-', '')[:_SOCKET_NAME]}.sock"
 
     def ids(self) -> Sequence[str]:
-        """Those of all sessions, in no order."""
+        """Ids of all sessions, unsorted."""
         try:
             return [each.name for each in self._root.iterdir() if (each / SPEC).is_file()]
         except FileNotFoundError:
             return []
 
     def add(self, spec: SessionSpec) -> Path:
-        """Write a session down, in place of one of the same id that has ended.
+        """Save a new session; it replaces one with the same id that has ended.
 
         Raises:
-            SessionError: one of that id is there, and lives.
+            SessionError: a session with this id is running.
             OSError: it cannot be written.
         """
         directory = self.directory(spec.id)
         if self.is_kept(spec.id):
             raise SessionError(
-                f"the session {spec.id} is running already",
-                f"`symposium session kill {spec.id}` ends it",
+                f"the session {spec.id} is already running",
+                f"run `symposium session kill {spec.id}` to stop it",
             )
         make_private_directory(directory)
         make_private_directory(self._runtime)
@@ -225,34 +224,34 @@ class SessionStore:
         return directory
 
     def spec(self, id_: str) -> SessionSpec:
-        """What a session was started as.
+        """Read the definition of a session.
 
         Raises:
-            SessionNotFoundError: there is none of that id.
+            SessionNotFoundError: it does not exist.
         """
         try:
             return json.decode((self.directory(id_) / SPEC).read_bytes(), type=SessionSpec)
         except (FileNotFoundError, NotADirectoryError, DecodeError, ValidationError) as error:
             raise SessionNotFoundError(
-                f"there is no session {id_}", "`symposium session list` shows those there are"
+                f"session {id_} does not exist", "run `symposium session list` to see all sessions"
             ) from error
 
     def state(self, id_: str) -> ServerSessionState:
-        """How it stands now: what the keeper wrote last, unless the keeper has gone since."""
+        """Current state: the recorded one, or LOST if the server no longer runs."""
         written = self._written(id_)
         if written.status in {Status.STARTING, Status.RUNNING} and not self.is_kept(id_):
-            return replace(written, status=Status.LOST, reason="its keeper has gone")
+            return replace(written, status=Status.LOST, reason="its server exited unexpectedly")
         return written
 
     def changed_at(self, id_: str) -> float:
-        """When its state was written last, in seconds since 1970; 0 where it never was."""
+        """Time when the state was written, in seconds since 1970; 0 if it never was."""
         try:
             return (self.directory(id_) / STATE).stat().st_mtime
         except OSError:
             return 0.0
 
     def write_state(self, id_: str, state: ServerSessionState) -> None:
-        """For the keeper: how it stands.
+        """Record the state; only the session server calls this.
 
         Raises:
             OSError: it cannot be written.
@@ -260,7 +259,7 @@ class SessionStore:
         write_whole(self.directory(id_) / STATE, json.encode(state).decode())
 
     def is_kept(self, id_: str) -> bool:
-        """Whether its keeper lives: only a living process holds a lock."""
+        """Whether the session server runs: only a live process holds the lock."""
         try:
             handle = os.open(self.directory(id_) / LOCK, os.O_RDWR)
         except OSError:
@@ -276,22 +275,22 @@ class SessionStore:
             os.close(handle)
 
     def lock(self, id_: str) -> int:
-        """For the keeper: take the lock, for as long as the process lives.
+        """Take the lock for the life of the process; only the session server calls this.
 
         Raises:
-            SessionError: another keeper has it.
-            OSError: it cannot be made.
+            SessionError: another server has it.
+            OSError: it cannot be created.
         """
         handle = os.open(self.directory(id_) / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             flock(handle, LOCK_EX | LOCK_NB)
         except BlockingIOError as error:
             os.close(handle)
-            raise SessionError(f"the session {id_} has a keeper already", "") from error
+            raise SessionError(f"another server runs the session {id_}", "") from error
         return handle
 
     def wait_for_exit(self, id_: str) -> None:
-        """Wait for the server of a session that has ended; return at once for any other."""
+        """Wait for the server of an ended session to exit; return at once for any other."""
         deadline = time.monotonic() + _EXIT_TIME
         while self._written(id_).status is Status.EXITED and self.is_kept(id_):
             if time.monotonic() > deadline:
@@ -299,13 +298,13 @@ class SessionStore:
             time.sleep(_RETRY)
 
     def forget(self, id_: str) -> None:
-        """Remove what is kept of a session that has ended.
+        """Remove an ended session from the disk.
 
         Raises:
-            SessionError: it has not.
+            SessionError: it is running.
         """
         if self.is_kept(id_):
-            raise SessionError(f"the session {id_} is running", "end it first")
+            raise SessionError(f"the session {id_} is running", "stop it first")
         shutil.rmtree(self.directory(id_), ignore_errors=True)
         self.socket(id_).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Snapshots of the worktree around tool calls."""
+"""Snapshots of the worktree before and after tool calls."""
 
 import asyncio
 import logging
@@ -22,87 +22,87 @@ from symposium.sessions.agent_stop import LATE, AgentStop
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """How an agent is listened to.
+    """Callbacks for observing an agent.
 
     Attributes:
-        is_old: whether what it says now was said before: it repeats its session.
-        trouble: told what could not be done, for people.
+        is_replay: whether the agent repeats the history of its session now.
+        on_problem: called with a message for the user.
     """
 
-    is_old: Callable[[], bool]
-    trouble: Callable[[str], None]
+    is_replay: Callable[[], bool]
+    on_problem: Callable[[str], None]
 
 
 class ToolCallHooks(Protocol):
-    """Keeps what a tool may destroy."""
+    """Saves the worktree before tools run."""
 
     @property
     def has_changed(self) -> bool:
-        """Whether the worktree has changed since the turn began, as far as snapshots show it."""
+        """Whether snapshots show a change of the worktree since the turn began."""
         ...
 
     async def __aenter__(self) -> object:
-        """Begin."""
+        """Start."""
         ...
 
     async def __aexit__(self, *error: object) -> None:
-        """End; what was asked for has been done or given up."""
+        """Stop; pending snapshots have been taken or dropped."""
         ...
 
     def listen(self, transport: Transport, listening: Listening) -> Transport:
-        """The agent's transport, on which each tool call is heard before anybody acts on it.
+        """Wrap the agent's transport, to see each tool call before handlers do.
 
-        The agent stands still until its worktree is kept.
+        The agent is stopped until its worktree is saved.
         """
         ...
 
-    async def keep(self, reason: str) -> str:
-        """Keep the worktree as it is now; why that could not be, or nothing."""
+    async def save(self, reason: str) -> str:
+        """Save the worktree; return why that failed, or nothing."""
         ...
 
     async def begin_turn(self) -> str:
-        """Keep the worktree before the agent is told something; why that could not be."""
+        """Save the worktree before a prompt; return why that failed, or nothing."""
         ...
 
 
 class NoSnapshots:
-    """Keeps nothing: for an agent that works in no taskspace."""
+    """Takes no snapshots: for an agent without a task."""
 
     has_changed = False
 
     async def __aenter__(self) -> object:
-        """Nothing."""
+        """Do nothing."""
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def listen(self, transport: Transport, listening: Listening) -> Transport:
-        """The transport as it is."""
+        """Return the transport unchanged."""
         del listening
         return transport
 
-    async def keep(self, reason: str) -> str:
-        """Nothing."""
+    async def save(self, reason: str) -> str:
+        """Do nothing."""
         del reason
         return ""
 
     async def begin_turn(self) -> str:
-        """Nothing."""
+        """Do nothing."""
         return ""
 
 
 _SIGN: Final = b'"tool_call'
-"""What stands in every line of interest, however it is written: no line is read without it."""
+"""Bytes in every line of interest; other lines are not parsed."""
 
 _OVER: Final = frozenset({"completed", "failed"})
-"""Statuses of a call that does nothing any more (ACP, tool calls)."""
+"""Final statuses of a call (ACP, tool calls)."""
 
-_LONGEST: Final = 200
-"""Characters of a title in a reason."""
+_MAX_TITLE: Final = 200
+"""Longest title in a reason, in characters."""
 
 _MAX_CALLS: Final = 1000
-"""Calls that may be open; an agent that never ends them is not followed for ever."""
+"""Calls that may be open; beyond that, they are forgotten."""
 
 
 class _Notice(Struct):
@@ -112,11 +112,11 @@ class _Notice(Struct):
 
 @dataclass(frozen=True, slots=True)
 class HeardCalls:
-    """Something that is worth a snapshot.
+    """A change of tool calls that is worth a snapshot.
 
     Attributes:
-        reason: for people.
-        is_first: whether a call begins while no other is open: what has changed just now, it did.
+        reason: for the user.
+        is_first: whether a call begins while no other is open, so that it made recent changes.
     """
 
     reason: str
@@ -124,33 +124,33 @@ class HeardCalls:
 
 
 class OpenToolCalls:
-    """Those of one agent."""
+    """The open tool calls of one agent."""
 
     def __init__(self) -> None:
         self._open: dict[str, str] = {}
 
-    def heard(self, line: bytes) -> HeardCalls | None:
-        """What a line that the agent wrote says of its tool calls; None if nothing new."""
+    def received(self, line: bytes) -> HeardCalls | None:
+        """Process a line from the agent; None unless it changes a tool call."""
         if _SIGN not in line:
             return None
         try:
             notice = json.decode(line, type=_Notice)
             update = as_object(as_object(json.decode(notice.params)).get("update"))
         except DecodeError:
-            # Not ours to judge: whoever is to act on it says so.
+            # The receiver of the line reports it.
             return None
         is_call = update.get("sessionUpdate") in {"tool_call", "tool_call_update"}
         return self._changed(update) if is_call and notice.method == "session/update" else None
 
     def forget(self) -> None:
-        """A turn begins: what was left open is over."""
+        """Start a turn: calls that were left open have ended."""
         self._open.clear()
 
     def _changed(self, update: Mapping[str, Any]) -> HeardCalls | None:
         id_ = str(update.get("toolCallId"))
         before = self._open.get(id_)
         status = str(update.get("status") or before or "pending")
-        title = str(update.get("title") or id_)[:_LONGEST]
+        title = str(update.get("title") or id_)[:_MAX_TITLE]
         if status in _OVER:
             self._open.pop(id_, None)
             return HeardCalls(f"after tool call {title}", is_first=False)
@@ -163,13 +163,13 @@ class OpenToolCalls:
 
 
 SNAPSHOT_TIMEOUT: Final = 30.0
-"""Seconds that a tool call waits at most for the worktree to be kept."""
+"""Timeout in seconds for a snapshot, during which a tool call waits."""
 
 _log = logging.getLogger(__name__)
 
 
-def keepers_bus(taskspace: str, worktree: str) -> BusClient:
-    """The way to the daemon: one that has died is started again, one that was stopped is not."""
+def session_bus(taskspace: str, worktree: str) -> BusClient:
+    """Connection to the daemon, which restarts a crashed daemon but not a stopped one."""
     identity = Identity(Role.HOST, SESSION_SERVER, Sender(worktree, taskspace, None))
     return BusClient(identity, settings=ClientSettings(dial=returning()))
 
@@ -185,31 +185,31 @@ class _Wanted:
 
 
 class BusSnapshots:
-    """Asks for snapshots of one taskspace.
+    """Requests snapshots of one task.
 
-    What is asked for while one is being taken becomes one more: it holds everything since.
+    Requests during a snapshot are merged into one more snapshot.
 
     Args:
         taskspace: its id.
-        bus: the way to the daemon; entered here.
+        bus: the connection to the daemon; entered here.
     """
 
     def __init__(self, taskspace: str, bus: BusClient) -> None:
         self._taskspace = taskspace
         self._bus = bus
         self._calls = OpenToolCalls()
-        self._stop = AgentStop(self._announces, lambda: self._tell(LATE))
+        self._stop = AgentStop(self._announces, lambda: self._report(LATE))
         self._wanted: _Wanted | None = None
         self._is_wanted = asyncio.Event()
         self._listening: Listening | None = None
-        # What was told last: not told at each call, until one could be kept again.
-        self._trouble = ""
+        # The last reported problem, to report it only once until a snapshot succeeds.
+        self._problem = ""
         self._at_start: SnapshotView | None = None
         self._newest: SnapshotView | None = None
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
-        """Begin."""
+        """Start."""
         await self._bus.__aenter__()
         await self._tasks.__aenter__()
         await self._stop.__aenter__()
@@ -217,68 +217,68 @@ class BusSnapshots:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """End; what was asked for has been done or given up."""
+        """Stop; pending snapshots have been taken or dropped."""
         self._worker.cancel()
         await self._stop.__aexit__(*error)
         await self._tasks.__aexit__(None, None, None)
         await self._bus.__aexit__(None, None, None)
 
     def listen(self, transport: Transport, listening: Listening) -> Transport:
-        """The agent's transport, on which each tool call is heard before anybody acts on it."""
+        """Wrap the agent's transport, to see each tool call before handlers do."""
         self._listening = listening
         self._calls.forget()
         return self._stop.listen(transport)
 
-    async def keep(self, reason: str) -> str:
-        """Keep the worktree as it is now; why that could not be, or nothing."""
-        return await self._keep(_Wanted(reason, None))
+    async def save(self, reason: str) -> str:
+        """Save the worktree; return why that failed, or nothing."""
+        return await self._save(_Wanted(reason, None))
 
     async def begin_turn(self) -> str:
-        """Keep the worktree before the agent is told something; why that could not be."""
+        """Save the worktree before a prompt; return why that failed, or nothing."""
         self._calls.forget()
         self._stop.begin_turn()
         self._at_start = None
-        return await self.keep("before a prompt")
+        return await self.save("before a prompt")
 
     @property
     def has_changed(self) -> bool:
         """Whether files or HEAD changed between the first and the newest snapshot of the turn.
 
-        A branch made elsewhere in the clone also makes a new snapshot, but is no work of the turn.
+        A branch made elsewhere in the clone also makes a new snapshot, but is not a change here.
         """
         return _work(self._newest) != _work(self._at_start)
 
     def _announces(self, line: bytes | OversizedLine, called_at: float | None) -> bool:
-        """Ask for a snapshot where a line announces a tool call; whether it does."""
-        heard = self._heard(line)
-        if heard is None:
+        """Request a snapshot if a line announces a tool call; return whether it does."""
+        received = self._received(line)
+        if received is None:
             return False
-        may_be_late = heard.is_first and self._wanted is None
-        self._wanted = _Wanted(heard.reason, called_at if may_be_late else None)
+        may_be_late = received.is_first and self._wanted is None
+        self._wanted = _Wanted(received.reason, called_at if may_be_late else None)
         self._is_wanted.set()
         return True
 
-    def _heard(self, line: bytes | OversizedLine) -> HeardCalls | None:
-        if self._listening is None or self._listening.is_old():
+    def _received(self, line: bytes | OversizedLine) -> HeardCalls | None:
+        if self._listening is None or self._listening.is_replay():
             return None
         if isinstance(line, OversizedLine):
-            return HeardCalls("a line that is too long to read", is_first=False)
-        return self._calls.heard(line)
+            return HeardCalls("a line that is too long to parse", is_first=False)
+        return self._calls.received(line)
 
-    async def _keep(self, wanted: _Wanted) -> str:
+    async def _save(self, wanted: _Wanted) -> str:
         message = SnapshotTaskspace(
             taskspace_uuid=self._taskspace, reason=wanted.reason, called_at=wanted.called_at
         )
         try:
             async with asyncio.timeout(SNAPSHOT_TIMEOUT):
-                # Without a daemon that is said at once: nobody is to wait for none.
+                # Fail at once without a daemon.
                 await self._bus.ready()
             taken = await self._bus.request(message, patience=SNAPSHOT_TIMEOUT)
         except (BusError, TimeoutError) as error:
-            _log.warning("The worktree could not be kept: %s", error)
-            is_known, self._trouble = self._trouble == str(error), str(error)
-            return "" if is_known else f"the worktree could not be kept ({wanted.reason}): {error}"
-        self._trouble = ""
+            _log.warning("could not save the worktree: %s", error)
+            is_known, self._problem = self._problem == str(error), str(error)
+            return "" if is_known else f"could not save the worktree ({wanted.reason}): {error}"
+        self._problem = ""
         self._newest = taken.snapshot
         if self._at_start is None:
             self._at_start = self._newest
@@ -290,12 +290,12 @@ class BusSnapshots:
             self._is_wanted.clear()
             wanted, self._wanted = self._wanted, None
             assert wanted is not None
-            trouble = await self._keep(wanted)
+            problem = await self._save(wanted)
             if not self._is_wanted.is_set():
                 self._stop.release()
-            if trouble:
-                self._tell(trouble)
+            if problem:
+                self._report(problem)
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         if self._listening is not None:
-            self._listening.trouble(text)
+            self._listening.on_problem(text)

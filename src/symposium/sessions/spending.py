@@ -1,4 +1,4 @@
-"""What the agent of a session has spent, and the currencies of it."""
+"""Saved spending of a session's agent, and the known currencies."""
 
 from pathlib import Path
 from typing import Final
@@ -11,25 +11,25 @@ FILE: Final = "spent.json"
 
 
 class Spending(Struct):
-    """All lives of an agent together.
+    """Total spending of an agent, across restarts.
 
     Attributes:
-        costs: what it has told, by currency: `usd` and the like; empty if it has told none.
-        seconds: in turns.
-        turns: that have ended.
-        told: the last sums that it has told for its session of that name, which begin anew with
-            each session.
+        costs: reported costs by currency, such as `usd`; may be empty.
+        seconds: total duration of turns.
+        turns: number of completed turns.
+        session: the agent's session id of the last report.
+        reported: last cumulative costs of that session; each session starts at zero.
     """
 
     costs: dict[str, float] = field(default_factory=dict[str, float])
     seconds: float = 0.0
     turns: int = 0
     session: str = ""
-    told: dict[str, float] = field(default_factory=dict[str, float])
+    reported: dict[str, float] = field(default_factory=dict[str, float], name="told")
 
 
 def read_spending(directory: Path) -> Spending:
-    """What is known; nothing spent where nothing is written."""
+    """Read the saved spending, or an empty one."""
     try:
         return json.decode((directory / FILE).read_bytes(), type=Spending)
     except (OSError, DecodeError, ValidationError):
@@ -37,10 +37,10 @@ def read_spending(directory: Path) -> Spending:
 
 
 def write_spending(directory: Path, spending: Spending) -> None:
-    """Write it down.
+    """Save the spending.
 
     Raises:
-        OSError: that is not possible.
+        OSError: it cannot be written.
     """
     write_whole(directory / FILE, json.encode(spending).decode())
 
@@ -62,4 +62,4 @@ CURRENCIES: Final = frozenset(
         *("ves", "vnd", "vuv", "wst", "xaf", "xcd", "xof", "xpf", "yer", "zar", "zmw", "zwg"),
     )
 )
-"""By their codes (ISO 4217), as people write them in a budget."""
+"""Currency codes (ISO 4217) in lower case, as in a budget."""

@@ -1,4 +1,4 @@
-"""Serves a program on a pseudo-terminal."""
+"""Session server for a program on a pseudo-terminal."""
 
 import asyncio
 import fcntl
@@ -29,47 +29,47 @@ from symposium.sessions.session import (
     secrets_of,
 )
 
-LONGEST: Final = 1024 * 1024
-"""Bytes that are kept."""
+MAX_SCROLLBACK: Final = 1024 * 1024
+"""Bytes of output to keep."""
 
 
 class Scrollback:
-    """A bounded end of a stream of bytes.
+    """The bounded end of a byte stream.
 
     Args:
-        longest: bytes that are kept.
+        limit: bytes to keep.
     """
 
-    def __init__(self, longest: int = LONGEST) -> None:
-        self._longest = longest
+    def __init__(self, limit: int = MAX_SCROLLBACK) -> None:
+        self._limit = limit
         self._pieces: deque[bytes] = deque()
         self._size = 0
 
     def add(self, piece: bytes) -> None:
-        """Append what was shown."""
+        """Append output."""
         self._pieces.append(piece)
         self._size += len(piece)
-        while self._size - len(self._pieces[0]) > self._longest:
+        while self._size - len(self._pieces[0]) > self._limit:
             self._size -= len(self._pieces.popleft())
 
     def end(self) -> bytes:
-        """The last bytes, from a line's beginning where something was left out."""
+        """Return the last bytes; if some were dropped, start at the beginning of a line."""
         whole = b"".join(self._pieces)
-        if len(whole) <= self._longest:
+        if len(whole) <= self._limit:
             return whole
-        kept = whole[-self._longest :]
+        kept = whole[-self._limit :]
         return kept[kept.find(b"\n") + 1 :]
 
 
 def processes_of_session(leader: int) -> list[int]:
-    """The processes of a terminal session, its leader left out; none where /proc is not there."""
+    """Processes of a terminal session except its leader; empty without /proc."""
     found: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             stat = (entry / "stat").read_text()
         except OSError:
             continue
-        # The name of a program may hold blanks and brackets: fields begin behind its last one.
+        # A program's name may contain spaces and parentheses: the fields follow the last `)`.
         fields = stat.rpartition(")")[2].split()
         if int(fields[3]) == leader and int(entry.name) != leader:
             found.append(int(entry.name))
@@ -77,24 +77,24 @@ def processes_of_session(leader: int) -> list[int]:
 
 
 GRACE: Final = 3.0
-"""Seconds between asking a program to end and ending it."""
+"""Seconds between hanging up and killing a program."""
 
 PENDING: Final = 1024 * 1024
 """Bytes of input that may wait for a program that does not read."""
 
 NOT_FOUND: Final = 127
-"""Exit code of a program that is not there (POSIX, `Exit Status`)."""
+"""Exit code for a missing program (POSIX, `Exit Status`)."""
 
 _READ: Final = 64 * 1024
 _SIZE: Final = (24, 80)
 
 
 class TerminalSessionServer:
-    """Made before the event loop runs: the program is forked off a process without threads.
+    """Create it before the event loop runs: forking requires a process without threads.
 
     Args:
-        spec: what to run.
-        directory: where the end of what it showed is kept once it has ended.
+        spec: the program.
+        directory: for the end of its output after it exits.
     """
 
     def __init__(self, spec: SessionSpec, directory: Path) -> None:
@@ -106,12 +106,12 @@ class TerminalSessionServer:
         self._is_stopping = False
         self._pid, self._master = os.forkpty()
         if self._pid == 0:
-            _become(spec)
+            _exec_program(spec)
         os.set_blocking(self._master, False)
         self._resize(*_SIZE)
 
     async def run(self, on_state: OnState) -> ServerSessionState:
-        """Hold it until it has ended; how it stands then."""
+        """Run the program until it exits; return the final state."""
         on_state(ServerSessionState(Status.RUNNING, os.getpid()))
         loop = asyncio.get_running_loop()
         loop.add_reader(self._master, self._readable)
@@ -125,7 +125,7 @@ class TerminalSessionServer:
         os.close(self._master)
         self._kept.write_bytes(self._redacted(self._scrollback.end()))
         code = os.waitstatus_to_exitcode(status)
-        reason = AS_ASKED if self._is_stopping else _why_it_ended(self._spec, code)
+        reason = AS_ASKED if self._is_stopping else _exit_reason(self._spec, code)
         return ServerSessionState(Status.EXITED, os.getpid(), exit_code=code, reason=reason)
 
     def _redacted(self, shown: bytes) -> bytes:
@@ -133,7 +133,7 @@ class TerminalSessionServer:
         return Redactor(known).raw(shown)
 
     def stop(self) -> None:
-        """Hang up, as a closed terminal does; what does not go is ended."""
+        """Hang up, like a closed terminal; kill the program if it does not exit."""
         if self._is_stopping:
             return
         self._is_stopping = True
@@ -142,11 +142,11 @@ class TerminalSessionServer:
         asyncio.get_running_loop().call_later(GRACE, self._signal, signal.SIGKILL)
 
     def describe(self) -> Mapping[str, Any]:
-        """The program's process, and how many look at it."""
+        """Return the process id and the number of viewers."""
         return {"pid": self._pid, "viewers": len(self._viewers)}
 
     def requests(self, viewer: Viewer) -> Mapping[str, RequestHandler]:
-        """To attach."""
+        """Handler to attach."""
 
         def attach(request: Request) -> Mapping[str, Any]:
             self._resize_to(request.params)
@@ -156,12 +156,12 @@ class TerminalSessionServer:
         return {ATTACH: attach}
 
     def notifications(self, viewer: Viewer) -> Mapping[str, Callable[[Any], None]]:
-        """What is typed, and the window's size."""
+        """Handlers of keyboard input and window size."""
         del viewer
         return {INPUT: self._typed, RESIZE: self._resize_to}
 
     def left(self, viewer: Viewer) -> None:
-        """Show it no longer."""
+        """Remove a viewer."""
         self._viewers.discard(viewer)
 
     def _readable(self) -> None:
@@ -171,7 +171,7 @@ class TerminalSessionServer:
             except BlockingIOError:
                 return
             except OSError:
-                # Linux says so when nobody holds the other end any more.
+                # Linux returns EIO once no process has the terminal open.
                 piece = b""
             if not piece:
                 with suppress(OSError, ValueError):
@@ -213,7 +213,7 @@ class TerminalSessionServer:
             case {}:
                 return
             case _:
-                raise invalid_params("rows and columns are wanted", params)
+                raise invalid_params("rows and columns must be positive integers", params)
 
     def _resize(self, rows: int, columns: int) -> None:
         with suppress(OSError):
@@ -225,23 +225,23 @@ class TerminalSessionServer:
 
 
 def _environment(spec: SessionSpec) -> dict[str, str]:
-    """What the program finds; PATH leads to the usual places, too, where ours leads to nothing."""
+    """Environment of the program; PATH gets the usual directories if it does not contain it."""
     found = {**os.environ, "TERM": "xterm-256color", **spec.env}
     if look_up(spec.command[0], found.get("PATH", os.defpath).split(os.pathsep)) is None:
         found["PATH"] = usual_path(found)
     return found
 
 
-def _why_it_ended(spec: SessionSpec, code: int) -> str:
+def _exit_reason(spec: SessionSpec, code: int) -> str:
     places = _environment(spec).get("PATH", os.defpath).split(os.pathsep)
     if code == NOT_FOUND and look_up(spec.command[0], places) is None:
         name = plain_text(spec.command[0])
-        return f"`{name}` is not installed, or not on the PATH that it was started with"
-    return f"the program ended with {code}"
+        return f"`{name}` is not installed, or not on the PATH of the session"
+    return f"the program exited with code {code}"
 
 
-def _become(spec: SessionSpec) -> None:
-    """In the child: be the program, or say why not; never returns."""
+def _exec_program(spec: SessionSpec) -> None:
+    """Run the program in the child process, or print why not; never returns."""
     try:
         os.chdir(spec.cwd)
         words = list(spec.command)

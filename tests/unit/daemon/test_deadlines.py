@@ -1,4 +1,4 @@
-"""When the daemon looks at requests whose time is over."""
+"""Timers for requests whose deadline has passed."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from symposium.daemon.connection import RequestTimer
 
 
 class Open:
-    """Requests whose next deadline a test sets, and the broker that has them."""
+    """Requests whose next deadline a test sets, with their broker."""
 
     def __init__(self) -> None:
         self.next_deadline: float | None = None
@@ -23,7 +23,7 @@ class Open:
 
 
 @pytest.mark.requirement("bus.deadlines")
-def test_the_earliest_deadline_decides_and_each_is_looked_at_once() -> None:
+def test_timer_fires_once_at_the_earliest_deadline() -> None:
     async def run(clock: SetClock) -> None:
         requests = Open()
         deadlines = RequestTimer(requests, list)  # type: ignore[arg-type] - as much of a broker as is used
@@ -42,7 +42,7 @@ def test_the_earliest_deadline_decides_and_each_is_looked_at_once() -> None:
 
 
 @pytest.mark.requirement("bus.deadlines")
-def test_what_has_another_deadline_is_looked_at_again_until_it_is_closed() -> None:
+def test_timer_continues_with_the_next_deadline_until_closed() -> None:
     async def run(clock: SetClock) -> None:
         requests = Open()
         carried: list[Any] = []

@@ -1,4 +1,4 @@
-"""The end of the daemon, and what it remembers of the file system."""
+"""The stop of the daemon, and its cache of canonical paths."""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +13,7 @@ from symposium.daemon.server import Daemon, DaemonConfig, RealPaths
 
 
 class Stubborn:
-    """A part that does not end when it is cancelled, until it is released."""
+    """A part that does not stop when it is cancelled, until it is released."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
@@ -36,7 +36,7 @@ class Stubborn:
 
 
 @pytest.mark.requirement("daemon.stop-bounded")
-async def test_daemon_exits_and_names_the_part_when_a_part_does_not_end(
+async def test_daemon_exits_and_names_a_part_that_does_not_stop(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     place, part = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log"), Stubborn()
@@ -55,7 +55,7 @@ async def test_daemon_exits_and_names_the_part_when_a_part_does_not_end(
 
 
 @pytest.mark.requirement("daemon.paths-fresh")
-def test_canonical_path_follows_a_link_that_was_changed(tmp_path: Path) -> None:
+def test_canonical_path_follows_a_changed_link(tmp_path: Path) -> None:
     now = [0.0]
     canonical = RealPaths(lambda: now[0])
     link = tmp_path / "link"

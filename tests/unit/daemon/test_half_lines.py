@@ -1,4 +1,4 @@
-"""Lines that are begun and not ended: bounded in bytes for all clients, and in time."""
+"""Unfinished lines: limited in bytes for all clients, and in time."""
 
 import asyncio
 import socket
@@ -53,7 +53,7 @@ async def send(sock: socket.socket, data: bytes) -> None:
 
 
 @pytest.mark.requirement("bus.half-lines")
-async def test_unfinished_lines_of_all_clients_have_one_bound(
+async def test_unfinished_lines_of_all_clients_share_one_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection, "TOTAL", 4 << 20)
@@ -67,7 +67,7 @@ async def test_unfinished_lines_of_all_clients_have_one_bound(
         assert made.half_lines.total <= 4 << 20
         reasons = [cut.reason for cut in made.cuts]
         assert reasons
-        assert all("unfinished lines" in reason for reason in reasons)
+        assert all("unfinished line" in reason for reason in reasons)
         first = clients[0]
         await send(first, b'"}\n')
         data = b""
@@ -79,7 +79,7 @@ async def test_unfinished_lines_of_all_clients_have_one_bound(
 
 
 @pytest.mark.requirement("bus.half-lines")
-async def test_unfinished_lines_that_fill_the_bound_exactly_are_kept(
+async def test_unfinished_lines_of_exactly_the_limit_are_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     half = 30_000
@@ -89,7 +89,7 @@ async def test_unfinished_lines_that_fill_the_bound_exactly_are_kept(
         async with asyncio.timeout(30):
             for total, client in zip((half, 2 * half, None), clients, strict=True):
                 await send(client, HELLO + b"x" * half)
-                while made.half_lines.total != total and not made.cuts:  # noqa: ASYNC110 - nothing tells
+                while made.half_lines.total != total and not made.cuts:  # noqa: ASYNC110 - there is no event
                     await asyncio.sleep(0)
             while len(made.cuts) == 1 and made.half_lines.total != 2 * half:  # noqa: ASYNC110 - the same
                 await asyncio.sleep(0)
@@ -101,12 +101,12 @@ async def test_unfinished_lines_that_fill_the_bound_exactly_are_kept(
 
 
 @pytest.mark.requirement("bus.half-lines")
-def test_one_line_of_the_greatest_length_fits() -> None:
+def test_one_line_of_the_maximum_length_is_accepted() -> None:
     assert 2 * MAX_LINE <= connection.TOTAL
 
 
 @pytest.mark.requirement("bus.half-lines")
-async def test_a_line_that_stops_in_the_middle_ends_its_connection_and_no_other(
+async def test_stalled_line_closes_only_its_own_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection, "IDLE_TIME", 0.2)
@@ -118,7 +118,9 @@ async def test_a_line_that_stops_in_the_middle_ends_its_connection_and_no_other(
         async with asyncio.timeout(30):
             await until_cut(half)
 
-        assert [cut.reason for cut in made.cuts] == ["it stopped for 0.2 s in the middle of a line"]
+        assert [cut.reason for cut in made.cuts] == [
+            "sent nothing for 0.2 s in the middle of a line"
+        ]
         assert made.half_lines.total == 0
         await send(whole, b"x\n")
         data = b""

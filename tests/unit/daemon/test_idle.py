@@ -1,4 +1,4 @@
-"""When a daemon may end: told the time, never waiting."""
+"""The idle timeout of a daemon."""
 
 from math import inf
 
@@ -8,7 +8,7 @@ from symposium.daemon.server import IdleTimer
 
 
 @pytest.mark.requirement("daemon.idle")
-def test_it_is_due_when_nobody_has_been_there_for_so_long() -> None:
+def test_timeout_is_due_after_the_last_client_left() -> None:
     idle = IdleTimer(30, now=100)
 
     assert idle.due == 130
@@ -17,7 +17,7 @@ def test_it_is_due_when_nobody_has_been_there_for_so_long() -> None:
 
 
 @pytest.mark.requirement("daemon.idle")
-def test_while_somebody_is_there_it_is_never_due() -> None:
+def test_never_idle_while_a_client_is_connected() -> None:
     idle = IdleTimer(30, now=100)
     idle.came()
     idle.came()
@@ -29,7 +29,7 @@ def test_while_somebody_is_there_it_is_never_due() -> None:
 
 
 @pytest.mark.requirement("daemon.idle")
-def test_work_without_clients_puts_it_off() -> None:
+def test_work_without_clients_postpones_the_timeout() -> None:
     idle = IdleTimer(30, now=100)
     idle.busy(120)
 
@@ -37,5 +37,5 @@ def test_work_without_clients_puts_it_off() -> None:
 
 
 @pytest.mark.requirement("daemon.idle")
-def test_a_time_of_nothing_means_never() -> None:
+def test_timeout_of_zero_means_never() -> None:
     assert IdleTimer(0, now=100).due == inf

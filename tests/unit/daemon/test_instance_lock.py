@@ -1,4 +1,4 @@
-"""One daemon for a place: what a dead one left is removed, and nothing else."""
+"""One daemon for an address: only the leftovers of a crashed one are removed."""
 
 import os
 import socket
@@ -19,22 +19,22 @@ from symposium.daemon.instance_lock import (
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DaemonAddress:
-    # A path of a socket may have about a hundred bytes.
+    # A socket's path is limited to about 100 bytes.
     tmp_path.chmod(0o700)
     monkeypatch.chdir(tmp_path)
     return DaemonAddress(tmp_path / "s", tmp_path / "log")
 
 
-def dead(path: Path) -> Path:
-    """A socket whose daemon is dead."""
+def stale_socket(path: Path) -> Path:
+    """Create a socket whose daemon has crashed."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.bind(path.name)
     return path
 
 
 @pytest.mark.requirement("daemon.stale")
-def test_the_socket_and_the_note_of_a_dead_daemon_are_removed(place: DaemonAddress) -> None:
-    dead(place.socket)
+def test_socket_and_stop_mark_of_a_crashed_daemon_are_removed(place: DaemonAddress) -> None:
+    stale_socket(place.socket)
     place.stopped.touch()
     place.life_lock.touch(mode=0o600)
     place.life_lock.write_text("1234567\n")
@@ -48,7 +48,7 @@ def test_the_socket_and_the_note_of_a_dead_daemon_are_removed(place: DaemonAddre
 
 
 @pytest.mark.requirement("daemon.one")
-def test_a_daemon_that_lives_without_its_socket_is_named_with_its_process(
+def test_running_daemon_without_its_socket_is_reported_with_its_process(
     place: DaemonAddress,
 ) -> None:
     handle = acquire_instance_lock(place)
@@ -66,7 +66,7 @@ def claim_old_socket(place: DaemonAddress) -> None:
 
 @pytest.mark.requirement("daemon.one")
 @pytest.mark.parametrize("claims", [acquire_instance_lock, claim_old_socket])
-def test_a_socket_on_which_someone_listens_is_left_alone(
+def test_socket_with_a_listener_is_kept(
     place: DaemonAddress, claims: Callable[[DaemonAddress], object]
 ) -> None:
     with socket.socket(socket.AF_UNIX) as sock:
@@ -81,24 +81,24 @@ def test_a_socket_on_which_someone_listens_is_left_alone(
 
 @pytest.mark.requirement("daemon.stale")
 @pytest.mark.parametrize("kind", ["file", "link", "directory"])
-def test_what_is_no_socket_is_not_removed(place: DaemonAddress, kind: str) -> None:
+def test_other_files_are_not_removed(place: DaemonAddress, kind: str) -> None:
     if kind == "file":
         place.socket.write_text("x")
     elif kind == "link":
-        place.socket.symlink_to(dead(place.socket.with_name("other")))
+        place.socket.symlink_to(stale_socket(place.socket.with_name("other")))
     else:
         place.socket.mkdir()
 
-    with pytest.raises(BusError, match="is no socket"):
+    with pytest.raises(BusError, match="is not a socket"):
         claim_compat(place.socket, place)
     assert place.socket.lstat()
 
 
 @pytest.mark.requirement("daemon.stale")
-def test_the_socket_of_another_user_is_not_removed(
+def test_socket_of_another_user_is_not_removed(
     place: DaemonAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead(place.socket)
+    stale_socket(place.socket)
     monkeypatch.setattr(os, "getuid", lambda: 4242)
 
     with pytest.raises(BusError, match="belongs to user"):
@@ -107,10 +107,10 @@ def test_the_socket_of_another_user_is_not_removed(
 
 
 @pytest.mark.requirement("daemon.stale")
-def test_the_old_socket_of_a_dead_daemon_is_removed_and_its_absence_is_fine(
+def test_stale_compat_socket_is_removed_and_may_be_missing(
     place: DaemonAddress,
 ) -> None:
     claim_compat(place.socket, place)
-    claim_compat(dead(place.socket), place)
+    claim_compat(stale_socket(place.socket), place)
 
     assert not place.socket.exists()

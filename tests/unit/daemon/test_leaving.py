@@ -1,4 +1,4 @@
-"""The moment in which a daemon leaves: whoever connects just then is not dropped."""
+"""A daemon that exits when idle does not drop a client that connects at that moment."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from symposium.daemon.server import Daemon, DaemonConfig
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -40,13 +40,13 @@ def made(place: DaemonAddress, clock: Clock) -> Daemon:
 
 
 @pytest.mark.requirement("daemon.idle")
-async def test_who_has_connected_and_was_not_taken_yet_keeps_the_daemon(tmp_path: Path) -> None:
+async def test_client_in_the_accept_queue_keeps_the_daemon_running(tmp_path: Path) -> None:
     place, clock = place_in(tmp_path), Clock()
     daemon = made(place, clock)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(daemon.run())
         clock.now = 31
-        # In the kernel's queue: the loop has not run since, so nobody has taken it.
+        # In the kernel's queue: the loop has not run since, so it is not accepted yet.
         visitor = connect_unix(place.socket)
         assert not daemon.leave()
         assert place.socket.exists()
@@ -59,7 +59,7 @@ async def test_who_has_connected_and_was_not_taken_yet_keeps_the_daemon(tmp_path
 
 
 @pytest.mark.requirement("daemon.idle", "daemon.one")
-async def test_when_nobody_is_there_the_socket_goes_and_the_next_daemon_may_come(
+async def test_idle_daemon_removes_its_socket_so_that_another_can_start(
     tmp_path: Path,
 ) -> None:
     place, clock = place_in(tmp_path), Clock()
@@ -73,7 +73,7 @@ async def test_when_nobody_is_there_the_socket_goes_and_the_next_daemon_may_come
 
 
 @pytest.mark.requirement("daemon.one")
-async def test_where_a_daemon_listens_no_other_does(tmp_path: Path) -> None:
+async def test_second_daemon_is_rejected_while_one_listens(tmp_path: Path) -> None:
     place, clock = place_in(tmp_path), Clock()
     daemon = made(place, clock)
     async with asyncio.TaskGroup() as tasks:
@@ -81,21 +81,24 @@ async def test_where_a_daemon_listens_no_other_does(tmp_path: Path) -> None:
         with starting(place), pytest.raises(RunningError):
             acquire_instance_lock(place)
         place.socket.unlink()
-        with starting(place), pytest.raises(BusError, match=r"lives .* and its socket .* is gone"):
+        with (
+            starting(place),
+            pytest.raises(BusError, match=r"runs .* but its socket .* is missing"),
+        ):
             acquire_instance_lock(place)
         daemon.stop()
         await running
 
 
 @pytest.mark.requirement("daemon.stale")
-async def test_the_socket_of_another_is_not_taken_along(tmp_path: Path) -> None:
+async def test_socket_of_another_daemon_is_not_removed(tmp_path: Path) -> None:
     place, clock = place_in(tmp_path), Clock()
     daemon = made(place, clock)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(daemon.run())
         place.socket.unlink()
-        place.socket.write_text("somebody else's", encoding="utf-8")
-        assert daemon.leave(), "nobody can reach us any more"
+        place.socket.write_text("another daemon's", encoding="utf-8")
+        assert daemon.leave(), "the daemon is unreachable"
         daemon.stop()
         await running
 
@@ -104,7 +107,7 @@ async def test_the_socket_of_another_is_not_taken_along(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("daemon.stale")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
-def test_socket_that_another_user_left_is_refused_and_stays(tmp_path: Path) -> None:
+def test_socket_of_another_user_is_rejected_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))

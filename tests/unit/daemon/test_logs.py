@@ -1,4 +1,4 @@
-"""What the daemon writes down: JSON lines, without secrets, never without end."""
+"""Logs of the daemon: JSON lines without secrets, limited in size."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ def record(message: str, *, fails: bool = False) -> logging.LogRecord:
 
 
 @pytest.mark.requirement("daemon.log")
-def test_a_record_is_one_line_and_its_trace_has_no_secrets(tmp_path: Path) -> None:
+def test_record_is_one_line_without_secrets(tmp_path: Path) -> None:
     file = log_file(tmp_path / "log" / "d.log")
     file.handle(record("line\nbreak", fails=True))
     file.close()
@@ -31,8 +31,8 @@ def test_a_record_is_one_line_and_its_trace_has_no_secrets(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("daemon.log")
-def test_a_log_that_has_grown_is_put_aside_and_few_are_kept(tmp_path: Path) -> None:
-    file = log_file(tmp_path / "log" / "d.log", most_bytes=1000)
+def test_log_is_rotated_and_few_files_are_kept(tmp_path: Path) -> None:
+    file = log_file(tmp_path / "log" / "d.log", max_bytes=1000)
     for number in range(100):
         file.handle(record(f"number {number}"))
     file.close()

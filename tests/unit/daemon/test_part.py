@@ -1,4 +1,4 @@
-"""How a part is plugged into the daemon: an example to write one by."""
+"""A part of the daemon, as an example for writing one."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -21,7 +21,7 @@ from symposium.daemon.server import Daemon, DaemonConfig
 
 
 class OneTaskspace:
-    """A part that knows one taskspace, and calls its windows when it begins."""
+    """A part that has one taskspace, and sends a request to its windows when it starts."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
@@ -70,7 +70,7 @@ async def daemon_with(part: OneTaskspace, folder: Path) -> AsyncGenerator[Callab
 
 
 @pytest.mark.requirement("daemon.parts")
-async def test_a_part_answers_its_messages_and_lives_as_long_as_the_daemon(tmp_path: Path) -> None:
+async def test_part_handles_its_messages_until_the_daemon_stops(tmp_path: Path) -> None:
     part = OneTaskspace()
     news: list[str] = []
     async with daemon_with(part, tmp_path) as client:

@@ -1,4 +1,4 @@
-"""Slow clients: what waits for all of them together is bounded, and the slowest goes."""
+"""Slow clients: their total backlog is limited, and the slowest is disconnected."""
 
 import asyncio
 import json
@@ -25,11 +25,11 @@ from symposium.daemon.part import LocalPeer
 MB = 1024 * 1024
 
 LINE: Final = 32 * 1024
-"""Bytes of one message of a flood; below the limit of a stream's line."""
+"""Bytes of one message of a flood; less than the limit of a stream's line."""
 
 
 class Owner:
-    """Takes what a link tells."""
+    """An owner that ignores the events of a link."""
 
     def received(self, link: DaemonLink, lines: Lines) -> None:
         del link, lines
@@ -61,7 +61,7 @@ class Clients:
         self._has_come.set()
 
     async def slow(self, name: str, waiting: int) -> DaemonLink:
-        """A connection for whose client so many bytes wait, besides what the kernel holds."""
+        """Return a connection with this backlog, in addition to the kernel's buffer."""
         client = self._stack.enter_context(socket.socket(socket.AF_UNIX))
         client.connect(str(self._path))
         self._has_come.clear()
@@ -71,7 +71,7 @@ class Clients:
         self._stack.callback(link.transport.close)
         link.start()
         for _ in range(5):
-            # The kernel takes some of it meanwhile.
+            # The kernel accepts some of it meanwhile.
             while link.transport.backlog < waiting:
                 link.transport.send(b"x" * 1023)
             await asyncio.sleep(0)
@@ -85,7 +85,7 @@ async def clients(tmp_path: Path) -> AsyncGenerator[Clients]:
 
 
 @pytest.mark.requirement("daemon.pressure-total")
-async def test_of_several_slow_clients_the_slowest_is_cut_until_the_total_is_within_its_bound(
+async def test_slowest_clients_are_disconnected_until_the_total_is_within_the_limit(
     clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "CLIENT_BACKLOG", MB)
@@ -104,12 +104,12 @@ async def test_of_several_slow_clients_the_slowest_is_cut_until_the_total_is_wit
         await asyncio.sleep(0)
 
     assert [name for name, _ in cut] == ["most"]
-    assert "waited for all slow clients" in cut[0][1]
+    assert "total backlog" in cut[0][1]
     assert MB < watched.backlog <= 2 * MB
 
 
 @pytest.mark.requirement("daemon.pressure-total")
-async def test_client_for_which_too_much_waits_is_cut_alone(
+async def test_client_with_too_large_a_backlog_is_disconnected_alone(
     clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "CLIENT_BACKLOG", MB)
@@ -121,11 +121,11 @@ async def test_client_for_which_too_much_waits_is_cut_alone(
 
     (told,) = cut
     assert told.startswith("slower: ")
-    assert told.endswith("bytes waited for it to read")
+    assert told.startswith("slower: backlog of ")
 
 
 class Program:
-    """A client of the daemon on a real socket; reads only when it is asked to."""
+    """A client of the daemon on a real socket that reads only on request."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -148,18 +148,18 @@ class Program:
         self.sent += 1
 
     async def flood(self, target: "Program", size: int) -> None:
-        """Send a client so many bytes, line by line."""
+        """Send this many bytes to a client, line by line."""
         for _ in range(size // LINE):
             self.write("polo", {"pad": "x" * LINE}, target.connection)
             await self._writer.drain()
 
     async def read(self) -> dict[str, Any]:
-        """The next message; empty at the end of the connection."""
+        """Return the next message, or an empty one at the end of the connection."""
         line = await self._reader.readline()
         return json.loads(line) if line.endswith(b"\n") else {}
 
     async def read_all(self) -> int:
-        """Read what was sent up to a short line; the number of messages, -1 if it was cut."""
+        """Read until a short line; return the number of messages, or -1 at a disconnect."""
         count = 0
         while message := await self.read():
             if message["type"] == "polo":
@@ -173,7 +173,7 @@ class Program:
 
 
 @pytest.mark.requirement("daemon.pressure-total", "daemon.pressure-total-wired")
-async def test_daemon_cuts_the_slowest_client_when_too_much_waits_for_all_together(
+async def test_daemon_disconnects_the_slowest_client_when_the_total_backlog_is_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "CLIENT_BACKLOG", 4 * MB)
@@ -189,7 +189,7 @@ async def test_daemon_cuts_the_slowest_client_when_too_much_waits_for_all_togeth
             await publisher.flood(programs[name], size)
         for each in programs.values():
             publisher.write("polo", {"pad": ""}, each.connection)
-        # Whatever was written before this was routed before it.
+        # Everything written before this has been routed before it.
         publisher.write("daemon_status", {})
         while (await publisher.read()).get("type") != "response":
             pass
@@ -199,13 +199,13 @@ async def test_daemon_cuts_the_slowest_client_when_too_much_waits_for_all_togeth
             each.close()
 
     assert [each.name for each in cuts] == ["most"]
-    assert "waited for all slow clients" in cuts[0].reason
+    assert "total backlog" in cuts[0].reason
     expected = {name: size // LINE for name, size in sizes.items()}
     assert read == {**expected, "most": -1}
 
 
 class Idle:
-    """A part of the daemon that answers nothing."""
+    """A part of the daemon without handlers."""
 
     def answers(self) -> HandlerTable:
         return HandlerTable()

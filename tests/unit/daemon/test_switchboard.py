@@ -1,4 +1,4 @@
-"""Connections of the daemon: who says no hello goes, and who did stays."""
+"""Connections of the daemon need a hello in time."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ async def payload(reader: asyncio.StreamReader) -> Any:
 
 
 @pytest.mark.requirement("daemon.hello-time")
-async def test_a_client_that_says_no_hello_in_time_is_closed_and_others_stay(
+async def test_client_without_a_hello_is_disconnected_and_others_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_table, "HELLO_TIME", 2.0)
@@ -51,7 +51,7 @@ async def test_a_client_that_says_no_hello_in_time_is_closed_and_others_stay(
         reader, writer = await asyncio.open_unix_connection(tmp_path / "run" / "s")
         writer.write(hello())
         welcome = await payload(reader)
-        # It came later: the other one's time is over before its own.
+        # It connected later: the deadline of the other one is earlier.
         silent, its_writer = await asyncio.open_unix_connection(tmp_path / "run" / "s")
         said = await silent.read()
         its_writer.close()
@@ -65,7 +65,7 @@ async def test_a_client_that_says_no_hello_in_time_is_closed_and_others_stay(
 
 
 @pytest.mark.requirement("bus.hello")
-async def test_a_client_whose_hello_is_refused_is_answered_and_closed_at_once(
+async def test_client_with_a_rejected_hello_gets_an_error_and_is_disconnected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_table, "HELLO_TIME", 1000.0)

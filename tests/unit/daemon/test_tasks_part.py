@@ -1,4 +1,4 @@
-"""The daemon's part for tasks, asked through its answers: real git, no agent."""
+"""The daemon's part for tasks, through its handlers: real git, no agent."""
 
 import asyncio
 import os
@@ -68,19 +68,19 @@ from symposium.sessions.session import (
     Status,
 )
 
-NOBODY = 1 << 30
-"""No process has this id: it is above the limit of the kernel."""
+UNUSED_PID = 1 << 30
+"""An unused process id: it is above the limit of the kernel."""
 
 
-class Listens:
-    """A bus on which every announcement is heard, and nobody else is connected."""
+class SubscribedBus:
+    """A bus with a subscriber to every announcement, and no other peer."""
 
     def __init__(self) -> None:
         self.heard: list[Announcement] = []
 
     async def request(self, message: BusRequest[Any], **options: Any) -> Any:
         del options
-        raise BusRefusedError(f"nobody answers {message}", "no_handler")
+        raise BusRefusedError(f"no handler for {message}", "no_handler")
 
     def announce(self, message: Announcement, **options: Any) -> None:
         del options
@@ -98,13 +98,13 @@ class Listens:
 
 
 class Tasks:
-    """The part, and a clone for it to work on."""
+    """The part, and a clone for its tasks."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.clone = folder / "home", folder / "clone"
         self.socket = folder / "socket"
         self.part = Taskspaces(PartContext(self.home, self.socket))
-        self.bus = Listens()
+        self.bus = SubscribedBus()
         self.store = SessionStore(paths())
         self._answers = self.part.answers().requests
 
@@ -131,7 +131,7 @@ class Tasks:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An upstream and a clone."""
+    """Create an upstream and a clone."""
     directory = tmp_path_factory.mktemp("template")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(directory)))
@@ -141,7 +141,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def idle(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
-    """The part before it runs."""
+    """Create the part without running it."""
     place = copy_template(template, tmp_path / "place")
     monkeypatch.setenv("SYMPOSIUM_HOME", str(place / "home"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(template / "gitconfig"))
@@ -163,11 +163,11 @@ def commit(task: TaskView, name: str, text: str) -> None:
 
 
 @pytest.mark.requirement("daemon.recovered-first")
-async def test_a_request_waits_until_the_last_run_is_recovered(idle: Tasks) -> None:
+async def test_request_waits_for_the_recovery_of_the_last_run(idle: Tasks) -> None:
     async with asyncio.TaskGroup() as group:
         early = group.create_task(idle.ask(ListTaskspaces()))
         for _ in range(100):
-            # What it would ask for is read in a thread.
+            # The request is prepared in a thread.
             await asyncio.to_thread(int)
         was_answered = early.done()
         async with idle.running():
@@ -178,21 +178,19 @@ async def test_a_request_waits_until_the_last_run_is_recovered(idle: Tasks) -> N
 
 
 @pytest.mark.requirement("daemon.one-home")
-async def test_a_second_daemon_names_the_one_that_has_the_tasks(
-    idle: Tasks, tmp_path: Path
-) -> None:
+async def test_second_daemon_names_the_owner_of_the_tasks(idle: Tasks, tmp_path: Path) -> None:
     socket = tmp_path / "first"
     socket.touch()
     StateOwnerFile(idle.home, socket).put()
 
     said = await idle.refusal(ListTaskspaces())
-    assert f"process {os.getpid()}, at {socket}" in said
+    assert f"process {os.getpid()} at {socket}" in said
     assert f"SYMPOSIUM_SOCKET={socket}" in said
 
 
 @pytest.mark.requirement("daemon.one-home")
 @pytest.mark.parametrize("why", ["nothing", "its socket", "its process", "our socket", "damaged"])
-def test_a_mark_of_no_living_daemon_is_passed_over(tmp_path: Path, why: str) -> None:
+def test_owner_file_of_a_stopped_daemon_is_ignored(tmp_path: Path, why: str) -> None:
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     for each in (mine, theirs):
         each.touch()
@@ -202,7 +200,7 @@ def test_a_mark_of_no_living_daemon_is_passed_over(tmp_path: Path, why: str) -> 
     if why == "its socket":
         theirs.unlink()
     elif why == "its process":
-        file.write_text(f'{{"pid": {NOBODY}, "socket": "{theirs}"}}')
+        file.write_text(f'{{"pid": {UNUSED_PID}, "socket": "{theirs}"}}')
     elif why == "damaged":
         file.write_text("{")
     elif why == "nothing":
@@ -224,20 +222,20 @@ async def test_part_has_the_tasks_for_as_long_as_it_runs(idle: Tasks, tmp_path: 
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_daemon_takes_only_its_own_mark_away(tmp_path: Path) -> None:
+def test_daemon_removes_only_its_own_owner_file(tmp_path: Path) -> None:
     one, two = (StateOwnerFile(tmp_path, tmp_path / name) for name in ("one", "two"))
     (tmp_path / "two").touch()
     two.put()
-    one.take_away()
+    one.remove()
     left = one.other()
-    two.take_away()
+    two.remove()
 
     assert left == (os.getpid(), str(tmp_path / "two"))
     assert list(tmp_path.glob("taskspaces.daemon")) == []
 
 
 @pytest.mark.requirement("tasks.by-message")
-async def test_a_task_is_found_shown_and_renamed(tasks: Tasks) -> None:
+async def test_task_is_found_shown_and_renamed(tasks: Tasks) -> None:
     task = await tasks.new("Fix login", description="the button")
     branch = await tasks.ask(FindTaskspace(named=str(task.branch)))
     other = Path(tasks.clone.parent / "by-hand")
@@ -255,7 +253,7 @@ async def test_a_task_is_found_shown_and_renamed(tasks: Tasks) -> None:
 
 
 @pytest.mark.requirement("tasks.by-message")
-async def test_a_snapshot_is_brought_back_by_undo_and_by_its_name(tasks: Tasks) -> None:
+async def test_snapshot_is_restored_by_undo_and_by_name(tasks: Tasks) -> None:
     task = await tasks.new("Fix login")
     file = Path(task.worktree) / "README.md"
     first = await tasks.ask(SnapshotTaskspace(taskspace_uuid=task.id, reason="first"))
@@ -272,7 +270,7 @@ async def test_a_snapshot_is_brought_back_by_undo_and_by_its_name(tasks: Tasks) 
 
 
 @pytest.mark.requirement("tasks.by-message")
-async def test_a_task_with_work_is_deleted_and_restored_with_it(tasks: Tasks) -> None:
+async def test_task_with_work_is_deleted_and_restored_with_it(tasks: Tasks) -> None:
     task = await tasks.new("Fix login")
     file = Path(task.worktree) / "new.txt"
     safe = await tasks.ask(ReportTaskspace(taskspace_uuid=task.id))
@@ -298,7 +296,7 @@ async def test_a_task_with_work_is_deleted_and_restored_with_it(tasks: Tasks) ->
 
 @pytest.mark.requirement("tasks.by-message")
 @pytest.mark.parametrize("is_archived_before", [True, False])
-async def test_a_task_that_is_deleted_for_good_is_gone_with_its_session(
+async def test_permanently_deleted_task_loses_its_session(
     tasks: Tasks, *, is_archived_before: bool
 ) -> None:
     task = await tasks.new("Fix login")
@@ -315,7 +313,7 @@ async def test_a_task_that_is_deleted_for_good_is_gone_with_its_session(
 
 
 @pytest.mark.requirement("tasks.by-message")
-async def test_a_task_lands_and_one_in_its_way_says_what_to_do(tasks: Tasks) -> None:
+async def test_task_lands_and_a_conflicting_one_gets_instructions(tasks: Tasks) -> None:
     first, second, third = [await tasks.new(name) for name in ("first", "second", "third")]
     for task in (first, second):
         commit(task, "README.md", f"by {task.name}\n")
@@ -341,7 +339,7 @@ async def test_a_task_lands_and_one_in_its_way_says_what_to_do(tasks: Tasks) -> 
 
 
 @pytest.mark.requirement("tasks.by-message")
-async def test_what_nobody_has_is_named_and_cleared_only_when_asked(tasks: Tasks) -> None:
+async def test_orphaned_worktrees_are_listed_and_removed_only_on_request(tasks: Tasks) -> None:
     task = await tasks.new("Fix login")
     left = str(UUID(int=7))
     own = {"SYMPOSIUM_TASKSPACE": left}
@@ -365,7 +363,7 @@ async def test_what_nobody_has_is_named_and_cleared_only_when_asked(tasks: Tasks
 
 
 @pytest.mark.requirement("tasks.trust-by-digest")
-async def test_a_set_up_runs_once_its_content_is_trusted(tasks: Tasks) -> None:
+async def test_set_up_runs_once_its_content_is_trusted(tasks: Tasks) -> None:
     task = await with_set_up(tasks)
     shown = await tasks.ask(ShowTaskspace(taskspace_uuid=task.id, is_whole=True))
     done = Path(task.worktree) / "done"
@@ -379,7 +377,7 @@ async def test_a_set_up_runs_once_its_content_is_trusted(tasks: Tasks) -> None:
 
 
 async def with_set_up(tasks: Tasks) -> TaskView:
-    """A task whose set-up waits for trust."""
+    """Create a task whose set-up waits for trust."""
     upstream = tasks.clone.parent / "upstream"
     (upstream / ".symposium").mkdir()
     (upstream / ".symposium" / "workspace.toml").write_text('setup = ["touch done"]')
@@ -389,7 +387,7 @@ async def with_set_up(tasks: Tasks) -> TaskView:
 
 
 @pytest.mark.requirement("tasks.trust-by-digest")
-async def test_a_set_up_that_is_trusted_in_the_inbox_runs_there_and_in_the_next_task(
+async def test_set_up_trusted_in_the_inbox_runs_there_and_in_the_next_task(
     tasks: Tasks,
 ) -> None:
     task = await with_set_up(tasks)
@@ -405,7 +403,7 @@ async def test_a_set_up_that_is_trusted_in_the_inbox_runs_there_and_in_the_next_
 
 
 @pytest.mark.requirement("tasks.trust-by-digest")
-async def test_a_set_up_that_changed_after_it_was_shown_is_not_run(tasks: Tasks) -> None:
+async def test_set_up_that_changed_after_it_was_shown_is_not_run(tasks: Tasks) -> None:
     task = await with_set_up(tasks)
     (item,) = (await tasks.ask(ListInbox())).items
     file = Path(task.worktree) / ".symposium" / "workspace.toml"
@@ -420,7 +418,7 @@ async def test_a_set_up_that_changed_after_it_was_shown_is_not_run(tasks: Tasks)
 
 
 @pytest.mark.requirement("tasks.by-message")
-async def test_another_agent_is_refused_once_one_has_worked_or_runs(tasks: Tasks) -> None:
+async def test_another_agent_is_rejected_once_one_has_worked_or_runs(tasks: Tasks) -> None:
     task = await tasks.new("Fix login")
     await tasks.ask(RemoveTaskspace(taskspace_uuid=task.id))
     archived = await tasks.refusal(RetryTaskspace(taskspace_uuid=task.id))
@@ -439,7 +437,7 @@ async def test_another_agent_is_refused_once_one_has_worked_or_runs(tasks: Tasks
 
 
 @pytest.mark.requirement("tasks.agents-messages")
-async def test_an_agent_reports_asks_and_renames_in_its_own_task(tasks: Tasks) -> None:
+async def test_agent_reports_asks_and_renames_in_its_own_task(tasks: Tasks) -> None:
     task = await tasks.new("Fix login", task="Fix it.")
     place = {"project_path": str(tasks.clone), "taskspace_uuid": task.id}
     logged = await tasks.ask(
@@ -470,7 +468,7 @@ async def test_an_agent_reports_asks_and_renames_in_its_own_task(tasks: Tasks) -
 
 
 @pytest.mark.requirement("tasks.agents-messages")
-async def test_an_agent_waits_for_its_own_children_only(tasks: Tasks) -> None:
+async def test_agent_waits_for_its_own_children_only(tasks: Tasks) -> None:
     parent, other = await tasks.new("parent"), await tasks.new("other")
     place = {"project_path": str(tasks.clone), "taskspace_uuid": parent.id}
     order = SpawnTaskspace(**place, name="child", initial_prompt="do", task_description="it")
@@ -490,7 +488,7 @@ async def test_an_agent_waits_for_its_own_children_only(tasks: Tasks) -> None:
 
 @pytest.mark.requirement("tasks.agents-messages")
 @pytest.mark.parametrize(("answer", "is_left"), [("archive", False), ("keep", True)])
-async def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
+async def test_agent_that_asks_to_delete_its_task_waits_for_the_user(
     tasks: Tasks, answer: str, *, is_left: bool
 ) -> None:
     task = await tasks.new("Fix login")
@@ -513,7 +511,7 @@ async def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
         await tasks.ask(AnswerInbox(item=items[0].id, answer=answer))
         decided = await asking
     for _ in range(200):
-        # What follows the decision ends in its own time.
+        # The work after the decision runs in the background.
         if tasks.part.is_busy():
             await tasks.ask(ListInbox())
 

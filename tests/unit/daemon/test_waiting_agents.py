@@ -1,4 +1,4 @@
-"""What waits for the user when an agent has ended or is done; the environment that is lent."""
+"""Inbox items of ended or finished agents, and the transfer of environments."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ FAILED = ServerSessionState(Status.EXITED, keeper=7, reason="it crashed")
 
 
 @pytest.mark.requirement("approvals.ended-agent")
-def test_an_agent_that_failed_waits_in_the_inbox_until_it_runs_again(store: SessionStore) -> None:
+def test_failed_agent_is_in_the_inbox_until_it_runs_again(store: SessionStore) -> None:
     store.write_state(ID, FAILED)
     (item,) = ended_agent(READY, store)
     lock = store.lock(ID)
@@ -70,7 +70,7 @@ def test_an_agent_that_failed_waits_in_the_inbox_until_it_runs_again(store: Sess
         (FAILED, TaskState.SETUP_FAILED),
     ],
 )
-def test_an_end_that_the_user_knows_of_does_not_wait(
+def test_expected_exit_is_not_in_the_inbox(
     store: SessionStore, state: ServerSessionState, standing: TaskState
 ) -> None:
     store.write_state(ID, state)
@@ -79,7 +79,7 @@ def test_an_end_that_the_user_knows_of_does_not_wait(
 
 @pytest.mark.requirement("tasks.login")
 @pytest.mark.parametrize(("answer", "chosen"), [("web", "web"), ("retry", ""), ("other", "")])
-def test_the_chosen_way_to_log_in_is_one_that_the_agent_named(
+def test_chosen_login_method_is_one_that_the_agent_named(
     store: SessionStore, answer: str, chosen: str
 ) -> None:
     store.write_state(ID, replace(FAILED, login=replace(LOGIN, chosen="before")))
@@ -94,7 +94,7 @@ def test_the_chosen_way_to_log_in_is_one_that_the_agent_named(
 
 
 @pytest.mark.requirement("approvals.done")
-def test_a_turn_that_changed_files_waits_for_a_review_of_exactly_that(
+def test_turn_that_changed_files_waits_for_a_review_of_exactly_those(
     store: SessionStore, tmp_path: Path
 ) -> None:
     def turns() -> FinishedTurns:
@@ -121,7 +121,7 @@ def test_a_turn_that_changed_files_waits_for_a_review_of_exactly_that(
 
 
 @pytest.mark.requirement("tasks.environment-lent")
-async def test_an_environment_is_lent_to_programs_of_this_user_only(
+async def test_environment_is_served_to_programs_of_this_user_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lent = {"A": "1=2", "EMPTY": "", "LINES": "a\nb", "odd": "\udcff"}
@@ -139,5 +139,5 @@ async def test_an_environment_is_lent_to_programs_of_this_user_only(
     assert mode == 0o600
     assert other == b""
     assert list((tmp_path / "run").iterdir()) == []
-    with pytest.raises(SessionError, match="did not come"):
+    with pytest.raises(SessionError, match="could not receive"):
         await take_environment(path)

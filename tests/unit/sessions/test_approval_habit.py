@@ -34,17 +34,17 @@ def answer(option: str, number: int = 1) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "result": {"outcome": outcome}}).encode()
 
 
-def heard(*lines: bytes) -> ApprovalHabit:
+def habit_after(*lines: bytes) -> ApprovalHabit:
     habit = ApprovalHabit()
     for line in lines:
-        habit.heard(line)
+        habit.received(line)
     return habit
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
 @pytest.mark.parametrize("result", ["null", "7", '{"outcome":"selected"}', '{"outcome":[]}'])
-def test_an_odd_answer_to_an_agent_changes_nothing(result: str) -> None:
-    habit = heard(*ASKED, update("2"), ask("2", 2))
+def test_malformed_response_changes_nothing(result: str) -> None:
+    habit = habit_after(*ASKED, update("2"), ask("2", 2))
     habit.sent(b'{"jsonrpc":"2.0","id":2,"result":%b,"x":"optionId"}' % result.encode())
 
     assert habit.is_asking
@@ -54,16 +54,16 @@ ASKED = (update("1"), ask("1"), update("1", "in_progress"), update("1", "complet
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
-def test_an_agent_asks_once_each_call_was_asked_for() -> None:
+def test_agent_is_asking_when_each_call_was_asked_for() -> None:
     assert not ApprovalHabit().is_asking
-    assert not heard(update("1")).is_asking
-    assert heard(*ASKED).is_asking
-    assert heard(*ASKED, update("2"), ask("2", 2)).is_asking
+    assert not habit_after(update("1")).is_asking
+    assert habit_after(*ASKED).is_asking
+    assert habit_after(*ASKED, update("2"), ask("2", 2)).is_asking
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
-def test_a_call_that_only_reads_needs_no_question() -> None:
-    assert heard(update("0", "completed", "read"), *ASKED).is_asking
+def test_read_only_call_needs_no_question() -> None:
+    assert habit_after(update("0", "completed", "read"), *ASKED).is_asking
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
@@ -77,14 +77,14 @@ def test_a_call_that_only_reads_needs_no_question() -> None:
         message("session/update", {"update": {"sessionUpdate": "current_mode_update"}}),
     ],
 )
-def test_an_agent_that_runs_a_call_unasked_or_changes_its_mode_does_not_ask(line: bytes) -> None:
-    assert not heard(*ASKED, line).is_asking
+def test_not_asking_after_an_unasked_call_or_a_mode_change(line: bytes) -> None:
+    assert not habit_after(*ASKED, line).is_asking
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
-def test_a_call_announced_and_never_asked_for_has_run() -> None:
-    within = heard(*ASKED, update("2"), update("3"), ask("3"))
-    later = heard(*ASKED, update("2", None))
+def test_announced_call_without_a_question_counts_as_run() -> None:
+    within = habit_after(*ASKED, update("2"), update("3"), ask("3"))
+    later = habit_after(*ASKED, update("2", None))
     before = later.is_asking
     later.begin_turn()
 
@@ -92,42 +92,40 @@ def test_a_call_announced_and_never_asked_for_has_run() -> None:
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
-def test_one_that_ran_a_call_unasked_is_not_trusted_again() -> None:
-    assert not heard(update("0", "in_progress"), *ASKED).is_asking
+def test_agent_that_ran_a_call_unasked_is_not_trusted_again() -> None:
+    assert not habit_after(update("0", "in_progress"), *ASKED).is_asking
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
 @pytest.mark.parametrize(("option", "asks"), [("yes", True), ("ever", False)])
-def test_an_agent_that_was_allowed_all_further_calls_does_not_ask(
-    option: str, *, asks: bool
-) -> None:
-    habit = heard(*ASKED)
+def test_not_asking_after_a_permission_for_all_further_calls(option: str, *, asks: bool) -> None:
+    habit = habit_after(*ASKED)
     habit.sent(answer(option))
-    habit.heard(ask("2", 2))
+    habit.received(ask("2", 2))
 
     assert habit.is_asking is asks
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
 @pytest.mark.parametrize("method", ["session/set_mode", "session/set_config_option"])
-def test_an_agent_asks_in_another_mode_only_once_it_has_asked_there(method: str) -> None:
-    habit = heard(*ASKED)
+def test_not_asking_in_a_new_mode_until_it_asks_there(method: str) -> None:
+    habit = habit_after(*ASKED)
     habit.sent(message(method, {"sessionId": "one", "modeId": "yolo"}, 9))
     before = habit.is_asking
-    habit.heard(ask("2", 2))
+    habit.received(ask("2", 2))
 
     assert (before, habit.is_asking) == (False, True)
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
-def test_text_that_quotes_a_question_is_none() -> None:
+def test_quoted_question_is_not_a_question() -> None:
     text = {"sessionUpdate": "agent_message_chunk", "content": {"text": ask("1").decode()}}
 
-    assert not heard(message("session/update", {"update": text})).is_asking
+    assert not habit_after(message("session/update", {"update": text})).is_asking
 
 
 @pytest.mark.requirement("snapshots.asking-agent-runs-on")
-def test_an_agent_that_asks_for_another_call_than_it_announced_does_not_ask() -> None:
-    """The announced call has run, or will."""
-    assert heard(*ASKED).is_asking
-    assert not heard(*ASKED, update("2"), ask("3")).is_asking
+def test_not_asking_when_the_question_is_for_another_call() -> None:
+    """The announced call has run or will run."""
+    assert habit_after(*ASKED).is_asking
+    assert not habit_after(*ASKED, update("2"), ask("3")).is_asking

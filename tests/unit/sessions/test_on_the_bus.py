@@ -1,4 +1,4 @@
-"""What the session server of a task asks and announces on the bus."""
+"""Requests and announcements of a task's session server on the bus."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,10 +29,10 @@ SPEC = SessionSpec(str(UUID(int=1)), SessionKind.ACP, ("testy",), "/")
 
 
 class Bus:
-    """A daemon that takes snapshots, knows a budget, and hears notes; or says why not."""
+    """A daemon that takes snapshots, knows a budget, and receives notes, or fails."""
 
     def __init__(self) -> None:
-        self.trouble = ""
+        self.problem = ""
         self.tree = "same"
         self.spent = BudgetChecked(is_over=False, text="")
         self.snapshots: list[SnapshotTaskspace] = []
@@ -74,8 +74,8 @@ class Bus:
         return [each.reason for each in self.snapshots]
 
     def _check(self) -> None:
-        if self.trouble:
-            raise BusRefusedError(self.trouble, "failed")
+        if self.problem:
+            raise BusRefusedError(self.problem, "failed")
 
 
 class Viewer:
@@ -108,14 +108,14 @@ class Server:
         self.states: list[ServerSessionState] = []
         bus = cast("BusClient", self.bus)
         snapshots = BusSnapshots("one", bus)
-        purse = SpendingMeter(directory, BusBudget("one", bus))
-        self.keeper = AcpSessionServer(SPEC, store, snapshots, purse, BusNotes(SPEC.id, bus))
-        self._asks = self.keeper.requests(self.viewer)
+        spending = SpendingMeter(directory, BusBudget("one", bus))
+        self.server = AcpSessionServer(SPEC, store, snapshots, spending, BusNotes(SPEC.id, bus))
+        self._asks = self.server.requests(self.viewer)
         self._asks[WATCH](Request(WATCH, {}, b"1"))
         self._turns = 0
 
     async def say(self, text: str) -> None:
-        """Give a prompt, and wait for the end of its turn."""
+        """Send a prompt, and wait for the end of its turn."""
         self.give(text)
         await self.viewer.until("result", self._turns)
 
@@ -129,13 +129,13 @@ class Server:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Server"]:
         async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.keeper.run(self.states.append))
+            tasks.create_task(self.server.run(self.states.append))
             yield self
-            self.keeper.stop()
+            self.server.stop()
 
 
 @pytest.mark.requirement("snapshots.around-tools")
-async def test_a_turn_is_kept_before_it_around_its_tools_and_after_it(tmp_path: Path) -> None:
+async def test_snapshots_are_taken_before_a_turn_with_tools_and_after_it(tmp_path: Path) -> None:
     async with Server(tmp_path).running() as server:
         await server.say("tool calls")
         reasons = server.bus.reasons()
@@ -144,14 +144,14 @@ async def test_a_turn_is_kept_before_it_around_its_tools_and_after_it(tmp_path: 
 
     assert (reasons[0], reasons[-1]) == ("before a prompt", "the turn is over")
     assert any(each.startswith(("tool call ", "after tool call ")) for each in reasons[1:-1])
-    # Only a call of an agent that did not wait for it is late.
+    # Only the call of an agent that did not wait has a time.
     assert (called[0], called[-1]) == (False, False)
     assert {each.taskspace_uuid for each in server.bus.snapshots} == {"one"}
     assert (entered, server.bus.entered) == (1, 0)
 
 
 @pytest.mark.requirement("snapshots.around-tools")
-async def test_calls_that_come_together_or_during_a_snapshot_become_one_more(
+async def test_concurrent_calls_share_one_more_snapshot(
     tmp_path: Path,
 ) -> None:
     async with Server(tmp_path).running() as server:
@@ -169,22 +169,22 @@ async def test_calls_that_come_together_or_during_a_snapshot_become_one_more(
 
 
 @pytest.mark.requirement("snapshots.around-tools")
-async def test_a_worktree_that_cannot_be_kept_is_reported_once_until_it_was_kept(
+async def test_failed_snapshot_is_reported_once_until_one_succeeds(
     tmp_path: Path,
 ) -> None:
     async with Server(tmp_path).running() as server:
-        for trouble in ("no disk", "no disk", "", "no disk"):
-            server.bus.trouble = trouble
+        for problem in ("no disk", "no disk", "", "no disk"):
+            server.bus.problem = problem
             await server.say("tool calls")
         notices = [each["text"] for each in server.viewer.of("notice")]
-        server.bus.trouble = ""
+        server.bus.problem = ""
 
-    reported = "the worktree could not be kept (before a prompt): no disk"
+    reported = "could not save the worktree (before a prompt): no disk"
     assert notices == [reported, reported]
 
 
 @pytest.mark.requirement("approvals.done-own-work")
-async def test_only_other_files_or_another_commit_are_work_of_a_turn(tmp_path: Path) -> None:
+async def test_only_changed_files_or_commits_count_as_work_of_a_turn(tmp_path: Path) -> None:
     async with Server(tmp_path).running() as server:
         await server.say("hello")
         without = server.states[-1].changed_at
@@ -203,28 +203,28 @@ async def test_only_other_files_or_another_commit_are_work_of_a_turn(tmp_path: P
 
 
 @pytest.mark.requirement("tasks.spending")
-async def test_a_budget_that_nobody_can_say_is_what_it_was(tmp_path: Path) -> None:
+async def test_last_known_budget_is_used_when_the_daemon_fails(tmp_path: Path) -> None:
     del tmp_path
     bus = Bus()
     budget = BusBudget("one", cast("BusClient", bus))
     found = [await budget.exceeded()]
-    for trouble, is_over in (("gone", True), ("", True), ("gone", False), ("", False)):
-        bus.trouble, bus.spent = trouble, BudgetChecked(is_over=is_over, text="1 of 1turns")
+    for problem, is_over in (("gone", True), ("", True), ("gone", False), ("", False)):
+        bus.problem, bus.spent = problem, BudgetChecked(is_over=is_over, text="1 of 1turns")
         found.append(await budget.exceeded())
 
     assert found == [None, None, "1 of 1turns", "1 of 1turns", None]
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_a_session_announces_its_turns_and_its_end(
+async def test_session_announces_its_turns_and_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announcing, "RETRY", 0)
     async with Server(tmp_path).running() as server:
         await server.say("hello")
-        server.bus.trouble = "the daemon is gone"
+        server.bus.problem = "the daemon is gone"
         await server.say("hello again")
-        server.bus.trouble = ""
+        server.bus.problem = ""
 
     kinds = [each.kind for each in server.bus.notes]
     turn = [NoteKind.TURN_STARTED, NoteKind.TURN_ENDED]
@@ -236,7 +236,7 @@ async def test_a_session_announces_its_turns_and_its_end(
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_a_session_that_wants_a_login_announces_that_in_place_of_its_end() -> None:
+async def test_session_that_requires_a_login_announces_it() -> None:
     bus = Bus()
     async with BusNotes(SPEC.id, cast("BusClient", bus)) as notes:
         notes.event(3, "question", {"title": "may I?\nplease"})
@@ -250,15 +250,17 @@ async def test_a_session_that_wants_a_login_announces_that_in_place_of_its_end()
 
 
 @pytest.mark.requirement("tasks.server-announces")
-async def test_the_end_of_a_session_waits_for_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_end_of_a_session_does_not_wait_for_the_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(announcing, "RETRY", 0)
     bus = Bus()
-    bus.trouble = "gone"
+    bus.problem = "gone"
     async with asyncio.timeout(45):
         async with BusNotes(SPEC.id, cast("BusClient", bus)) as notes:
             for number in range(announcing.MAX_NOTES + 10):
                 notes.event(number, "result", {"stopReason": str(number)})
-            bus.trouble = ""
+            bus.problem = ""
 
     assert [each.text for each in bus.notes][-2:] == [str(announcing.MAX_NOTES + 9), ""]
     assert len(bus.notes) <= announcing.MAX_NOTES

@@ -11,7 +11,7 @@ from symposium.sessions.acp_server import Questions
 
 
 @pytest.mark.requirement("approvals.answered-at-once")
-async def test_a_question_is_not_listed_from_the_moment_it_is_answered() -> None:
+async def test_answered_question_is_not_listed() -> None:
     questions = Questions(lambda _: None, lambda _: None, Path("/work"))
     yes = Option("yes", "Yes", "allow_once")
     async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""Which lines of an agent are worth a snapshot."""
+"""Agent lines that trigger a snapshot."""
 
 import json
 from typing import Any
@@ -19,14 +19,14 @@ def line(kind: str, id_: str, status: str | None = None, title: str | None = Non
 
 
 @pytest.mark.requirement("snapshots.heard")
-def test_a_call_is_heard_when_it_begins_when_it_gets_to_work_and_when_it_is_over() -> None:
+def test_call_is_reported_when_it_is_announced_starts_and_ends() -> None:
     calls = OpenToolCalls()
     told = [
-        calls.heard(line("tool_call", "1", title="rm -rf")),
-        calls.heard(line("tool_call_update", "1", "pending")),
-        calls.heard(line("tool_call_update", "1", "in_progress", "rm -rf")),
-        calls.heard(line("tool_call_update", "1", title="half done")),
-        calls.heard(line("tool_call_update", "1", "failed", "rm -rf")),
+        calls.received(line("tool_call", "1", title="rm -rf")),
+        calls.received(line("tool_call_update", "1", "pending")),
+        calls.received(line("tool_call_update", "1", "in_progress", "rm -rf")),
+        calls.received(line("tool_call_update", "1", title="half done")),
+        calls.received(line("tool_call_update", "1", "failed", "rm -rf")),
     ]
 
     assert [None if each is None else (each.reason, each.is_first) for each in told] == [
@@ -39,12 +39,12 @@ def test_a_call_is_heard_when_it_begins_when_it_gets_to_work_and_when_it_is_over
 
 
 @pytest.mark.requirement("snapshots.heard")
-def test_a_call_beside_another_is_not_the_first_and_a_new_turn_forgets_what_is_open() -> None:
+def test_concurrent_call_is_not_first_and_a_new_turn_forgets_open_calls() -> None:
     calls = OpenToolCalls()
-    calls.heard(line("tool_call", "1"))
-    beside = calls.heard(line("tool_call", "2"))
+    calls.received(line("tool_call", "1"))
+    beside = calls.received(line("tool_call", "2"))
     calls.forget()
-    alone = calls.heard(line("tool_call", "3"))
+    alone = calls.received(line("tool_call", "3"))
 
     assert beside is not None
     assert not beside.is_first
@@ -54,22 +54,22 @@ def test_a_call_beside_another_is_not_the_first_and_a_new_turn_forgets_what_is_o
 
 @pytest.mark.requirement("snapshots.heard")
 @given(st.binary())
-def test_no_line_is_too_strange_to_be_passed_by(text: bytes) -> None:
-    assert OpenToolCalls().heard(text + b'"tool_call') is None
-    assert OpenToolCalls().heard(b'{"params": ' + text + b"}") is None
+def test_malformed_line_is_ignored(text: bytes) -> None:
+    assert OpenToolCalls().received(text + b'"tool_call') is None
+    assert OpenToolCalls().received(b'{"params": ' + text + b"}") is None
 
 
 @pytest.mark.requirement("snapshots.heard")
-def test_calls_that_never_end_are_forgotten_when_there_are_too_many() -> None:
+def test_too_many_open_calls_are_forgotten() -> None:
     calls = OpenToolCalls()
-    firsts = [calls.heard(line("tool_call", str(number))) for number in range(1001)]
+    firsts = [calls.received(line("tool_call", str(number))) for number in range(1001)]
 
     assert [at for at, each in enumerate(firsts) if each is not None and each.is_first] == [0, 1000]
 
 
 @pytest.mark.requirement("snapshots.heard")
-def test_a_long_title_is_cut() -> None:
-    heard = OpenToolCalls().heard(line("tool_call", "1", title="x" * 300))
+def test_long_title_is_truncated() -> None:
+    received = OpenToolCalls().received(line("tool_call", "1", title="x" * 300))
 
-    assert heard is not None
-    assert heard.reason == "tool call " + "x" * 200
+    assert received is not None
+    assert received.reason == "tool call " + "x" * 200

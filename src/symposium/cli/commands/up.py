@@ -15,7 +15,7 @@ from symposium.cli.inbox import short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import offered_environment
 from symposium.cli.tasks import ask, doing, sessions, task_line
-from symposium.sessions.client import DESCRIBE, LOOK_AGAIN, reach
+from symposium.sessions.client import DESCRIBE, POLL_INTERVAL, reach
 from symposium.sessions.session import SessionError, SessionKind
 
 RESUME_TIMEOUT: Final = 5.0
@@ -87,10 +87,10 @@ async def _context(id_: str) -> str:
         return ""
     try:
         async with reach(store, id_) as keeper:
-            for _ in range(round(RESUME_TIMEOUT / LOOK_AGAIN)):
+            for _ in range(round(RESUME_TIMEOUT / POLL_INTERVAL)):
                 if (await keeper.ask(DESCRIBE))["open"]:
                     return "; fresh context" if store.state(id_).is_fresh else ""
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(POLL_INTERVAL)
     except SessionError as error:
         return f"; {error.message}"
     return "; it has not opened a session yet"

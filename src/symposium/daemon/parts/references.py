@@ -1,4 +1,4 @@
-"""The part of the daemon that keeps what is attached to messages, for whoever expands it later."""
+"""Part of the daemon that stores what is attached to messages, for later expansion."""
 
 import asyncio
 
@@ -10,24 +10,24 @@ from symposium.documents.references import ReferenceStore
 
 
 class ReferencesPart:
-    """Stores; MCP servers read the same file."""
+    """Stores references; MCP servers read the same file."""
 
     def __init__(self, store: ReferenceStore) -> None:
         self._store = store
 
     def answers(self) -> HandlerTable:
-        """That of `store_reference`."""
+        """Return the handler of `store_reference`."""
         answers = HandlerTable()
         answers.on_request(StoreReference, self._put)
         return answers
 
     async def run(self, bus: LocalPeer) -> None:
-        """Nothing besides."""
+        """Wait until cancelled."""
         del bus
         await asyncio.Event().wait()
 
     def is_busy(self) -> bool:
-        """Never: what was stored is on disk."""
+        """Return False: stored references are on disk."""
         return False
 
     async def _put(self, message: StoreReference, asked: RequestContext) -> Ack:
@@ -36,8 +36,8 @@ class ReferencesPart:
         return Ack()
 
 
-def _make(surroundings: PartContext) -> ReferencesPart:
-    return ReferencesPart(ReferenceStore(surroundings.home))
+def _make(context: PartContext) -> ReferencesPart:
+    return ReferencesPart(ReferenceStore(context.home))
 
 
 spec = PartSpec("references", _make)

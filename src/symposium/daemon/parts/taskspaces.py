@@ -1,4 +1,4 @@
-"""The part of the daemon that holds the taskspaces: one engine for all who ask."""
+"""Part of the daemon that manages the taskspaces, with one engine for all clients."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from symposium.bus.messages.worktrees import TaskspaceWillDelete
 from symposium.config.paths import paths
 from symposium.daemon.part import LocalPeer, PartContext, PartSpec, StateOwnerFile
 from symposium.permissions.trust_store import TrustStore
-from symposium.registry.index import registry_context as registry_surroundings
+from symposium.registry.index import registry_context
 from symposium.sessions.session import SessionStore
 from symposium.tasks.context import EngineContext
 from symposium.tasks.engine import Engine
@@ -40,31 +40,31 @@ _log = logging.getLogger(__name__)
 JOURNAL: Final = "taskspaces.db"
 
 LOOK: Final = 1.0
-"""Seconds between two looks at whether another daemon has the tasks."""
+"""Interval in seconds for checking whether another daemon has the tasks."""
 
 
 class Taskspaces:
-    """Makes the engine when the daemon runs, and nothing before.
+    """Creates the engine when the daemon runs, not before.
 
     Args:
-        surroundings: where the daemon lives.
+        context: of the daemon.
     """
 
-    def __init__(self, surroundings: PartContext) -> None:
-        home = surroundings.home
+    def __init__(self, context: PartContext) -> None:
+        home = context.home
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Where keepers look for it: not beside our socket, which may be anywhere.
+        # Session servers look for it in the home; the daemon's socket may be elsewhere.
         self._store = SessionStore(paths())
-        self._mark = StateOwnerFile(home, surroundings.socket)
+        self._mark = StateOwnerFile(home, context.socket)
         self._live = LiveSessions(self._store)
-        around = registry_surroundings(os.environ)
-        self._agents = TaskAgents(self._store, around, self._live, surroundings.socket)
+        registry = registry_context(os.environ)
+        self._agents = TaskAgents(self._store, registry, self._live, context.socket)
         self._bus: LocalPeer | None = None
         self._recovered = asyncio.Event()
         trust = SetUpTrust(TrustStore(home))
         journal = TaskStore(home / JOURNAL)
         state = home / "taskspaces"
-        ground = EngineContext(
+        engine_context = EngineContext(
             journal,
             state,
             agents=self._agents,
@@ -72,11 +72,11 @@ class Taskspaces:
             tell=self._tell,
             redact=TaskSecrets(self._store, self._agents.environments).redact,
         )
-        self._engine = Engine(ground)
-        self._keep_files_current = ground.keep_files_current
+        self._engine = Engine(engine_context)
+        self._keep_files_current = engine_context.keep_files_current
         budgets = Budgets(self._engine, self._store)
-        put_off = SnoozedItems(home / "inbox-put-off.json")
-        inbox = TaskInbox(self._engine, self._store, trust, budgets, put_off, self._live)
+        snoozed = SnoozedItems(home / "inbox-put-off.json")
+        inbox = TaskInbox(self._engine, self._store, trust, budgets, snoozed, self._live)
         self._radar = OverlapWatcher(self._engine)
         viewing = TaskViewing(self._engine, self._agents, self._live, self._radar, budgets)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
@@ -86,7 +86,7 @@ class Taskspaces:
         self._live.on_change = self._session_changed
         self._resolving.on_change = self._news.inbox_changed
         self._engine.trash.requests.on_change = inbox.on_change = self._news.inbox_changed
-        self._desks = (
+        self._handlers = (
             AgentMessageHandlers(self._engine, self._agents, self._watchers, self._register_window),
             TaskHandlers(self._engine, self._agents, trust, inbox, viewing),
             budgets,
@@ -95,10 +95,10 @@ class Taskspaces:
         )
 
     def answers(self) -> HandlerTable:
-        """Those of all desks."""
+        """Return the handlers of all message groups."""
         answers = HandlerTable()
-        for desk in self._desks:
-            answers.extend(desk.answers())
+        for handlers in self._handlers:
+            answers.extend(handlers.answers())
         for name, respond in list(answers.requests.items()):
             answers.requests[name] = self._once_recovered(respond)
         answers.on_announcement(SessionNoted, self._session_noted)
@@ -110,7 +110,7 @@ class Taskspaces:
         self._live.noted(message.session, message.kind.value)
 
     async def _presence_changed(self, message: PresenceChanged, asked: RequestContext) -> None:
-        """Follow the session servers of tasks: each is connected for as long as it lives."""
+        """Track the session servers of tasks; each is connected while it runs."""
         del asked
         peer = message.peer
         if peer.name != SESSION_SERVER or not peer.taskspace_uuid:
@@ -121,7 +121,7 @@ class Taskspaces:
             await self._live.gone(peer.taskspace_uuid)
 
     async def run(self, bus: LocalPeer) -> None:
-        """End what the last run has left half done, then be there."""
+        """Recover the state after a crash, then serve."""
         self._bus = bus
         self._engine.presence.connect(self._windows)
         try:
@@ -141,11 +141,11 @@ class Taskspaces:
                 tasks.create_task(self._resolving.run())
         finally:
             await self._engine.shielded.cancel_all()
-            self._mark.take_away()
+            self._mark.remove()
             self._engine.close()
 
     def is_busy(self) -> bool:
-        """Whether an agent asks for something, which must reach somebody, or work must be ended."""
+        """Whether an agent waits for the user, or work must be completed."""
         is_at_work = not self._engine.shielded.is_empty or self._resolving.is_busy()
         return is_at_work or bool(self._engine.trash.requests.pending())
 
@@ -155,7 +155,7 @@ class Taskspaces:
 
     def _once_recovered(self, respond: Respond) -> Respond:
         async def answer(message: Any, asked: RequestContext) -> Any:
-            # What the last run has left half done is ended before anything is asked of it.
+            # Wait for the recovery of the last run before handling requests.
             while not self._recovered.is_set():
                 self._refuse_if_elsewhere()
                 with suppress(TimeoutError):
@@ -168,12 +168,12 @@ class Taskspaces:
     def _refuse_if_elsewhere(self) -> None:
         if (other := self._mark.other()) is not None:
             pid, socket = other
-            text = f"the tasks are with another daemon, process {pid}, at {socket}"
-            mend = f"ask that one with SYMPOSIUM_SOCKET={socket}, or end it: kill {pid}"
-            raise BusRefusedError(f"{text}; {mend}", "refused")
+            text = f"another daemon has the tasks: process {pid} at {socket}"
+            hint = f"use it with SYMPOSIUM_SOCKET={socket}, or stop it: kill {pid}"
+            raise BusRefusedError(f"{text}; {hint}", "refused")
 
     def _tell(self, event: Event) -> None:
-        """Announce it; before a removal let editors close what they have open of a taskspace."""
+        """Announce an event; before a removal, let editors close files of the taskspace."""
         self._news.hear(event)
         if isinstance(event, Removed):
             self._resolving.removed(event.taskspace)
@@ -186,7 +186,7 @@ class Taskspaces:
             self._bus.register_window(connection, taskspace, title)
 
     def _windows(self) -> list[PresentAgents]:
-        """The windows that are connected, and what they show."""
+        """The connected windows, and the taskspaces they show."""
         windows = () if self._bus is None else self._bus.windows()
         return [
             PresentAgents(
@@ -200,7 +200,7 @@ class Taskspaces:
         ]
 
     def _watchers(self) -> int:
-        """How many views are there: an editor, a terminal board, a browser."""
+        """Number of views: editors, terminal boards, browsers."""
         return 0 if self._bus is None else len(self._bus.windows())
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from symposium.sessions.client import DESCRIBE, LOOK_AGAIN, STOP_TIMEOUT, NoAnswerError, reach
+from symposium.sessions.client import DESCRIBE, POLL_INTERVAL, STOP_TIMEOUT, NoAnswerError, reach
 from symposium.sessions.session import SessionError, SessionKind, SessionStore, Status
 
 FIRST_TIMEOUT: Final = 2.0
@@ -158,10 +158,10 @@ class LiveSessions:
     async def gone(self, id_: str) -> None:
         """A session server has disconnected: once its process has exited, record how it ended."""
         self._connected.discard(id_)
-        for _ in range(round(STOP_TIMEOUT / LOOK_AGAIN)):
+        for _ in range(round(STOP_TIMEOUT / POLL_INTERVAL)):
             if not self._store.is_kept(id_):
                 break
-            await asyncio.sleep(LOOK_AGAIN)
+            await asyncio.sleep(POLL_INTERVAL)
         self.changed(id_, "exited")
 
     async def of(self, ids: Collection[str]) -> dict[str, AgentNow]:

@@ -1,4 +1,4 @@
-"""Why an agent has ended, and what a login takes, in words for the user."""
+"""Explanations of agent exits and required logins, for the user."""
 
 from typing import Any
 
@@ -27,16 +27,16 @@ EXITED = {"reason": "component_exited", "argv": ["agent", "a b"]}
             "no ␛[31msuch file",
         ),
         (ended(**EXITED, exitCode=0), "`agent 'a b'` exited with code 0"),
-        (ended(**EXITED, signal="SIGKILL", exitCode=-9), "`agent 'a b'` was ended by SIGKILL"),
-        (ended(**EXITED), "`agent 'a b'` closed its side"),
-        (ended(reason="component_exited", argv="agent"), "the agent closed its side"),
+        (ended(**EXITED, signal="SIGKILL", exitCode=-9), "`agent 'a b'` was killed by SIGKILL"),
+        (ended(**EXITED), "`agent 'a b'` closed its output"),
+        (ended(reason="component_exited", argv="agent"), "the agent closed its output"),
         (
             ended(**EXITED, exitCode=2, stderrTail="first\nno key\n\n"),
             "`agent 'a b'` exited with code 2: no key",
         ),
     ],
 )
-def test_the_end_of_an_agent_is_explained(error: Exception, text: str) -> None:
+def test_exit_of_an_agent_is_explained(error: Exception, text: str) -> None:
     assert exit_reason(error) == text
 
 
@@ -49,12 +49,12 @@ def test_the_end_of_an_agent_is_explained(error: Exception, text: str) -> None:
         StepError("initialize", ConnectionClosedError("closed")),
     ],
 )
-def test_an_end_without_a_known_reason_is_its_error(error: Exception) -> None:
+def test_unknown_exit_is_explained_by_its_error(error: Exception) -> None:
     assert exit_reason(error) == str(error)
 
 
 @pytest.mark.requirement("agent-sessions.why-it-ended")
-def test_the_last_line_of_an_agent_is_cut() -> None:
+def test_last_line_of_an_agent_is_truncated() -> None:
     text = exit_reason(ended(**EXITED, exitCode=1, stderrTail="x" * 10_000))
     assert len(text) < 300
 
@@ -74,12 +74,14 @@ def refusal(step: str = "session/new", code: int = AUTH_REQUIRED, **data: Any) -
         (RpcError(AUTH_REQUIRED), False),
     ],
 )
-def test_only_a_refusal_of_the_agent_asks_for_a_login(error: Exception, *, expected: bool) -> None:
+def test_only_an_auth_error_of_the_agent_requires_a_login(
+    error: Exception, *, expected: bool
+) -> None:
     assert wants_login(error) is expected
 
 
 @pytest.mark.requirement("tasks.login")
-def test_a_login_names_the_ways_and_what_the_agent_said() -> None:
+def test_login_names_the_methods_and_the_agents_message() -> None:
     ways = [
         {"id": "web", "name": "Browser"},
         {"id": "term", "name": "Terminal", "type": "terminal", "args": ["login"]},
@@ -93,8 +95,8 @@ def test_a_login_names_the_ways_and_what_the_agent_said() -> None:
 
 
 @pytest.mark.requirement("tasks.login")
-def test_an_agent_that_names_no_way_has_a_command_of_its_own() -> None:
+def test_agent_without_login_methods_is_explained() -> None:
     failed = login_of(refusal("authenticate", INTERNAL_ERROR, details=""), {}, [])
 
-    line = "the agent names no way to log in: use its own command in a terminal"
-    assert failed == Login("that did not work: please log in", (line,))
+    line = "the agent names no login method; log in with its own command in a terminal"
+    assert failed == Login("the login failed: please log in", (line,))

@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, held by a session server in this process."""
+"""A terminal program in a session server in this process."""
 
 import asyncio
 import signal
@@ -25,7 +25,7 @@ from symposium.sessions.terminal_server import TerminalSessionServer
 
 
 class Viewer:
-    """A terminal that shows what comes."""
+    """A terminal that records the output."""
 
     def __init__(self) -> None:
         self.shown = b""
@@ -42,47 +42,49 @@ class Viewer:
             await self._came.wait()
 
 
-class Held:
-    """A shell that runs a script, and one viewer of it."""
+class RunningTerminal:
+    """A shell that runs a script, with one viewer."""
 
     def __init__(self, folder: Path, script: str) -> None:
         spec = SessionSpec("s", SessionKind.TERMINAL, ("/bin/sh", "-c", script), str(folder))
-        self.keeper = TerminalSessionServer(spec, folder)
+        self.server = TerminalSessionServer(spec, folder)
         self.viewer = Viewer()
         self.ended: ServerSessionState | None = None
 
     def attach(self, **size: Any) -> bytes:
-        found: Any = self.keeper.requests(self.viewer)[ATTACH](Request(ATTACH, size, b"1"))
+        found: Any = self.server.requests(self.viewer)[ATTACH](Request(ATTACH, size, b"1"))
         return b64decode(found["scrollback"])
 
-    def tell(self, method: str, **params: Any) -> None:
-        self.keeper.notifications(self.viewer)[method](params)
+    def notify(self, method: str, **params: Any) -> None:
+        self.server.notifications(self.viewer)[method](params)
 
     def type(self, text: bytes) -> None:
-        self.tell(INPUT, data=b64encode(text).decode())
+        self.notify(INPUT, data=b64encode(text).decode())
 
 
 @asynccontextmanager
-async def held(folder: Path, script: str) -> AsyncGenerator[Held]:
-    made = Held(folder, script)
+async def run_terminal(folder: Path, script: str) -> AsyncGenerator[RunningTerminal]:
+    made = RunningTerminal(folder, script)
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(made.keeper.run(lambda _: None))
+        running = tasks.create_task(made.server.run(lambda _: None))
         yield made
         made.ended = await running
 
 
 @pytest.mark.requirement("agent-sessions.outlive")
-async def test_a_viewer_types_and_sees_until_it_leaves_and_the_end_is_kept(tmp_path: Path) -> None:
+async def test_viewer_types_and_gets_output_until_it_leaves_and_the_end_is_saved(
+    tmp_path: Path,
+) -> None:
     script = 'echo first; read line; echo "typed $line"; read line; echo "last $line"; exit 3'
-    async with held(tmp_path, script) as made:
+    async with run_terminal(tmp_path, script) as made:
         if b"first" not in made.attach(rows=10, columns=20):
             await made.viewer.until(b"first")
         made.type(b"one\n")
-        made.tell(INPUT, data="no base64!")
-        made.tell(INPUT)
+        made.notify(INPUT, data="no base64!")
+        made.notify(INPUT)
         await made.viewer.until(b"typed one")
-        described = made.keeper.describe()["viewers"]
-        made.keeper.left(made.viewer)
+        described = made.server.describe()["viewers"]
+        made.server.left(made.viewer)
         made.type(b"two\n")
 
     assert described == 1
@@ -90,18 +92,18 @@ async def test_a_viewer_types_and_sees_until_it_leaves_and_the_end_is_kept(tmp_p
     assert b"last two" in (tmp_path / TERMINAL_LOG).read_bytes()
     assert made.ended is not None
     assert (made.ended.status, made.ended.exit_code) == (Status.EXITED, 3)
-    assert made.ended.reason == "the program ended with 3"
+    assert made.ended.reason == "the program exited with code 3"
 
 
 @pytest.mark.requirement("agent-sessions.outlive")
-async def test_a_terminal_has_the_size_of_who_looks_within_bounds(tmp_path: Path) -> None:
+async def test_terminal_takes_the_size_of_the_viewer_within_limits(tmp_path: Path) -> None:
     script = "while read line; do stty size; done"
     sizes = [(7, 9), (5000, 6000), (30, 40)]
-    async with held(tmp_path, f"stty -echo; stty size; {script}") as made:
+    async with run_terminal(tmp_path, f"stty -echo; stty size; {script}") as made:
         if b"24 80" not in made.attach():
             await made.viewer.until(b"24 80")
         for rows, columns in sizes:
-            made.tell(RESIZE, rows=rows, columns=columns)
+            made.notify(RESIZE, rows=rows, columns=columns)
             made.type(b"\n")
             await made.viewer.until(b"%d %d\r\n" % (min(rows, 1000), min(columns, 1000)))
         made.attach(rows=3, columns=4)
@@ -111,15 +113,15 @@ async def test_a_terminal_has_the_size_of_who_looks_within_bounds(tmp_path: Path
 
 
 @pytest.mark.requirement("agent-sessions.nothing-stays")
-async def test_a_program_that_does_not_hang_up_is_killed(
+async def test_program_that_ignores_the_hangup_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal_server, "GRACE", 0.05)
-    async with held(tmp_path, "trap '' HUP; echo ready; exec sleep 600") as made:
+    async with run_terminal(tmp_path, "trap '' HUP; echo ready; exec sleep 600") as made:
         if b"ready" not in made.attach():
             await made.viewer.until(b"ready")
-        made.keeper.stop()
-        made.keeper.stop()
+        made.server.stop()
+        made.server.stop()
 
     assert made.ended is not None
     assert made.ended.exit_code == -signal.SIGKILL

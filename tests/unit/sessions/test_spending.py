@@ -1,4 +1,4 @@
-"""What an agent spends: counted from what it reports, and saved for the daemon."""
+"""Spending of an agent: computed from its reports, and saved for the daemon."""
 
 import asyncio
 import math
@@ -14,7 +14,7 @@ from symposium.sessions.spending import Spending, read_spending
 
 
 class Answers:
-    """A budget that answers these one after the other, then the last one again."""
+    """A budget with these answers in order; the last one repeats."""
 
     def __init__(self, *answers: str | None, seen: Callable[[], object] = lambda: None) -> None:
         self.answers = list(answers)
@@ -51,17 +51,17 @@ async def rounds(number: int = 5) -> None:
 
 
 def spent_by(directory: Path, *updates: tuple[str, dict[str, Any]]) -> Spending:
-    """What is saved after a turn with these updates, each of the session of that name."""
-    purse = SpendingMeter(directory, Answers(None))
-    purse.begun()
+    """Return the saved spending of a turn with these updates, each with its session."""
+    spending = SpendingMeter(directory, Answers(None))
+    spending.begun()
     for session, update in updates:
-        purse.updated(session, update)
-    purse.ended()
+        spending.updated(session, update)
+    spending.ended()
     return read_spending(directory)
 
 
 @pytest.mark.requirement("tasks.spending")
-def test_a_cost_is_the_sum_of_the_session_and_counts_once(tmp_path: Path) -> None:
+def test_cumulative_cost_of_a_session_counts_once(tmp_path: Path) -> None:
     first = spent_by(tmp_path, ("a", usage(1)), ("a", usage(1.5)), ("a", usage(1.5)))
     less = spent_by(tmp_path, ("a", usage(0.5)), ("a", usage(0.75, "usd")))
     other = spent_by(tmp_path, ("b", usage(2)), ("b", usage(3, "eur")))
@@ -82,20 +82,18 @@ def test_a_cost_is_the_sum_of_the_session_and_counts_once(tmp_path: Path) -> Non
         {"sessionUpdate": "agent_message_chunk", "cost": {"amount": 1, "currency": "usd"}},
     ],
 )
-def test_a_cost_that_is_no_amount_of_money_counts_for_nothing(
-    tmp_path: Path, update: dict[str, Any]
-) -> None:
+def test_malformed_cost_is_ignored(tmp_path: Path, update: dict[str, Any]) -> None:
     assert spent_by(tmp_path, ("a", update)).costs == {}
 
 
 @pytest.mark.requirement("tasks.spending")
-def test_time_counts_during_turns_only(tmp_path: Path) -> None:
+def test_only_the_time_of_turns_counts(tmp_path: Path) -> None:
     clock = Clock()
-    purse = SpendingMeter(tmp_path, Answers(None), clock)
+    spending = SpendingMeter(tmp_path, Answers(None), clock)
     for _ in range(2):
-        purse.begun()
+        spending.begun()
         clock.now += 3
-        purse.ended()
+        spending.ended()
         clock.now += 1000
 
     spent = read_spending(tmp_path)
@@ -103,7 +101,7 @@ def test_time_counts_during_turns_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("tasks.spending")
-async def test_a_running_turn_is_saved_before_each_look_at_the_budget(
+async def test_running_turn_is_saved_before_each_budget_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "TICK", 0)
@@ -115,42 +113,42 @@ async def test_a_running_turn_is_saved_before_each_look_at_the_budget(
         clock.now += 2
 
     budget = Answers(None, None, "2 usd of 1usd", seen=look)
-    purse = SpendingMeter(tmp_path, budget, clock)
-    purse.begun()
+    spending = SpendingMeter(tmp_path, budget, clock)
+    spending.begun()
     clock.now += 5
 
-    assert await purse.spent() == "2 usd of 1usd"
+    assert await spending.spent() == "2 usd of 1usd"
     assert seen == [5.0, 7.0, 9.0]
 
 
 @pytest.mark.requirement("tasks.spending")
-async def test_the_budget_is_looked_at_once_a_tick(tmp_path: Path) -> None:
-    """Without the pause, a turn asks the daemon as fast as it answers."""
+async def test_budget_is_checked_once_per_tick(tmp_path: Path) -> None:
+    """Without the delay, a turn would query the daemon continuously."""
     waits = Answers("spent")
     works = Answers(None)
-    told: list[str] = []
-    purse = SpendingMeter(tmp_path, works)
-    purse.begun()
+    reported: list[str] = []
+    spending = SpendingMeter(tmp_path, works)
+    spending.begun()
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(purse.spent())
-        waiting = tasks.create_task(SpendingMeter(tmp_path, waits).allowed(told.append))
+        watching = tasks.create_task(spending.spent())
+        waiting = tasks.create_task(SpendingMeter(tmp_path, waits).allowed(reported.append))
         await rounds(20)
         watching.cancel()
         waiting.cancel()
 
-    assert (works.asked, waits.asked, told) == (0, 1, ["spent"])
+    assert (works.asked, waits.asked, reported) == (0, 1, ["spent"])
 
 
 @pytest.mark.requirement("tasks.spending")
-async def test_a_prompt_waits_until_there_is_more_and_the_user_reads_it_once(
+async def test_prompt_waits_for_budget_and_the_user_is_notified_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "TICK", 0)
-    told: list[str] = []
+    reported: list[str] = []
     budget = Answers("first", "second", "third", None)
-    await SpendingMeter(tmp_path, budget).allowed(told.append)
+    await SpendingMeter(tmp_path, budget).allowed(reported.append)
 
-    assert (told, budget.asked) == (["first"], 4)
+    assert (reported, budget.asked) == (["first"], 4)
 
 
 @pytest.mark.requirement("tasks.spending")
@@ -166,34 +164,34 @@ async def test_a_prompt_waits_until_there_is_more_and_the_user_reads_it_once(
         ([tool("a", "completed"), tool("a", "in_progress")], True),
     ],
 )
-async def test_a_turn_is_not_cut_while_a_tool_runs(
+async def test_turn_is_not_cancelled_while_a_tool_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[Any], *, still_runs: bool
 ) -> None:
     monkeypatch.setattr(limits, "TICK", 0)
-    purse = SpendingMeter(tmp_path, Answers("spent"))
-    purse.updated("a", tool("of the last turn"))
-    purse.begun()
+    spending = SpendingMeter(tmp_path, Answers("spent"))
+    spending.updated("a", tool("of the last turn"))
+    spending.begun()
     for update in before:
-        purse.updated("a", update)
+        spending.updated("a", update)
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(purse.spent())
+        watching = tasks.create_task(spending.spent())
         await rounds()
         was_cut = watching.done()
         for id_ in ("a", "b"):
-            purse.updated("a", tool(id_, "completed"))
+            spending.updated("a", tool(id_, "completed"))
 
     assert was_cut is not still_runs
     assert watching.result() == "spent"
 
 
 @pytest.mark.requirement("tasks.spending")
-async def test_a_tool_that_never_ends_does_not_keep_a_turn_alive(
+async def test_endless_tool_does_not_prevent_the_cancellation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "TICK", 0)
     monkeypatch.setattr(limits, "SAFE_WITHIN", 0)
-    purse = SpendingMeter(tmp_path, Answers("spent"))
-    purse.begun()
-    purse.updated("a", tool("a"))
+    spending = SpendingMeter(tmp_path, Answers("spent"))
+    spending.begun()
+    spending.updated("a", tool("a"))
     async with asyncio.timeout(45):
-        assert await purse.spent() == "spent"
+        assert await spending.spent() == "spent"

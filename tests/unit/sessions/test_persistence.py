@@ -1,4 +1,4 @@
-"""What keepers keep: bounded, whole after a kill, in order."""
+"""Files of session servers: limited, complete after a kill, in order."""
 
 from pathlib import Path
 
@@ -15,20 +15,20 @@ from symposium.sessions.terminal_server import Scrollback
 
 @pytest.mark.requirement("agent-sessions.bounded")
 @given(st.lists(st.binary(max_size=30)), st.integers(1, 60))
-def test_the_scrollback_is_the_end_of_what_was_shown(pieces: list[bytes], longest: int) -> None:
-    scrollback = Scrollback(longest)
+def test_scrollback_is_the_end_of_the_output(pieces: list[bytes], limit: int) -> None:
+    scrollback = Scrollback(limit)
     for piece in pieces:
         scrollback.add(piece)
     whole = b"".join(pieces)
     end = scrollback.end()
 
     assert whole.endswith(end)
-    assert len(end) <= longest
+    assert len(end) <= limit
     assert end == whole or whole[: len(whole) - len(end)].endswith(b"\n") or b"\n" not in end
 
 
 @pytest.mark.requirement("agent-sessions.bounded")
-def test_the_log_of_events_is_bounded_and_numbers_go_on(
+def test_event_log_is_limited_and_numbers_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_log, "LARGEST", 4000)
@@ -47,7 +47,7 @@ def test_the_log_of_events_is_bounded_and_numbers_go_on(
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
 @given(st.binary(max_size=30))
-def test_a_log_whose_end_was_cut_goes_on_behind_its_last_whole_line(
+def test_truncated_log_continues_after_its_last_complete_line(
     tmp_path_factory: pytest.TempPathFactory, cut: bytes
 ) -> None:
     directory = tmp_path_factory.mktemp("log")
@@ -64,7 +64,7 @@ def test_a_log_whose_end_was_cut_goes_on_behind_its_last_whole_line(
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_what_was_promised_is_on_the_disk_and_what_was_said_is_not_said_again(
+def test_accepted_prompts_survive_and_sent_ones_are_not_sent_again(
     tmp_path: Path,
 ) -> None:
     queue = PromptQueue(tmp_path)
@@ -79,16 +79,16 @@ def test_what_was_promised_is_on_the_disk_and_what_was_said_is_not_said_again(
 
 
 @pytest.mark.requirement("agent-sessions.bounded")
-def test_too_many_and_too_long_prompts_are_refused(
+def test_too_many_and_too_long_prompts_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "MAX_PROMPTS", 2)
-    monkeypatch.setattr(server, "LONGEST", 5)
+    monkeypatch.setattr(server, "MAX_PROMPT_LENGTH", 5)
     queue = PromptQueue(tmp_path)
     queue.add("a")
     queue.add("b")
 
-    with pytest.raises(SessionError, match="2 prompts wait already"):
+    with pytest.raises(SessionError, match="2 prompts are waiting"):
         queue.add("c")
     queue.take()
     with pytest.raises(SessionError, match="6 characters"):
@@ -96,15 +96,15 @@ def test_too_many_and_too_long_prompts_are_refused(
 
 
 @pytest.mark.requirement("agent-sessions.bounded")
-def test_a_prompt_of_exactly_the_limit_is_taken(
+def test_prompt_of_exactly_the_limit_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "LONGEST", 5)
+    monkeypatch.setattr(server, "MAX_PROMPT_LENGTH", 5)
     assert PromptQueue(tmp_path).add("ccccc") == 1
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_an_interrupted_prompt_is_offered_by_one_keeper_only(tmp_path: Path) -> None:
+def test_interrupted_prompt_is_offered_by_one_server_only(tmp_path: Path) -> None:
     queue = PromptQueue(tmp_path)
     queue.add("a")
     queue.take()
@@ -114,13 +114,13 @@ def test_an_interrupted_prompt_is_offered_by_one_keeper_only(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_a_prompt_that_was_not_heard_is_the_next_one_also_after_a_kill(tmp_path: Path) -> None:
+def test_requeued_prompt_is_next_even_after_a_kill(tmp_path: Path) -> None:
     queue = PromptQueue(tmp_path)
-    queue.put_back()
+    queue.requeue()
     for text in ("a", "b"):
         queue.add(text)
     queue.take()
-    queue.put_back()
+    queue.requeue()
     after = PromptQueue(tmp_path)
 
     assert after.interrupted is None
@@ -128,7 +128,7 @@ def test_a_prompt_that_was_not_heard_is_the_next_one_also_after_a_kill(tmp_path:
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_a_prompt_that_an_agent_died_at_is_offered_once(tmp_path: Path) -> None:
+def test_prompt_that_crashed_the_agent_is_offered_once(tmp_path: Path) -> None:
     queue = PromptQueue(tmp_path)
     queue.add("a")
     queue.take()
@@ -138,7 +138,7 @@ def test_a_prompt_that_an_agent_died_at_is_offered_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_a_prompt_that_cannot_be_saved_is_not_said_later(tmp_path: Path) -> None:
+def test_unsaved_prompt_is_not_sent_later(tmp_path: Path) -> None:
     queue = PromptQueue(tmp_path / "folder")
     (tmp_path / "folder").write_text("in the way")
     with pytest.raises((NotADirectoryError, FileExistsError)):
@@ -148,7 +148,7 @@ def test_a_prompt_that_cannot_be_saved_is_not_said_later(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_a_log_that_is_whole_goes_on_without_an_empty_line(tmp_path: Path) -> None:
+def test_complete_log_continues_without_an_empty_line(tmp_path: Path) -> None:
     for _ in range(2):
         EventLog(tmp_path, "s").add("prompt", {"text": "a"})
 
@@ -156,10 +156,10 @@ def test_a_log_that_is_whole_goes_on_without_an_empty_line(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_a_damaged_queue_is_put_aside_and_said(tmp_path: Path) -> None:
+def test_damaged_queue_is_renamed_and_reported(tmp_path: Path) -> None:
     (tmp_path / "prompts.json").write_text('{"waiting": [')
 
-    with pytest.raises(SessionError, match="was put aside"):
+    with pytest.raises(SessionError, match="was renamed"):
         PromptQueue(tmp_path)
 
     assert (tmp_path / "prompts.damaged").exists()

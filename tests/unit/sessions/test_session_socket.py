@@ -1,4 +1,4 @@
-"""Who looks at an agent: one who does not read is cut, and holds up nobody."""
+"""Viewers of a session: a viewer that does not read is disconnected."""
 
 import asyncio
 import json
@@ -12,14 +12,14 @@ import pytest
 
 from peerwire.jsonrpc.handlers import RequestHandler
 from symposium.sessions.client import DESCRIBE, ENDED
-from symposium.sessions.server import BACKLOG, KeeperSocket, OnState, Viewer
+from symposium.sessions.server import BACKLOG, OnState, SessionSocket, Viewer
 from symposium.sessions.session import ServerSessionState, Status
 
 LINE = "x" * 100_000
 
 
 class Floods:
-    """A keeper whose agent says more than who does not read can be kept for."""
+    """A session server whose agent writes more than the backlog of a viewer."""
 
     def __init__(self) -> None:
         self.viewers: list[Viewer] = []
@@ -30,7 +30,7 @@ class Floods:
         return ServerSessionState(Status.RUNNING)
 
     def stop(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def describe(self) -> Mapping[str, Any]:
         return {}
@@ -49,59 +49,61 @@ class Floods:
 
 
 @pytest.mark.requirement("tasks.slow-viewer")
-async def test_who_does_not_read_is_cut_and_others_see_everything(tmp_path: Path) -> None:
-    keeper, place = Floods(), tmp_path / "s"
+async def test_viewer_that_does_not_read_is_disconnected_and_others_get_everything(
+    tmp_path: Path,
+) -> None:
+    server, place = Floods(), tmp_path / "s"
     async with asyncio.TaskGroup() as tasks:
-        door = KeeperSocket(place, keeper, tasks)
-        door.open()
-        deaf = socket.socket(socket.AF_UNIX)
-        deaf.connect(str(place))
+        session_socket = SessionSocket(place, server, tasks)
+        session_socket.open()
+        idle = socket.socket(socket.AF_UNIX)
+        idle.connect(str(place))
         reader, writer = await asyncio.open_unix_connection(place, limit=1 << 20)
         async with asyncio.timeout(45):
-            while len(keeper.viewers) < 2:  # noqa: ASYNC110 - the kernel tells the other side
+            while len(server.viewers) < 2:  # noqa: ASYNC110 - the kernel accepts
                 await asyncio.sleep(0)
             for number in range(2 * BACKLOG // len(LINE)):
-                for viewer in tuple(keeper.viewers):
+                for viewer in tuple(server.viewers):
                     viewer.notify("said", {"number": number, "text": LINE})
                 assert json.loads(await reader.readline())["params"]["number"] == number
-            await keeper.gone.wait()
-        assert len(keeper.viewers) == 1
-        deaf.close()
+            await server.gone.wait()
+        assert len(server.viewers) == 1
+        idle.close()
         writer.close()
-        await door.close()
+        await session_socket.close()
 
 
 @pytest.mark.requirement("agent-sessions.private")
-async def test_another_user_who_reaches_the_socket_is_cut(
+async def test_connection_of_another_user_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeper, place = Floods(), tmp_path / "s"
-    mine = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+    server, place = Floods(), tmp_path / "s"
+    uid = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: uid + 1)
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        door = KeeperSocket(place, keeper, tasks)
-        door.open()
+        session_socket = SessionSocket(place, server, tasks)
+        session_socket.open()
         reader, writer = await asyncio.open_unix_connection(place)
         said = await reader.read()
         writer.close()
-        await door.close()
+        await session_socket.close()
 
-    assert (said, keeper.viewers) == (b"", [])
+    assert (said, server.viewers) == (b"", [])
 
 
 @pytest.mark.requirement("agent-sessions.acp-watch")
-async def test_a_viewer_hears_that_the_session_has_ended(tmp_path: Path) -> None:
-    keeper, place = Floods(), tmp_path / "s"
+async def test_viewer_is_notified_when_the_session_ends(tmp_path: Path) -> None:
+    server, place = Floods(), tmp_path / "s"
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        door = KeeperSocket(place, keeper, tasks)
-        door.open()
+        session_socket = SessionSocket(place, server, tasks)
+        session_socket.open()
         gone, closing = await asyncio.open_unix_connection(place)
         reader, writer = await asyncio.open_unix_connection(place)
         writer.write(b'{"jsonrpc":"2.0","id":1,"method":"%s"}\n' % DESCRIBE.encode())
         described = json.loads(await reader.readline())
         closing.close()
-        await keeper.gone.wait()
-        await door.close()
+        await server.gone.wait()
+        await session_socket.close()
         last = json.loads(await reader.readline())
         writer.close()
         del gone

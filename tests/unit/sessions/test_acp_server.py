@@ -32,20 +32,20 @@ from symposium.sessions.spending import read_spending
 SPEC = SessionSpec(str(UUID(int=1)), SessionKind.ACP, ("testy",), "/")
 
 
-class Keeps(NoSnapshots):
-    """A worktree that cannot be kept, and that every turn changes."""
+class UnsavedWorktree(NoSnapshots):
+    """A worktree that cannot be saved, and that every turn changes."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
-        self.trouble = ""
+        self.problem = ""
         self.has_changed = False
 
-    async def keep(self, reason: str) -> str:
+    async def save(self, reason: str) -> str:
         self.reasons.append(reason)
-        return self.trouble
+        return self.problem
 
     async def begin_turn(self) -> str:
-        return await self.keep("before a prompt")
+        return await self.save("before a prompt")
 
 
 class Noted(NoNotes):
@@ -73,7 +73,7 @@ class Viewer:
         return [each["data"] for each in self.events if each["type"] == kind]
 
     async def until(self, kind: str, count: int = 1) -> dict[str, Any]:
-        """The event of a kind, once there are that many."""
+        """Return the event of a kind, once there are that many."""
         while len(found := self.of(kind)) < count:
             self._came.clear()
             await self._came.wait()
@@ -86,16 +86,16 @@ class Session:
     def __init__(self, store: SessionStore, spec: SessionSpec) -> None:
         directory = store.directory(spec.id)
         self.store = store
-        self.keeps, self.notes, self.viewer = Keeps(), Noted(), Viewer()
-        purse = SpendingMeter(directory, NoBudget())
-        self.keeper = AcpSessionServer(spec, store, self.keeps, purse, self.notes)
+        self.snapshots, self.notes, self.viewer = UnsavedWorktree(), Noted(), Viewer()
+        spending = SpendingMeter(directory, NoBudget())
+        self.server = AcpSessionServer(spec, store, self.snapshots, spending, self.notes)
         self.states: list[ServerSessionState] = []
 
     def ask(self, method: str, **params: Any) -> Any:
-        return self.keeper.requests(self.viewer)[method](Request(method, params, b"1"))
+        return self.server.requests(self.viewer)[method](Request(method, params, b"1"))
 
     async def run(self) -> ServerSessionState:
-        return await self.keeper.run(self.states.append)
+        return await self.server.run(self.states.append)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def store(tmp_path: Path) -> SessionStore:
 async def session(
     store: SessionStore, spec: SessionSpec = SPEC, *, watched: bool = True
 ) -> AsyncGenerator[Session]:
-    """A session that runs in this block, and is stopped behind it."""
+    """Run a session in the block, and stop it afterwards."""
     store.add(spec)
     made = Session(store, spec)
     if watched:
@@ -116,8 +116,8 @@ async def session(
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(made.run())
         yield made
-        made.keeper.stop()
-        made.keeper.stop()
+        made.server.stop()
+        made.server.stop()
         ended = await running
         store.write_state(spec.id, ended)
     assert (ended.status, ended.reason) == (Status.EXITED, AS_ASKED)
@@ -129,11 +129,11 @@ def texts(viewer: Viewer) -> list[str]:
 
 
 @pytest.mark.requirement("agent-sessions.acp-prompts")
-async def test_prompts_are_answered_in_order_and_announced_in_order(store: SessionStore) -> None:
+async def test_prompts_are_answered_and_announced_in_order(store: SessionStore) -> None:
     async with session(store, replace(SPEC, prompt="first")) as made:
         first = made.ask(SAY, text='{"command": "echo", "message": "second"}')
         await made.viewer.until("result", 2)
-        described = made.keeper.describe()
+        described = made.server.describe()
 
     assert first == {"waiting": 2}
     assert [each["text"] for each in made.viewer.of("prompt")] == [
@@ -147,11 +147,11 @@ async def test_prompts_are_answered_in_order_and_announced_in_order(store: Sessi
     assert numbers == list(range(1, len(numbers) + 1))
     assert made.notes.events == [(each["seq"], each["type"]) for each in made.viewer.events]
     assert read_spending(store.directory(SPEC.id)).turns == 2
-    assert made.keeps.reasons == ["before a prompt", "the turn is over"] * 2
+    assert made.snapshots.reasons == ["before a prompt", "the turn is over"] * 2
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-async def test_the_first_prompt_is_not_said_again_after_a_restart(store: SessionStore) -> None:
+async def test_first_prompt_is_not_repeated_after_a_restart(store: SessionStore) -> None:
     spec = replace(SPEC, prompt="first")
     async with session(store, spec) as before:
         await before.viewer.until("result")
@@ -165,11 +165,11 @@ async def test_the_first_prompt_is_not_said_again_after_a_restart(store: Session
 
 
 @pytest.mark.requirement("agent-sessions.acp-resume")
-async def test_a_session_continues_with_its_id_and_takes_what_waited(store: SessionStore) -> None:
+async def test_session_resumes_with_its_id_and_waiting_prompts(store: SessionStore) -> None:
     async with session(store) as before:
         before.ask(SAY, text="hello")
         await before.viewer.until("result")
-        before.keeper.stop()
+        before.server.stop()
         before.ask(SAY, text="while it stops")
     async with session(store) as after:
         await after.viewer.until("result")
@@ -181,7 +181,7 @@ async def test_a_session_continues_with_its_id_and_takes_what_waited(store: Sess
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-async def test_a_prompt_that_was_interrupted_is_offered_and_the_first_prompt_not_added(
+async def test_interrupted_prompt_is_offered_without_the_first_prompt(
     store: SessionStore,
 ) -> None:
     spec = replace(SPEC, prompt="first")
@@ -191,17 +191,17 @@ async def test_a_prompt_that_was_interrupted_is_offered_and_the_first_prompt_not
     found = made.ask(WATCH)["events"]
 
     assert [(each["type"], each["data"]) for each in found] == [("interrupted", {"text": "lost"})]
-    assert made.keeper.describe()["waiting"] == 0
+    assert made.server.describe()["waiting"] == 0
 
 
 @pytest.mark.requirement("agent-sessions.cancel")
-async def test_a_turn_is_cancelled_and_only_a_turn(store: SessionStore) -> None:
+async def test_cancel_ends_the_turn_only(store: SessionStore) -> None:
     async with session(store, watched=False) as made:
         idle = made.ask(CANCEL)
         made.ask(WATCH, since=0)
         made.ask(SAY, text="wait for cancel")
         await made.viewer.until("update")
-        working = made.keeper.describe()["working"]
+        working = made.server.describe()["working"]
         busy = made.ask(CANCEL)
         ended = await made.viewer.until("result")
         made.ask(SAY, text="hello")
@@ -222,30 +222,28 @@ async def test_a_turn_is_cancelled_and_only_a_turn(store: SessionStore) -> None:
         ({"text": "x" * (1024 * 1024 + 1)}, INVALID_REQUEST),
     ],
 )
-def test_a_prompt_that_cannot_be_given_is_refused(
-    store: SessionStore, params: dict[str, Any], code: int
-) -> None:
+def test_invalid_prompt_is_rejected(store: SessionStore, params: dict[str, Any], code: int) -> None:
     store.add(SPEC)
     made = Session(store, SPEC)
     with pytest.raises(RpcError) as refused:
         made.ask(SAY, **params)
 
-    # A signal may come before it runs.
-    made.keeper.stop()
+    # A signal may arrive before `run` starts.
+    made.server.stop()
     assert refused.value.code == code
-    assert made.keeper.describe()["waiting"] == 0
+    assert made.server.describe()["waiting"] == 0
 
 
 @pytest.mark.requirement("agent-sessions.questions")
-async def test_a_question_is_kept_shown_answered_once_and_recorded(store: SessionStore) -> None:
+async def test_question_is_saved_shown_answered_once_and_recorded(store: SessionStore) -> None:
     async with session(store) as made:
-        made.keeps.trouble = "the disk is full"
+        made.snapshots.problem = "the disk is full"
         made.ask(SAY, text="callbacks")
         asked = await made.viewer.until("question")
         listed = made.ask(QUESTIONS)["questions"]
         option = asked["options"][0]["optionId"]
         notices = made.viewer.of("notice")
-        made.keeps.trouble = ""
+        made.snapshots.problem = ""
         with pytest.raises(RpcError, match="has no option"):
             made.ask(ANSWER, question=asked["question"], optionId="another")
         made.ask(ANSWER, question=asked["question"], optionId=option, by="Ada")
@@ -262,21 +260,21 @@ async def test_a_question_is_kept_shown_answered_once_and_recorded(store: Sessio
     assert made.viewer.of("settled") == [{"question": number}, {"question": number + 1}]
     assert made.viewer.of("permission")[0]["optionId"] == option
     assert notices == [{"text": "the disk is full"}] * 2, "before the turn, and before the question"
-    assert made.keeps.reasons[1].startswith("asked: ")
+    assert made.snapshots.reasons[1].startswith("asked: ")
     assert wrong.value.code == INVALID_PARAMS
 
 
 @pytest.mark.requirement("agent-sessions.acp-watch")
-async def test_a_viewer_sees_what_is_new_to_it_until_it_leaves(store: SessionStore) -> None:
+async def test_viewer_gets_new_events_until_it_leaves(store: SessionStore) -> None:
     async with session(store) as made:
         made.ask(SAY, text="hello")
         await made.viewer.until("result")
         late, gone = Viewer(), len(made.viewer.events)
-        watch = made.keeper.requests(late)[WATCH]
+        watch = made.server.requests(late)[WATCH]
         missed: Any = watch(Request(WATCH, {"since": gone - 1}, b"1"))
         with pytest.raises(RpcError):
             watch(Request(WATCH, {"since": "1"}, b"1"))
-        made.keeper.left(made.viewer)
+        made.server.left(made.viewer)
         made.ask(SAY, text="hello")
         await late.until("result")
 
@@ -286,13 +284,13 @@ async def test_a_viewer_sees_what_is_new_to_it_until_it_leaves(store: SessionSto
 
 
 @pytest.mark.requirement("approvals.done-own-work")
-async def test_only_a_turn_that_changed_the_worktree_is_noted(store: SessionStore) -> None:
+async def test_only_a_turn_that_changed_the_worktree_is_recorded(store: SessionStore) -> None:
     async with session(store) as made:
         made.ask(SAY, text="hello")
         await made.viewer.until("result")
         unchanged = made.states[-1].changed_at
-        made.keeps.has_changed = True
-        made.keeps.trouble = "the disk is full"
+        made.snapshots.has_changed = True
+        made.snapshots.problem = "the disk is full"
         made.ask(SAY, text="hello")
         await made.viewer.until("result", 2)
 
@@ -303,8 +301,8 @@ async def test_only_a_turn_that_changed_the_worktree_is_noted(store: SessionStor
 
 
 @pytest.mark.requirement("agent-sessions.acp-dies")
-async def test_an_agent_that_never_starts_is_tried_four_times(store: SessionStore) -> None:
-    """The fourth end within five minutes is the last."""
+async def test_agent_that_never_starts_is_tried_four_times(store: SessionStore) -> None:
+    """The fourth exit within five minutes is the last."""
     spec = replace(SPEC, command=("no-such-agent-anywhere",))
     store.add(spec)
     made = Session(store, spec)
@@ -315,8 +313,8 @@ async def test_an_agent_that_never_starts_is_tried_four_times(store: SessionStor
     assert ended.status is Status.EXITED
     assert "no-such-agent-anywhere" in ended.reason
     *ends, last = [each["text"] for each in made.viewer.of("notice")]
-    assert ends == [f"the agent has ended: {ended.reason}"] * 4
-    assert "4 times within 5 minutes; it is not started again" in last
+    assert ends == [f"the agent exited: {ended.reason}"] * 4
+    assert "4 times within 5 minutes; not restarting it again" in last
 
 
 @pytest.mark.requirement("agent-sessions.start-errors")
@@ -327,7 +325,7 @@ async def test_an_agent_that_never_starts_is_tried_four_times(store: SessionStor
         ("testy", "broken [", "policy.toml"),
     ],
 )
-async def test_an_agent_that_only_the_user_can_start_is_tried_once(
+async def test_agent_that_needs_the_user_is_tried_once(
     store: SessionStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -348,11 +346,11 @@ async def test_an_agent_that_only_the_user_can_start_is_tried_once(
     assert ended.status is Status.EXITED
     assert said in ended.reason
     (notice,) = made.viewer.of("notice")
-    assert notice["text"] == f"the agent has ended: {ended.reason}"
+    assert notice["text"] == f"the agent exited: {ended.reason}"
 
 
 @pytest.mark.requirement("agent-sessions.lost")
-async def test_a_session_server_that_is_cut_off_does_not_say_that_it_was_asked(
+async def test_cancelled_session_server_does_not_report_a_requested_stop(
     store: SessionStore,
 ) -> None:
     store.add(SPEC)
