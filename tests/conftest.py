@@ -1,4 +1,4 @@
-"""Settings that hold for every test."""
+"""Settings for every test."""
 
 import os
 import tempfile
@@ -16,17 +16,17 @@ from tests.support.worker_order import in_order
 take_known_signals()
 
 if "TMPDIR" not in os.environ and (memory := in_memory()):
-    # `TMPDIR=/tmp make test` has them on a disk.
+    # `TMPDIR=/tmp make test` puts them on a disk.
     os.environ["TMPDIR"] = tempfile.tempdir = str(memory)
 
 HOME = take_own_home()
-"""Taken before any test module is read: some read the environment when they are imported."""
+"""Set before any test module is imported: some read the environment then."""
 
 NURSERY.kind = Kind.of_this_process()
-"""Taken before any test module is read: what a test process is, whatever a test makes of it."""
+"""Read before any test module is imported: the kind of a test process, unchanged by tests."""
 
 SEEDED = choose_seed()
-"""The seed of random inputs; None for the same inputs everywhere."""
+"""Seed of random inputs; None for the same inputs in every run."""
 
 settings.register_profile(
     "house",
@@ -35,12 +35,12 @@ settings.register_profile(
     derandomize=SEEDED is None,
     database=None,
     print_blob=True,
-    # No test fails because the machine is busy.
+    # A busy machine fails no test.
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
 if SEEDED is not None:
-    # As `--hypothesis-seed` does, for every worker.
+    # Like `--hypothesis-seed`, for every worker.
     core.global_force_seed = SEEDED
 
 
@@ -52,9 +52,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.fixture(scope="module", autouse=True)
 def unchanged_process() -> Iterator[None]:
-    """Fail where tests of a module leave signals, limits, or rights of their process changed.
+    """Fail if tests of a module leave changed signals, limits, or rights of their process.
 
-    The nursery would fork nothing from then on, so that every other test would take its time.
+    The nursery would fork nothing from then on, and every other test would be slower.
     """
     yield
     changed = Kind.of_this_process().differs(NURSERY.kind)
@@ -63,13 +63,13 @@ def unchanged_process() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let every worker begin with its share of the long tests; `worksteal` cuts the list evenly."""
+    """Give every worker its share of the long tests first; `worksteal` cuts the list evenly."""
     if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
         items[:] = in_order(items, workers, kind=_kind, module=_module)
 
 
 def _kind(item: pytest.Item) -> int:
-    """0 for tests of minutes on a busy machine, 1 for those that start programs, 2 for the rest."""
+    """Return 0 for tests of minutes, 1 for tests that start programs, 2 for the rest."""
     mark = item.get_closest_marker("timeout")
     starts_programs = ("tests/process/", "tests/test_", "tests/unit/tasks/")
     return 0 if mark else 1 if item.nodeid.startswith(starts_programs) else 2
@@ -80,12 +80,12 @@ def _module(item: pytest.Item) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how to have the same random inputs again."""
+    """Print how to repeat the same random inputs."""
     if SEEDED is not None:
         terminalreporter.write_line(f"random inputs: SEED={SEEDED} gives them again")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave no home behind."""
+    """Remove the home."""
     del config
     leave_own_home(HOME)

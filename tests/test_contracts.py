@@ -1,4 +1,4 @@
-"""The import contracts break when they should: the real `.importlinter` over small trees."""
+"""The import contracts break when they should: the real `.importlinter` with small trees."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ TREE = {
 
 
 def broken(folder: Path, files: dict[str, str]) -> set[str]:
-    """The names of the contracts that a tree with these files breaks."""
+    """Return the names of the contracts that a tree with these files breaks."""
     for name, text in (TREE | files).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,20 +56,20 @@ def broken(folder: Path, files: dict[str, str]) -> set[str]:
 
 
 def imports(importer: str, imported: str) -> dict[str, str]:
-    """The files of two modules, of which the first imports the second."""
+    """Return the files of two modules, of which the first imports the second."""
     files = {importer: f"import {imported}", imported: ""}
     return {f"{name.replace('.', '/')}.py": text for name, text in files.items()}
 
 
 @pytest.mark.requirement("house.contracts")
-def test_the_handlers_of_tasks_may_import_the_bus(tmp_path: Path) -> None:
+def test_handlers_of_tasks_may_import_the_bus(tmp_path: Path) -> None:
     used = imports("symposium.tasks.handlers.inbox", "symposium.bus.messages.tasks")
 
     assert not broken(tmp_path, used | imports("symposium.tasks.engine", "symposium.tasks.model"))
 
 
 @pytest.mark.requirement("house.contracts")
-def test_a_small_tree_keeps_every_contract(tmp_path: Path) -> None:
+def test_small_tree_keeps_every_contract(tmp_path: Path) -> None:
     assert not broken(tmp_path, {"symposium/cli/run.py": "import peerwire.errors"})
 
 
@@ -107,5 +107,5 @@ def test_a_small_tree_keeps_every_contract(tmp_path: Path) -> None:
         (SDK, {"peerwire/errors.py": "import erasmus"}),
     ],
 )
-def test_a_contract_breaks(contract: str, files: dict[str, str], tmp_path: Path) -> None:
+def test_contract_breaks(contract: str, files: dict[str, str], tmp_path: Path) -> None:
     assert contract in broken(tmp_path, files)

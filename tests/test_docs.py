@@ -1,4 +1,4 @@
-"""The pages are built strictly, and those made from the program are up to date."""
+"""The pages build in strict mode, and the generated ones are current."""
 
 import re
 import runpy
@@ -16,7 +16,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of all that the pages are made from."""
+    """Copy the sources of the pages."""
     for name in ("docs", "examples", "src", "tests/requirements"):
         shutil.copytree(ROOT / name, tmp_path / name)
     for name in (".importlinter", "ARCHITECTURE.md", "mkdocs.yml"):
@@ -34,12 +34,14 @@ INHERIT: mkdocs.yml
 plugins: []
 theme: {name: null, custom_dir: theme}
 """
-"""Settings for all pages, links, and anchors; the theme, the search, and the pages of the API take
-most of a build, which `make docs` does."""
+"""Settings for all pages, links, and anchors.
+
+The theme, the search, and the API pages take most of a build; `make docs` builds them.
+"""
 
 
 @pytest.mark.requirement("house.docs-strict")
-def test_a_broken_link_breaks_the_build_and_nothing_else_does(tmp_path: Path) -> None:
+def test_broken_link_breaks_the_build(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     (tmp_path / "theme").mkdir()
@@ -65,7 +67,7 @@ def test_a_broken_link_breaks_the_build_and_nothing_else_does(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("house.docs-strict")
-def test_make_docs_builds_the_pages_strictly() -> None:
+def test_make_docs_builds_the_pages_in_strict_mode() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
 
     (recipe,) = re.findall(r"^docs: .*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
@@ -74,7 +76,7 @@ def test_make_docs_builds_the_pages_strictly() -> None:
 
 @pytest.mark.requirement("house.docs-show-files")
 @pytest.mark.timeout(240)
-def test_a_page_that_shows_a_file_shows_that_file(copy: Path) -> None:
+def test_page_that_shows_a_file_shows_its_current_text(copy: Path) -> None:
     assert status_of_generate(copy) == 0
     example = copy / "examples" / "shout.py"
     example.write_text(example.read_text(encoding="utf-8") + "\n# More.\n", encoding="utf-8")
@@ -90,7 +92,7 @@ def test_a_page_that_shows_a_file_shows_that_file(copy: Path) -> None:
 
 @pytest.mark.requirement("house.architecture-page")
 @pytest.mark.timeout(240)
-def test_the_layers_on_the_map_are_those_of_the_contracts(copy: Path) -> None:
+def test_layers_in_architecture_md_are_those_of_the_contracts(copy: Path) -> None:
     contracts = copy / ".importlinter"
     text = contracts.read_text(encoding="utf-8")
     contracts.write_text(text.replace("    (engine)\n", "    (engine)\n    (sample)\n"))
@@ -102,7 +104,7 @@ def test_the_layers_on_the_map_are_those_of_the_contracts(copy: Path) -> None:
 
 
 @pytest.mark.requirement("house.docs-show-files")
-def test_no_page_needs_to_be_built_to_be_read() -> None:
+def test_every_page_is_readable_without_a_build() -> None:
     pages = list((ROOT / "docs").rglob("*.md"))
     assert len(pages) > 1
     assert [page.name for page in pages if "--8<--" in page.read_text(encoding="utf-8")] == []
@@ -110,14 +112,14 @@ def test_no_page_needs_to_be_built_to_be_read() -> None:
 
 @pytest.mark.requirement("house.docs-show-files")
 @pytest.mark.parametrize("name", ["shout.py", "try_shout.py", "words.py"])
-def test_the_examples_stand_in_the_pages_as_they_are(name: str) -> None:
+def test_examples_are_in_the_pages_unchanged(name: str) -> None:
     shown = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))
     example = (ROOT / "examples" / name).read_text(encoding="utf-8")
     assert f"<!-- shows examples/{name} -->\n```python\n{example}```\n" in shown
 
 
 @pytest.mark.requirement("house.docs-at-hand")
-def test_the_ways_to_have_the_program_at_hand_work(tmp_path: Path) -> None:
+def test_documented_ways_to_put_symposium_on_the_path_work(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "tutorial" / "first-steps.md").read_text(encoding="utf-8")
     section = page.split("to your PATH", 1)[1].partition("\n## ")[0]
     typed = "\n".join(re.findall(r"^\$ (.*)$", section, re.MULTILINE))
@@ -140,13 +142,13 @@ def test_the_ways_to_have_the_program_at_hand_work(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("house.docs-reference-current", "house.limits")
 @pytest.mark.timeout(240)
-def test_the_generated_pages_are_current() -> None:
+def test_generated_pages_are_current() -> None:
     assert status_of_generate(ROOT, "--check") == 0
 
 
 @pytest.mark.requirement("house.limits")
 @pytest.mark.timeout(240)
-def test_a_page_is_out_of_date_when_a_number_changes(copy: Path) -> None:
+def test_page_is_out_of_date_when_a_number_changes(copy: Path) -> None:
     module = copy / "src" / "symposium" / "chain" / "handshake.py"
     text = module.read_text(encoding="utf-8")
     before, after = "INITIALIZE_TIMEOUT: Final = 60.0", "INITIALIZE_TIMEOUT: Final = 600.0"
@@ -158,7 +160,7 @@ def test_a_page_is_out_of_date_when_a_number_changes(copy: Path) -> None:
 
 @pytest.mark.requirement("house.docs-reference-current")
 @pytest.mark.timeout(240)
-def test_a_generated_page_that_was_changed_by_hand_is_seen(copy: Path) -> None:
+def test_edited_generated_page_is_detected(copy: Path) -> None:
     assert status_of_generate(copy) == 0
     assert status_of_generate(copy, "--check") == 0
 
@@ -180,7 +182,7 @@ MODULES = [
 
 @pytest.mark.requirement("house.docs-modules-run")
 @pytest.mark.parametrize("module", MODULES)
-def test_python_module_that_a_page_shows_runs(
+def test_python_module_on_a_page_runs(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "page.py"

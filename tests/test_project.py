@@ -1,4 +1,4 @@
-"""The project as one finds it: its door, its locks, its map, its promises about being installed."""
+"""The project as a whole: make targets, locks, the map, and the distribution."""
 
 import ast
 import os
@@ -32,13 +32,13 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def targets() -> dict[str, list[str]]:
-    """Each target of the Makefile, and what it asks for first."""
+    """Return each target of the Makefile with its prerequisites."""
     rules = re.findall(r"^([a-z0-9-]+):([^#\n=]*)", text_of("Makefile"), re.MULTILINE)
     return {name: needs.split() for name, needs in rules}
 
 
 @pytest.mark.requirement("house.one-door")
-def test_make_alone_lists_the_door() -> None:
+def test_make_alone_lists_the_targets() -> None:
     listed = set(re.findall(r"^make ([a-z0-9-]+)", run(MAKE).stdout, re.MULTILINE))
 
     assert listed >= {"setup", "demo", "test", "check", "bench", "e2e", "fix", "docs", "lock"}
@@ -46,7 +46,7 @@ def test_make_alone_lists_the_door() -> None:
 
 
 @pytest.mark.requirement("house.setup-needs-little")
-def test_the_makefile_calls_python_and_what_set_up_brought() -> None:
+def test_makefile_calls_python_and_installed_programs_only() -> None:
     lines = text_of("Makefile").replace("\\\n", " ").splitlines()
     recipes = [line.removeprefix("\t").removeprefix("@") for line in lines if line[:1] == "\t"]
     settings = re.compile(r"\w+=\S* ")
@@ -79,7 +79,7 @@ def test_no_lock_and_no_setting_names_a_package_index() -> None:
 
 
 @pytest.mark.requirement("house.script-installed")
-def test_the_distribution_offers_one_script() -> None:
+def test_distribution_has_one_script() -> None:
     (script,) = entry_points(group="console_scripts", name="symposium")
     answer = run(BIN / "symposium", "--version")
 
@@ -90,17 +90,17 @@ def test_the_distribution_offers_one_script() -> None:
 
 
 @pytest.mark.requirement("house.pythons")
-def test_the_distribution_asks_for_python_3_11() -> None:
+def test_distribution_requires_python_3_11() -> None:
     assert metadata("symposium-host")["Requires-Python"] == ">=3.11"
 
 
 @pytest.mark.requirement("house.light-start")
-def test_nothing_heavy_is_required_to_run() -> None:
+def test_no_heavy_package_is_required_at_run_time() -> None:
     names = [line for line in requires("symposium-host") or [] if "extra ==" not in line]
 
     start = ["click", "h11", "msgspec"]
-    # Imported by what needs them, when it needs them: requests to the network, walkthroughs,
-    # `symposium mcp`, versions of packages, `symposium chat`, rules on commands.
+    # Imported late: by requests to the network, walkthroughs, `symposium mcp`, package versions,
+    # `symposium chat`, and rules on commands.
     late = [
         *("httpx2", "markdown-it-py", "mcp", "packaging", "prompt-toolkit"),
         *("tree-sitter", "tree-sitter-bash", "uvicorn"),
@@ -109,7 +109,7 @@ def test_nothing_heavy_is_required_to_run() -> None:
 
 
 @pytest.mark.requirement("house.light-start")
-def test_the_start_of_the_program_imports_nothing_heavy() -> None:
+def test_start_of_the_program_imports_nothing_heavy() -> None:
     code = "import sys, symposium.__main__; print(*sys.modules, sep='\\n')"
 
     loaded = run(sys.executable, "-c", code)
@@ -119,7 +119,7 @@ def test_the_start_of_the_program_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.requirement("house.ci-run")
-def test_ci_runs_the_targets_that_a_contributor_runs() -> None:
+def test_ci_runs_the_targets_of_contributors() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert re.findall(r"^make (?:--keep-going )?(\w+)", text_of(".ci/run"), re.MULTILINE) == [
         *("test", "chaos", "check"),
@@ -127,13 +127,13 @@ def test_ci_runs_the_targets_that_a_contributor_runs() -> None:
 
 
 @pytest.mark.requirement("house.fresh-inputs")
-def test_random_inputs_are_new_with_a_fresh_seed_and_the_same_with_its_number(
+def test_random_inputs_differ_by_seed_and_repeat_with_its_number(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "test_it.py").write_text(DRAWS, encoding="utf-8")
 
     def drawn(seed: str) -> tuple[str, str, int]:
-        """The inputs of a run, the line that tells its seed, and how many a test was given."""
+        """Return the inputs of a run, its line with the seed, and how many inputs a test had."""
         words = ["-qs", "-p", "no:cacheprovider", "-p", "tests.conftest", "--rootdir", tmp_path]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *words, "-c", ROOT / "pyproject.toml", tmp_path],
@@ -195,7 +195,7 @@ esac
         (0, 0, 1, "6 passed, 1 skipped in 2.00s", 1),
     ],
 )
-def test_ci_ends_with_the_counts_of_pytest_when_a_step_passes_or_fails(
+def test_ci_ends_with_the_counts_of_pytest(
     tests: int, chaos: int, check: int, closing: str, code: int, tmp_path: Path
 ) -> None:
     make = tmp_path / "make"
@@ -240,7 +240,7 @@ CHECKERS = {
 
 @pytest.mark.requirement("house.check-complete")
 @pytest.mark.parametrize("failing", ["nothing", *CHECKERS.values()])
-def test_check_fails_when_one_of_its_checkers_does(failing: str, tmp_path: Path) -> None:
+def test_check_fails_when_one_of_its_checkers_fails(failing: str, tmp_path: Path) -> None:
     for name in (*CHECKERS.values(), "python"):
         tool = tmp_path / name
         tool.write_text(f"#!/bin/sh\nexit {int(name == failing)}\n", encoding="utf-8")
@@ -258,7 +258,7 @@ def tracked() -> list[str]:
 
 
 @pytest.mark.requirement("house.shape-no-hosts-or-paths")
-def test_no_tracked_file_holds_a_path_of_this_machine() -> None:
+def test_no_tracked_file_contains_a_path_of_this_machine() -> None:
     home = f"{Path.home()}/"
     paths = [str(ROOT).encode(), *([home.encode()] if home.count("/") > 1 else [])]
     files = {name: (ROOT / name).read_bytes() for name in tracked() if (ROOT / name).is_file()}
@@ -271,7 +271,7 @@ def packages() -> list[Path]:
 
 
 @pytest.mark.requirement("house.no-empty-packages")
-def test_every_package_holds_something() -> None:
+def test_every_package_contains_code() -> None:
     def holds_code(folder: Path) -> bool:
         return any(module.name != "__init__.py" for module in folder.rglob("*.py"))
 
@@ -279,7 +279,7 @@ def test_every_package_holds_something() -> None:
 
 
 @pytest.mark.requirement("house.no-erasmus-stub")
-def test_the_agent_comes_when_it_holds_something() -> None:
+def test_agent_package_is_listed_once_it_contains_code() -> None:
     names = {package.name for package in packages() if package.parent == ROOT / "src"}
     project = tomllib.loads(text_of("pyproject.toml"))["project"]
 
@@ -288,7 +288,7 @@ def test_the_agent_comes_when_it_holds_something() -> None:
 
 
 @pytest.mark.requirement("house.architecture-page")
-def test_the_map_names_every_folder_of_the_sources_and_no_other() -> None:
+def test_map_names_every_folder_of_the_sources_and_no_other() -> None:
     rows = re.findall(r"^\| (`src/.*?`) \|", text_of("ARCHITECTURE.md"), re.MULTILINE)
     named = [part for row in rows for part in re.findall(r"`(src/\w+/\w+)/`", row)]
     folders = {
@@ -311,20 +311,20 @@ def test_every_path_on_the_map_exists() -> None:
 
 
 @pytest.mark.requirement("house.architecture-page")
-def test_the_map_fits_on_one_screen() -> None:
+def test_map_fits_on_one_screen() -> None:
     assert len(text_of("ARCHITECTURE.md").splitlines()) <= 60
 
 
 @pytest.mark.requirement("house.pages-exact")
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
-def test_what_a_page_at_the_root_links_to_is_there(page: str) -> None:
+def test_link_targets_of_root_pages_exist(page: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text_of(page))
 
     assert not [link for link in links if not (ROOT / link).exists()]
 
 
 @pytest.mark.requirement("house.readme-first-screen")
-def test_the_first_screen_says_what_it_does_and_how_to_try_it() -> None:
+def test_readme_explains_the_purpose_and_the_first_steps() -> None:
     lines = text_of("README.md").splitlines()
     screen = "\n".join(lines[:34])
 
@@ -335,7 +335,7 @@ def test_the_first_screen_says_what_it_does_and_how_to_try_it() -> None:
 
 
 @pytest.mark.requirement("house.pages-exact")
-def test_every_target_that_a_page_names_is_in_the_makefile() -> None:
+def test_every_target_named_by_a_page_is_in_the_makefile() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     named = {
         target
@@ -348,7 +348,7 @@ def test_every_target_that_a_page_names_is_in_the_makefile() -> None:
 
 
 @pytest.mark.requirement("house.licence-changelog-contributing")
-def test_the_papers_are_there() -> None:
+def test_required_documents_exist() -> None:
     assert "Apache License" in text_of("LICENSE")
     assert "Version 2.0, January 2004" in text_of("LICENSE")
     assert "\n## Unreleased\n" in text_of("CHANGELOG.md")
@@ -356,24 +356,24 @@ def test_the_papers_are_there() -> None:
 
 
 @pytest.mark.requirement("house.docs-examples-run")
-def test_every_example_is_named_by_the_code_of_a_test() -> None:
+def test_every_example_is_run_by_a_test() -> None:
     examples = {path.name: strings_of(path) for path in (ROOT / "examples").glob("*.py")}
     tests = [
         strings_of(path)
         for path in (ROOT / "tests").rglob("test_*.py")
-        # To parse all of them takes seconds.
+        # Parsing all of them takes seconds.
         if any(may_name(path.read_text(encoding="utf-8"), name) for name in examples)
     ]
 
     run = {name for name in examples if any(names_file(text, name) for text in tests)}
-    # An example may start others, as `tasks.py` does its agents.
+    # An example may start others: `tasks.py` starts its agents.
     run |= {name for name in examples for by in run if names_file(examples[by], name)}
 
     assert examples.keys() - run == set()
 
 
 def strings_of(path: Path) -> list[str]:
-    """The strings of a module's code: neither comments nor docstrings."""
+    """Return the strings of a module's code, without comments and docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     apart = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]

@@ -1,4 +1,4 @@
-"""Every requirement has a test that proves it, and every test that claims one names a row."""
+"""Every requirement has a test, and every test names a requirement with a row."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One `[[requirement]]` table, and where it stands."""
+    """One `[[requirement]]` table, and its place."""
 
     file: str
     id: str
@@ -29,7 +29,7 @@ class Row:
 
 
 def rows_in(text: str, file: str) -> Iterator[Row | str]:
-    """The rows of one file, and a complaint in place of each that is not as it should be."""
+    """Return the rows of one file, and a problem for each invalid row."""
     document: dict[str, Any] = tomllib.loads(text)
     for unknown in sorted(document.keys() - {"requirement"}):
         yield f"{file}: unknown table {unknown!r}"
@@ -56,7 +56,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def marks_in(text: str, file: str) -> Iterator[tuple[str, str]]:
-    """Each id that a `pytest.mark.requirement(...)` names, and where; "" for a computed one."""
+    """Return each id in a `pytest.mark.requirement(...)`, and its place; "" for a computed one."""
     for node in ast.walk(parsed(text)):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="mark"), attr="requirement")):
@@ -71,7 +71,7 @@ def marks_in(text: str, file: str) -> Iterator[tuple[str, str]]:
 
 
 def unmarked_tests(text: str, file: str) -> Iterator[str]:
-    """Each test that neither it, its class nor its file marks with a requirement."""
+    """Return each test without a mark of a requirement on it, its class, or its file."""
     yield from _unmarked(parsed(text).body, file)
 
 
@@ -95,7 +95,7 @@ def _is_pytestmark(node: ast.stmt) -> bool:
 
 
 def _marks(node: ast.AST) -> bool:
-    """Whether a mark of a requirement is in there, for all of the test: not for a parameter."""
+    """Whether the decorators mark the whole test with a requirement, not only a parameter."""
     if isinstance(node, ast.Call) and _name(node.func) == "parametrize":
         return False
     return any(
@@ -108,7 +108,7 @@ def _marks(node: ast.AST) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    """The last name of a dotted one."""
+    """Return the last part of a dotted name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -117,7 +117,7 @@ def _name(node: ast.expr) -> str:
 
 
 def complaints(found: Iterable[Row | str], marks: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """What keeps rows and tests from proving each other, one line for each cause or file."""
+    """Return the problems of rows and tests, one line for each cause or file."""
     found, marks = [*found], [*marks]
     rows = [row for row in found if isinstance(row, Row)]
     yield from (complaint for complaint in found if isinstance(complaint, str))
@@ -141,7 +141,7 @@ def complaints(found: Iterable[Row | str], marks: Iterable[tuple[str, str]]) -> 
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_rows_and_tests_prove_each_other() -> None:
+def test_every_row_has_a_test_and_every_test_a_row() -> None:
     rows = [
         found
         for path in sorted(ROWS.glob("*.toml"))
@@ -175,29 +175,29 @@ def complaints_about(rows: str, test: str = "") -> str:
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_a_row_with_a_test_is_fine() -> None:
+def test_row_with_a_test_is_valid() -> None:
     assert not complaints_about(GOOD_ROW, GOOD_TEST)
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_a_row_with_a_reason_is_fine() -> None:
-    assert not complaints_about(GOOD_ROW + 'reason = "We have no wire."\n')
+def test_row_with_a_reason_is_valid() -> None:
+    assert not complaints_about(GOOD_ROW + 'reason = "There is no wire."\n')
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_a_row_without_a_test_is_named_once_for_its_file() -> None:
+def test_row_without_a_test_is_reported_once_for_its_file() -> None:
     more = GOOD_ROW.replace("order", "once")
 
     assert complaints_about(GOOD_ROW + more) == "wire.toml: 2 without a test: order, once"
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_a_test_without_a_row_is_named() -> None:
+def test_test_without_a_row_is_reported() -> None:
     assert complaints_about("", GOOD_TEST) == "test_wire.py:1: wire.order has no row"
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_a_test_without_a_mark_is_named_and_one_in_a_marked_class_or_file_is_not() -> None:
+def test_unmarked_test_is_reported_unless_its_class_or_file_is_marked() -> None:
     mark = 'pytest.mark.requirement("wire.order")'
     others = "@pytest.mark.timeout(5)\nasync def test_other(): ...\ndef helper(): ...\n"
     in_class = f"@{mark}\nclass TestIt:\n    def test_it(self): ...\n"
@@ -212,17 +212,17 @@ def test_a_test_without_a_mark_is_named_and_one_in_a_marked_class_or_file_is_not
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_a_row_has_a_test_or_a_reason_never_both() -> None:
+def test_row_has_a_test_or_a_reason_but_not_both() -> None:
     assert "needs no reason" in complaints_about(GOOD_ROW + 'reason = "Why not."\n', GOOD_TEST)
 
 
 @pytest.mark.requirement("house.manifest-complete")
-def test_an_id_stands_once_over_all_files() -> None:
+def test_id_is_unique_over_all_files() -> None:
     assert "wire.order: stands 2 times" in complaints_about(GOOD_ROW + GOOD_ROW, GOOD_TEST)
 
 
 @pytest.mark.requirement("house.manifest-complete")
-def test_a_row_holds_what_it_must_and_nothing_else() -> None:
+def test_row_has_exactly_the_required_members() -> None:
     assert "unknown key 'note'" in complaints_about(GOOD_ROW + 'note = "x"\n', GOOD_TEST)
     assert "no text" in complaints_about(GOOD_ROW.partition("text")[0], GOOD_TEST)
     assert "reason must be a sentence" in complaints_about(GOOD_ROW + 'reason = ""\n')
@@ -232,7 +232,7 @@ def test_a_row_holds_what_it_must_and_nothing_else() -> None:
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_a_mark_is_found_wherever_pytest_reads_it() -> None:
+def test_mark_is_found_wherever_pytest_reads_it() -> None:
     module = 'pytestmark = [pytest.mark.requirement("a.b"), pytest.mark.slow]\n'
     param = 'x = pytest.param(1, marks=pytest.mark.requirement("a.c", "a.d"))\n'
     method = (
@@ -245,7 +245,7 @@ def test_a_mark_is_found_wherever_pytest_reads_it() -> None:
 
 
 @pytest.mark.requirement("house.manifest-both-ways")
-def test_an_id_that_is_computed_is_refused() -> None:
+def test_computed_id_is_refused() -> None:
     for arguments in ("NAME", 'f"a.{b}"', "*NAMES", "", 'id="a.b"'):
         mark = f"x = pytest.mark.requirement({arguments})\n"
 

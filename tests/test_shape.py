@@ -1,4 +1,4 @@
-"""How the sources may look: sizes, names, imports."""
+"""Rules for the sources: sizes, names, imports."""
 
 import ast
 import math
@@ -17,52 +17,52 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"
 
 MAX_LINES = 500
-MOST_METHODS = 15
-MOST_FUNCTION_LINES = 50
-MOST_PARAMETERS = 6
+MAX_METHODS = 15
+MAX_FUNCTION_LINES = 50
+MAX_PARAMETERS = 6
 
 IMPORTS_LATE: Mapping[str, str] = {
     "symposium.chain.run_mod": "a mod's file is also imported by hosts, which never call it",
-    "localio.plugins": "a list is for who asks for one",
-    "symposium.catalog": "what is installed is read only for a mod that is no built-in",
-    "symposium.run_mode.session_requests": "most agents do not die",
-    "symposium.run_mode.config_agent": "what runs is told who asks; few sessions have two names",
+    "localio.plugins": "only lists need it",
+    "symposium.catalog": "installed mods are read only for a name that is not built in",
+    "symposium.run_mode.session_requests": "only for an agent that crashes",
+    "symposium.run_mode.config_agent": "only for `status`; few sessions have two names",
     "symposium.run_mode.new_sessions": "few sessions have two names",
     "symposium.cli.commands.run_with": "the same",
-    "symposium.chain.assembly": "the table of methods is for names that are not usual",
-    "symposium.bridge.url_servers": "most chains reach no URL",
-    "symposium.bridge.bridge": "most chains open no endpoint of a server",
+    "symposium.chain.assembly": "the table of methods is only for unusual names",
+    "symposium.bridge.url_servers": "few chains reach a URL",
+    "symposium.bridge.bridge": "few chains open an endpoint of a server",
     "peerwire.mcp.client": "httpx2 is for servers at a URL only",
-    "symposium.run_mode.directory": "the registry is for whoever chooses an agent",
-    "symposium.run_mode.composition": "the registry is for agents that are not here yet",
-    "symposium.run_mode.menu.config_mode": "the menus are for whoever opens one",
-    "symposium.run_mode.menu.overviews": "lists are drawn for whoever asks for one",
-    "symposium.run_mode.chain_starts": "what went wrong is told only where something did",
-    "symposium.config.user_config": "most only read a config",
-    "symposium.cli.chain_options": "the registry is for names that are no built-in",
-    "symposium.cli.hosts": "who is not asked yet opens no socket",
-    "symposium.permissions.recorder": "hashes and locks are for who is asked for a permission",
+    "symposium.run_mode.directory": "the registry is only for choosing an agent",
+    "symposium.run_mode.composition": "the registry is only for agents that are not installed",
+    "symposium.run_mode.menu.config_mode": "only an opened menu needs it",
+    "symposium.run_mode.menu.overviews": "only lists need it",
+    "symposium.run_mode.chain_starts": "only errors need it",
+    "symposium.config.user_config": "most users of the module only read a config",
+    "symposium.cli.chain_options": "the registry is only for names that are not built in",
+    "symposium.cli.hosts": "the socket opens with the first question",
+    "symposium.permissions.recorder": "hashes and locks are only for permission requests",
     "localio.http": "ssl and httpx2 are for requests to the network",
-    "symposium.registry.provision": "archives and installers are for what is not installed yet",
-    "symposium.run_mode.offers": "what a workspace is like is asked when a session begins",
-    "symposium.mods.cargo": "what runs a tool is for who runs one",
-    "symposium.mods.guidance": "texts are read when somebody says something",
-    "symposium.mods.npm": "what runs a tool is for who runs one",
-    "symposium.mods.policy": "parsers of TOML and of scripts are for whoever has written rules",
+    "symposium.registry.provision": "archives and installers are only for new agents",
+    "symposium.run_mode.offers": "a workspace is examined when a session begins",
+    "symposium.mods.cargo": "only tool calls need it",
+    "symposium.mods.guidance": "texts are read with the first prompt",
+    "symposium.mods.npm": "only tool calls need it",
+    "symposium.mods.policy": "parsers of TOML and scripts are only for existing rules",
     "symposium.planning.chain_spec": "the same",
-    "symposium.mods.uv": "what runs a tool is for who runs one",
-    "symposium.mods.ferris": "archives and grammars of versions are for who asks for a source",
-    "symposium.cli.commands.task": "what reads keys is for who chats with a task",
-    "symposium.cli.commands.mcp": "the MCP SDK takes half a second, for who asks for help too",
-    "symposium.cli.app": "errors are put in words only where there is one",
-    "symposium.agents.eliza.agent": "an MCP client is for who is told to use a tool",
-    "symposium.permissions.policy": "scripts are read with a grammar and tables",
-    "localio.text": "only a name that is wrong is compared with others",
+    "symposium.mods.uv": "only tool calls need it",
+    "symposium.mods.ferris": "archives and version grammars are only for source requests",
+    "symposium.cli.commands.task": "only a chat reads keys",
+    "symposium.cli.commands.mcp": "the MCP SDK takes half a second, which `--help` would need too",
+    "symposium.cli.app": "only errors need it",
+    "symposium.agents.eliza.agent": "an MCP client is only for tool calls",
+    "symposium.permissions.policy": "the grammar and tables of scripts load slowly",
+    "localio.text": "only wrong names are compared with others",
 }
-"""Module to reason: the few that import inside a function, so that the program starts fast."""
+"""Modules that import inside a function, so that the program starts fast, with the reason."""
 
 REEXPORTS = "symposium"
-"""The one package whose `__init__` holds names: what the author of a mod imports."""
+"""The only package whose `__init__` holds names: those that the author of a mod imports."""
 
 FORBIDDEN_MODULES = {
     *("base", "bases", "common", "core", "helper", "helpers", "impl", "lib", "manager", "managers"),
@@ -70,17 +70,17 @@ FORBIDDEN_MODULES = {
 }
 FORBIDDEN_ENDINGS = ("Manager", "Helper", "Service", "Handler", "Util", "Utils", "Base", "Impl")
 LOOSE = frozenset({"create_task", "ensure_future", "gather", "Queue"})
-"""What starts or feeds work that no task group owns."""
+"""Functions that start or feed work that no task group owns."""
 
 type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One source file, as the rules see it.
+    """One source file with its syntax tree.
 
     Attributes:
-        nodes: all nodes of the tree; to walk through it takes longer than most rules.
+        nodes: all nodes of the tree; walking the tree takes longer than most rules.
     """
 
     name: str
@@ -121,15 +121,15 @@ def lines_of_nine_in_ten(lengths: list[int]) -> int:
 
 def says_what_it_is_about(module: Module) -> Iterator[str]:
     if not ast.get_docstring(module.tree):
-        yield "1: no docstring; one line on what the file is about"
+        yield "1: no docstring; add one line on its subject"
 
 
 def has_small_classes(module: Module) -> Iterator[str]:
     for node in module.nodes:
         if isinstance(node, ast.ClassDef):
             methods = sum(isinstance(child, type_of_function) for child in node.body)
-            if methods > MOST_METHODS:
-                yield f"{node.lineno}: {node.name} has {methods} methods; at most {MOST_METHODS}"
+            if methods > MAX_METHODS:
+                yield f"{node.lineno}: {node.name} has {methods} methods; at most {MAX_METHODS}"
 
 
 def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -141,22 +141,22 @@ def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 def has_short_functions(module: Module) -> Iterator[str]:
     for node in functions(module):
         lines = (node.end_lineno or node.lineno) - node.lineno + 1
-        if lines > MOST_FUNCTION_LINES:
-            yield f"{node.lineno}: {node.name} has {lines} lines; at most {MOST_FUNCTION_LINES}"
+        if lines > MAX_FUNCTION_LINES:
+            yield f"{node.lineno}: {node.name} has {lines} lines; at most {MAX_FUNCTION_LINES}"
 
 
 def has_few_parameters(module: Module) -> Iterator[str]:
     for node in functions(module):
         names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
         count = len(names) - (names[:1] in (["self"], ["cls"]))
-        if count > MOST_PARAMETERS:
-            yield f"{node.lineno}: {node.name} takes {count} values; at most {MOST_PARAMETERS}"
+        if count > MAX_PARAMETERS:
+            yield f"{node.lineno}: {node.name} takes {count} values; at most {MAX_PARAMETERS}"
 
 
 def takes_no_open_ended_keywords(module: Module) -> Iterator[str]:
     for node in module.nodes:
         if isinstance(node, ast.arguments) and node.kwarg:
-            yield f"{node.kwarg.lineno}: **{node.kwarg.arg}; name what is taken"
+            yield f"{node.kwarg.lineno}: **{node.kwarg.arg}; name the parameters"
 
 
 def is_named_for_what_it_holds(module: Module) -> Iterator[str]:
@@ -254,16 +254,16 @@ def gives_reasons_for_what_it_suppresses(module: Module) -> Iterator[str]:
 
 BOUNDARIES: Mapping[str, str] = {
     "symposium.cli.app.invoke": "the command line",
-    "symposium.chain.intake.receive": "a connection: what one message does is its own fault",
-    "symposium.chain.calls.guarded": "a mod: what it does with a message at once",
-    "symposium.chain.calls.guarded_wait": "a mod: what it does with a message later",
-    "symposium.chain.runner.log_failures": "a component in this process: its own work",
+    "symposium.chain.intake.receive": "a connection: a message must not end it",
+    "symposium.chain.calls.guarded": "a mod: its handlers",
+    "symposium.chain.calls.guarded_wait": "a mod: its asynchronous handlers",
+    "symposium.chain.runner.log_failures": "a component in this process: its background work",
 }
-"""Where any error is caught, and for whom; `peerwire.errors` is the one for handlers."""
+"""Functions that catch every error, with the reason; `peerwire.errors` has the one for handlers."""
 
 
 def words_of(node: ast.AST) -> list[str]:
-    """What is written in a list of words, `sys.executable` as it stands there."""
+    """Return the items of a list of words; `sys.executable` stays an expression."""
     if not isinstance(node, ast.List | ast.Tuple):
         return []
     words: list[str] = []
@@ -274,7 +274,7 @@ def words_of(node: ast.AST) -> list[str]:
 
 
 def command_lines(module: Module) -> Iterator[tuple[int, list[str]]]:
-    """Each that begins with our own interpreter, also where its words stand apart from it."""
+    """Return each command line that begins with `sys.executable`, also in a nested list."""
     for node in module.nodes:
         words = words_of(node)
         if isinstance(node, ast.Dict):
@@ -286,7 +286,7 @@ def command_lines(module: Module) -> Iterator[tuple[int, list[str]]]:
 def imports_nothing_from_where_it_is(module: Module) -> Iterator[str]:
     for line, words in command_lines(module):
         if "-m" in words and not {"-P", "-I"} & set(words[: words.index("-m")]):
-            yield f"{line}: `python -m` imports what lies in the current directory; write -P before"
+            yield f"{line}: `python -m` imports from the current directory; add -P before it"
 
 
 def starts_git_in_localio(module: Module) -> Iterator[str]:
@@ -305,10 +305,10 @@ def starts_git_in_localio(module: Module) -> Iterator[str]:
 
 
 def is_broad(handler: ast.ExceptHandler) -> bool:
-    """Whether it catches everything and keeps it: one that ends in `raise` lets it go on."""
+    """Whether it catches everything and keeps it: a handler that ends in `raise` passes it on."""
     caught = {node.id for node in ast.walk(handler.type or handler) if isinstance(node, ast.Name)}
-    goes_on = isinstance(last := handler.body[-1], ast.Raise) and last.exc is None
-    return (handler.type is None or bool(caught & {"Exception", "BaseException"})) and not goes_on
+    reraises = isinstance(last := handler.body[-1], ast.Raise) and last.exc is None
+    return (handler.type is None or bool(caught & {"Exception", "BaseException"})) and not reraises
 
 
 def broad_handlers(module: Module) -> Iterator[int]:
@@ -321,7 +321,7 @@ def explains_what_catches_everything(module: Module) -> Iterator[str]:
     lines = module.text.splitlines()
     for number in broad_handlers(module):
         if not any("#" in line for line in lines[number - 1 : number + 1]):
-            yield f"{number}: catches everything and does not say why"
+            yield f"{number}: catches everything without a reason"
 
 
 Rule = Callable[[Module], Iterator[str]]
@@ -382,21 +382,21 @@ def test_everything_is_caught_at_named_boundaries_only() -> None:
 
 
 @pytest.mark.requirement("house.shape-rules")
-def test_a_module_that_may_import_late_does_so() -> None:
+def test_module_that_may_import_late_does_so() -> None:
     late = {module.name for module in modules() if any(late_imports(module))}
 
     assert late >= IMPORTS_LATE.keys()
 
 
 @pytest.mark.requirement("house.shape-lines")
-def test_nine_of_ten_modules_have_at_most_350_lines() -> None:
+def test_nine_of_ten_modules_have_up_to_350_lines() -> None:
     assert lines_of_nine_in_ten([module.text.count("\n") for module in modules()]) <= 350
     assert lines_of_nine_in_ten([350] * 90 + [351] * 10) == 350
     assert lines_of_nine_in_ten([350] * 89 + [351] * 11) == 351
 
 
 def classes_defined_twice(found: Iterable[Module]) -> list[str]:
-    """Public names that two classes have at the top level of their modules."""
+    """Return public names that two classes have at the top level of their modules."""
     places: dict[str, list[str]] = defaultdict(list)
     for module in found:
         for node in module.tree.body:
@@ -406,12 +406,12 @@ def classes_defined_twice(found: Iterable[Module]) -> list[str]:
 
 
 @pytest.mark.requirement("house.shape-class-names")
-def test_a_public_class_name_is_defined_once() -> None:
+def test_public_class_name_is_defined_once() -> None:
     assert not classes_defined_twice(modules())
 
 
 @pytest.mark.requirement("house.shape-class-names")
-def test_a_second_class_of_one_name_is_found_with_both_modules() -> None:
+def test_second_class_of_one_name_is_found_with_both_modules() -> None:
     first = module_of("class Peer: ...", "peerwire.handlers")
     second = module_of("x = 1\nclass Peer: ...", "symposium.session")
     private = module_of("class _Peer: ...\ndef f():\n class Peer: ...", "symposium.bus.peers")
@@ -426,8 +426,8 @@ def test_a_second_class_of_one_name_is_found_with_both_modules() -> None:
 BAD = [
     (has_a_bounded_length, "x = 1\n" * (MAX_LINES + 1)),
     (says_what_it_is_about, "x = 1"),
-    (has_small_classes, "class A:\n" + " def f(self): ...\n" * (MOST_METHODS + 1)),
-    (has_short_functions, "def f():\n" + " x = 1\n" * MOST_FUNCTION_LINES),
+    (has_small_classes, "class A:\n" + " def f(self): ...\n" * (MAX_METHODS + 1)),
+    (has_short_functions, "def f():\n" + " x = 1\n" * MAX_FUNCTION_LINES),
     (has_few_parameters, "def f(a, b, /, c, d, *, e, f, g): ..."),
     (has_few_parameters, "class A:\n async def f(self, a, b, c, d, *, e, f, g): ..."),
     (takes_no_open_ended_keywords, "def f(**options): ..."),
@@ -460,8 +460,8 @@ BAD = [
 ]
 GOOD = [
     (has_a_bounded_length, "x = 1\n" * MAX_LINES),
-    (has_small_classes, "class A:\n" + " def f(self): ...\n" * MOST_METHODS),
-    (has_short_functions, "def f():\n" + " x = 1\n" * (MOST_FUNCTION_LINES - 1)),
+    (has_small_classes, "class A:\n" + " def f(self): ...\n" * MAX_METHODS),
+    (has_short_functions, "def f():\n" + " x = 1\n" * (MAX_FUNCTION_LINES - 1)),
     (has_few_parameters, "class A:\n def f(self, a, b, c, d, *, e, f): ..."),
     (explains_what_catches_everything, "try:\n x()\nexcept Exception:\n # so that\n y()"),
     (explains_what_catches_everything, "try:\n x()\nexcept BaseException:\n y()\n raise"),
@@ -482,18 +482,18 @@ GOOD = [
 
 @pytest.mark.requirement("house.shape-rules")
 @pytest.mark.parametrize(("rule", "text"), BAD)
-def test_a_rule_sees_what_breaks_it(rule: Rule, text: str) -> None:
+def test_rule_finds_a_violation(rule: Rule, text: str) -> None:
     assert list(rule(module_of(text)))
 
 
 @pytest.mark.requirement("house.shape-rules")
 @pytest.mark.parametrize(("rule", "text"), GOOD)
-def test_a_rule_leaves_the_rest_alone(rule: Rule, text: str) -> None:
+def test_rule_accepts_other_code(rule: Rule, text: str) -> None:
     assert not list(rule(module_of(text)))
 
 
 @pytest.mark.requirement("house.shape-rules")
-def test_a_module_without_a_subject_is_seen_by_its_name() -> None:
+def test_module_without_a_subject_is_found_by_its_name() -> None:
     assert list(is_named_for_what_it_holds(module_of("", "symposium.utils.text")))
 
 
@@ -507,7 +507,7 @@ def test_only_one_package_file_holds_names() -> None:
 
 
 @pytest.mark.requirement("house.shape-init")
-def test_what_the_author_of_a_mod_imports_is_listed() -> None:
+def test_names_for_authors_of_mods_are_listed() -> None:
     stub = ast.parse((SOURCES / REEXPORTS / "__init__.pyi").read_text(encoding="utf-8"))
     package = next(module for module in modules() if module.name == REEXPORTS)
     declared = {
@@ -558,7 +558,7 @@ if threading.active_count() > 1:
 if before != dict(os.environ):
     print("changes the environment")
 """
-"""Imports what it is given and prints whatever that did beside defining names."""
+"""Imports the given module and prints every effect except defining names."""
 
 
 def effects_of_importing(*names: str, path: Path) -> str:
@@ -576,7 +576,7 @@ def effects_of_importing(*names: str, path: Path) -> str:
 
 @pytest.mark.timeout(60)  # it imports everything, the MCP SDK too
 @pytest.mark.requirement("house.imports-do-nothing")
-def test_importing_does_nothing() -> None:
+def test_import_has_no_effects() -> None:
     names = [module.name for module in modules()]
 
     assert not effects_of_importing(*names, path=SOURCES)
@@ -597,7 +597,7 @@ def test_importing_does_nothing() -> None:
         "raise ValueError('too early')",
     ],
 )
-def test_an_import_that_does_something_is_seen(text: str, tmp_path: Path) -> None:
+def test_import_with_an_effect_is_found(text: str, tmp_path: Path) -> None:
     (tmp_path / "sample.py").write_text(text, encoding="utf-8")
 
     assert effects_of_importing("sample", path=tmp_path)

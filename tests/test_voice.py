@@ -1,4 +1,4 @@
-"""The check of texts finds what it says it finds; `make words` runs it over the repository."""
+"""The check of texts finds violations; `make words` runs it over the repository."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def problems(found: Iterator[Violation]) -> list[str]:
         ("class A:\n    patience: int = 3\n", "1: the name patience contains 'patience'"),
     ],
 )
-def test_a_violation_in_a_source_is_found_with_its_line(source: str, problem: str) -> None:
+def test_violation_in_a_source_is_found_with_its_line(source: str, problem: str) -> None:
     assert problems(problems_of_source("a.py", source)) == [problem]
 
 
@@ -54,14 +54,14 @@ def test_released_sections_of_the_changelog_are_not_read() -> None:
     assert len(problems(problems_of_page("docs/page.md", page))) == len(["mend", "nobody"])
 
 
-def test_a_subject_has_at_most_72_characters() -> None:
+def test_subject_has_at_most_72_characters() -> None:
     assert problems(problems_of_subject("abc", "a" * 72)) == []
     assert problems(problems_of_subject("abc", "a" * 73)) == [
         "1: the subject has 73 characters, at most 72"
     ]
 
 
-def test_the_list_of_pending_files_only_becomes_shorter() -> None:
+def test_list_of_pending_files_only_becomes_shorter() -> None:
     assert updated(["a.py", "b.py"], ["moved.py"]) == ["moved.py"]
     with pytest.raises(ValueError, match=r"new: c\.py"):
         updated(["a.py"], ["a.py", "c.py"])

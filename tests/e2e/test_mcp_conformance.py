@@ -1,6 +1,6 @@
-"""The official MCP conformance suite, against our server with the suite's fixtures in it.
+"""Official MCP conformance suite, against Symposium's server with the suite's fixtures in it.
 
-No failure is expected. What applies to the product by itself is asked of the product itself.
+No failure is expected. Scenarios without fixtures run against the product itself.
 """
 
 import json
@@ -26,13 +26,13 @@ LEGS: Final = {
     "2025-11-25": (NEW, ["--requirements", "2025-11-25"], 30),
     "2026-07-28": (NEW, ["--requirements", "2026-07-28"], 37),
 }
-"""Package, arguments, and how many of the scenarios are scored."""
+"""Package, arguments, and number of scored scenarios."""
 
 OF_ANY_SERVER: Final = (
     *("server-initialize", "ping", "tools-list", "resources-list", "prompts-list"),
     *("completion-complete", "dns-rebinding-protection"),
 )
-"""Scenarios that need no fixture: they hold for what is shipped."""
+"""Scenarios that need no fixture: they hold for the shipped server."""
 
 _BOTH: Final = {*OF_ANY_SERVER, "server-sse-multiple-streams"}
 _STATELESS: Final = {
@@ -42,7 +42,7 @@ _STATELESS: Final = {
     "input-required-result-ignore-extra-params",
 }
 OVER_HTTP: Final = {"0.1.16": _BOTH, "2025-11-25": _BOTH, "2026-07-28": _STATELESS}
-"""The same for each leg, over HTTP; the others call tools that only the fixture has."""
+"""The same for each leg over HTTP; the others call tools that only the fixture has."""
 
 SUPPORT: Final = ROOT / "tests" / "support"
 FIXTURE: Final = [sys.executable, "-W", "ignore", str(SUPPORT / "mcp_fixture_server.py")]
@@ -50,7 +50,7 @@ FIXTURE: Final = [sys.executable, "-W", "ignore", str(SUPPORT / "mcp_fixture_ser
 
 @pytest.fixture(scope="session")
 def folder() -> Path:
-    """Where Node and the suites are kept between runs."""
+    """Folder for Node and the suites between runs."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed: the conformance suite comes from its registry")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -58,7 +58,7 @@ def folder() -> Path:
 
 
 def installed(folder: Path, package: str) -> Path:
-    """A package from its registry, installed once."""
+    """Install a package from its registry once."""
     place = folder / re.sub(r"[^A-Za-z0-9.]+", "-", package).strip("-")
     if not (place / "node_modules").is_dir():
         command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(place), package]
@@ -68,7 +68,7 @@ def installed(folder: Path, package: str) -> Path:
 
 @contextmanager
 def program(command: list[str], home: Path) -> Generator[str]:
-    """A program that serves; the URL it prints."""
+    """Start a server program; return the URL that it prints."""
     environment = {
         **os.environ,
         "SYMPOSIUM_HOME": str(home),
@@ -84,8 +84,8 @@ def program(command: list[str], home: Path) -> Generator[str]:
 
 
 def judged(folder: Path, package: str, arguments: list[str], out: Path) -> dict[str, int]:
-    """How many checks have failed, for each scenario that is scored."""
-    # The suite asks for a newer Node than many machines have.
+    """Count the failed checks of each scored scenario."""
+    # The suite needs a newer Node than many machines have.
     node = installed(folder, "node@22") / ".bin" / "node"
     suite = installed(folder, package) / package.rpartition("@")[0] / "dist" / "index.js"
     command = [str(node), str(suite), "server", *arguments, "--output-dir", str(out)]
@@ -99,7 +99,7 @@ def judged(folder: Path, package: str, arguments: list[str], out: Path) -> dict[
 
 @pytest.mark.requirement("mcp-server.conformance-http")
 @pytest.mark.parametrize("leg", LEGS)
-def test_over_http(leg: str, folder: Path, tmp_path: Path) -> None:
+def test_fixture_server_over_http(leg: str, folder: Path, tmp_path: Path) -> None:
     package, arguments, expected = LEGS[leg]
     with program([*FIXTURE, "http"], tmp_path / "home") as url:
         results = judged(folder, package, ["--url", url, *arguments], tmp_path / "out")
@@ -110,7 +110,7 @@ def test_over_http(leg: str, folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.requirement("mcp-server.conformance-stdio")
 @pytest.mark.parametrize("leg", ["0.1.16", "2025-11-25"])
-def test_over_stdio(leg: str, folder: Path, tmp_path: Path) -> None:
+def test_fixture_server_over_stdio(leg: str, folder: Path, tmp_path: Path) -> None:
     """The bridge speaks the era of `initialize`, as the suite does over HTTP."""
     package, arguments, expected = LEGS[leg]
     bridge = [sys.executable, str(SUPPORT / "mcp_stdio_bridge.py"), *FIXTURE, "stdio"]
@@ -122,8 +122,8 @@ def test_over_stdio(leg: str, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.conformance-product")
-def test_what_is_shipped(folder: Path, tmp_path: Path) -> None:
-    """Through a bridge that shows no fixture: the product's own lists, as a client sees them."""
+def test_shipped_server(folder: Path, tmp_path: Path) -> None:
+    """Through a bridge without fixtures: the product's own lists, as a client sees them."""
     shipped = [sys.executable, "-m", "symposium", "mcp", "--join"]
     bridge = [sys.executable, str(SUPPORT / "mcp_stdio_bridge.py"), *shipped]
     failed: dict[str, int] = {}
@@ -138,7 +138,7 @@ def test_what_is_shipped(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.requirement("mcp-server.conformance-product-http")
 @pytest.mark.parametrize("leg", LEGS)
-def test_what_is_shipped_over_its_own_http(leg: str, folder: Path, tmp_path: Path) -> None:
+def test_shipped_server_over_http(leg: str, folder: Path, tmp_path: Path) -> None:
     """Behind a relay that adds the token, which the suite cannot send."""
     package, arguments, expected = LEGS[leg]
     shipped = [sys.executable, "-m", "symposium", "mcp", "--http", "--port", "0", "--join"]
@@ -152,14 +152,14 @@ def test_what_is_shipped_over_its_own_http(leg: str, folder: Path, tmp_path: Pat
 
 
 def failures(out: Path, scenario: str) -> list[str]:
-    """What failed in a scenario, but for checks that call a tool of the fixture."""
+    """Return the failed checks of a scenario, except those that call a tool of the fixture."""
     found = [json.loads(each.read_text()) for each in out.glob(f"*{scenario}*/checks.json")]
     failed = [check for checks in found for check in checks if check["status"] == "FAILURE"]
     return [check["id"] for check in failed if "does not list the diagnostic" not in str(check)]
 
 
 def checks(folder: Path, arguments: list[str], out: Path) -> int:
-    """How many checks of one scenario have failed, or -1 if none was made."""
+    """Count the failed checks of one scenario, or return -1 if it has no checks."""
     node = installed(folder, "node@22") / ".bin" / "node"
     suite = installed(folder, NEW) / NEW.rpartition("@")[0] / "dist" / "index.js"
     command = [str(node), str(suite), "server", *arguments, "--output-dir", str(out)]

@@ -1,4 +1,4 @@
-"""A mod that is an MCP server, from the config of run mode to a call by somebody else's agent."""
+"""Mod that is an MCP server, from the config of run mode to a call by a third-party agent."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PROMPT = 'FAKE find here.echo {"message": "from a mod"}\nFAKE final done'
 
 
 class Watching(Editor):
-    """An editor that keeps every update, and permits what it is asked."""
+    """Editor that records every update, and allows every request."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         super().__init__(process)
@@ -43,7 +43,7 @@ class Watching(Editor):
 
 @pytest.fixture(params=AGENTS)
 def agent(request: pytest.FixtureRequest, peers_folder: Path, model: str) -> str:
-    """The command of a real agent that talks to the scripted model."""
+    """Command of a real agent that uses the scripted model."""
     driver = str(peers_folder / "peers.py")
     run_or_skip([sys.executable, driver, "install", request.param], request.param)
     return shlex.join(["env", f"FAKE_LLM={model}", sys.executable, driver, "exec", request.param])
@@ -74,10 +74,10 @@ def editor(agent: str, tmp_path: Path) -> Iterator[Watching]:
 
 
 @pytest.mark.requirement("run-mode.mcp-mod-used")
-def test_a_strangers_agent_calls_the_tool_of_a_mod(editor: Watching, tmp_path: Path) -> None:
+def test_third_party_agent_calls_the_tool_of_a_mod(editor: Watching, tmp_path: Path) -> None:
     capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}}
-    greeting = {"protocolVersion": 1, "clientCapabilities": capabilities}
-    assert "result" in editor.ask("initialize", greeting)
+    initialize = {"protocolVersion": 1, "clientCapabilities": capabilities}
+    assert "result" in editor.ask("initialize", initialize)
     work = tmp_path / "work"
     work.mkdir()
     made = editor.ask("session/new", {"cwd": str(work), "mcpServers": []})
@@ -86,5 +86,5 @@ def test_a_strangers_agent_calls_the_tool_of_a_mod(editor: Watching, tmp_path: P
     session = made["result"]["sessionId"]
     ended = editor.ask("session/prompt", {"sessionId": session, "prompt": prompt})
     assert ended["result"]["stopReason"] == "end_turn"
-    told = json.dumps(editor.seen)
-    assert "Echo: from a mod" in told, told[-2000:]
+    messages = json.dumps(editor.seen)
+    assert "Echo: from a mod" in messages, messages[-2000:]

@@ -1,4 +1,4 @@
-"""Run mode with a stranger's client, over one connection: an example of ACP's Python SDK."""
+"""Run mode with a third-party client over one connection: an example of ACP's Python SDK."""
 
 import subprocess
 from collections.abc import Iterator
@@ -14,23 +14,23 @@ PYTHON = PEERS / "py" / "acp" / "bin" / "python"
 EXAMPLE = PEERS / "src" / "agent_client_protocol-0.12.1" / "examples" / "gemini.py"
 LISTENS = "\n> "
 CHOOSES = "Select option: "
-PATIENCE = 40
-"""Seconds after which this client cancels a turn: it has no other way while one is open."""
+TIMEOUT = 40
+"""Seconds after which this client cancels a turn: it cannot cancel while one is open."""
 
 
 class Example:
-    """A person at the example client: what is typed, and what it prints until it listens again."""
+    """User at the example client, with typed lines and printed output."""
 
     def __init__(self, process: "subprocess.Popen[str]", transcript: Transcript) -> None:
         self.transcript = transcript
         self._process = process
 
     def scene(self, title: str) -> None:
-        """Begin the next part."""
+        """Start the next part."""
         self.transcript.scene(title)
 
     def say(self, line: str, *until: str, ends: str = LISTENS) -> str:
-        """Type a line; what is printed until it has said these words and listens."""
+        """Type a line; return the output until it contains these words and a new prompt."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
@@ -38,7 +38,7 @@ class Example:
         return self.hear(*until, ends=ends)
 
     def hear(self, *until: str, ends: str = LISTENS) -> str:
-        """What is printed until it has said these words, and this as it stands."""
+        """Return the output until it contains these words and this exact text."""
         assert self._process.stdout is not None
         text = ""
         while not (_joined(text, until) and ends in text):
@@ -50,13 +50,13 @@ class Example:
 
 
 def _joined(text: str, until: tuple[str, ...]) -> bool:
-    """Whether it was said: this client breaks the line after each chunk of a stream."""
+    """Whether the words were printed: this client breaks the line after each chunk."""
     said = " ".join(text.split())
     return all(words in said for words in until)
 
 
 def _conversation(text: str) -> str:
-    """What a person would read: updates that this client prints as objects are left out."""
+    """Return the readable text: updates that this client prints as objects are left out."""
     lines = [line for line in text.splitlines() if not line.startswith("[session update]")]
     return "\n".join(lines).replace(LISTENS, "\n").strip("> \n") + "\n"
 
@@ -70,12 +70,12 @@ def stage(tmp_path: Path, peers_folder: Path, model: str) -> RunModeStage:
 
 @pytest.fixture
 def example(stage: RunModeStage) -> Iterator[Example]:
-    # It takes one program, and gives it a flag.
+    # It accepts one program, and gives it a flag.
     editor = stage.root / "editor.sh"
     editor.write_text(f"#!/bin/sh\nexec {stage.host}\n", encoding="utf-8")
     editor.chmod(0o755)
     process = subprocess.Popen(
-        [PYTHON, EXAMPLE, "--gemini", editor, "--prompt-timeout", str(PATIENCE)],
+        [PYTHON, EXAMPLE, "--gemini", editor, "--prompt-timeout", str(TIMEOUT)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -89,9 +89,7 @@ def example(stage: RunModeStage) -> Iterator[Example]:
 
 
 @pytest.mark.requirement("stories.strangers-python-sdk")
-def test_a_day_with_the_sdks_example_over_one_connection(
-    example: Example, stage: RunModeStage
-) -> None:
+def test_sdk_example_works_over_one_connection(example: Example, stage: RunModeStage) -> None:
     _first_run(example, stage)
     _tools_and_menu(example, stage)
     _cancel_and_death(example, stage)

@@ -1,4 +1,4 @@
-"""Real clients against real agents, with our host and three mods between them."""
+"""Real clients with real agents, with Symposium and three mods between them."""
 
 import json
 import os
@@ -21,17 +21,17 @@ VIA = (
     f"{shlex.quote(str(HOST))} run-with --proxy pass --proxy tag "
     f"--proxy {shlex.quote(NESTED)} --agent {{agent_q}}"
 )
-"""Two mods in process and one as a program of its own."""
+"""Two mods in process and one as a program."""
 
 
 @pytest.mark.requirement("conductor.e2e-lane")
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.usefixtures("clients")
-def test_a_pair_of_strangers_gets_through_three_mods_as_it_does_without_them(
+def test_client_and_agent_work_the_same_with_and_without_three_mods(
     client: str, agent: str, peers_folder: Path, model: str, tmp_path: Path
 ) -> None:
-    """Initialize, new, streamed prompts, a permitted tool call, cancel, resume where offered."""
+    """Initialize, new, streamed prompts, a permitted tool call, cancel, resume if offered."""
     run_or_skip([sys.executable, str(peers_folder / "peers.py"), "install", agent], agent)
 
     direct = _talk(peers_folder, model, [client, agent, "--out", str(tmp_path / "direct")])
@@ -40,7 +40,7 @@ def test_a_pair_of_strangers_gets_through_three_mods_as_it_does_without_them(
     )
 
     if not direct["pass"]:
-        pytest.skip(f"{client} and {agent} do not get on without us either: {direct['checks']}")
+        pytest.skip(f"{client} and {agent} fail without Symposium too:{direct['checks']}")
     assert through["pass"], through
     assert through["stops"] == direct["stops"]
     assert through["agent_requests"] == direct["agent_requests"]

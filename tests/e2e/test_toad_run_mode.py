@@ -1,4 +1,4 @@
-"""Run mode in a stranger's editor, as a person sees it: Toad, from its PyPI package."""
+"""Run mode in a third-party editor, as the user sees it: Toad, from its PyPI package."""
 
 import sys
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ VERSION = "0.6.20"
 TOAD = PEERS / "py" / "toad" / "bin" / "toad"
 SIZE = (112, 88)
 EMPTY = "How can I help you today?"
-"""What stands in the line to type in while nothing is typed."""
+"""Text in the input line while it is empty."""
 
 SIGN = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
-"""Stands before what is typed."""
+"""Sign before typed text."""
 
 
 class Toad:
-    """A person before Toad."""
+    """User of Toad."""
 
     def __init__(self, screen: Terminal, transcript: Transcript) -> None:
         self.transcript = transcript
@@ -38,12 +38,12 @@ class Toad:
         self._first = ""
 
     def scene(self, title: str) -> None:
-        """Begin the next part."""
+        """Start the next part."""
         self._title, self._is_fresh = title, True
         self.transcript.scene(title)
 
     def shows(self, *words: str) -> None:
-        """Wait until all of it is shown, and take the screen down."""
+        """Wait until all of it is shown, and record the screen."""
         self._take(self._terminal.shows(*words), words)
 
     def say(self, line: str, *words: str) -> None:
@@ -56,14 +56,14 @@ class Toad:
         self.answers(*words)
 
     def slash(self) -> None:
-        """Type a slash, and take down what Toad offers behind it."""
+        """Type a slash, and record the completions of Toad."""
         self._terminal.until(lambda screen: EMPTY in screen and "Send" in screen.splitlines()[-1])
         self._terminal.type("/")
         offered = self._terminal.shows("fuzzy search", "/review", "/symposium:agents")
         self.transcript.add(_offers(offered))
 
     def choose(self, name: str, *words: str) -> None:
-        """Choose a command from those on offer, and send it; wait until all of it is shown."""
+        """Choose a command from the completions, and send it; wait until all of it is shown."""
         self._terminal.type(name)
         self._typed(f"/{name}")
         self._terminal.shows("/symposium:config", "Configure Symposium settings")
@@ -75,10 +75,10 @@ class Toad:
         self.answers(*words)
 
     def answers(self, *words: str) -> None:
-        """Wait until all of it is shown below what was said last, and take the screen down."""
+        """Wait until all of it is shown below the last prompt, and record the screen."""
 
         def is_said(screen: str, each: str) -> bool:
-            # What was typed stands there, too: the model is told what to say.
+            # The typed text is shown, too: it contains the answer of the scripted model.
             return stands_in(_below(screen), each, more_than_in=self._line)
 
         done = self._terminal.until(
@@ -86,8 +86,8 @@ class Toad:
         )
         self._take(done, words)
 
-    def is_told(self, words: str) -> None:
-        """Wait for what Toad says by itself; it is soon gone."""
+    def notified(self, words: str) -> None:
+        """Wait for a notification of Toad, which disappears soon."""
         self._terminal.shows(words)
 
     def press(self, *keys: str) -> None:
@@ -95,7 +95,7 @@ class Toad:
         self._terminal.press(*keys)
 
     def check(self) -> None:
-        """Hold the page against what was to be seen: a screen is never quite the same again."""
+        """Compare the page with the screens, which differ a little between runs."""
         self.transcript.write_if_asked()
         shown = self.transcript.shown()
         for title, words in self._wanted:
@@ -112,23 +112,23 @@ class Toad:
 
 
 def _below(screen: str) -> str:
-    """What stands below what was said last; the last prompt sign is that of the line to type in."""
+    """Return the text below the last prompt; the last prompt sign is that of the input line."""
     return screen.rpartition(SIGN)[0].rpartition(SIGN)[2]
 
 
 def _conversation(screen: str, first: str) -> str:
-    """What was said from this line on, without the bar at the side and the names of keys."""
+    """Return the text from this line on, without the bar at the side and the names of keys."""
     lines = [line.partition("▎")[2] for line in screen.splitlines() if "▎" in line[:41]]
     spoken = [line.partition("▌")[2].rstrip("▁▂▃▄▅▆▇█ ") for line in lines if "▌" in line[:4]]
     if not spoken:
-        # Toad asks on a screen of its own.
+        # Toad asks on a separate screen.
         return "\n".join(line for line in screen.splitlines() if line.strip(" ▊▎▔▁"))
     begins = [at for at, line in enumerate(spoken) if f"{SIGN} {first[:20]}" in line]
     return "\n".join(spoken[begins[-1] if first and begins else 0 :]).strip("\n")
 
 
 def _offers(screen: str) -> str:
-    """The names of commands that stand on offer."""
+    """Return the names of the offered commands."""
     words = [line.partition("▎")[2].split() for line in screen.splitlines()]
     return "\n".join(line[0] for line in words if line and line[0].startswith("/"))
 
@@ -136,7 +136,7 @@ def _offers(screen: str) -> str:
 @pytest.fixture
 def stage(peers_folder: Path, model: str) -> Iterator[RunModeStage]:
     opencode(peers_folder)
-    # Toad leaves a table its numbers as long as no word in it is wider than the screen.
+    # Toad shows the numbers of a table if no word in it is wider than the screen.
     with TemporaryDirectory(prefix="s", ignore_cleanup_errors=True) as folder:
         yield set_stage(Path(folder) / "s", peers_folder, model)
 
@@ -153,15 +153,13 @@ def toad(stage: RunModeStage) -> Iterator[Toad]:
         name: value for name, value in stage.environment.items() if name not in {"CI", "NO_COLOR"}
     }
     command = [str(TOAD), "acp", stage.host, str(stage.work), "--title", "Symposium"]
-    # A socket's path is to be short, and those of tests are not.
+    # The path of a socket must be short, unlike the paths of tests.
     with terminal(command, environment, SIZE) as screen:
         yield Toad(screen, Transcript("toad.md", stage.places))
 
 
 @pytest.mark.requirement("stories.strangers-toad")
-def test_a_day_in_toad_from_no_config_to_an_agent_that_is_there_again(
-    toad: Toad, stage: RunModeStage
-) -> None:
+def test_toad_works_from_no_config_to_a_restarted_agent(toad: Toad, stage: RunModeStage) -> None:
     _first_run(toad, stage)
     _tools_and_menu(toad, stage)
     _cancel_and_death(toad, stage)
@@ -204,7 +202,7 @@ def _cancel_and_death(it: Toad, stage: RunModeStage) -> None:
     it.say(SLOW, "Soon")
     it.press("Escape")
     it.press("Escape")
-    it.is_told("Turn cancelled")
+    it.notified("Turn cancelled")
     it.say("FAKE say Here.", "Here.")
     assert stage.starts() == 1
 

@@ -1,4 +1,4 @@
-"""IDE operations answered by typescript-language-server, installed from its registry."""
+"""IDE operations of typescript-language-server, installed from its registry."""
 
 import asyncio
 import shutil
@@ -13,7 +13,7 @@ from symposium.code.lsp.headless import Headless
 
 pytestmark = pytest.mark.timeout(600)
 
-GREETING = """export function greet(name: string): string {
+INITIALIZE = """export function greet(name: string): string {
   return "😀" + name;
 }
 
@@ -27,7 +27,7 @@ greet("everybody");
 
 @pytest.fixture(scope="module")
 def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the server's program is."""
+    """Path of the server's program."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed: typescript-language-server comes from its registry")
     folder = tmp_path_factory.mktemp("server")
@@ -39,7 +39,7 @@ def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "tsconfig.json").write_text('{"compilerOptions": {"strict": true}}')
-    (tmp_path / "greeting.ts").write_text(GREETING, encoding="utf-8")
+    (tmp_path / "greeting.ts").write_text(INITIALIZE, encoding="utf-8")
     (tmp_path / "use.ts").write_text(USE, encoding="utf-8")
     return tmp_path
 
@@ -57,7 +57,7 @@ async def headless(
 
 
 def spots(found: Any) -> list[tuple[str, int, int]]:
-    """Where ranges begin: file, line, column."""
+    """Return the start of each range: file, line, column."""
     return sorted(
         (Path(each["path"]).name, each["start"]["line"], each["start"]["column"])
         for each in found["ranges"]
@@ -65,7 +65,7 @@ def spots(found: Any) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.requirement("ide.real-servers")
-async def test_an_agent_asks_about_typescript_without_an_editor(
+async def test_agent_queries_typescript_code_without_an_editor(
     headless: Headless, project: Path
 ) -> None:
     async def ask(operation: str, params: dict[str, Any]) -> Any:

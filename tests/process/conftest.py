@@ -1,4 +1,4 @@
-"""The command under test, as a program in a directory of its own."""
+"""Command under test, as a program in its own directory."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ from tests.support.own_home import another_home
 from tests.support.task_cli import TaskCli, open_task_cli
 
 TIMEOUT: Final = 45.0
-"""Seconds that a command may take; more means that it hangs."""
+"""Seconds that a command may take; a longer run means that it hangs."""
 
 AGENTS: Final = Path(__file__).parent / "agents"
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
@@ -24,10 +24,15 @@ REAL: Final = frozenset(
         # Memory and time of programs.
         *("test_bench", "test_story_twelve", "test_task_stories", "test_bus_load"),
         # Start, import, and installation.
-        *("test_hostile_workspace", "test_lean_install", "test_own_home", "test_strange_programs"),
+        *(
+            "test_hostile_workspace",
+            "test_lean_install",
+            "test_own_home",
+            "test_third_party_programs",
+        ),
     }
 )
-"""Modules whose tests start every interpreter; for others commands are forked, where that helps."""
+"""Modules whose tests start every interpreter; for others commands are forked, if that works."""
 
 
 @pytest.fixture(autouse=True)
@@ -35,13 +40,13 @@ def forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Fork the commands that a test starts from a process that has imported them."""
     if EXECUTE and request.path.stem not in REAL:
         monkeypatch.setattr(subprocess, "_fork_exec", fork_or_execute)
-        # Python 3.13 spawns what has no directory of its own; its documentation names this switch.
+        # Python 3.13 spawns programs without a directory; its documentation names this switch.
         monkeypatch.setattr(subprocess, "_USE_POSIX_SPAWN", False)
 
 
 @pytest.fixture(autouse=True)
 def user_home(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home directory for this test alone."""
+    """Create an empty home directory for this test."""
     home = another_home()
     monkeypatch.setenv("HOME", str(home))
     return home
@@ -49,7 +54,7 @@ def user_home(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path, user_home: Path) -> dict[str, str]:
-    """The test's, with its own home for Symposium."""
+    """The test's environment, with its own home for Symposium."""
     own = {"SYMPOSIUM_HOME": str(tmp_path / "home"), "SYMPOSIUM_RECOMMENDATIONS": "none"}
     return {**os.environ, **own, "HOME": str(user_home), "TERM": "xterm"}
 
@@ -58,7 +63,7 @@ def environment(tmp_path: Path, user_home: Path) -> dict[str, str]:
 def symposium(
     tmp_path: Path, environment: dict[str, str]
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs `symposium` with these words to its end."""
+    """Run `symposium` with these words until it exits."""
 
     def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -79,7 +84,7 @@ def symposium(
 def start(
     tmp_path: Path, environment: dict[str, str]
 ) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `symposium` with these words; what is left of it is killed after the test."""
+    """Start `symposium` with these words; kill the rest of it after the test."""
     running: list[subprocess.Popen[str]] = []
 
     def begin(*words: str) -> subprocess.Popen[str]:
@@ -111,25 +116,25 @@ def task_cli(environment: dict[str, str], tmp_path: Path) -> Iterator[TaskCli]:
 
 @pytest.fixture
 def scripted() -> Callable[..., str]:
-    """Makes the SPEC of an agent that behaves as these words say."""
+    """Create the SPEC of an agent that behaves as these words say."""
     return lambda *words: _script("scripted_agent.py", *words)
 
 
 @pytest.fixture
 def playing() -> Callable[..., str]:
-    """Makes the SPEC of the agent of this file, with these words."""
+    """Create the SPEC of the agent of this file, with these words."""
     return _script
 
 
 @pytest.fixture
 def marking() -> Callable[[str], str]:
-    """Makes the SPEC of a mod that puts this letter before what the agent says."""
+    """Create the SPEC of a mod that puts this letter before the agent's text."""
     return lambda letter: _script("mark_mod.py", letter)
 
 
 @pytest.fixture
-def ourselves() -> Callable[..., str]:
-    """Makes the SPEC of `symposium` with these words."""
+def symposium_spec() -> Callable[..., str]:
+    """Create the SPEC of `symposium` with these words."""
     return lambda *words: shlex.join([PROGRAM, *words])
 
 

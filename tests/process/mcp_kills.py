@@ -1,7 +1,7 @@
-"""An MCP server that dies before each line that it runs; then another looks what is left.
+"""MCP server that is killed before each line that it runs; another one checks the result.
 
 Run by `test_mcp_kills.py`: `python mcp_kills.py ROOT KIND`. The hook is Python's own: every line of
-the modules below is a stage. For each the work is done in a forked child that kills itself there.
+the modules below is a stage. For each, a forked child does the work and kills itself there.
 """
 
 import asyncio
@@ -42,8 +42,8 @@ MODULES: Final[Sequence[ModuleType]] = (
 FILES: Final = frozenset(module.__file__ for module in MODULES)
 
 
-class Ledger(FakeBus):
-    """A daemon that has written down what it acknowledges; or nobody, while it is away."""
+class RecordingBus(FakeBus):
+    """Daemon that records acknowledged messages, or no daemon while it is away."""
 
     def __init__(self, root: Path) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Ledger(FakeBus):
         on_progress: OnProgress | None = None,
         patience: float | None = None,
     ) -> Any:
-        """Write it down and acknowledge it."""
+        """Record the message and acknowledge it."""
         if (self._root / "away").exists() or isinstance(message, TaskspaceState):
             return await super().request(message, to=to, on_progress=on_progress, patience=patience)
         note(self._root / "taken", bytes(payload_of(message)).decode())
@@ -71,7 +71,7 @@ class Ledger(FakeBus):
 
 
 def note(path: Path, line: str) -> None:
-    """Write a line so that it stays."""
+    """Append a line and sync it."""
     with path.open("a", encoding="utf-8") as file:
         file.write(line + "\n")
         file.flush()
@@ -79,12 +79,12 @@ def note(path: Path, line: str) -> None:
 
 
 def lines(path: Path) -> list[str]:
-    """What was noted there."""
+    """Return the recorded lines."""
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 async def act(workplace: ServerContext, root: Path, kind: str) -> None:
-    """What is interrupted; each answer that an agent got is noted."""
+    """Perform the interrupted work; record each response that an agent got."""
     match kind:
         case "deliver":
             (root / "away").unlink()
@@ -107,7 +107,7 @@ async def act(workplace: ServerContext, root: Path, kind: str) -> None:
 
 
 async def prepare(root: Path, kind: str) -> None:
-    """Two reports wait already, and were acknowledged, where somebody was away."""
+    """Store two acknowledged reports from a time without a daemon."""
     workplace = at(root)
     if kind == "deliver" or kind.endswith("-away"):
         (root / "away").touch()
@@ -117,7 +117,7 @@ async def prepare(root: Path, kind: str) -> None:
 
 
 async def look(root: Path, kind: str) -> str:
-    """What is wrong after a restart with the daemon there; empty if nothing is."""
+    """Describe a problem after a restart with the daemon running; empty if there is no problem."""
     (root / "away").unlink(missing_ok=True)
     workplace = at(root)
     answer = await call_tool(workplace, "signal_user", {"message": "after"})
@@ -129,7 +129,7 @@ async def look(root: Path, kind: str) -> str:
         return f"the next server does not work: {answer.text}"
     if kind in {"create", "delete"}:
         asked = len([each for each in taken if "message" not in each])
-        return "" if asked >= len(acked) and asked <= 1 else f"asked {asked}, told {acked}"
+        return "" if asked >= len(acked) and asked <= 1 else f"asked {asked}, reported{acked}"
     if missing := [word for word in acked if word not in words]:
         return f"missing: {missing}"
     first = [word for at, word in enumerate(words) if word not in words[:at] and word != "after"]
@@ -139,12 +139,12 @@ async def look(root: Path, kind: str) -> str:
 
 
 def at(root: Path) -> ServerContext:
-    """A server's workplace there."""
-    return replace(workplace_in(root), bus=Ledger(root))
+    """Return a server context in this folder."""
+    return replace(workplace_in(root), bus=RecordingBus(root))
 
 
 def mortal(last: int) -> None:
-    """Die before the so-manieth line."""
+    """Kill the process before the n-th line."""
     passed = 0
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:
@@ -164,7 +164,7 @@ def mortal(last: int) -> None:
 
 
 def main(root: Path, kind: str) -> None:
-    """For each line: copy what was prepared, run and die, look."""
+    """For each line: copy the prepared folder, run until killed, check."""
     prepared, place = root / "prepared", root / "place"
     prepared.mkdir()
     asyncio.run(prepare(prepared, kind))
@@ -181,8 +181,8 @@ def main(root: Path, kind: str) -> None:
             asyncio.run(act(at(place), place, kind))
             os._exit(0)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if trouble := asyncio.run(look(place, kind)):
-            wrong[stage] = trouble
+        if problem := asyncio.run(look(place, kind)):
+            wrong[stage] = problem
     sys.stdout.write(json.dumps({"stages": stage - 1, "code": code, "wrong": wrong}))
 
 

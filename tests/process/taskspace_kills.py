@@ -1,7 +1,7 @@
-"""Does one thing to a taskspace and dies at a stage; then a new process looks what is left.
+"""Changes a taskspace and is killed at a stage; then a new process checks the result.
 
-Run by `test_taskspace_kills.py`: `python taskspace_kills.py ROOT KIND STAGE…`. For each stage the
-work is done in a forked child that kills itself with SIGKILL, and looked at in another.
+Run by `test_taskspace_kills.py`: `python taskspace_kills.py ROOT KIND STAGE…`. For each stage a
+forked child does the work and kills itself with SIGKILL; another one checks.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.support.task_harness import EngineOptions, copy_template, open_scene
 
 
 def forked(do: Callable[[], Awaitable[None]]) -> int:
-    """Run something in a child; how it ended, as `os.waitpid` says."""
+    """Run something in a child; return its status as from `os.waitpid`."""
     child = os.fork()
     if child == 0:
         try:
@@ -32,7 +32,7 @@ def forked(do: Callable[[], Awaitable[None]]) -> int:
 
 
 def main(root: Path, kind: str, stages: list[str]) -> None:
-    """For each stage: prepare once, copy, kill, look."""
+    """For each stage: prepare once, copy, kill, check."""
     template, report = root / "template", {}
     prepared = copy_template(template, root / "place")
     note = root / "made.json"

@@ -1,4 +1,4 @@
-"""A kept agent that dies, and a keeper that is ended at that very moment."""
+"""Agent that crashes while its session server stops, and other edges of its lifecycle."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Nobody:
 
 
 class LastTurn(SpendingMeter):
-    """Somebody ends the keeper while the chain of the dead agent is put away."""
+    """The session server is stopped while the chain of the crashed agent is closed."""
 
     def ended(self) -> None:
         super().ended()
@@ -33,37 +33,37 @@ class LastTurn(SpendingMeter):
 
 
 @pytest.mark.requirement("agent-sessions.ended-while-it-dies")
-async def test_a_keeper_that_is_ended_while_its_agent_dies_does_not_start_it_again(
+async def test_agent_is_not_restarted_when_its_session_server_stops_during_the_crash(
     tmp_path: Path, scripted: Callable[..., str]
 ) -> None:
     prompts = PromptQueue(tmp_path)
     prompts.add("Die")
-    told: list[str] = []
+    messages: list[str] = []
 
     def tell(kind: str, data: dict[str, Any]) -> None:
         del data
-        told.append(kind)
+        messages.append(kind)
 
     agent = scripted("prompt=kill")
     spec = SessionSpec("s", SessionKind.ACP, (agent,), str(tmp_path))
-    around = TurnHooks(NoSnapshots(), LastTurn(tmp_path, NoBudget()), NoNotes())
-    life = AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, around)
+    hooks = TurnHooks(NoSnapshots(), LastTurn(tmp_path, NoBudget()), NoNotes())
+    life = AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, hooks)
     with pytest.raises(asyncio.CancelledError):
         async with asyncio.timeout(45):
             await life.run(Nobody(), lambda _: None)
 
-    assert told == ["started", "prompt"]
+    assert messages == ["started", "prompt"]
 
 
 class Unkept(NoSnapshots):
-    """No snapshot can be made when a turn begins."""
+    """Fails to make a snapshot when a turn begins."""
 
     async def begin_turn(self) -> str:
         return "the disk is full"
 
 
 class SpentAtOnce(SpendingMeter):
-    """The budget is spent as soon as a turn runs, and there is never more."""
+    """Budget that is spent as soon as a turn runs, with no more to come."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, NoBudget())
@@ -82,12 +82,12 @@ class SpentAtOnce(SpendingMeter):
 async def events_until(
     life: Callable[[Callable[[str, dict[str, Any]], None]], AgentRunner], last: str
 ) -> list[tuple[str, dict[str, Any]]]:
-    """What an agent's life reports up to the first event of this kind."""
-    told: list[tuple[str, dict[str, Any]]] = []
+    """Return the events of an agent up to the first event of this kind."""
+    messages: list[tuple[str, dict[str, Any]]] = []
     is_over = asyncio.Event()
 
     def tell(kind: str, data: dict[str, Any]) -> None:
-        told.append((kind, data))
+        messages.append((kind, data))
         if kind == last:
             is_over.set()
 
@@ -95,40 +95,40 @@ async def events_until(
         running = tasks.create_task(life(tell).run(Nobody(), lambda _: None))
         await is_over.wait()
         running.cancel()
-    return told
+    return messages
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-async def test_an_agent_whose_worktree_could_not_be_kept_before_a_turn_says_so(
+async def test_failed_snapshot_before_a_turn_is_reported(
     tmp_path: Path, scripted: Callable[..., str]
 ) -> None:
     prompts = PromptQueue(tmp_path)
     prompts.add("Work")
     spec = SessionSpec("s", SessionKind.ACP, (scripted(),), str(tmp_path))
-    around = TurnHooks(Unkept(), SpendingMeter(tmp_path, NoBudget()), NoNotes())
-    told = await events_until(
-        lambda tell: AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, around),
+    hooks = TurnHooks(Unkept(), SpendingMeter(tmp_path, NoBudget()), NoNotes())
+    messages = await events_until(
+        lambda tell: AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, hooks),
         "result",
     )
 
-    kinds = [kind for kind, _ in told]
-    assert ("notice", {"text": "the disk is full"}) in told
+    kinds = [kind for kind, _ in messages]
+    assert ("notice", {"text": "the disk is full"}) in messages
     assert kinds.index("notice") < kinds.index("prompt")
 
 
 @pytest.mark.requirement("tasks.budget")
-async def test_a_turn_is_canceled_once_the_budget_is_spent_and_goes_on_with_more(
+async def test_turn_is_canceled_when_the_budget_is_spent_and_continues_with_more(
     tmp_path: Path, scripted: Callable[..., str]
 ) -> None:
     prompts = PromptQueue(tmp_path)
-    prompts.add("Work for ever")
+    prompts.add("Work without end")
     spec = SessionSpec("s", SessionKind.ACP, (scripted("prompt=wait"),), str(tmp_path))
-    around = TurnHooks(NoSnapshots(), SpentAtOnce(tmp_path), NoNotes())
-    told = await events_until(
-        lambda tell: AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, around),
+    hooks = TurnHooks(NoSnapshots(), SpentAtOnce(tmp_path), NoNotes())
+    messages = await events_until(
+        lambda tell: AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, hooks),
         "result",
     )
 
-    assert ("notice", {"text": "paused: budget: 1 turn of 1turns"}) in told
-    assert told[-1] == ("result", {"stopReason": "cancelled"})
+    assert ("notice", {"text": "paused: budget: 1 turn of 1turns"}) in messages
+    assert messages[-1] == ("result", {"stopReason": "cancelled"})
     assert prompts.take() == RESUME_PROMPT

@@ -1,4 +1,4 @@
-"""Agents that outlive whoever started them: terminals and ACP, killed and brought back."""
+"""Agents that keep running after their caller exits: terminals and ACP, crashes and restarts."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
 
 RETRY = 0.02
-PATIENCE = 45.0
+TIMEOUT = 45.0
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> SessionStore:
 
 
 @pytest.fixture(autouse=True)
-def no_keeper_stays(store: SessionStore) -> Iterator[None]:
+def no_session_server_stays(store: SessionStore) -> Iterator[None]:
     yield
     for each in store.ids():
         asyncio.run(AgentSessions(store).stop(each))
@@ -53,8 +53,8 @@ def status(store: SessionStore, session: str) -> str:
 
 def ask(store: SessionStore, session: str, method: str, **params: Any) -> Any:
     async def asking() -> Any:
-        async with reach(store, session) as keeper:
-            return await keeper.ask(method, params)
+        async with reach(store, session) as server:
+            return await server.ask(method, params)
 
     return asyncio.run(asking())
 
@@ -63,8 +63,8 @@ def words(spec: str) -> list[str]:
     return shlex.split(spec)
 
 
-def keeper_pid(tmp_path: Path, session: str) -> int:
-    """Of its session server; 0 until that has written it, which is after it can be reached."""
+def server_pid(tmp_path: Path, session: str) -> int:
+    """Process id of its session server; 0 until the server has written it."""
     file = tmp_path / "home" / "sessions" / session / "state.json"
     return json.loads(file.read_text())["keeper"] if file.exists() else 0
 
@@ -75,8 +75,8 @@ def events(tmp_path: Path, session: str) -> list[dict[str, Any]]:
 
 
 def until(check: Callable[[], Any]) -> Any:
-    """What `check` gives once that is true; another process does it: nothing tells us when."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait until `check` returns a true value; return it. It polls another process."""
+    deadline = time.monotonic() + TIMEOUT
     while not (found := check()):
         assert time.monotonic() < deadline, "it did not come to be"
         time.sleep(RETRY)
@@ -97,7 +97,7 @@ def of_type(tmp_path: Path, session: str, kind: str) -> list[Any]:
 
 
 @pytest.mark.requirement("agent-sessions.outlive")
-def test_a_program_on_a_terminal_outlives_who_started_it_and_shows_itself_to_who_attaches(
+def test_program_on_a_terminal_outlives_its_caller_and_can_be_attached(
     store: SessionStore,
     symposium: Run,
 ) -> None:
@@ -112,7 +112,7 @@ def test_a_program_on_a_terminal_outlives_who_started_it_and_shows_itself_to_who
 
 
 @pytest.mark.requirement("agent-sessions.terminal-prompts")
-def test_who_gives_a_prompt_to_a_terminal_is_told_where_to_type_it(symposium: Run) -> None:
+def test_prompt_to_a_terminal_is_refused_with_the_way_to_type_it(symposium: Run) -> None:
     session = begin(symposium, "--", "cat")
 
     done = symposium("session", "say", session, "hello")
@@ -123,7 +123,7 @@ def test_who_gives_a_prompt_to_a_terminal_is_told_where_to_type_it(symposium: Ru
 
 
 @pytest.mark.requirement("agent-sessions.terminal-prompts")
-def test_who_lets_go_of_a_terminal_is_told_that_it_goes_on(
+def test_detach_from_a_terminal_reports_that_it_continues(
     symposium: Run, environment: dict[str, str]
 ) -> None:
     session = begin(symposium, "--", "sh", "-c", "stty -echo; echo ready; exec cat")
@@ -137,7 +137,7 @@ def test_who_lets_go_of_a_terminal_is_told_that_it_goes_on(
     assert b"[Ctrl-\\ detaches; the agent continues]" in shown
     os.write(ours, b"\x1c")
     shown = _shown_until(ours, b"]")
-    code = attached.wait(PATIENCE)
+    code = attached.wait(TIMEOUT)
     os.close(ours)
 
     assert code == 0
@@ -146,7 +146,7 @@ def test_who_lets_go_of_a_terminal_is_told_that_it_goes_on(
 
 @pytest.mark.requirement("agent-sessions.leaving")
 @pytest.mark.parametrize("leave", [signal.SIGINT, signal.SIGQUIT])
-def test_who_looks_at_what_an_agent_reports_is_told_how_to_leave_and_that_it_goes_on(
+def test_attach_to_an_agent_prints_the_way_to_detach_and_that_it_continues(
     store: SessionStore, symposium: Run, environment: dict[str, str], leave: signal.Signals
 ) -> None:
     session = begin(symposium, "--acp", "--prompt", "Hello", "--", "eliza")
@@ -160,7 +160,7 @@ def test_who_looks_at_what_an_agent_reports_is_told_how_to_leave_and_that_it_goe
     _shown_until(ours, b"end_turn")
     attached.send_signal(leave)
     last = _shown_until(ours, b"detached; the agent continues]")
-    code = attached.wait(PATIENCE)
+    code = attached.wait(TIMEOUT)
     os.close(ours)
 
     assert b"Ctrl-C detaches" in first
@@ -177,7 +177,7 @@ def _shown_until(terminal: int, mark: bytes) -> bytes:
 
 
 @pytest.mark.requirement("agent-sessions.exact-ids")
-def test_only_a_whole_id_names_a_session(store: SessionStore, symposium: Run) -> None:
+def test_short_id_does_not_name_a_session(store: SessionStore, symposium: Run) -> None:
     one = begin(symposium, "--", "cat")
     two = begin(symposium, "--", "cat")
 
@@ -191,7 +191,7 @@ def test_only_a_whole_id_names_a_session(store: SessionStore, symposium: Run) ->
 
 
 @pytest.mark.requirement("agent-sessions.nothing-stays")
-def test_what_a_program_has_started_ends_with_it(
+def test_children_of_a_program_end_with_it(
     store: SessionStore, symposium: Run, tmp_path: Path
 ) -> None:
     script = f"(trap '' HUP TERM; echo $BASHPID > {tmp_path}/pid; exec sleep 600) & wait"
@@ -206,12 +206,12 @@ def test_what_a_program_has_started_ends_with_it(
 
 @pytest.mark.requirement("agent-sessions.lost", "agent-sessions.p2")
 @pytest.mark.parametrize("command", [["--", "cat"], ["--acp", "--", "eliza"]], ids=["pty", "acp"])
-def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
+def test_session_with_a_killed_server_is_lost_and_can_be_resumed(
     store: SessionStore, command: list[str], symposium: Run, tmp_path: Path
 ) -> None:
     session = begin(symposium, *command)
-    until(lambda: keeper_pid(tmp_path, session))
-    os.kill(keeper_pid(tmp_path, session), signal.SIGKILL)
+    until(lambda: server_pid(tmp_path, session))
+    os.kill(server_pid(tmp_path, session), signal.SIGKILL)
 
     until(lambda: status(store, session) == "lost")
     listed = json.loads(symposium("session", "list", "--json").stdout)
@@ -226,21 +226,19 @@ def test_a_session_whose_keeper_was_killed_is_lost_and_can_be_resumed(
 
 
 @pytest.mark.requirement("agent-sessions.no-keys")
-def test_no_list_and_no_event_tells_the_keys_that_an_agent_was_given(
-    symposium: Run, tmp_path: Path
-) -> None:
+def test_keys_of_an_agent_are_in_no_list_and_no_event(symposium: Run, tmp_path: Path) -> None:
     agent = f"KEY=canary {sys.executable} -P -m symposium eliza"
     session = begin(symposium, "--acp", "--", agent)
     until(lambda: of_type(tmp_path, session, "started"))
     assert "canary" not in str(of_type(tmp_path, session, "started"))
     for words in (("list",), ("list", "--json")):
-        told = symposium("session", *words).stdout
-        assert "KEY=…" in told or "KEY=\\u2026" in told
-        assert "canary" not in told
+        messages = symposium("session", *words).stdout
+        assert "KEY=…" in messages or "KEY=\\u2026" in messages
+        assert "canary" not in messages
 
 
 @pytest.mark.requirement("agent-sessions.start-errors")
-def test_a_program_that_is_not_there_is_said_to_be_missing_at_once_and_on_its_terminal(
+def test_missing_program_is_reported_at_once_and_on_its_terminal(
     store: SessionStore, symposium: Run, tmp_path: Path
 ) -> None:
     refused = [
@@ -261,7 +259,7 @@ def test_a_program_that_is_not_there_is_said_to_be_missing_at_once_and_on_its_te
 
 
 @pytest.mark.requirement("agent-sessions.start-errors")
-def test_a_session_that_runs_is_not_started_twice_and_not_forgotten(
+def test_running_session_is_not_started_twice_and_not_removed(
     store: SessionStore, symposium: Run
 ) -> None:
     session = begin(symposium, "--", "cat")
@@ -277,7 +275,7 @@ def test_a_session_that_runs_is_not_started_twice_and_not_forgotten(
 
 
 @pytest.mark.requirement("agent-sessions.private")
-def test_what_is_kept_and_the_socket_are_the_users_alone(symposium: Run, tmp_path: Path) -> None:
+def test_files_and_socket_are_accessible_to_the_user_only(symposium: Run, tmp_path: Path) -> None:
     begin(symposium, "--acp", "--prompt", "Hello", "--", "eliza")
 
     home = tmp_path / "home"
@@ -289,7 +287,7 @@ def test_what_is_kept_and_the_socket_are_the_users_alone(symposium: Run, tmp_pat
 
 
 @pytest.mark.requirement("agent-sessions.acp-prompts")
-def test_an_acp_agent_is_given_its_prompts_in_order_and_what_it_says_is_kept(
+def test_acp_agent_gets_its_prompts_in_order_and_its_answers_are_saved(
     store: SessionStore, symposium: Run, tmp_path: Path
 ) -> None:
     session = begin(symposium, "--acp", "--prompt", "First", "--", "eliza")
@@ -304,7 +302,7 @@ def test_an_acp_agent_is_given_its_prompts_in_order_and_what_it_says_is_kept(
 
 
 @pytest.mark.requirement("agent-sessions.acp-watch")
-def test_who_attaches_sees_what_was_said_before_and_what_comes(
+def test_attach_shows_earlier_and_new_messages(
     store: SessionStore, symposium: Run, start: Start, tmp_path: Path
 ) -> None:
     session = begin(symposium, "--acp", "--prompt", "First", "--", "eliza")
@@ -319,17 +317,17 @@ def test_who_attaches_sees_what_was_said_before_and_what_comes(
 
     assert before == events(tmp_path, session)[: len(before)]
     assert after["data"] == {"text": "Second"}
-    assert watching.wait(PATIENCE) == 0
+    assert watching.wait(TIMEOUT) == 0
 
 
 @pytest.mark.requirement("agent-sessions.acp-nothing-twice")
-def test_a_prompt_that_a_killed_keeper_was_at_is_offered_and_not_said_again(
+def test_prompt_interrupted_by_a_kill_is_offered_and_not_repeated(
     store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     session = begin(symposium, "--acp", "--prompt", "Slow", "--", *words(scripted("prompt=wait")))
     ask(store, session, SAY, text="Waiting")
     until(lambda: of_type(tmp_path, session, "prompt"))
-    os.kill(keeper_pid(tmp_path, session), signal.SIGKILL)
+    os.kill(server_pid(tmp_path, session), signal.SIGKILL)
     until(lambda: status(store, session) == "lost")
 
     symposium("session", "resume", session)
@@ -342,7 +340,7 @@ def test_a_prompt_that_a_killed_keeper_was_at_is_offered_and_not_said_again(
 
 
 @pytest.mark.requirement("agent-sessions.acp-fresh")
-def test_an_agent_that_cannot_go_on_is_said_to_know_nothing(
+def test_agent_without_session_load_has_a_fresh_context_and_it_is_reported(
     store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     session = begin(symposium, "--acp", "--", *words(scripted()))
@@ -355,7 +353,7 @@ def test_an_agent_that_cannot_go_on_is_said_to_know_nothing(
 
 
 @pytest.mark.requirement("agent-sessions.acp-resume")
-def test_an_agent_that_can_go_on_does_and_its_replay_is_not_told_again(
+def test_resumed_agent_does_not_repeat_its_replay(
     store: SessionStore, symposium: Run, tmp_path: Path
 ) -> None:
     session = begin(symposium, "--acp", "--prompt", "My name is Kim", "--", "testy")
@@ -367,16 +365,16 @@ def test_an_agent_that_can_go_on_does_and_its_replay_is_not_told_again(
     until(lambda: len(of_type(tmp_path, session, "started")) == 2)
     until(lambda: ask(store, session, DESCRIBE)["acpSession"])
 
-    told = of_type(tmp_path, session, "notice")
+    notes = of_type(tmp_path, session, "notice")
     assert len(of_type(tmp_path, session, "update")) == before
-    # The agent that is built in forgets with its process: it says so rather than pretend.
+    # The built-in agent loses its sessions with its process, and reports that.
     assert (
-        ask(store, session, DESCRIBE)["acpSession"] == known or "fresh context" in told[-1]["text"]
+        ask(store, session, DESCRIBE)["acpSession"] == known or "fresh context" in notes[-1]["text"]
     )
 
 
 @pytest.mark.requirement("agent-sessions.acp-dies")
-def test_an_agent_that_dies_is_brought_back_three_times_and_no_more(
+def test_crashing_agent_is_restarted_up_to_three_times(
     store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     session = begin(symposium, "--acp", "--", *words(scripted("prompt=kill")))
@@ -392,7 +390,7 @@ def test_an_agent_that_dies_is_brought_back_three_times_and_no_more(
 
 
 @pytest.mark.requirement("agent-sessions.questions")
-def test_a_question_waits_for_a_person_and_is_answered_once(
+def test_permission_request_waits_for_the_user_and_is_answered_once(
     store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     session = begin(
@@ -420,7 +418,7 @@ def test_a_question_waits_for_a_person_and_is_answered_once(
 
 
 @pytest.mark.requirement("agent-sessions.cancel")
-def test_a_turn_is_cancelled_and_the_next_prompt_is_answered(
+def test_turn_is_canceled_and_the_next_prompt_is_answered(
     store: SessionStore, symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     session = begin(symposium, "--acp", "--prompt", "Wait", "--", *words(scripted("prompt=wait")))
@@ -434,7 +432,9 @@ def test_a_turn_is_cancelled_and_the_next_prompt_is_answered(
 
 
 @pytest.mark.requirement("agent-sessions.start-errors")
-def test_a_home_too_long_for_a_socket_is_told(environment: dict[str, str], tmp_path: Path) -> None:
+def test_home_too_long_for_a_socket_is_an_error(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     home = tmp_path / ("x" * 100)
     done = CliRunner().invoke(
         main, ["session", "start", "--", "cat"], env={**environment, "SYMPOSIUM_HOME": str(home)}

@@ -1,4 +1,4 @@
-"""What a person reads before they say yes to an agent of a task, and how they say it."""
+"""Permission requests of task agents in the inbox, and their answers."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ Spec: TypeAlias = Callable[..., str]
 
 
 @pytest.mark.requirement("approvals.inbox", "approvals.typed-ids")
-def test_the_inbox_says_what_an_agent_would_do_and_its_numbers_can_be_typed(
+def test_inbox_shows_the_action_and_its_numbers_can_be_typed(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     new = "".join(f"line {number}\n" for number in range(20))
@@ -39,7 +39,7 @@ def test_the_inbox_says_what_an_agent_would_do_and_its_numbers_can_be_typed(
     assert "line 19" not in listed
     assert "    +line 19" in task_cli.ok("inbox", "show", "edits")
 
-    # A number means what was shown with it, also once the list is another.
+    # A number keeps its meaning, even after the list has changed.
     task_cli.ok("inbox", "answer", "1", "allow")
     task_cli.ok("inbox", "answer", "2", "reject")
     late = task_cli.run("inbox", "answer", "1", "y")
@@ -51,7 +51,7 @@ def test_the_inbox_says_what_an_agent_would_do_and_its_numbers_can_be_typed(
 
 
 @pytest.mark.requirement("approvals.wish")
-def test_the_record_says_what_was_allowed_or_refused(symposium: Run, scripted: Spec) -> None:
+def test_audit_log_records_allowed_and_denied_actions(symposium: Run, scripted: Spec) -> None:
     run = {"title": "Bash", "kind": "execute", "rawInput": {"command": "exit 3"}}
     symposium("prompt", "--deny", "--agent", scripted(f"prompt=ask:{json.dumps(run)}"), "go")
 

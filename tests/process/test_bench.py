@@ -1,4 +1,4 @@
-"""The benchmark's own machinery, and the slow client, over real processes and pipes."""
+"""Benchmark code and the slow client, over real processes and pipes."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read 
 
 
 def quietly(_: str) -> None:
-    """Say nothing of how far we are."""
+    """Ignore progress."""
 
 
 @pytest.mark.requirement("bench.one-table")
@@ -40,19 +40,19 @@ def test_every_load_gives_its_figures_and_nothing_is_lost() -> None:
 
 
 @pytest.mark.requirement("bench.variant-missing")
-def test_a_variant_that_ends_leaves_a_line_and_the_others_are_measured() -> None:
+def test_variant_that_exits_leaves_a_line_and_the_others_are_measured() -> None:
     gone = Variant("gone", [sys.executable, "-c", "pass"])
     measurement = Measurement([gone, DIRECT], SMALL, quietly)
 
     measurement.run(1)
 
-    assert [trouble.partition(":")[0] for trouble in measurement.troubles] == ["gone"]
+    assert [problem.partition(":")[0] for problem in measurement.troubles] == ["gone"]
     assert measurement.results["gone"] == [{}]
     assert "line" in measurement.results["direct"][0]
 
 
 @pytest.mark.requirement("bench.target-missed-profile")
-def test_a_profile_says_where_the_host_spent_its_time(tmp_path: Path) -> None:
+def test_profile_shows_where_the_host_spent_its_time(tmp_path: Path) -> None:
     target = next(target for target in TARGETS if target.figure == "round_trip")
 
     found = profile(target, in_process("pass", 1), tmp_path)
@@ -61,9 +61,7 @@ def test_a_profile_says_where_the_host_spent_its_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("bench.target-missed-profile")
-def test_each_missed_target_is_profiled_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_missed_targets_are_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     start, memory = (
         next(
@@ -96,7 +94,7 @@ def test_repetitions_start_every_variant_in_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("bench.start-profile")
-def test_a_profile_of_the_start_is_what_was_imported(tmp_path: Path) -> None:
+def test_profile_of_the_start_lists_imports(tmp_path: Path) -> None:
     target = next(target for target in TARGETS if target.figure == "start")
 
     found = profile(target, in_process("pass", 1), tmp_path)
@@ -108,8 +106,8 @@ def test_a_profile_of_the_start_is_what_was_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "row", [in_process("pass", 3), out_of_process(1)], ids=lambda row: row.name
 )
-def test_a_slow_client_costs_no_memory_in_ten_minutes(row: Variant) -> None:
-    """60,000 updates of 2 KB taken steadily from an agent that floods; in seconds, see `Pace`."""
+def test_slow_client_needs_no_memory_in_ten_minutes(row: Variant) -> None:
+    """Read 60,000 updates of 2 KB steadily from a flooding agent; in seconds, see `Pace`."""
     hurried = Pace(TEN_MINUTES.seconds, hurry=300)
     editor = Editor(row.command)
     try:
@@ -125,8 +123,8 @@ def test_a_slow_client_costs_no_memory_in_ten_minutes(row: Variant) -> None:
 
 
 @pytest.mark.requirement("bench.sees-unbounded")
-def test_a_queue_without_a_bound_is_found_out() -> None:
-    """The measurement itself: a relay that keeps whatever the agent says grows before its eyes."""
+def test_unbounded_queue_is_detected() -> None:
+    """Check the measurement: a relay that stores all output of the agent grows."""
     relay = f"""
 import subprocess, sys, threading
 agent = subprocess.Popen({AGENT!r}, stdin=0, stdout=subprocess.PIPE)
@@ -151,7 +149,7 @@ while ready.acquire():
 
 
 @pytest.mark.requirement("bench.slow-client-bound-stated")
-def test_the_page_states_the_bound() -> None:
+def test_page_states_the_bound() -> None:
     page = (ROOT / "docs" / "reference" / "performance.md").read_text(encoding="utf-8")
 
     assert f"at most {SLOW_CLIENT_GROWTH_MB} MB" in page

@@ -1,4 +1,4 @@
-"""What is left of a mod's tools when the mod, a program of its own, dies."""
+"""Tools of a mod program that crashes."""
 
 import asyncio
 import sys
@@ -32,7 +32,7 @@ run_mod(ToolMod(ToolServer("mortal", [say, die])))
 @pytest.mark.requirement("bridge.life-owner-dies", "conductor.death-mcp-closed")
 @pytest.mark.requirement("bridge.life-nothing-left")
 @pytest.mark.parametrize("mode", ["http", "stdio"])
-async def test_a_call_that_kills_its_mod_is_answered_and_the_port_closes(
+async def test_call_that_crashes_its_mod_is_answered_and_the_port_closes(
     tmp_path: Path, mode: Mode
 ) -> None:
     script = tmp_path / "mortal.py"

@@ -1,4 +1,4 @@
-"""The bridge's HTTP side over real sockets: what a client may rely on, and who is kept out."""
+"""HTTP side of the bridge over real sockets: guarantees for clients, and refused callers."""
 
 import asyncio
 import json
@@ -20,12 +20,12 @@ from symposium.bridge import http_endpoint, http_server
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
 SERVER = {"type": "acp", "name": "own", "serverId": "server-1"}
-PATIENCE = 45.0
+TIMEOUT = 45.0
 
 
 @dataclass
 class Answer:
-    """One HTTP answer, read to its end."""
+    """One HTTP response, read completely."""
 
     status: int
     headers: Mapping[str, str]
@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass
 class Exchange:
-    """One HTTP request and its answer, on a connection of its own."""
+    """One HTTP request and its response, on a separate connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -54,7 +54,7 @@ class Exchange:
         return bytes(found.data) if isinstance(found, h11.Data) else None
 
     async def methods(self, number: int) -> list[str]:
-        """The methods of the first events of a stream."""
+        """Return the methods of the first events of a stream."""
         events, reader = list[Any](), EventReader()
         while len(events) < number and (data := await self.data()) is not None:
             events += [json.loads(event) for event in reader.feed(data)]
@@ -69,15 +69,15 @@ class Exchange:
         return Answer(head.status_code, headers, body)
 
     async def _next(self) -> object:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while (found := self.http.next_event()) is h11.NEED_DATA:
                 self.http.receive_data(await self.reader.read(65536))
         return found
 
 
 @dataclass
-class Door:
-    """An endpoint as its agent knows it."""
+class Endpoint:
+    """Endpoint as its agent knows it."""
 
     port: int
     path: str
@@ -91,8 +91,8 @@ class Door:
         assert url.port is not None
         return cls(url.port, url.path, given)
 
-    async def knock(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A bare connection; closed with the chain."""
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a bare connection; it is closed with the chain."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         self.writers.append(writer)
         return reader, writer
@@ -100,7 +100,7 @@ class Door:
     async def begin(
         self, body: object = b"", *, method: str = "POST", path: str = "", headers: Any = ()
     ) -> Exchange:
-        reader, writer = await self.knock()
+        reader, writer = await self.connect()
         exchange = Exchange(reader, writer)
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
         every = {"Host": f"127.0.0.1:{self.port}", "Content-Length": str(len(sent))}
@@ -126,7 +126,7 @@ class Door:
 
 
 class Owner:
-    """The editor as the owner of a server; answers what a test tells it, when it tells it."""
+    """Editor as the owner of a server; a test sets its answers and when it sends them."""
 
     def __init__(self, editor: FakeEditor) -> None:
         self.editor = editor
@@ -139,12 +139,12 @@ class Owner:
 
     @property
     def asked(self) -> list[str]:
-        """The methods of the MCP requests that have come."""
+        """Methods of the received MCP requests."""
         came = [each.params for each in self.editor.asked.items if each.method == "mcp/message"]
         return [params["method"] for params in came]
 
     @property
-    def told(self) -> list[Any]:
+    def notifications(self) -> list[Any]:
         return [params for method, params in self.editor.told.items if method == "mcp/message"]
 
     async def came(self, method: str, number: int = 1) -> None:
@@ -171,19 +171,19 @@ class Owner:
 
 
 @asynccontextmanager
-async def opened() -> AsyncGenerator[tuple[Door, Owner], None]:
-    """A door to a server that the editor owns."""
+async def opened() -> AsyncGenerator[tuple[Endpoint, Owner], None]:
+    """Open an endpoint of a server that the editor owns."""
     agent = FakeAgent()
     agent.capabilities = {"mcpCapabilities": {"http": True}}
     agent.requests["session/close"] = lambda _: {}
     async with chain_of("pass", agent=agent) as editor:
         owner = Owner(editor)
         await editor.new_session(servers=[SERVER])
-        door = Door.of(agent.received.items[-1].params["mcpServers"][0])
+        endpoint = Endpoint.of(agent.received.items[-1].params["mcpServers"][0])
         try:
-            yield door, owner
+            yield endpoint, owner
         finally:
-            for writer in door.writers:
+            for writer in endpoint.writers:
                 writer.close()
 
 
@@ -201,10 +201,10 @@ async def together(*work: Any) -> list[Any]:
 
 
 @pytest.mark.requirement("bridge.http-post-request")
-async def test_a_request_is_answered_with_one_event() -> None:
-    async with opened() as (door, _):
+async def test_request_is_answered_by_one_event() -> None:
+    async with opened() as (endpoint, _):
         sent = b'{"jsonrpc":"2.0","id":"seven","method":"tools/list",\n "params":{"a":[1,2.50]}}'
-        answer = await door.send(sent)
+        answer = await endpoint.send(sent)
     assert answer.status == 200
     assert answer.headers["content-type"] == "text/event-stream"
     result = {"method": "tools/list", "params": {"a": [1, 2.5]}}
@@ -213,44 +213,44 @@ async def test_a_request_is_answered_with_one_event() -> None:
 
 
 @pytest.mark.requirement("bridge.http-details")
-async def test_a_client_that_takes_no_events_gets_json() -> None:
-    async with opened() as (door, _):
-        answer = await door.send(request("ping"), headers={"Accept": "application/json"})
+async def test_client_that_accepts_no_events_gets_json() -> None:
+    async with opened() as (endpoint, _):
+        answer = await endpoint.send(request("ping"), headers={"Accept": "application/json"})
     assert answer.headers["content-type"] == "application/json"
     assert json.loads(answer.body)["result"]["method"] == "ping"
 
 
 @pytest.mark.requirement("bridge.message-error", "bridge.http-post-request")
-async def test_an_error_of_the_server_comes_with_code_message_and_data() -> None:
-    async with opened() as (door, _):
-        answer = await door.send(request("refuse"))
+async def test_error_of_the_server_has_code_message_and_data() -> None:
+    async with opened() as (endpoint, _):
+        answer = await endpoint.send(request("refuse"))
     error = {"code": INVALID_PARAMS, "message": "No.", "data": {"a": 1}}
     assert answer.events == [{"jsonrpc": "2.0", "id": 1, "error": error}]
 
 
 @pytest.mark.requirement("bridge.http-post-request", "bridge.http-batch-grouped")
-async def test_a_batch_is_answered_with_one_event_of_all_its_answers() -> None:
+async def test_batch_is_answered_by_one_event_with_all_responses() -> None:
     batch = [
         request("a", 1),
         {"jsonrpc": "2.0", "method": "notifications/x"},
         request("refuse", 2),
         request("c", 1),
     ]
-    async with opened() as (door, owner):
-        answer = await door.send(batch)
+    async with opened() as (endpoint, owner):
+        answer = await endpoint.send(batch)
         assert owner.asked == ["a", "refuse", "c"]
     (event,) = answer.events
     assert [(part["id"], "error" in part) for part in event] == [(1, False), (2, True), (1, False)]
 
 
 @pytest.mark.requirement("bridge.http-own-notifications")
-async def test_a_notification_of_the_hop_itself_is_not_passed_on() -> None:
-    async with opened() as (door, owner):
+async def test_notification_for_the_hop_itself_is_not_forwarded() -> None:
+    async with opened() as (endpoint, owner):
         for method in ("$/cancel_request", "notifications/x"):
-            await door.send({"jsonrpc": "2.0", "method": method, "params": {"id": 1}})
-        await owner.editor.told.until(lambda _: bool(owner.told))
+            await endpoint.send({"jsonrpc": "2.0", "method": method, "params": {"id": 1}})
+        await owner.editor.told.until(lambda _: bool(owner.notifications))
 
-        assert [params["method"] for params in owner.told] == ["notifications/x"]
+        assert [params["method"] for params in owner.notifications] == ["notifications/x"]
 
 
 @pytest.mark.requirement("bridge.http-post-notification")
@@ -262,9 +262,9 @@ async def test_a_notification_of_the_hop_itself_is_not_passed_on() -> None:
         [{"jsonrpc": "2.0", "method": "x"}, {"jsonrpc": "2.0", "id": 1, "error": {"code": 1}}],
     ],
 )
-async def test_what_is_owed_no_answer_is_taken_with_202(message: Any) -> None:
-    async with opened() as (door, _):
-        answer = await door.send(message)
+async def test_messages_without_a_response_are_accepted_with_202(message: Any) -> None:
+    async with opened() as (endpoint, _):
+        answer = await endpoint.send(message)
     assert (answer.status, answer.body) == (202, b"")
 
 
@@ -272,14 +272,14 @@ async def test_what_is_owed_no_answer_is_taken_with_202(message: Any) -> None:
 @pytest.mark.parametrize(
     "malformed", [b"{", b"[1]", b'"x"', b"[]", b"\xff\xfe", b'{"jsonrpc":"2.0"}']
 )
-async def test_a_malformed_post_gets_its_own_error_and_takes_nobodys_answer(
+async def test_malformed_post_gets_its_own_error_and_no_response_of_another(
     malformed: bytes,
 ) -> None:
-    async with opened() as (door, owner):
+    async with opened() as (endpoint, owner):
         owner.held["slow"] = asyncio.Event()
-        waiting = await door.begin(request("slow", None))
+        waiting = await endpoint.begin(request("slow", None))
         await owner.came("slow")
-        answer = await door.send(malformed)
+        answer = await endpoint.send(malformed)
         (event,) = answer.events
         error: Any = event[0] if malformed.startswith(b"[") and malformed != b"[]" else event
         assert error["id"] is None
@@ -297,53 +297,53 @@ async def test_a_malformed_post_gets_its_own_error_and_takes_nobodys_answer(
         {"result": {}},
     ],
 )
-async def test_a_malformed_response_is_ignored(message: Any) -> None:
-    async with opened() as (door, owner):
-        answer = await door.send(message)
+async def test_malformed_response_is_ignored(message: Any) -> None:
+    async with opened() as (endpoint, owner):
+        answer = await endpoint.send(message)
         assert answer.status == 202
         assert owner.connected == 0
 
 
 @pytest.mark.requirement("bridge.http-post-mixed-malformed")
-async def test_of_a_scalar_and_a_malformed_response_only_the_scalar_gets_an_error() -> None:
-    async with opened() as (door, _):
-        answer = await door.send([7, {"id": 1, "result": {}, "error": {"code": 1}}])
+async def test_batch_of_a_scalar_and_a_malformed_response_gets_one_error() -> None:
+    async with opened() as (endpoint, _):
+        answer = await endpoint.send([7, {"id": 1, "result": {}, "error": {"code": 1}}])
     (event,) = answer.events
     assert [part["error"]["code"] for part in event] == [-32600]
 
 
 @pytest.mark.requirement("bridge.http-null-ids-serialized")
 @pytest.mark.parametrize("request_id", [None, 1, "same"])
-async def test_posts_with_one_id_each_get_their_own_answer(request_id: Any) -> None:
-    async with opened() as (door, owner):
+async def test_posts_with_one_id_each_get_their_own_response(request_id: Any) -> None:
+    async with opened() as (endpoint, owner):
         owner.held["first"] = asyncio.Event()
-        first = await door.begin(request("first", request_id))
+        first = await endpoint.begin(request("first", request_id))
         await owner.came("first")
-        second = await door.send(request("second", request_id))
+        second = await endpoint.send(request("second", request_id))
         assert second.events[0]["result"]["method"] == "second"
         owner.held["first"].set()
         assert (await first.whole()).events[0]["result"]["method"] == "first"
 
 
 @pytest.mark.requirement("bridge.http-batches-serialized")
-async def test_batches_without_usable_ids_each_get_their_own_answers() -> None:
-    async with opened() as (door, _):
+async def test_batches_without_usable_ids_each_get_their_own_responses() -> None:
+    async with opened() as (endpoint, _):
         bodies = [[request(f"m{number}-{part}", None) for part in "ab"] for number in range(8)]
-        answers = await together(*(door.send(body) for body in bodies))
+        answers = await together(*(endpoint.send(body) for body in bodies))
     for number, answer in enumerate(answers):
         (event,) = answer.events
         assert [part["result"]["method"] for part in event] == [f"m{number}-a", f"m{number}-b"]
 
 
 @pytest.mark.requirement("bridge.http-late-response")
-async def test_the_answer_to_a_caller_that_left_reaches_nobody_else() -> None:
-    async with opened() as (door, owner):
+async def test_response_to_a_disconnected_caller_is_dropped() -> None:
+    async with opened() as (endpoint, owner):
         owner.held["abandoned"] = asyncio.Event()
-        left = await door.begin(request("abandoned", 5))
+        left = await endpoint.begin(request("abandoned", 5))
         await owner.came("abandoned")
         left.writer.transport.abort()
         owner.held["again"] = asyncio.Event()
-        again = await door.begin(request("again", 5))
+        again = await endpoint.begin(request("again", 5))
         await owner.came("again")
         owner.held["abandoned"].set()
         owner.held["again"].set()
@@ -352,23 +352,27 @@ async def test_the_answer_to_a_caller_that_left_reaches_nobody_else() -> None:
 
 
 @pytest.mark.requirement("bridge.message-params")
-async def test_positional_params_are_refused_before_they_travel() -> None:
-    async with opened() as (door, owner):
-        answer = await door.send(request("x", 1, [1]))
+async def test_positional_params_are_refused_by_the_endpoint() -> None:
+    async with opened() as (endpoint, owner):
+        answer = await endpoint.send(request("x", 1, [1]))
         assert answer.events[0]["error"]["code"] == INVALID_PARAMS
         assert owner.asked == []
 
 
 @pytest.mark.requirement("bridge.http-details")
-async def test_one_connection_carries_one_request_after_the_other() -> None:
-    async with opened() as (door, _):
-        exchange = await door.begin(request("one"))
+async def test_connection_handles_several_requests_in_sequence() -> None:
+    async with opened() as (endpoint, _):
+        exchange = await endpoint.begin(request("one"))
         assert (await exchange.whole()).events[0]["result"]["method"] == "one"
         exchange.http.start_next_cycle()
         body = json.dumps(request("two")).encode()
-        head = [("Host", "localhost"), ("Content-Length", str(len(body))), *door.headers.items()]
+        head = [
+            ("Host", "localhost"),
+            ("Content-Length", str(len(body))),
+            *endpoint.headers.items(),
+        ]
         for part in (
-            h11.Request(method="POST", target=door.path, headers=head),
+            h11.Request(method="POST", target=endpoint.path, headers=head),
             h11.Data(data=body),
             h11.EndOfMessage(),
         ):
@@ -381,45 +385,45 @@ async def test_one_connection_carries_one_request_after_the_other() -> None:
 
 
 @pytest.mark.requirement("bridge.http-session-id", "bridge.connect-several")
-async def test_each_client_that_initializes_has_a_connection_of_its_own() -> None:
-    async with opened() as (door, owner):
-        first, second = [await door.send(request("initialize")) for _ in range(2)]
+async def test_each_client_that_initializes_has_its_own_connection() -> None:
+    async with opened() as (endpoint, owner):
+        first, second = [await endpoint.send(request("initialize")) for _ in range(2)]
         names = [answer.headers["mcp-session-id"] for answer in (first, second)]
         assert names[0] != names[1]
         assert owner.connected == 2
         for name in names:
-            await door.send(request("ping"), headers={"Mcp-Session-Id": name})
+            await endpoint.send(request("ping"), headers={"Mcp-Session-Id": name})
         asked = [each.params["connectionId"] for each in owner.editor.asked.items[-2:]]
         assert asked == ["c1", "c2"]
 
 
 @pytest.mark.requirement("bridge.http-session-id")
-async def test_a_client_that_says_not_who_it_is_is_served_all_the_same() -> None:
-    async with opened() as (door, owner):
-        await door.send(request("tools/list"))
-        await door.send(request("ping"))
+async def test_client_without_client_info_is_served() -> None:
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("tools/list"))
+        await endpoint.send(request("ping"))
         assert owner.connected == 1
-        assert "mcp-session-id" not in (await door.send(request("ping"))).headers
+        assert "mcp-session-id" not in (await endpoint.send(request("ping"))).headers
 
 
 @pytest.mark.requirement("bridge.http-session-id", "bridge.life-agent-closes")
-async def test_a_client_that_leaves_is_disconnected_and_known_no_more() -> None:
-    async with opened() as (door, owner):
-        name = (await door.send(request("initialize"))).headers["mcp-session-id"]
+async def test_client_that_deletes_its_session_is_disconnected_and_unknown() -> None:
+    async with opened() as (endpoint, owner):
+        name = (await endpoint.send(request("initialize"))).headers["mcp-session-id"]
         header = {"Mcp-Session-Id": name}
-        assert (await door.send(method="DELETE", headers=header)).status == 204
+        assert (await endpoint.send(method="DELETE", headers=header)).status == 204
         assert owner.ended == ["c1"]
         for method in ("POST", "GET", "DELETE"):
             body = request("ping") if method == "POST" else b""
-            assert (await door.send(body, method=method, headers=header)).status == 404
-        assert (await door.send(method="DELETE")).status == 400
+            assert (await endpoint.send(body, method=method, headers=header)).status == 404
+        assert (await endpoint.send(method="DELETE")).status == 400
 
 
 @pytest.mark.requirement("bridge.life-session-end", "bridge.life-agent-closes")
-async def test_owners_are_told_of_their_clients_when_the_last_session_ends() -> None:
-    async with opened() as (door, owner):
-        await door.send(request("initialize"))
-        stream = await door.begin(method="GET")
+async def test_owners_get_disconnects_of_clients_when_the_last_session_ends() -> None:
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("initialize"))
+        stream = await endpoint.begin(method="GET")
         await stream.head()
         await owner.editor.connection.request("session/close", {"sessionId": "session-1"})
         await owner.editor.asked.until(lambda _: owner.ended == ["c1"])
@@ -428,15 +432,15 @@ async def test_owners_are_told_of_their_clients_when_the_last_session_ends() -> 
 
 
 @pytest.mark.requirement("bridge.cancel-not-tunnelled")
-async def test_of_two_calls_with_one_id_a_cancellation_stops_neither() -> None:
-    async with opened() as (door, owner):
+async def test_cancel_of_an_id_used_by_two_calls_stops_neither() -> None:
+    async with opened() as (endpoint, owner):
         for method in ("one", "other"):
             owner.held[method] = asyncio.Event()
-        calls = [await door.begin(request(method, 7)) for method in ("one", "other")]
+        calls = [await endpoint.begin(request(method, 7)) for method in ("one", "other")]
         await together(owner.came("one"), owner.came("other"))
         params = {"requestId": 7}
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        assert (await door.send(cancelled)).status == 202
+        assert (await endpoint.send(cancelled)).status == 202
         for held in owner.held.values():
             held.set()
         answers = await together(*(call.whole() for call in calls))
@@ -444,84 +448,84 @@ async def test_of_two_calls_with_one_id_a_cancellation_stops_neither() -> None:
 
 
 @pytest.mark.requirement("bridge.http-session-id")
-async def test_clients_that_leave_without_a_word_are_forgotten_the_idle_ones_first(
+async def test_silent_clients_are_removed_idle_ones_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_endpoint, "MAX_CLIENTS", 2)
-    async with opened() as (door, owner):
+    async with opened() as (endpoint, owner):
         names = list[str]()
         for _ in range(2):
-            names.append((await door.send(request("initialize"))).headers["mcp-session-id"])
-        listening = await door.begin(method="GET", headers={"Mcp-Session-Id": names[0]})
+            names.append((await endpoint.send(request("initialize"))).headers["mcp-session-id"])
+        listening = await endpoint.begin(method="GET", headers={"Mcp-Session-Id": names[0]})
         await listening.head()
-        await door.send(request("initialize"))
+        await endpoint.send(request("initialize"))
         await owner.editor.asked.until(lambda _: owner.ended == ["c2"])
         for name, status in zip(names, (200, 404), strict=True):
-            answer = await door.send(request("ping"), headers={"Mcp-Session-Id": name})
+            answer = await endpoint.send(request("ping"), headers={"Mcp-Session-Id": name})
             assert answer.status == status
 
 
 @pytest.mark.requirement("bridge.life-owner-dies", "bridge.disconnect")
-async def test_an_owner_that_disconnects_ends_the_clients_streams() -> None:
-    async with opened() as (door, owner):
-        name = (await door.send(request("initialize"))).headers["mcp-session-id"]
+async def test_streams_end_when_the_owner_disconnects() -> None:
+    async with opened() as (endpoint, owner):
+        name = (await endpoint.send(request("initialize"))).headers["mcp-session-id"]
         header = {"Mcp-Session-Id": name}
-        stream = await door.begin(method="GET", headers=header)
+        stream = await endpoint.begin(method="GET", headers=header)
         assert (await stream.head()).status_code == 200
         await owner.editor.connection.request("mcp/disconnect", {"connectionId": "c1"})
         with pytest.raises(h11.RemoteProtocolError):
             await stream.data()
-        assert (await door.send(request("ping"), headers=header)).status == 404
+        assert (await endpoint.send(request("ping"), headers=header)).status == 404
 
 
 @pytest.mark.requirement("bridge.unknown-connection", "bridge.http-session-id")
-async def test_a_client_whose_connection_the_owner_has_forgotten_is_told_to_begin_again() -> None:
-    async with opened() as (door, owner):
-        name = (await door.send(request("initialize"))).headers["mcp-session-id"]
+async def test_client_of_an_unknown_connection_gets_404() -> None:
+    async with opened() as (endpoint, owner):
+        name = (await endpoint.send(request("initialize"))).headers["mcp-session-id"]
         header = {"Mcp-Session-Id": name}
-        answer = await door.send(request("forget"), headers=header)
+        answer = await endpoint.send(request("forget"), headers=header)
         assert answer.events[0]["error"]["data"]["reason"] == "unknown MCP connection"
-        assert (await door.send(request("ping"), headers=header)).status == 404
-        assert (await door.send(request("initialize"))).status == 200
+        assert (await endpoint.send(request("ping"), headers=header)).status == 404
+        assert (await endpoint.send(request("initialize"))).status == 200
         assert owner.connected == 2
 
 
 @pytest.mark.requirement("bridge.http-get-stream")
-async def test_server_messages_wait_for_a_stream_and_come_in_order() -> None:
-    async with opened() as (door, owner):
-        await door.send(request("initialize"))
+async def test_server_messages_wait_for_a_stream_and_arrive_in_order() -> None:
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("initialize"))
         connection = owner.editor.connection
         for number in range(3):
-            told = {"connectionId": "c1", "method": f"n{number}"}
-            connection.notify("mcp/message", told)
-        # Answered by nobody, but in order behind what was told.
+            notifications = {"connectionId": "c1", "method": f"n{number}"}
+            connection.notify("mcp/message", notifications)
+        # No handler answers it, but it arrives after earlier notifications.
         with pytest.raises(RpcError):
             await connection.request("mcp/message", {"connectionId": "none", "method": "x"})
-        stream = await door.begin(method="GET")
+        stream = await endpoint.begin(method="GET")
         assert (await stream.head()).status_code == 200
         assert await stream.methods(3) == ["n0", "n1", "n2"]
         stream.writer.close()
 
 
 @pytest.mark.requirement("bridge.http-get-stream")
-async def test_a_client_that_listens_again_is_written_to_on_its_new_stream_only() -> None:
-    async with opened() as (door, owner):
-        await door.send(request("initialize"))
-        first = await door.begin(method="GET")
+async def test_new_stream_of_a_client_replaces_the_old_one() -> None:
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("initialize"))
+        first = await endpoint.begin(method="GET")
         await first.head()
-        second = await door.begin(method="GET")
+        second = await endpoint.begin(method="GET")
         await second.head()
-        told = {"connectionId": "c1", "method": "told"}
-        owner.editor.connection.notify("mcp/message", told)
-        assert await second.methods(1) == ["told"]
+        notifications = {"connectionId": "c1", "method": "notifications"}
+        owner.editor.connection.notify("mcp/message", notifications)
+        assert await second.methods(1) == ["notifications"]
         assert await first.data() is None
 
 
 @pytest.mark.requirement("bridge.message-server-to-client", "bridge.http-get-stream")
-async def test_a_question_of_the_server_is_answered_by_a_post() -> None:
-    async with opened() as (door, owner):
-        await door.send(request("initialize"))
-        stream = await door.begin(method="GET")
+async def test_request_of_the_server_is_answered_by_a_post() -> None:
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("initialize"))
+        stream = await endpoint.begin(method="GET")
         await stream.head()
         asked = {"connectionId": "c1", "method": "elicitation/create", "params": {"message": "?"}}
 
@@ -530,7 +534,7 @@ async def test_a_question_of_the_server_is_answered_by_a_post() -> None:
             question = json.loads(data)
             assert question["params"] == {"message": "?"}
             answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}}
-            assert (await door.send(answer)).status == 202
+            assert (await endpoint.send(answer)).status == 202
 
         work = owner.editor.connection.request("mcp/message", asked)
         assert (await together(work, answer_it()))[0] == {"action": "accept"}
@@ -538,10 +542,10 @@ async def test_a_question_of_the_server_is_answered_by_a_post() -> None:
 
 
 @pytest.mark.requirement("bridge.message-server-to-client")
-async def test_without_a_get_a_question_comes_on_the_stream_of_a_call_under_way() -> None:
-    async with opened() as (door, owner):
+async def test_request_of_the_server_uses_the_stream_of_a_running_call_without_a_get() -> None:
+    async with opened() as (endpoint, owner):
         owner.held["tools/call"] = asyncio.Event()
-        call = await door.begin(request("tools/call", 1))
+        call = await endpoint.begin(request("tools/call", 1))
         await call.head()
         await owner.came("tools/call")
         asked = {"connectionId": "c1", "method": "roots/list"}
@@ -549,7 +553,7 @@ async def test_without_a_get_a_question_comes_on_the_stream_of_a_call_under_way(
         async def answer_it() -> None:
             (data,) = EventReader().feed(await call.data() or b"")
             refusal = {"id": json.loads(data)["id"], "error": {"code": -1, "message": "no roots"}}
-            await door.send(refusal)
+            await endpoint.send(refusal)
 
         with pytest.raises(ExceptionGroup) as caught:
             await together(owner.editor.connection.request("mcp/message", asked), answer_it())
@@ -558,28 +562,28 @@ async def test_without_a_get_a_question_comes_on_the_stream_of_a_call_under_way(
 
 
 @pytest.mark.requirement("bridge.message-server-to-client")
-async def test_what_the_server_asks_and_then_tells_comes_in_that_order() -> None:
-    async with opened() as (door, owner):
-        await door.send(request("initialize"))
-        stream = await door.begin(method="GET")
+async def test_request_and_later_notification_of_the_server_arrive_in_order() -> None:
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("initialize"))
+        stream = await endpoint.begin(method="GET")
         await stream.head()
         connection = owner.editor.connection
         connection.post("mcp/message", {"connectionId": "c1", "method": "asked"})
-        connection.notify("mcp/message", {"connectionId": "c1", "method": "told"})
-        assert await stream.methods(2) == ["asked", "told"]
+        connection.notify("mcp/message", {"connectionId": "c1", "method": "notifications"})
+        assert await stream.methods(2) == ["asked", "notifications"]
 
 
 @pytest.mark.requirement("bridge.cancel-not-tunnelled")
-async def test_a_question_that_the_server_takes_back_is_cancelled_in_mcps_way() -> None:
-    async with opened() as (door, owner):
-        await door.send(request("initialize"))
-        stream = await door.begin(method="GET")
+async def test_request_canceled_by_the_server_is_canceled_by_mcp() -> None:
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("initialize"))
+        stream = await endpoint.begin(method="GET")
         await stream.head()
         connection = owner.editor.connection
         async with asyncio.TaskGroup() as tasks:
             asked = {"connectionId": "c1", "method": "first"}
             first = tasks.create_task(connection.request("mcp/message", asked))
-            await asyncio.sleep(0)  # the task's first step, which writes the question
+            await asyncio.sleep(0)  # the task's first step, which writes the request
             connection.post("mcp/message", {"connectionId": "c1", "method": "second"})
             assert await stream.methods(2) == ["first", "second"]
             first.cancel()
@@ -590,30 +594,30 @@ async def test_a_question_that_the_server_takes_back_is_cancelled_in_mcps_way() 
 
 
 @pytest.mark.requirement("bridge.message-server-to-client")
-async def test_what_the_server_says_right_behind_its_answer_to_the_connect_is_not_lost() -> None:
-    async with opened() as (door, owner):
+async def test_message_right_after_the_connect_response_is_not_lost() -> None:
+    async with opened() as (endpoint, owner):
         connection = owner.editor.connection
 
         def say() -> None:
-            connection.notify("mcp/message", {"connectionId": "c1", "method": "told"})
+            connection.notify("mcp/message", {"connectionId": "c1", "method": "notifications"})
             connection.notify("mcp/message", {"connectionId": "c9", "method": "stray"})
             connection.post("mcp/message", {"connectionId": "c1", "method": "asked"})
 
         def connect(_: Request) -> dict[str, Any]:
-            # The answer is written when this returns; what follows it, in the same turn.
+            # The response is written when this returns; the message follows in the same turn.
             asyncio.get_running_loop().call_soon(say)
             return {"connectionId": "c1"}
 
         owner.editor.answers["mcp/connect"] = connect
-        answer = await door.send(request("initialize"))
-    assert [event.get("method") for event in answer.events] == ["told", "asked", None]
+        answer = await endpoint.send(request("initialize"))
+    assert [event.get("method") for event in answer.events] == ["notifications", "asked", None]
 
 
 @pytest.mark.requirement("bridge.http-get-stream")
-async def test_what_waits_for_a_stream_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_messages_that_wait_for_a_stream_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "MAX_QUEUED", 1000)
-    async with opened() as (door, owner):
-        await door.send(request("initialize"))
+    async with opened() as (endpoint, owner):
+        await endpoint.send(request("initialize"))
         big = {"connectionId": "c1", "method": "n", "params": {"text": "x" * 900}}
         owner.editor.connection.notify("mcp/message", big)
         with pytest.raises(RpcError, match="does not read messages"):
@@ -621,22 +625,22 @@ async def test_what_waits_for_a_stream_has_a_bound(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.requirement("bridge.cancel-not-tunnelled")
-async def test_a_cancellation_of_ours_stays_here_and_mcps_own_passes() -> None:
-    async with opened() as (door, owner):
+async def test_cancel_of_the_hop_stays_here_and_that_of_mcp_passes() -> None:
+    async with opened() as (endpoint, owner):
         owner.held["tools/call"] = asyncio.Event()
-        call = await door.begin(request("tools/call", 41))
+        call = await endpoint.begin(request("tools/call", 41))
         await owner.came("tools/call")
         ours = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 41}}
-        assert (await door.send(ours)).status == 202
+        assert (await endpoint.send(ours)).status == 202
         mcps = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 41}}
-        assert (await door.send(mcps)).status == 202
-        # The owner's work is stopped by the hop's own cancellation, and the call is over.
+        assert (await endpoint.send(mcps)).status == 202
+        # The cancel of the hop stops the owner's work, and the call is over.
         assert (await call.whole()).events == []
-        assert [params["method"] for params in owner.told] == ["notifications/cancelled"]
+        assert [params["method"] for params in owner.notifications] == ["notifications/cancelled"]
 
 
 @pytest.mark.requirement("bridge.rewrite-same-endpoint")
-async def test_one_client_is_one_connection_however_often_the_session_is_set_up() -> None:
+async def test_client_has_one_connection_for_repeated_setup_requests() -> None:
     agent = FakeAgent()
     agent.capabilities = {"mcpCapabilities": {"http": True}}
     for method in ("session/load", "session/resume"):
@@ -653,7 +657,7 @@ async def test_one_client_is_one_connection_however_often_the_session_is_set_up(
         await editor.asked.until(lambda _: owner.ended == ["c1"])
 
 
-# -- who is kept out
+# -- refused callers
 
 
 @pytest.mark.requirement("bridge.security-token")
@@ -661,26 +665,26 @@ async def test_one_client_is_one_connection_however_often_the_session_is_set_up(
     "given",
     ["", "Bearer", "Bearer x", "Basic {token}", "{token}", "Bearer {token}x", "Bearer {token:.42}"],
 )
-async def test_without_the_token_nothing_reaches_a_mod(given: str) -> None:
-    async with opened() as (door, owner):
-        token = door.headers["Authorization"].removeprefix("Bearer ")
+async def test_request_without_the_token_does_not_reach_a_mod(given: str) -> None:
+    async with opened() as (endpoint, owner):
+        token = endpoint.headers["Authorization"].removeprefix("Bearer ")
         header = {"Authorization": given.format(token=token)}
-        answer = await door.send(request("initialize"), headers=header)
+        answer = await endpoint.send(request("initialize"), headers=header)
         assert answer.status == 401
         assert answer.headers["www-authenticate"] == "Bearer"
         assert owner.connected == 0
-        assert (await door.send(request("initialize"))).status == 200
+        assert (await endpoint.send(request("initialize"))).status == 200
 
 
 @pytest.mark.requirement("bridge.security-path")
-async def test_any_other_path_is_not_found_and_the_path_is_random() -> None:
-    async with opened() as (door, _), opened() as (other, _):
-        assert door.path != other.path
-        assert len(door.path) > 20
-        # An agent that is out there appends this to a URL that does not end with it.
-        assert door.path.endswith("/mcp")
-        for path in ("/", "/mcp", "/mcp/", door.path + "x", door.path[:-1], other.path):
-            assert (await door.send(request("ping"), path=path)).status == 404
+async def test_other_paths_are_not_found_and_the_path_is_random() -> None:
+    async with opened() as (endpoint, _), opened() as (other, _):
+        assert endpoint.path != other.path
+        assert len(endpoint.path) > 20
+        # A known agent appends this to a URL that does not end with it.
+        assert endpoint.path.endswith("/mcp")
+        for path in ("/", "/mcp", "/mcp/", endpoint.path + "x", endpoint.path[:-1], other.path):
+            assert (await endpoint.send(request("ping"), path=path)).status == 404
 
 
 @pytest.mark.requirement("bridge.security-origin")
@@ -693,9 +697,9 @@ async def test_any_other_path_is_not_found_and_the_path_is_random() -> None:
         ("null", 200),
     ],
 )
-async def test_a_page_in_a_browser_is_refused(origin: str, status: int) -> None:
-    async with opened() as (door, owner):
-        answer = await door.send(request("ping"), headers={"Origin": origin})
+async def test_request_of_a_web_page_is_refused(origin: str, status: int) -> None:
+    async with opened() as (endpoint, owner):
+        answer = await endpoint.send(request("ping"), headers={"Origin": origin})
         assert answer.status == status
         assert owner.connected == (status == 200)
 
@@ -718,19 +722,19 @@ async def test_a_page_in_a_browser_is_refused(origin: str, status: int) -> None:
         ("127.0.0.1", 200),
     ],
 )
-async def test_a_name_that_leads_here_by_trickery_is_refused(host: str, status: int) -> None:
-    async with opened() as (door, _):
-        assert (await door.send(request("ping"), headers={"Host": host})).status == status
+async def test_rebound_host_name_is_refused(host: str, status: int) -> None:
+    async with opened() as (endpoint, _):
+        assert (await endpoint.send(request("ping"), headers={"Host": host})).status == status
 
 
 @pytest.mark.requirement("bridge.security-origin")
 @pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
-async def test_a_header_that_decides_and_comes_twice_is_refused(name: str) -> None:
-    async with opened() as (door, owner):
-        given = {"Host": "localhost", "Origin": "null", **door.headers}
+async def test_duplicate_security_header_is_refused(name: str) -> None:
+    async with opened() as (endpoint, owner):
+        given = {"Host": "localhost", "Origin": "null", **endpoint.headers}
         headers = [*given.items(), (name, given[name])]
-        reader, writer = await door.knock()
-        lines = [f"POST {door.path} HTTP/1.0", *(f"{each}: {value}" for each, value in headers)]
+        reader, writer = await endpoint.connect()
+        lines = [f"POST {endpoint.path} HTTP/1.0", *(f"{each}: {value}" for each, value in headers)]
         writer.write("\r\n".join([*lines, "Content-Length: 0", "", ""]).encode())
 
         assert (await reader.readline()).split()[1] in {b"400", b"403"}
@@ -738,49 +742,49 @@ async def test_a_header_that_decides_and_comes_twice_is_refused(name: str) -> No
 
 
 @pytest.mark.requirement("bridge.security-body-cap")
-async def test_a_body_over_the_cap_is_refused_and_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_body_over_the_limit_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_endpoint, "MAX_BODY", 1000)
-    async with opened() as (door, owner):
-        reader, writer = await door.knock()
-        head = f"POST {door.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10**12}\r\n"
-        head += "".join(f"{name}: {value}\r\n" for name, value in door.headers.items())
+    async with opened() as (endpoint, owner):
+        reader, writer = await endpoint.connect()
+        head = f"POST {endpoint.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10**12}\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in endpoint.headers.items())
         writer.write(head.encode() + b"\r\n" + b"x" * 5000)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             assert (await reader.readline()).startswith(b"HTTP/1.1 413")
         assert owner.connected == 0
 
 
 @pytest.mark.requirement("bridge.security-body-cap")
-async def test_an_endless_head_is_refused() -> None:
-    async with opened() as (door, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+async def test_endless_head_is_refused() -> None:
+    async with opened() as (endpoint, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.port)
         writer.write(b"POST / HTTP/1.1\r\n" + b"X-Long: " + b"x" * 100_000)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             assert (await reader.readline()).startswith(b"HTTP/1.1 431")
         writer.close()
-        assert (await door.send(request("ping"))).status == 200
+        assert (await endpoint.send(request("ping"))).status == 200
 
 
 @pytest.mark.requirement("bridge.security-loopback")
-async def test_the_port_is_open_on_this_machines_own_address_only() -> None:
-    async with opened() as (door, _):
+async def test_port_is_open_on_the_loopback_address_only() -> None:
+    async with opened() as (endpoint, _):
         with pytest.raises(OSError, match="onnect"):
-            await asyncio.open_connection("127.0.0.2", door.port)
+            await asyncio.open_connection("127.0.0.2", endpoint.port)
         with pytest.raises(OSError, match="onnect"):
-            await asyncio.open_connection("::1", door.port)
+            await asyncio.open_connection("::1", endpoint.port)
 
 
 @pytest.mark.requirement("bridge.http-details")
-async def test_methods_that_mcp_has_not_are_not_allowed() -> None:
-    async with opened() as (door, _):
-        answer = await door.send(method="PUT")
+async def test_methods_that_mcp_does_not_use_are_not_allowed() -> None:
+    async with opened() as (endpoint, _):
+        answer = await endpoint.send(method="PUT")
         assert (answer.status, answer.headers["allow"]) == (405, "POST, GET, DELETE")
 
 
 async def closed(reader: asyncio.StreamReader) -> None:
     """Wait until the endpoint has closed a connection."""
     with suppress(ConnectionResetError):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             assert await reader.read() == b""
 
 
@@ -789,36 +793,40 @@ async def test_more_connections_than_an_agent_needs_are_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_endpoint, "MAX_CONNECTIONS", 2)
-    async with opened() as (door, _):
-        kept = [await door.begin(request("one")) for _ in range(2)]
+    async with opened() as (endpoint, _):
+        kept = [await endpoint.begin(request("one")) for _ in range(2)]
         for each in kept:
             assert (await each.whole()).status == 200
-        reader, _ = await door.knock()
+        reader, _ = await endpoint.connect()
         await closed(reader)
         for each in kept:
             each.writer.close()
 
 
 @pytest.mark.requirement("bridge.idle-strangers")
-async def test_connections_without_the_token_keep_no_agent_out(
+async def test_connections_without_the_token_do_not_block_an_agent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_endpoint, "IDLE_UNPROVEN", 600.0)
-    async with opened() as (door, _):
-        agent = await door.begin(request("one"))
+    async with opened() as (endpoint, _):
+        agent = await endpoint.begin(request("one"))
         assert (await agent.whole()).status == 200
-        idle = [await door.knock() for _ in range(70)]
+        idle = [await endpoint.connect() for _ in range(70)]
 
-        assert (await door.send(request("ping"))).status == 200
+        assert (await endpoint.send(request("ping"))).status == 200
         for reader, _ in idle[: 70 - http_endpoint.MAX_UNPROVEN]:
             await closed(reader)
-        refused = await door.begin(request("ping"), headers={"Authorization": "Bearer x"})
+        refused = await endpoint.begin(request("ping"), headers={"Authorization": "Bearer x"})
         assert (await refused.whole()).status == 401
         agent.http.start_next_cycle()
         body = json.dumps(request("two")).encode()
-        head = [("Host", "localhost"), ("Content-Length", str(len(body))), *door.headers.items()]
+        head = [
+            ("Host", "localhost"),
+            ("Content-Length", str(len(body))),
+            *endpoint.headers.items(),
+        ]
         for part in (
-            h11.Request(method="POST", target=door.path, headers=head),
+            h11.Request(method="POST", target=endpoint.path, headers=head),
             h11.Data(data=body),
             h11.EndOfMessage(),
         ):
@@ -831,11 +839,11 @@ async def test_connections_without_the_token_keep_no_agent_out(
 # -- broken bytes
 
 
-def broken(seed: int, door: Door) -> bytes:
-    """Something between noise and a request."""
-    chance = random.Random(seed)  # noqa: S311 - to be the same in each run
-    whole = f"POST {door.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n".encode()
-    whole += "".join(f"{name}: {value}\r\n" for name, value in door.headers.items()).encode()
+def broken(seed: int, endpoint: Endpoint) -> bytes:
+    """Build something between noise and a request."""
+    chance = random.Random(seed)  # noqa: S311 - the same in each run
+    whole = f"POST {endpoint.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n".encode()
+    whole += "".join(f"{name}: {value}\r\n" for name, value in endpoint.headers.items()).encode()
     whole += b'\r\n{"jsonrpc":"2.0","id":1,"method":"ping"}'
     match seed % 4:
         case 0:
@@ -854,17 +862,17 @@ def broken(seed: int, door: Door) -> bytes:
 
 @pytest.mark.requirement("bridge.http-post-malformed")
 async def test_broken_bytes_neither_end_nor_hang_an_endpoint() -> None:
-    async def throw(seeds: Sequence[int], door: Door) -> None:
+    async def throw(seeds: Sequence[int], endpoint: Endpoint) -> None:
         for seed in seeds:
-            reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
-            writer.write(broken(seed, door))
+            reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.port)
+            writer.write(broken(seed, endpoint))
             with suppress(OSError):
                 writer.write_eof()
                 await reader.read()
             writer.close()
 
-    async with opened() as (door, _):
+    async with opened() as (endpoint, _):
         async with asyncio.timeout(45):
-            await together(*(throw(range(first, 400, 8), door) for first in range(8)))
-        answer = await door.send(request("ping"))
+            await together(*(throw(range(first, 400, 8), endpoint) for first in range(8)))
+        answer = await endpoint.send(request("ping"))
         assert answer.events[0]["result"]["method"] == "ping"

@@ -1,4 +1,4 @@
-"""The shim that agents start, and the port of the bridge that it connects to."""
+"""Shim that agents start, and the port of the bridge to which it connects."""
 
 import ast
 import asyncio
@@ -22,7 +22,7 @@ from symposium.chain.recording import open_debug_log
 from symposium.chain.trace import open_trace
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
-PATIENCE = 45.0
+TIMEOUT = 45.0
 SERVER = {"type": "acp", "name": "own", "serverId": "server-1"}
 
 
@@ -38,7 +38,7 @@ async def start_shim(*words: str, said: str = "secret") -> asyncio.subprocess.Pr
 
 
 class FakeBridge:
-    """A port that records the lines it gets, and writes those it is told."""
+    """Port that records its received lines, and writes lines of the test."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -56,7 +56,7 @@ class FakeBridge:
         writer.close()
 
     async def count(self, number: int) -> list[bytes]:
-        async with asyncio.timeout(PATIENCE), self.news:
+        async with asyncio.timeout(TIMEOUT), self.news:
             await self.news.wait_for(lambda: len(self.lines) >= number)
         return self.lines
 
@@ -75,7 +75,7 @@ async def fake_bridge() -> AsyncGenerator[tuple[FakeBridge, str], None]:
 
 
 @pytest.mark.requirement("bridge.stdio-shim-copies", "bridge.security-shim-token")
-async def test_lines_pass_both_ways_in_order_behind_the_token() -> None:
+async def test_lines_pass_both_ways_in_order_after_the_token() -> None:
     async with fake_bridge() as (bridge, port):
         process = await start_shim(port)
         assert process.stdin is not None
@@ -87,7 +87,7 @@ async def test_lines_pass_both_ways_in_order_behind_the_token() -> None:
         assert await bridge.count(202) == [b"secret\n", *sent]
         assert bridge.writer is not None
         bridge.writer.write(b"".join(sent))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             got = [await process.stdout.readline() for _ in sent]
             assert got == sent
             process.stdin.close()
@@ -96,34 +96,34 @@ async def test_lines_pass_both_ways_in_order_behind_the_token() -> None:
 
 
 @pytest.mark.requirement("bridge.stdio-shim-copies")
-async def test_what_the_bridge_says_after_the_agents_end_still_arrives() -> None:
+async def test_output_of_the_bridge_after_the_end_of_input_still_arrives() -> None:
     async with fake_bridge() as (bridge, port):
         process = await start_shim(port)
         await bridge.count(1)
         assert bridge.writer is not None
         bridge.writer.write(b'{"last":1}\n')
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             out, _ = await process.communicate(b"")
         assert (out, process.returncode) == (b'{"last":1}\n', 0)
 
 
 @pytest.mark.requirement("bridge.stdio-shim-copies")
-async def test_the_shim_leaves_when_the_bridge_does() -> None:
+async def test_shim_exits_with_the_bridge() -> None:
     async with fake_bridge() as (bridge, port):
         process = await start_shim(port)
         await bridge.count(1)
         assert bridge.writer is not None
         bridge.writer.close()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             assert await process.wait() == 0
 
 
 @pytest.mark.requirement("bridge.stdio-shim-invalid-json")
 @pytest.mark.parametrize("line", [b"hello\n", b'{"a":}\n', b"[[[" * 5000 + b"\n"])
-async def test_a_line_that_is_not_json_ends_it_with_a_word(line: bytes) -> None:
+async def test_line_that_is_not_json_ends_the_shim_with_an_error(line: bytes) -> None:
     async with fake_bridge() as (bridge, port):
         process = await start_shim(port)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             out, err = await process.communicate(line)
         assert (process.returncode, out) == (1, b"")
         assert b"not JSON" in err
@@ -131,7 +131,7 @@ async def test_a_line_that_is_not_json_ends_it_with_a_word(line: bytes) -> None:
 
 
 @pytest.mark.requirement("bridge.stdio-shim-retries")
-async def test_a_bridge_that_is_a_moment_late_is_found() -> None:
+async def test_bridge_that_starts_a_moment_later_is_found() -> None:
     async with fake_bridge() as (_, port):
         pass
     process = await start_shim(port)
@@ -139,12 +139,12 @@ async def test_a_bridge_that_is_a_moment_late_is_found() -> None:
     server = await asyncio.start_server(bridge.take, "127.0.0.1", int(port))
     assert await bridge.count(1) == [b"secret\n"]
     server.close()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         await process.communicate(b"")
 
 
 @pytest.mark.requirement("bridge.stdio-shim-retries")
-def test_a_bridge_that_is_not_there_is_tried_ten_times_and_then_said_to_be_gone(
+def test_missing_bridge_is_tried_ten_times_and_then_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     waited, tried = list[float](), list[object]()
@@ -158,7 +158,7 @@ def test_a_bridge_that_is_not_there_is_tried_ten_times_and_then_said_to_be_gone(
     monkeypatch.setattr(shim.time, "sleep", waited.append)
     monkeypatch.setenv(TOKEN_VARIABLE, "secret")
     with socket.socket() as bound:
-        # Bound and not listening: the kernel refuses, and nobody else gets the port.
+        # Bound but not listening: the kernel refuses, and no other process gets the port.
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         assert shim.main([str(port)]) == 1
@@ -169,24 +169,24 @@ def test_a_bridge_that_is_not_there_is_tried_ten_times_and_then_said_to_be_gone(
 
 @pytest.mark.requirement("bridge.stdio-shim-retries")
 @pytest.mark.parametrize("words", [[], ["x"], ["0"], ["65536"], ["1", "2"], ["-1"]])
-def test_whoever_starts_it_by_hand_is_told_what_it_is(
+def test_shim_started_by_hand_prints_its_purpose(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shim.main(words) == 2
-    assert "started by agents" in capsys.readouterr().err
+    assert "only agents start this program" in capsys.readouterr().err
 
 
 @pytest.mark.requirement("bridge.security-shim-token")
-async def test_without_a_token_it_does_not_begin() -> None:
+async def test_shim_without_a_token_does_not_start() -> None:
     process = await start_shim("4711", said="")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         _, err = await process.communicate(b"")
     assert process.returncode == 2
     assert TOKEN_VARIABLE.encode() in err
 
 
 @pytest.mark.requirement("bridge.stdio-shim-standard-library")
-def test_it_imports_the_standard_library_only() -> None:
+def test_shim_imports_the_standard_library_only() -> None:
     tree = ast.parse(Path(shim.__file__).read_text())
     imported = {
         name.partition(".")[0]
@@ -206,7 +206,7 @@ def test_it_imports_the_standard_library_only() -> None:
 
 
 class Owner:
-    """The editor as the owner of a server that echoes."""
+    """Editor as the owner of a server that echoes."""
 
     def __init__(self, editor: FakeEditor) -> None:
         self.editor = editor
@@ -245,7 +245,7 @@ def port_and_token(declaration: Mapping[str, Any]) -> tuple[int, bytes]:
 
 
 @pytest.mark.requirement("bridge.stdio-shim-connection", "bridge.life-agent-closes")
-async def test_each_connection_of_a_shim_is_one_connection_of_mcp() -> None:
+async def test_each_connection_of_a_shim_is_one_mcp_connection() -> None:
     async with opened() as (declaration, owner):
         async with open_server(declaration) as one, open_server(declaration) as other:
             assert owner.connected == ["c1", "c2"]
@@ -256,19 +256,19 @@ async def test_each_connection_of_a_shim_is_one_connection_of_mcp() -> None:
 
 
 @pytest.mark.requirement("bridge.life-session-end", "bridge.life-agent-closes")
-async def test_the_owner_is_told_of_its_clients_when_the_last_session_ends() -> None:
+async def test_owner_gets_disconnects_of_clients_when_the_last_session_ends() -> None:
     async with opened() as (declaration, owner), open_server(declaration):
         await owner.editor.connection.request("session/close", {"sessionId": "session-1"})
         await owner.editor.asked.until(lambda _: owner.ended == ["c1"])
 
 
 @pytest.mark.requirement("bridge.life-owner-dies")
-async def test_an_owner_that_disconnects_ends_the_shims_connection() -> None:
+async def test_connection_of_the_shim_ends_when_the_owner_disconnects() -> None:
     async with opened() as (declaration, owner):
         port, token = port_and_token(declaration)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(token + b'\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             assert json.loads(await reader.readline())["result"]["by"] == "c1"
             await owner.editor.connection.request("mcp/disconnect", {"connectionId": "c1"})
             assert await reader.read() == b""
@@ -276,12 +276,12 @@ async def test_an_owner_that_disconnects_ends_the_shims_connection() -> None:
 
 
 @pytest.mark.requirement("bridge.cancel-not-tunnelled", "bridge.message-server-to-client")
-async def test_a_question_of_the_server_is_taken_back_in_mcps_way() -> None:
+async def test_request_canceled_by_the_server_is_canceled_by_mcp() -> None:
     async with opened() as (declaration, owner):
         port, token = port_and_token(declaration)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(token + b'\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(TIMEOUT), asyncio.TaskGroup() as tasks:
             await reader.readline()
             asked = {"connectionId": "c1", "method": "roots/list"}
             work = owner.editor.connection.request("mcp/message", asked)
@@ -296,31 +296,31 @@ async def test_a_question_of_the_server_is_taken_back_in_mcps_way() -> None:
 
 @pytest.mark.requirement("bridge.security-shim-token")
 @pytest.mark.parametrize("said", [b"\n", b"wrong\n", b"x" * 500, b'{"jsonrpc":"2.0","id":1}\n'])
-async def test_a_connection_without_the_token_is_closed_and_reaches_nobody(said: bytes) -> None:
+async def test_connection_without_the_token_is_closed(said: bytes) -> None:
     async with opened() as (declaration, owner):
         port, _ = port_and_token(declaration)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(said)
         with suppress(ConnectionResetError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 assert await reader.read() == b""
         writer.close()
         assert owner.connected == []
 
 
 @pytest.mark.requirement("bridge.security-shim-token")
-async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio_endpoint, "INITIALIZE_TIMEOUT", 0.01)
     async with opened() as (declaration, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port_and_token(declaration)[0])
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             assert await reader.read() == b""
         writer.close()
 
 
 @pytest.mark.requirement("bridge.stdio-shim-invalid-json")
 async def test_broken_lines_are_answered_and_end_nothing() -> None:
-    chance = random.Random(7)  # noqa: S311 - to be the same in each run
+    chance = random.Random(7)  # noqa: S311 - the same in each run
     async with opened() as (declaration, _):
         port, token = port_and_token(declaration)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -328,7 +328,7 @@ async def test_broken_lines_are_answered_and_end_nothing() -> None:
         for _ in range(300):
             writer.write(chance.randbytes(chance.randrange(80)) + b"\n")
         writer.write(b'{"jsonrpc":"2.0","id":"end","method":"ping"}\n')
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while (answer := json.loads(await reader.readline()))["id"] != "end":
                 assert answer["error"]["code"] in {-32700, -32600}
             assert answer["result"]["method"] == "ping"
@@ -336,7 +336,7 @@ async def test_broken_lines_are_answered_and_end_nothing() -> None:
 
 
 @pytest.mark.requirement("bridge.security-token-hidden")
-async def test_the_token_is_in_no_argument_log_or_trace(
+async def test_token_is_in_no_argument_log_or_trace(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

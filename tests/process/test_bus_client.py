@@ -1,4 +1,4 @@
-"""A client through thick and thin: the daemon dies, comes back, or is not there at all."""
+"""Bus client when the daemon is killed, restarted, or missing."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ def window(home: DaemonFolder) -> Presence:
 
 
 @pytest.mark.requirement("bus.client-starts", "daemon.auto-start")
-async def test_a_client_that_finds_no_daemon_starts_one(home: DaemonFolder) -> None:
+async def test_client_starts_a_missing_daemon(home: DaemonFolder) -> None:
     async with home.client(starts=True) as client:
         welcome = await client.ready()
 
@@ -57,7 +57,7 @@ async def test_a_client_that_finds_no_daemon_starts_one(home: DaemonFolder) -> N
 
 
 @pytest.mark.requirement("bus.client-reconnects")
-async def test_a_client_comes_back_after_the_daemon_was_killed(home: DaemonFolder) -> None:
+async def test_client_reconnects_after_the_daemon_was_killed(home: DaemonFolder) -> None:
     async with home.client(Role.EDITOR, presence=window(home), starts=True) as client:
         before = await client.ready()
         await home.kill()
@@ -70,7 +70,7 @@ async def test_a_client_comes_back_after_the_daemon_was_killed(home: DaemonFolde
 
 
 @pytest.mark.requirement("bus.client-resumes")
-async def test_an_idempotent_request_that_was_lost_is_asked_again(home: DaemonFolder) -> None:
+async def test_lost_idempotent_request_is_repeated(home: DaemonFolder) -> None:
     asked = asyncio.Event()
     times: list[int] = []
     answers = HandlerTable()
@@ -101,7 +101,7 @@ async def test_an_idempotent_request_that_was_lost_is_asked_again(home: DaemonFo
 
 
 async def until_answered(mcp: BusClient) -> Selection:
-    """Ask until the editor, too, is back: that nobody answers is said at once."""
+    """Repeat the request until the editor has reconnected; a missing handler fails at once."""
     while True:
         try:
             return await mcp.request(GetSelection())
@@ -111,7 +111,7 @@ async def until_answered(mcp: BusClient) -> Selection:
 
 
 @pytest.mark.requirement("bus.client-resumes", "bus.client-errors")
-async def test_what_may_not_be_done_twice_is_not_asked_again(home: DaemonFolder) -> None:
+async def test_request_that_is_not_idempotent_is_not_repeated(home: DaemonFolder) -> None:
     asked = asyncio.Event()
     times: list[int] = []
     answers = HandlerTable()
@@ -149,7 +149,7 @@ async def lost(mcp: BusClient) -> BusLostError:
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_while_there_is_no_connection_a_request_says_so(home: DaemonFolder) -> None:
+async def test_request_without_a_connection_fails(home: DaemonFolder) -> None:
     await home.start()
     async with home.client() as client:
         await client.ready()
@@ -161,7 +161,7 @@ async def test_while_there_is_no_connection_a_request_says_so(home: DaemonFolder
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(
+async def test_stopped_daemon_and_missing_daemon_are_different_errors(
     home: DaemonFolder,
 ) -> None:
     await home.start()
@@ -176,7 +176,7 @@ async def test_a_daemon_that_is_stopped_is_told_from_one_that_is_not_there(
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_a_daemon_that_hangs_up_is_not_waited_for(home: DaemonFolder) -> None:
+async def test_client_does_not_wait_for_a_daemon_that_disconnects(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
     come: list[int] = []
 
@@ -193,12 +193,12 @@ async def test_a_daemon_that_hangs_up_is_not_waited_for(home: DaemonFolder) -> N
 
 
 @pytest.mark.requirement("bus.client-meets-the-end")
-async def test_a_daemon_that_is_just_going_away_is_not_the_last_word(home: DaemonFolder) -> None:
+async def test_client_tries_again_when_the_daemon_is_just_exiting(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
 
     def go_away(transport: FdTransport, uid: int) -> None:
         del uid
-        # As one that was killed between our coming and its answer.
+        # Like a daemon that was killed between the connect and its answer.
         listener.close()
         transport.close()
 
@@ -211,7 +211,7 @@ async def test_a_daemon_that_is_just_going_away_is_not_the_last_word(home: Daemo
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_a_message_that_is_too_long_is_not_sent(home: DaemonFolder) -> None:
+async def test_too_long_message_is_not_sent(home: DaemonFolder) -> None:
     async with home.client(starts=True) as client:
         await client.ready()
         with pytest.raises(BusRefusedError, match="bytes at most"):
@@ -219,7 +219,7 @@ async def test_a_message_that_is_too_long_is_not_sent(home: DaemonFolder) -> Non
 
 
 @pytest.mark.requirement("bus.client-backoff")
-async def test_attempts_to_come_back_are_further_and_further_apart(home: DaemonFolder) -> None:
+async def test_reconnects_have_growing_delays(home: DaemonFolder) -> None:
     pauses: list[float] = []
     enough = asyncio.Event()
 
@@ -239,7 +239,7 @@ async def test_attempts_to_come_back_are_further_and_further_apart(home: DaemonF
 
 
 @pytest.mark.requirement("bus.presence")
-async def test_a_window_says_again_and_again_where_it_is(home: DaemonFolder) -> None:
+async def test_window_repeats_its_position(home: DaemonFolder) -> None:
     await home.start()
     settings = ClientSettings(home.options, dial, heartbeat=0.02)
     who = Identity(Role.EDITOR, "test", Sender("/"), window(home))
@@ -255,7 +255,7 @@ async def test_a_window_says_again_and_again_where_it_is(home: DaemonFolder) -> 
 
 
 @pytest.mark.requirement("bus.client-cancels", "bus.cancelled")
-async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: DaemonFolder) -> None:
+async def test_canceled_request_cancels_the_work_for_it(home: DaemonFolder) -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
     answers = HandlerTable()
 
@@ -276,13 +276,13 @@ async def test_who_stops_waiting_ends_the_work_that_was_done_for_it(home: Daemon
             request = tasks.create_task(mcp.request(WALKTHROUGH))
             await asked.wait()
             request.cancel()
-        # Long before its time is over, and while who asked is still connected.
+        # Long before the timeout, while the requester is still connected.
         async with asyncio.timeout(45):
             await ended.wait()
 
 
 @pytest.mark.requirement("bus.client-errors")
-async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
+async def test_bug_in_a_handler_is_an_error_and_harms_no_other_client(
     home: DaemonFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     answers = HandlerTable()
@@ -309,15 +309,15 @@ async def test_a_bug_of_who_answers_is_told_and_harms_nobody(
 
 
 @pytest.mark.requirement("bus.acknowledged")
-async def test_an_announcement_is_heard_in_order_and_counted(home: DaemonFolder) -> None:
-    heard: list[int] = []
+async def test_announcement_is_received_in_order_and_counted(home: DaemonFolder) -> None:
+    received: list[int] = []
     all_heard = asyncio.Event()
     answers = HandlerTable()
 
     async def polo(message: Polo, who: RequestContext) -> None:
         del message
-        heard.append(who.sender.shell_pid or 0)
-        if len(heard) == 100:
+        received.append(who.sender.shell_pid or 0)
+        if len(received) == 100:
             all_heard.set()
 
     answers.on_announcement(Polo, polo)
@@ -330,11 +330,11 @@ async def test_an_announcement_is_heard_in_order_and_counted(home: DaemonFolder)
                     assert await mcp.post(Polo()) == 1
         await all_heard.wait()
 
-    assert heard == list(range(1, 101))
+    assert received == list(range(1, 101))
 
 
 @pytest.mark.requirement("bus.client-reconnects")
-async def test_the_end_of_the_daemon_on_purpose_is_survived_too(home: DaemonFolder) -> None:
+async def test_client_survives_an_intended_stop_of_the_daemon(home: DaemonFolder) -> None:
     async with home.client(Role.CLI, starts=True) as client:
         gone = ProcessExit((await client.request(DaemonStatus())).pid)
         await home.symposium("daemon", "stop")

@@ -1,4 +1,4 @@
-"""The daemon is killed at every step of a request: who asked gets an answer, or a precise error."""
+"""The daemon is killed at every step of a request: the requester gets a result or an error."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ from symposium.bus.protocol import Ack, Role
 pytestmark = pytest.mark.timeout(240)
 
 STEPS = 27
-"""More than a conversation of two hellos, one presence and one request takes."""
+"""More than a conversation of two hellos, one presence, and one request takes."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
 
 
 class Nursery:
-    """Where daemons come from: those that die at a step, and those that do not."""
+    """Starts daemons that crash at a step, and others that do not."""
 
     def __init__(self, socket: Path) -> None:
         self._options = DaemonOptions(socket)
@@ -56,14 +56,14 @@ class Nursery:
         await self._process.communicate()
 
     async def start(self, last_step: int) -> None:
-        """Start one, and return when it listens."""
+        """Start a daemon; return when it listens."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(b"%d\n" % last_step)
         assert await self._process.stdout.readline() == b"READY\n"
 
     async def dial(self, options: DaemonOptions) -> Transport:
-        """Reach the daemon; start one that does not die, if there is none."""
+        """Connect to the daemon; start one that does not crash, if none runs."""
         async with self._one_at_a_time:
             try:
                 return await dial_running(options)
@@ -72,7 +72,7 @@ class Nursery:
                 return await dial_running(options)
 
     async def kill(self) -> None:
-        """Kill whichever daemon lives, and wait until it is gone."""
+        """Kill the running daemon, and wait until it has exited."""
         pid = int(daemon_address(self._options.socket).life_lock.read_text(encoding="utf-8"))
         with suppress(ProcessLookupError):
             gone = ProcessExit(pid)
@@ -80,7 +80,7 @@ class Nursery:
             await gone.wait()
 
     def client(self, role: Role, folder: Path, answers: HandlerTable | None = None) -> BusClient:
-        """A client that comes back to such daemons."""
+        """Return a client that reconnects to such daemons."""
         where = Presence(kind=WindowKind.EDITOR, workspace_folders=(str(folder),))
         presence = where if role is Role.EDITOR else None
         who = Identity(role, role.value, Sender(str(folder)), presence)
@@ -88,7 +88,7 @@ class Nursery:
 
 
 class Window:
-    """An editor that answers both kinds of request, and counts."""
+    """Editor that answers both kinds of request, and counts them."""
 
     def __init__(self) -> None:
         self.selected = 0
@@ -109,7 +109,7 @@ class Window:
 
 
 async def settled(request: Awaitable[object]) -> str:
-    """How a request went: `answered`, or which error it got."""
+    """Return the outcome of a request: `answered`, or its error."""
     try:
         await request
     except BusRefusedError as error:
@@ -120,7 +120,7 @@ async def settled(request: Awaitable[object]) -> str:
 
 
 @pytest.mark.requirement("bus.kill-anywhere")
-async def test_a_daemon_killed_at_any_step_leaves_nobody_waiting(home: DaemonFolder) -> None:
+async def test_daemon_killed_at_any_step_leaves_no_request_open(home: DaemonFolder) -> None:
     async with Nursery(home.socket) as nursery:
         for step in range(1, STEPS):
             await nursery.start(step)
@@ -139,7 +139,7 @@ async def test_a_daemon_killed_at_any_step_leaves_nobody_waiting(home: DaemonFol
 
 
 async def ask_both(mcp: BusClient) -> tuple[str, str]:
-    """Ask for what may be asked twice, and for what may not."""
+    """Send a request that is idempotent, and one that is not."""
     walkthrough = PresentWalkthrough(content="", base_uri="/")
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         select = tasks.create_task(settled(mcp.request(GetSelection())))

@@ -1,4 +1,4 @@
-"""A thousand clients, one of which reads nothing: what it costs the others, and the daemon."""
+"""A thousand clients, one of which never reads: the cost for the others and the daemon."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ CLIENTS = 1000
 ROUNDS = 30
 
 GROWTH = 2 * CLIENT_BACKLOG
-"""Bytes that the daemon may grow by for the sake of one reader that has stopped."""
+"""Bytes by which the daemon may grow for one reader that has stopped."""
 
 SENDER = '"sender":{"workingDirectory":"/"}'
 
@@ -64,10 +64,10 @@ class Listener:
                 self.welcomed.set()
 
     def writing_paused(self) -> None:
-        """What we send is little."""
+        """Continue: it sends little."""
 
     def writing_resumed(self) -> None:
-        """As above."""
+        """Continue."""
 
     def ended(self, error: Exception | None) -> None:
         del error
@@ -83,7 +83,7 @@ class Listener:
 
 
 @pytest.mark.requirement("bus.load", "bus.slow-reader")
-async def test_one_reader_that_has_stopped_costs_the_others_nothing(home: DaemonFolder) -> None:
+async def test_stopped_reader_costs_the_others_nothing(home: DaemonFolder) -> None:
     await home.start()
     listeners = [Listener(home.socket, f"n{number}") for number in range(CLIENTS - 1)]
     stopped = Listener(home.socket, "stopped")
@@ -95,7 +95,7 @@ async def test_one_reader_that_has_stopped_costs_the_others_nothing(home: Daemon
         before = await cli.request(DaemonStatus())
         stopped.transport.pause_reading()
         for _ in range(ROUNDS):
-            # Addressed: so much that the stopped reader is beyond its bound before the end.
+            # Addressed: enough to take the stopped reader over its limit before the end.
             publisher.polo(stopped.connection, CLIENT_BACKLOG // (ROUNDS - 10))
             publisher.polo(pad=800)
             await publisher.transport.drain()

@@ -1,4 +1,4 @@
-"""What a client of the same user may not do, and what hostile words get, at a real daemon."""
+"""Refused actions of a client of the same user, and hostile input, at a real daemon."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def line(type_: str, payload: Any, id_: str = "1") -> bytes:
 
 
 def hello(role: str) -> bytes:
-    return line("hello", {"protocol": 2, "role": role, "name": "stranger"}, "hello")
+    return line("hello", {"protocol": 2, "role": role, "name": "other"}, "hello")
 
 
 def outcome(written: object) -> Any:
@@ -56,7 +56,7 @@ def worktrees(clone: Path) -> str:
 @pytest.mark.requirement("bus.hello", "bus.security")
 @pytest.mark.parametrize("role", [None, "observer", "daemon", "legacy"])
 @pytest.mark.parametrize("type_", ["delete_taskspace", "remove_taskspace", "stop_daemon"])
-async def test_a_client_without_a_role_deletes_and_ends_nothing(
+async def test_client_without_a_role_deletes_and_ends_nothing(
     home: DaemonFolder, tmp_path: Path, role: str | None, type_: str
 ) -> None:
     clone = tmp_path / "app"
@@ -69,21 +69,21 @@ async def test_a_client_without_a_role_deletes_and_ends_nothing(
         if role is not None:
             raw.write(hello(role))
         raw.write(line(type_, {**payload, "id": made.taskspace.id}))
-        told = [outcome(each) for each in await raw.lines(2 if role == "observer" else 1)]
+        messages = [outcome(each) for each in await raw.lines(2 if role == "observer" else 1)]
         raw.close()
         (left,) = (await person.request(ListTaskspaces())).taskspaces
 
     codes = {None: "hello_required", "observer": "forbidden"}
-    assert told[-1]["code"] == codes.get(role, "bad_hello")
-    assert told[-1]["error"]
+    assert messages[-1]["code"] == codes.get(role, "bad_hello")
+    assert messages[-1]["error"]
     assert left.id == made.taskspace.id
     assert entries(made.taskspace.worktree) == {".git"}
 
 
 @pytest.mark.requirement("bus.forged-response", "bus.security")
 @pytest.mark.parametrize("role", [None, "observer", "cli", "editor"])
-async def test_nobody_but_who_was_asked_answers(home: DaemonFolder, role: str | None) -> None:
-    """The stranger has even learnt the id of the request."""
+async def test_only_the_asked_client_can_answer(home: DaemonFolder, role: str | None) -> None:
+    """The other client even knows the id of the request."""
     strangers: list[Any] = []
     answers = HandlerTable()
 
@@ -105,11 +105,11 @@ async def test_nobody_but_who_was_asked_answers(home: DaemonFolder, role: str | 
         selection = await agent.request(GetSelection())
 
     assert selection.selected_text == "true"
-    (heard,) = strangers
+    (received,) = strangers
     codes = {None: "hello_required", "observer": "forbidden"}
-    assert codes.get(role, "forbidden") in {each.get("code") for each in heard}
+    assert codes.get(role, "forbidden") in {each.get("code") for each in received}
     log = (home.folder / "log" / "daemon.log").read_text(encoding="utf-8")
-    # Who may answer nothing at all is no forger, and is refused before it is looked at.
+    # A client that may answer nothing is refused before the message is examined.
     assert ("of another peer" in log) == (role in {"cli", "editor"})
 
 
@@ -122,13 +122,13 @@ async def test_each_of_a_hundred_malformed_lines_gets_a_clear_error(home: Daemon
     await home.start()
     raw = RawSocket(home.socket)
     raw.write(hello("cli"), *bad)
-    _, *told = [outcome(each) for each in await raw.lines(101)]
+    _, *messages = [outcome(each) for each in await raw.lines(101)]
     raw.write(line("who", {}, "after"))
     *_, still = await raw.lines(102)
     raw.close()
 
-    assert {each["code"] for each in told} == {"bad_message"}
-    assert all(each["error"] for each in told)
+    assert {each["code"] for each in messages} == {"bad_message"}
+    assert all(each["error"] for each in messages)
     assert outcome(still)["success"] is True
 
 
@@ -141,9 +141,7 @@ HARMLESS = ["../x", "/etc/x", "-rf", "..", ".git", "HEAD", "$(touch pwned)", "@{
 
 
 @pytest.mark.requirement("bus.security")
-async def test_a_hostile_name_is_refused_or_does_no_harm(
-    home: DaemonFolder, tmp_path: Path
-) -> None:
+async def test_hostile_name_is_refused_or_harmless(home: DaemonFolder, tmp_path: Path) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()
@@ -165,7 +163,7 @@ async def test_a_hostile_name_is_refused_or_does_no_harm(
 
 @pytest.mark.requirement("bus.security")
 @pytest.mark.parametrize("kind", ["create", "adopt"])
-async def test_a_hostile_path_is_refused_with_its_reason(
+async def test_hostile_path_is_refused_with_the_reason(
     home: DaemonFolder, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")

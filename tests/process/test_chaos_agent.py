@@ -1,4 +1,4 @@
-"""An agent destroys its worktree in fifty ways; undo brings every byte back."""
+"""An agent destroys its worktree in more than a hundred ways; undo restores every byte."""
 
 import os
 import subprocess
@@ -16,12 +16,12 @@ pytestmark = pytest.mark.chaos
 
 
 @pytest.mark.requirement("house.samples-present", "snapshots.chaos")
-def test_there_are_more_than_a_hundred_ways() -> None:
+def test_list_has_more_than_a_hundred_ways() -> None:
     assert len(ALL_WAYS) >= 130
 
 
-class Scenes:
-    """One taskspace for many ways: undo makes it as good as new. After a failure, another one."""
+class Taskspaces:
+    """One taskspace for many ways: undo restores it. After a failure, a new one."""
 
     def __init__(self, directories: pytest.TempPathFactory) -> None:
         self._directories = directories
@@ -45,22 +45,22 @@ class Scenes:
             raise
 
     def close(self) -> None:
-        """End the one that is open."""
+        """Close the open scene."""
         if self._open is not None:
             self._open[0].engine.close()
             self._open = None
 
 
 @pytest.fixture(scope="module")
-def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenes]:
-    """Taskspaces of their own user."""
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Taskspaces]:
+    """Taskspaces with their own git user."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", os.environ.get("HOME", ""))
         patch.setenv("GIT_CONFIG_GLOBAL", "")
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        scenes = Scenes(tmp_path_factory)
-        yield scenes
-        scenes.close()
+        taskspaces = Taskspaces(tmp_path_factory)
+        yield taskspaces
+        taskspaces.close()
 
 
 def run(commands: str, worktree: Path) -> None:
@@ -69,9 +69,7 @@ def run(commands: str, worktree: Path) -> None:
 
 @pytest.mark.requirement("snapshots.chaos")
 @pytest.mark.parametrize("way", ALL_WAYS)
-async def test_whatever_an_agent_does_to_its_worktree_undo_brings_it_back(
-    way: str, chaos: Scenes
-) -> None:
+async def test_undo_restores_a_destroyed_worktree(way: str, chaos: Taskspaces) -> None:
     async with chaos.one() as (scene, taskspace):
         worktree = Path(taskspace.worktree)
         await scene.engine.history.snapshot(taskspace.id, "tool call")
@@ -86,21 +84,21 @@ async def test_whatever_an_agent_does_to_its_worktree_undo_brings_it_back(
 
 
 @pytest.mark.requirement("snapshots.chaos")
-async def test_way_that_is_not_brought_back_spoils_no_other(
+async def test_failed_way_does_not_affect_the_next(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "")
-    scenes = Scenes(tmp_path_factory)
+    taskspaces = Taskspaces(tmp_path_factory)
     used: list[str] = []
     with suppress(AssertionError):
-        async with scenes.one() as (_, task):
+        async with taskspaces.one() as (_, task):
             used.append(task.worktree)
             raise AssertionError
     for _ in range(2):
-        async with scenes.one() as (_, task):
+        async with taskspaces.one() as (_, task):
             used.append(task.worktree)
-    scenes.close()
+    taskspaces.close()
 
     spoiled, other, same = used
     assert spoiled != other

@@ -1,4 +1,4 @@
-"""`symposium agents` and `symposium registry`, as programs and people use them."""
+"""`symposium agents` and `symposium registry`, in text and JSON."""
 
 import json
 import os
@@ -24,7 +24,7 @@ NO_OBJECT = """read x; echo '{"jsonrpc": "2.0", "id": 1, "result": 3}'"""
 
 @pytest.fixture
 def registry(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Path]:
-    """Writes a registry of agents and makes it the one that is asked."""
+    """Write a registry of agents and use it."""
     file = tmp_path / "registry.json"
     environment["SYMPOSIUM_REGISTRY"] = str(file)
     environment["HOME"] = str(tmp_path)
@@ -63,7 +63,7 @@ FOR_NOBODY: dict[str, Any] = {"binary": {"windows-aarch64": {"archive": "https:/
 
 
 @pytest.mark.requirement("registry.cli-list", "registry.unavailable-listed")
-def test_the_list_shows_what_is_here_first_and_what_cannot_be_had_last(
+def test_list_shows_installed_agents_first_and_unavailable_ones_last(
     symposium: Run, registry: Callable[..., Path], tmp_path: Path
 ) -> None:
     here = tmp_path / ".local" / "bin" / "here"
@@ -94,9 +94,7 @@ def test_the_list_shows_what_is_here_first_and_what_cannot_be_had_last(
 
 
 @pytest.mark.requirement("registry.cli-add", "registry.cli-remove")
-def test_a_command_is_added_shown_and_removed(
-    symposium: Run, registry: object, tmp_path: Path
-) -> None:
+def test_agent_is_added_shown_and_removed(symposium: Run, registry: object, tmp_path: Path) -> None:
     del registry
     program(tmp_path / ".local" / "bin" / "my-agent")
     added = symposium("agents", "add", "KEY=value my-agent --acp", "--json", "--no-test")
@@ -118,7 +116,7 @@ def test_a_command_is_added_shown_and_removed(
 
 
 @pytest.mark.requirement("registry.cli-add")
-def test_added_agents_are_kept_privately_and_a_broken_file_is_not_overwritten(
+def test_added_agents_are_private_and_a_broken_file_is_not_overwritten(
     symposium: Run, registry: object, tmp_path: Path
 ) -> None:
     del registry
@@ -140,7 +138,7 @@ def test_added_agents_are_kept_privately_and_a_broken_file_is_not_overwritten(
 
 
 @pytest.mark.requirement("registry.cli-test")
-def test_test_shows_what_an_agent_can_do(symposium: Run, registry: object) -> None:
+def test_test_shows_the_capabilities_of_an_agent(symposium: Run, registry: object) -> None:
     del registry
     found = json.loads(symposium("agents", "test", "eliza", "--json").stdout)
     text = symposium("agents", "test", "eliza").stdout
@@ -175,7 +173,7 @@ def test_every_built_in_agent_starts_as_the_list_offers_it(
         (f"sh -c {shlex.quote(NO_OBJECT)}", 1, "answered 3"),
     ],
 )
-def test_test_says_why_an_agent_does_not_work(
+def test_test_shows_why_an_agent_does_not_work(
     spec: str, code: int, said: str, symposium: Run, registry: object
 ) -> None:
     del registry
@@ -186,7 +184,7 @@ def test_test_says_why_an_agent_does_not_work(
 
 
 @pytest.mark.requirement("registry.cli-test")
-def test_test_waits_for_an_agent_only_so_long(symposium: Run, registry: object) -> None:
+def test_test_has_a_timeout(symposium: Run, registry: object) -> None:
     del registry
     done = symposium("agents", "test", "sleep 60", "--timeout", "0.5")
 
@@ -195,7 +193,7 @@ def test_test_waits_for_an_agent_only_so_long(symposium: Run, registry: object) 
 
 
 @pytest.mark.requirement("registry.gui-launch")
-def test_an_agent_in_a_usual_place_starts_with_the_path_of_a_dock(
+def test_agent_in_a_usual_place_starts_with_the_path_of_a_dock(
     symposium: Run, registry: object, scripted: Spec, environment: dict[str, str], tmp_path: Path
 ) -> None:
     del registry
@@ -213,7 +211,7 @@ def test_an_agent_in_a_usual_place_starts_with_the_path_of_a_dock(
 
 @pytest.mark.requirement("registry.cli-update", "registry.cli-add", "registry.receipts")
 @pytest.mark.requirement("registry.installed-described")
-def test_an_agent_is_added_by_id_tried_updated_and_removed(
+def test_agent_is_installed_by_id_tried_updated_and_removed(
     symposium: Run, registry: Callable[..., Path], scripted: Spec, tmp_path: Path
 ) -> None:
     platform = platform_key(sys.platform, os.uname().machine)
@@ -250,7 +248,7 @@ def test_an_agent_is_added_by_id_tried_updated_and_removed(
 
 
 @pytest.mark.requirement("registry.install-falls-back")
-def test_what_could_not_be_installed_is_not_said_to_be_ready(
+def test_failed_install_is_not_reported_as_ready(
     symposium: Run, registry: Callable[..., Path], environment: dict[str, str], tmp_path: Path
 ) -> None:
     for name in ("npm", "npx"):
@@ -267,27 +265,23 @@ def test_what_could_not_be_installed_is_not_said_to_be_ready(
 
 
 @pytest.mark.requirement("registry.built-in-needs-nothing")
-def test_a_built_in_agent_is_there_already_and_nothing_installed_is_said(
-    symposium: Run, registry: object
-) -> None:
+def test_built_in_agent_needs_no_install(symposium: Run, registry: object) -> None:
     del registry
     added = symposium("agents", "add", "eliza")
-    told = json.loads(symposium("agents", "add", "testy", "--json").stdout)
+    messages = json.loads(symposium("agents", "add", "testy", "--json").stdout)
     updated = symposium("agents", "update", "eliza")
     everything = symposium("agents", "update")
 
     assert (added.returncode, updated.returncode, everything.returncode) == (0, 0, 0)
     assert "eliza is built in; nothing to install" in added.stderr
     assert "symposium agents test eliza" in added.stdout
-    assert told["server"]["args"][-1] == "testy"
+    assert messages["server"]["args"][-1] == "testy"
     assert "eliza is built in; nothing to update" in updated.stderr
     assert "no agent is installed; `symposium agents add ID`" in everything.stderr
 
 
 @pytest.mark.requirement("registry.cli-update")
-def test_update_wants_something_that_is_installed(
-    symposium: Run, registry: Callable[..., Path]
-) -> None:
+def test_update_requires_an_installed_agent(symposium: Run, registry: Callable[..., Path]) -> None:
     registry(entry("some", FOR_NOBODY))
 
     everything = symposium("agents", "update", "--json")
@@ -299,7 +293,7 @@ def test_update_wants_something_that_is_installed(
 
 
 @pytest.mark.requirement("registry.cli-registry-list")
-def test_the_registry_lists_agents_and_mods_as_the_reference_does(
+def test_registry_lists_agents_and_mods_as_the_reference_does(
     symposium: Run, registry: Callable[..., Path]
 ) -> None:
     npx = {"npx": {"package": "x"}}
@@ -321,7 +315,7 @@ def test_the_registry_lists_agents_and_mods_as_the_reference_does(
 
 
 @pytest.mark.requirement("registry.cli-resolve")
-def test_resolve_prints_what_a_chain_takes_as_a_spec(
+def test_resolve_prints_a_spec_for_a_chain(
     symposium: Run, registry: Callable[..., Path], scripted: Spec
 ) -> None:
     registry(entry("some", local(scripted())), mods=(entry("some-mod", local(scripted())),))
@@ -353,7 +347,7 @@ def test_resolve_prints_what_a_chain_takes_as_a_spec(
         (["resolve-agent", '{"id": "x"}'], "malformed"),
     ],
 )
-def test_what_cannot_be_resolved_is_said_and_nothing_is_printed(
+def test_unresolvable_name_is_an_error_and_nothing_is_printed(
     words: list[str], said: str, symposium: Run, registry: Callable[..., Path]
 ) -> None:
     registry(entry("nowhere", FOR_NOBODY))
@@ -370,34 +364,34 @@ ANSWER = "How do you do. Please state your problem.\n"
 
 @pytest.mark.requirement("cli.agent-by-id")
 @pytest.mark.parametrize("words", [("prompt",), ("exec",)])
-def test_an_agent_that_was_added_answers_by_its_id(
-    words: tuple[str, ...], symposium: Run, registry: object, ourselves: Spec
+def test_added_agent_answers_by_its_id(
+    words: tuple[str, ...], symposium: Run, registry: object, symposium_spec: Spec
 ) -> None:
     del registry
-    assert symposium("agents", "add", ourselves("eliza"), "--id", "doc").returncode == 0
+    assert symposium("agents", "add", symposium_spec("eliza"), "--id", "doc").returncode == 0
     done = symposium(*words, "--agent", "doc", "Hello")
     assert (done.returncode, done.stdout) == (0, ANSWER)
 
 
 @pytest.mark.requirement("cli.agent-by-id")
-def test_an_agent_of_the_registry_answers_by_its_id(
-    symposium: Run, registry: Callable[..., Path], ourselves: Spec
+def test_agent_of_the_registry_answers_by_its_id(
+    symposium: Run, registry: Callable[..., Path], symposium_spec: Spec
 ) -> None:
-    registry(entry("listed", local(ourselves("eliza"))))
+    registry(entry("listed", local(symposium_spec("eliza"))))
     done = symposium("prompt", "--agent", "listed", "Hello")
     assert (done.returncode, done.stdout) == (0, ANSWER)
 
 
 @pytest.mark.requirement("cli.agent-by-id")
-def test_an_agent_on_this_machine_is_started_so_that_it_speaks_acp(
+def test_agent_on_this_machine_is_started_with_its_acp_arguments(
     symposium: Run,
     registry: Callable[..., Path],
-    ourselves: Spec,
+    symposium_spec: Spec,
     tmp_path: Path,
     environment: dict[str, str],
 ) -> None:
     registry(entry("gem", {"npx": {"package": "gem", "args": ["--acp"]}}))
-    text = f'#!/bin/sh\n[ "$1" = --acp ] || exit 9\nexec {ourselves("eliza")}\n'
+    text = f'#!/bin/sh\n[ "$1" = --acp ] || exit 9\nexec {symposium_spec("eliza")}\n'
     program(tmp_path / "bin" / "gem", text)
     environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{environment['PATH']}"
     done = symposium("prompt", "--agent", "gem", "Hello")
@@ -405,14 +399,14 @@ def test_an_agent_on_this_machine_is_started_so_that_it_speaks_acp(
 
 
 @pytest.mark.requirement("cli.agent-by-id")
-def test_the_name_of_what_an_adapter_adapts_names_the_adapter(
+def test_name_of_an_adapted_program_names_the_adapter(
     symposium: Run,
     registry: Callable[..., Path],
-    ourselves: Spec,
+    symposium_spec: Spec,
     tmp_path: Path,
     environment: dict[str, str],
 ) -> None:
-    registry(entry("cod-acp", local(ourselves("eliza"))))
+    registry(entry("cod-acp", local(symposium_spec("eliza"))))
     program(tmp_path / "bin" / "cod", "#!/bin/sh\nexit 9\n")
     environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{environment['PATH']}"
     done = symposium("prompt", "--agent", "cod", "Hello")
@@ -424,7 +418,7 @@ def test_the_name_of_what_an_adapter_adapts_names_the_adapter(
     ("name", "guess"), [("clau", "claude-code"), ("cluade-code", "claude-code")]
 )
 @pytest.mark.parametrize("command", ["prompt", "run-with"])
-def test_a_name_of_no_agent_gets_the_nearest_and_where_they_are_listed(
+def test_unknown_agent_gets_the_nearest_name_and_the_list(
     symposium: Run, registry: Callable[..., Path], name: str, guess: str, command: str
 ) -> None:
     registry(entry("claude-code", FOR_NOBODY))
@@ -436,11 +430,11 @@ def test_a_name_of_no_agent_gets_the_nearest_and_where_they_are_listed(
 
 
 @pytest.mark.requirement("registry.cli-add-refused")
-def test_the_name_of_a_built_in_agent_is_not_given_away(
-    symposium: Run, registry: object, ourselves: Spec
+def test_name_of_a_built_in_agent_cannot_be_added(
+    symposium: Run, registry: object, symposium_spec: Spec
 ) -> None:
     del registry
-    done = symposium("agents", "add", ourselves("eliza"), "--id", "eliza")
+    done = symposium("agents", "add", symposium_spec("eliza"), "--id", "eliza")
     assert done.returncode == 2
     assert "eliza is the name of a built-in agent" in done.stderr
     assert "--id" in done.stderr
@@ -448,7 +442,7 @@ def test_the_name_of_a_built_in_agent_is_not_given_away(
 
 @pytest.mark.requirement("registry.cli-add-refused")
 @pytest.mark.parametrize("what", ["no-such-agent --acp", "/no/such/agent", "./relative"])
-def test_a_command_that_is_not_there_is_not_added(
+def test_missing_command_is_not_added(
     symposium: Run, registry: object, what: str, tmp_path: Path
 ) -> None:
     del registry
@@ -459,7 +453,7 @@ def test_a_command_that_is_not_there_is_not_added(
 
 
 @pytest.mark.requirement("registry.cli-add")
-def test_a_path_is_kept_so_that_it_holds_from_anywhere(
+def test_relative_path_is_saved_as_absolute(
     symposium: Run, registry: object, tmp_path: Path
 ) -> None:
     del registry
@@ -470,7 +464,7 @@ def test_a_path_is_kept_so_that_it_holds_from_anywhere(
 
 
 @pytest.mark.requirement("registry.cli-add-tested")
-def test_a_command_that_does_not_answer_as_an_agent_is_named_once_and_not_added(
+def test_command_that_does_not_answer_as_an_agent_is_not_added(
     symposium: Run, registry: object, tmp_path: Path
 ) -> None:
     del registry
@@ -488,7 +482,7 @@ def test_a_command_that_does_not_answer_as_an_agent_is_named_once_and_not_added(
 
 
 @pytest.mark.requirement("registry.cli-add-tested")
-def test_the_name_of_an_interpreter_is_no_id(symposium: Run, registry: object) -> None:
+def test_name_of_an_interpreter_is_not_used_as_id(symposium: Run, registry: object) -> None:
     del registry
     done = symposium("agents", "add", f"{sys.executable} agent.py")
 
@@ -498,14 +492,14 @@ def test_the_name_of_an_interpreter_is_no_id(symposium: Run, registry: object) -
 
 
 @pytest.mark.requirement("cli.configured-agent")
-def test_the_agent_of_the_config_answers_where_none_is_named(
-    symposium: Run, registry: object, ourselves: Spec, tmp_path: Path
+def test_default_agent_is_the_one_of_the_config(
+    symposium: Run, registry: object, symposium_spec: Spec, tmp_path: Path
 ) -> None:
     del registry
     unset = symposium("prompt", "Hello")
     (tmp_path / "home").mkdir(exist_ok=True)
     config = tmp_path / "home" / "config.jsonc"
-    config.write_text(json.dumps({"agent": ourselves("testy")}))
+    config.write_text(json.dumps({"agent": symposium_spec("testy")}))
     named = symposium("prompt", "Hello")
     config.write_text(json.dumps({"agent": {"builtin": "testy"}}))
     by_source = symposium("prompt", "Hello")
@@ -524,9 +518,7 @@ def test_help_is_a_command_too(symposium: Run, registry: object) -> None:
 
 @pytest.mark.requirement("cli.usual-words")
 @pytest.mark.parametrize("written", ["abc", "-1", "0", "nan", "inf"])
-def test_a_timeout_that_is_no_time_is_refused_in_words(
-    symposium: Run, registry: object, written: str
-) -> None:
+def test_invalid_timeout_is_an_error(symposium: Run, registry: object, written: str) -> None:
     del registry
     done = symposium("prompt", "--timeout", written, "Hello")
 

@@ -1,4 +1,4 @@
-"""Programs that are missing or misbehave, under the real command: told apart, or survived."""
+"""Missing or misbehaving programs with the real command: errors, or survived faults."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ AGENT: Final = f"'{sys.executable}' '{Path(__file__).parent / 'agents' / 'script
 
 @dataclass(frozen=True)
 class Case:
-    """An agent, how the prompt to it ends, and what must be said of it."""
+    """An agent, the exit code of its prompt, and the expected message."""
 
     agent: str
     code: int
@@ -132,7 +132,7 @@ def name_of(case: Case) -> str:
 def check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[Case], None]:
-    """Prompts a case's agent, a real program, and compares what comes of it."""
+    """Prompt the agent of a case, a real program, and compare the result."""
 
     def prompt(case: Case) -> None:
         for name, (text, mode) in case.files.items():
@@ -155,7 +155,7 @@ def check(
 
 @pytest.mark.requirement("cli.bad-program", "cli.exit-not-found")
 @pytest.mark.parametrize("case", MISSING, ids=name_of)
-def test_what_cannot_be_started_is_told_with_the_reason(
+def test_program_that_cannot_start_is_reported_with_the_reason(
     case: Case, check: Callable[[Case], None]
 ) -> None:
     check(case)
@@ -163,7 +163,7 @@ def test_what_cannot_be_started_is_told_with_the_reason(
 
 @pytest.mark.requirement("cli.bad-agent-closes", "cli.exit-runtime")
 @pytest.mark.parametrize("case", CLOSES, ids=name_of)
-def test_the_component_that_ended_is_named_with_the_step(
+def test_component_that_exited_is_named_with_the_step(
     case: Case, check: Callable[[Case], None]
 ) -> None:
     check(case)
@@ -171,7 +171,7 @@ def test_the_component_that_ended_is_named_with_the_step(
 
 @pytest.mark.requirement("cli.bad-agent-text")
 @pytest.mark.parametrize("case", TEXT, ids=name_of)
-def test_text_between_the_messages_costs_no_answer(
+def test_text_between_the_messages_does_not_lose_the_answer(
     case: Case, check: Callable[[Case], None]
 ) -> None:
     check(case)
@@ -179,34 +179,30 @@ def test_text_between_the_messages_costs_no_answer(
 
 @pytest.mark.requirement("cli.bad-agent-twice")
 @pytest.mark.parametrize("case", TWICE, ids=name_of)
-def test_a_second_answer_changes_nothing(case: Case, check: Callable[[Case], None]) -> None:
+def test_second_response_changes_nothing(case: Case, check: Callable[[Case], None]) -> None:
     check(case)
 
 
 @pytest.mark.requirement("cli.bad-agent-unknown-id")
 @pytest.mark.parametrize("case", UNKNOWN_IDS, ids=name_of)
-def test_answers_to_nothing_are_let_go_by(case: Case, check: Callable[[Case], None]) -> None:
+def test_responses_to_nothing_are_ignored(case: Case, check: Callable[[Case], None]) -> None:
     check(case)
 
 
 @pytest.mark.requirement("cli.bad-agent-silent", "cli.exit-timeout")
 @pytest.mark.parametrize("case", SILENT, ids=name_of)
-def test_an_agent_that_says_nothing_is_left_when_its_time_is_up(
-    case: Case, check: Callable[[Case], None]
-) -> None:
+def test_silent_agent_times_out(case: Case, check: Callable[[Case], None]) -> None:
     check(case)
 
 
 @pytest.mark.requirement("cli.prompt-stop-reasons", "cli.exit-denied", "cli.exit-runtime")
 @pytest.mark.parametrize("case", WRONG_ANSWERS, ids=name_of)
-def test_every_answer_ends_the_command_with_its_code(
-    case: Case, check: Callable[[Case], None]
-) -> None:
+def test_every_outcome_has_its_exit_code(case: Case, check: Callable[[Case], None]) -> None:
     check(case)
 
 
 @pytest.mark.requirement("cli.bad-cases-hundred")
-def test_there_are_cases_of_every_kind_of_misbehaviour() -> None:
+def test_cases_of_every_kind_of_misbehavior_exist() -> None:
     # With the 95 of tests/unit/cli/test_bad_command_lines.py they are more than 150.
     kinds = [MISSING, CLOSES, TEXT, TWICE, UNKNOWN_IDS, SILENT, WRONG_ANSWERS]
 

@@ -1,4 +1,4 @@
-"""`symposium bus`: watching, saying, saying again, and the bridge for programs of any language."""
+"""`symposium bus`: tail, send, replay, and the bridge for programs of any language."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def lines_of(text: str) -> list[Any]:
 
 
 @pytest.mark.requirement("bus.cli-send")
-async def test_a_request_is_sent_and_its_reply_printed(home: DaemonFolder) -> None:
+async def test_request_is_sent_and_its_reply_printed(home: DaemonFolder) -> None:
     answers = HandlerTable()
 
     async def select(message: GetSelection, asked: RequestContext) -> Selection:
@@ -62,7 +62,7 @@ async def test_a_request_is_sent_and_its_reply_printed(home: DaemonFolder) -> No
         (["polo", "--to", "nobody"], 2, "connection:NAME"),
     ],
 )
-async def test_what_cannot_be_sent_ends_with_a_code_that_says_why(
+async def test_send_error_has_an_exit_code_for_its_reason(
     home: DaemonFolder, words: list[str], code: int, reason: str
 ) -> None:
     said = await home.symposium("bus", "send", *words)
@@ -73,7 +73,7 @@ async def test_what_cannot_be_sent_ends_with_a_code_that_says_why(
 
 
 @pytest.mark.requirement("bus.cli-tail")
-async def test_what_passes_is_shown_as_it_passes_without_secrets(home: DaemonFolder) -> None:
+async def test_tail_shows_messages_without_secrets(home: DaemonFolder) -> None:
     await home.start()
     words = ("bus", "tail", "--json", "--type", "log", "--from", "test-cli")
     tail = await home.begin(*words)
@@ -98,7 +98,7 @@ async def test_what_passes_is_shown_as_it_passes_without_secrets(home: DaemonFol
 
 
 @pytest.mark.requirement("bus.cli-tail")
-async def test_what_has_passed_is_shown_with_filters(home: DaemonFolder) -> None:
+async def test_tail_shows_past_messages_with_filters(home: DaemonFolder) -> None:
     async with home.client(Role.CLI, starts=True) as cli:
         await cli.ready()
         await cli.post(Polo())
@@ -116,7 +116,7 @@ async def test_what_has_passed_is_shown_with_filters(home: DaemonFolder) -> None
 
 
 @pytest.mark.requirement("bus.cli-tail")
-async def test_without_a_daemon_there_is_nothing_to_watch_and_none_is_started(
+async def test_tail_without_a_daemon_shows_nothing_and_starts_none(
     home: DaemonFolder,
 ) -> None:
     said = await home.symposium("bus", "tail")
@@ -127,7 +127,7 @@ async def test_without_a_daemon_there_is_nothing_to_watch_and_none_is_started(
 
 
 @pytest.mark.requirement("bus.cli-replay")
-async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: DaemonFolder) -> None:
+async def test_replay_sends_recorded_messages_and_lists_the_rest(home: DaemonFolder) -> None:
     async with home.client(Role.CLI, starts=True) as cli:
         await cli.ready()
         await cli.post(Polo())
@@ -138,19 +138,19 @@ async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: Daemo
     secret = recorded.out.splitlines()[0].replace('"payload":{}', '"payload":{"x":"[redacted]"}')
     file.write_text(f"{recorded.out}{cut}\n{secret}\n", encoding="utf-8")
     dry = await home.symposium("bus", "replay", str(file), "--dry-run")
-    heard = asyncio.Event()
+    received = asyncio.Event()
     answers = HandlerTable()
 
     async def polo(message: Polo, asked: RequestContext) -> None:
         del message
         assert asked.sender.working_directory == str(home.folder), "as its sender wrote it"
-        heard.set()
+        received.set()
 
     answers.on_announcement(Polo, polo)
     async with home.client(Role.EDITOR, answers) as editor:
         await editor.ready()
         sent = await home.symposium("bus", "replay", str(file))
-        await heard.wait()
+        await received.wait()
 
     assert len(dry.out.splitlines()) == 1
     assert (sent.code, sent.out.split(": ")[1]) == (0, "delivered 1\n")
@@ -159,7 +159,7 @@ async def test_what_was_recorded_is_sent_again_and_the_rest_is_named(home: Daemo
 
 
 @pytest.mark.requirement("bus.cli-replay")
-async def test_a_file_that_is_no_recording_is_named_with_its_line(home: DaemonFolder) -> None:
+async def test_file_that_is_no_recording_is_named_with_its_line(home: DaemonFolder) -> None:
     file = home.folder / "odd.jsonl"
     file.write_text("{}\n", encoding="utf-8")
     said = await home.symposium("bus", "replay", str(file))
@@ -169,7 +169,7 @@ async def test_a_file_that_is_no_recording_is_named_with_its_line(home: DaemonFo
 
 
 @pytest.mark.requirement("bus.bridge")
-async def test_the_bridge_carries_lines_and_ends_with_its_input(home: DaemonFolder) -> None:
+async def test_bridge_passes_lines_and_ends_with_its_input(home: DaemonFolder) -> None:
     await home.start()
     bridge = await home.begin("bus", "bridge")
     assert bridge.stdin is not None
@@ -189,7 +189,7 @@ async def test_the_bridge_carries_lines_and_ends_with_its_input(home: DaemonFold
 
 
 @pytest.mark.requirement("bus.bridge")
-async def test_the_bridge_ends_when_the_daemon_does_and_says_so_by_its_code(
+async def test_bridge_ends_with_the_daemon_and_a_special_exit_code(
     home: DaemonFolder,
 ) -> None:
     await home.start()
@@ -206,7 +206,7 @@ async def test_the_bridge_ends_when_the_daemon_does_and_says_so_by_its_code(
 
 
 @pytest.mark.requirement("bus.bridge", "bus.v1-relay")
-async def test_the_bridge_speaks_version_1_for_front_ends_of_the_reference(
+async def test_bridge_speaks_version_1_for_clients_of_the_reference(
     home: DaemonFolder,
 ) -> None:
     compat = str(home.compat)

@@ -22,13 +22,13 @@ Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
 
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
-PATIENCE: Final = 45.0
+TIMEOUT: Final = 45.0
 CONTROLS: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()=>][0-9A-B]?|\r")
 ENTER, ALT_ENTER, CTRL_C, CTRL_D, UP = b"\r", b"\x1b\r", b"\x03", b"\x04", b"\x1b[A"
 
 
 class Terminal:
-    """A person at a terminal of 100 columns, and the chat in it."""
+    """Terminal of 100 columns with the chat."""
 
     def __init__(self, words: list[str], directory: Path, environment: dict[str, str]) -> None:
         self._terminal, side = pty.openpty()
@@ -52,35 +52,35 @@ class Terminal:
         os.write(self._terminal, b"".join(keys))
 
     def until(self, text: str) -> str:
-        """What was shown since the last call, once the text is there."""
+        """Return the output since the last call, once it contains the text."""
         return self._until(lambda raw: text in CONTROLS.sub("", raw), text)
 
     def ready(self) -> None:
-        """Wait until it takes input: it asks that a paste be marked as one."""
+        """Wait until the chat takes input, which it shows by turning on marked pastes."""
         self._until(lambda raw: "\x1b[?2004h" in raw, "its prompt")
 
     def _until(self, is_there: Callable[[str], bool], what: str) -> str:
         while not is_there(self.raw[self._seen :]):
-            ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
+            ready, _, _ = select.select([self._terminal], [], [], TIMEOUT)
             assert ready, f"waited in vain for {what}: {CONTROLS.sub('', self.raw)}"
-            # A byte at a time: what comes behind the text is left for the next to wait for.
+            # A byte at a time: output after the text is left for the next call.
             self.raw += self._decode(os.read(self._terminal, 1))
             if self.raw.endswith("\x1b[6n"):
-                os.write(self._terminal, b"\x1b[1;1R")  # where the cursor is, as it asks
+                os.write(self._terminal, b"\x1b[1;1R")  # the cursor position
         shown = CONTROLS.sub("", self.raw[self._seen :])
         self._seen = len(self.raw)
         return shown
 
     def ends(self) -> int:
-        """Its exit code."""
-        return self.process.wait(PATIENCE)
+        """Return its exit code."""
+        return self.process.wait(TIMEOUT)
 
     def interrupt(self) -> None:
-        """Ctrl-C while nothing is being typed."""
+        """Press Ctrl-C while the input is empty."""
         self.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
-        """Take the terminal away."""
+        """Close the terminal."""
         self.process.kill()
         self.process.wait()
         os.close(self._terminal)
@@ -104,7 +104,7 @@ Chat: TypeAlias = Callable[..., Terminal]
 
 
 @pytest.mark.requirement("cli.eliza-chat", "cli.chat-leave")
-def test_eliza_can_be_talked_to_and_the_end_of_input_leaves(chat: Chat) -> None:
+def test_chat_with_eliza_ends_at_the_end_of_input(chat: Chat) -> None:
     person = chat("--agent", "eliza")
     person.ready()
     person.type(b"Hello", ENTER)
@@ -116,7 +116,7 @@ def test_eliza_can_be_talked_to_and_the_end_of_input_leaves(chat: Chat) -> None:
 
 
 @pytest.mark.requirement("cli.chat-history")
-def test_what_was_said_in_an_earlier_chat_comes_back_with_the_up_key(chat: Chat) -> None:
+def test_up_key_shows_the_input_of_an_earlier_chat(chat: Chat) -> None:
     first = chat("--agent", "eliza")
     first.ready()
     first.type(b"I remember the sea", ENTER)
@@ -132,7 +132,7 @@ def test_what_was_said_in_an_earlier_chat_comes_back_with_the_up_key(chat: Chat)
 
 
 @pytest.mark.requirement("cli.chat-multi-line")
-def test_an_input_may_have_several_lines(chat: Chat) -> None:
+def test_input_may_have_several_lines(chat: Chat) -> None:
     person = chat("--agent", "testy")
     person.ready()
     person.type(b'{"command":"echo",', ALT_ENTER, b'"message":"two lines"}', ENTER)
@@ -143,13 +143,13 @@ def test_an_input_may_have_several_lines(chat: Chat) -> None:
 
 
 def announce(name: str) -> str:
-    """An update that announces one command."""
+    """Build an update that announces one command."""
     command = f'{{"name":"{name}","description":"About {name}"}}'
     return f'{{"sessionUpdate":"available_commands_update","availableCommands":[{command}]}}'
 
 
 @pytest.mark.requirement("cli.chat-slash-commands")
-def test_a_slash_lists_the_commands_as_last_announced(symposium: Run, scripted: Spec) -> None:
+def test_slash_lists_the_commands_as_last_announced(symposium: Run, scripted: Spec) -> None:
     agent = scripted(f"new=update:{announce('old')}", f"prompt=update:{announce('new')}")
     done = symposium("chat", "--agent", agent, stdin="/\nhello\n/\n/quit\n")
     before, after = done.stdout.split("Answered.")
@@ -160,7 +160,7 @@ def test_a_slash_lists_the_commands_as_last_announced(symposium: Run, scripted: 
 
 
 @pytest.mark.requirement("cli.chat-slash-commands")
-def test_a_slash_offers_the_commands_while_one_types(chat: Chat, scripted: Spec) -> None:
+def test_slash_completes_commands(chat: Chat, scripted: Spec) -> None:
     person = chat("--agent", scripted(f"new=update:{announce('greet')}"))
     person.ready()
     person.type(b"hi", ENTER)
@@ -171,7 +171,7 @@ def test_a_slash_offers_the_commands_while_one_types(chat: Chat, scripted: Spec)
 
 
 @pytest.mark.requirement("cli.chat-plan", "cli.chat-tool-calls")
-def test_a_plan_and_tool_calls_are_shown_as_they_change(symposium: Run, scripted: Spec) -> None:
+def test_plan_and_tool_calls_are_shown_as_they_change(symposium: Run, scripted: Spec) -> None:
     def plan(status: str) -> str:
         entry = f'{{"content":"look around","status":"{status}","priority":"low"}}'
         return f'prompt=update:{{"sessionUpdate":"plan","entries":[{entry}]}}'
@@ -200,9 +200,7 @@ def test_a_plan_and_tool_calls_are_shown_as_they_change(symposium: Run, scripted
 
 
 @pytest.mark.requirement("cli.chat-permission")
-def test_a_permission_is_asked_for_and_a_wrong_choice_is_asked_again(
-    chat: Chat, scripted: Spec
-) -> None:
+def test_invalid_choice_for_a_permission_is_asked_again(chat: Chat, scripted: Spec) -> None:
     person = chat("--agent", scripted("prompt=ask:edit"))
     person.ready()
     person.type(b"go", ENTER)
@@ -216,7 +214,7 @@ def test_a_permission_is_asked_for_and_a_wrong_choice_is_asked_again(
 
 
 @pytest.mark.requirement("cli.chat-cancel")
-def test_an_interrupt_cancels_the_turn_and_the_next_input_works(chat: Chat, scripted: Spec) -> None:
+def test_interrupt_cancels_the_turn_and_the_next_input_works(chat: Chat, scripted: Spec) -> None:
     person = chat("--agent", scripted("prompt=wait"))
     person.ready()
     person.type(b"go", ENTER)
@@ -229,7 +227,7 @@ def test_an_interrupt_cancels_the_turn_and_the_next_input_works(chat: Chat, scri
 
 
 @pytest.mark.requirement("cli.chat-leave", "cli.exit-interrupted")
-def test_a_second_interrupt_leaves(chat: Chat) -> None:
+def test_second_interrupt_exits(chat: Chat) -> None:
     person = chat("--agent", "eliza")
     person.ready()
     person.type(CTRL_C)
@@ -241,7 +239,7 @@ def test_a_second_interrupt_leaves(chat: Chat) -> None:
 
 
 @pytest.mark.requirement("cli.chat-leave")
-def test_a_second_interrupt_leaves_a_turn_that_does_not_end(chat: Chat, scripted: Spec) -> None:
+def test_second_interrupt_exits_from_an_endless_turn(chat: Chat, scripted: Spec) -> None:
     person = chat("--agent", scripted("prompt=wait", "ignore-cancel"))
     person.ready()
     person.type(b"go", ENTER)
@@ -254,7 +252,7 @@ def test_a_second_interrupt_leaves_a_turn_that_does_not_end(chat: Chat, scripted
 
 
 @pytest.mark.requirement("cli.chat-unknown-updates")
-def test_what_is_of_an_unknown_kind_is_named(symposium: Run, scripted: Spec) -> None:
+def test_update_of_an_unknown_kind_is_named(symposium: Run, scripted: Spec) -> None:
     weather = '{"sessionUpdate":"weather","sky":"grey"}'
     image = '{"sessionUpdate":"agent_message_chunk","content":{"type":"hologram"}}'
     words = [f"prompt=update:{each}" for each in (weather, image, "7", "null", "{}")]
@@ -269,17 +267,15 @@ def test_what_is_of_an_unknown_kind_is_named(symposium: Run, scripted: Spec) -> 
 
 @pytest.mark.requirement("cli.chat-agent-dies")
 @pytest.mark.parametrize("at", ["prompt", "after-new"])
-def test_when_the_agent_dies_its_last_words_are_shown(
-    start: Start, scripted: Spec, at: str
-) -> None:
-    # In the second case nothing is asked of it: the chat waits for a person who says nothing.
+def test_last_output_of_a_crashed_agent_is_shown(start: Start, scripted: Spec, at: str) -> None:
+    # In the second case no prompt is open: the chat waits for the user.
     process = start("chat", "--agent", scripted(f"{at}=exit:3"))
     assert process.stdin is not None
     if at == "prompt":
         process.stdin.write("hello\n")
         process.stdin.flush()
 
-    assert process.wait(PATIENCE) == 1
+    assert process.wait(TIMEOUT) == 1
     assert process.stderr is not None
     assert "| giving up" in process.stderr.read()
 
@@ -302,7 +298,7 @@ def test_control_sequences_of_the_agent_do_not_reach_the_terminal(
 
 
 @pytest.mark.requirement("cli.chat-markdown", "cli.chat-status")
-def test_markdown_is_rendered_at_a_terminal_and_usage_stands_in_the_status_line(
+def test_markdown_is_rendered_at_a_terminal_and_usage_is_in_the_status_line(
     chat: Chat, scripted: Spec
 ) -> None:
     usage = '{"sessionUpdate":"usage_update","used":12345,"size":128000}'
@@ -318,10 +314,10 @@ def test_markdown_is_rendered_at_a_terminal_and_usage_stands_in_the_status_line(
 
 
 @pytest.mark.requirement("cli.chat-starting", "cli.chat-typed-ahead")
-def test_lines_typed_while_the_agent_starts_are_inputs_of_their_own(
-    chat: Chat, ourselves: Spec
+def test_lines_typed_while_the_agent_starts_are_separate_inputs(
+    chat: Chat, symposium_spec: Spec
 ) -> None:
-    person = chat("--agent", ourselves("testy"))
+    person = chat("--agent", symposium_spec("testy"))
     person.until("starting symposium…")
     person.type(echo_command("first").encode(), ENTER, echo_command("second").encode(), ENTER)
     person.until("\nfirst\n")
@@ -329,12 +325,12 @@ def test_lines_typed_while_the_agent_starts_are_inputs_of_their_own(
 
 
 def echo_command(text: str) -> str:
-    """What makes testy say this."""
+    """Build the command with which testy echoes this text."""
     return f'{{"command":"echo","message":"{text}"}}'
 
 
 @pytest.mark.requirement("cli.chat-typed-ahead")
-def test_a_line_typed_during_a_turn_is_sent_after_it(chat: Chat, scripted: Spec) -> None:
+def test_line_typed_during_a_turn_is_sent_after_it(chat: Chat, scripted: Spec) -> None:
     person = chat("--agent", scripted("prompt=wait"))
     person.ready()
     person.type(b"go", ENTER)
@@ -388,7 +384,7 @@ def test_models_are_listed_and_set_and_a_refusal_changes_nothing(
 
 
 @pytest.mark.requirement("cli.chat-own-commands")
-def test_commands_of_the_chat_do_not_reach_the_agent_but_for_two_slashes(
+def test_commands_of_the_chat_do_not_reach_the_agent_except_with_two_slashes(
     symposium: Run, scripted: Spec
 ) -> None:
     agent = scripted(f"new=update:{announce('models')}")
@@ -401,7 +397,7 @@ def test_commands_of_the_chat_do_not_reach_the_agent_but_for_two_slashes(
 
 
 @pytest.mark.requirement("cli.chat-files")
-def test_a_prompt_with_a_file_that_is_missing_is_not_sent(
+def test_prompt_with_a_missing_file_is_not_sent(
     symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     (tmp_path / "there.txt").write_text("text")
@@ -413,7 +409,7 @@ def test_a_prompt_with_a_file_that_is_missing_is_not_sent(
 
 
 @pytest.mark.requirement("cli.chat-files")
-def test_paths_are_offered_while_one_types(chat: Chat, tmp_path: Path) -> None:
+def test_paths_are_completed(chat: Chat, tmp_path: Path) -> None:
     (tmp_path / "notes-of-today.txt").write_text("text")
     person = chat("--agent", "eliza")
     person.ready()
@@ -422,7 +418,7 @@ def test_paths_are_offered_while_one_types(chat: Chat, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("cli.chat-undo")
-def test_undo_in_a_chat_without_a_task_says_what_is_possible(symposium: Run) -> None:
+def test_undo_in_a_chat_without_a_task_explains_the_alternatives(symposium: Run) -> None:
     shown = chosen(symposium, "/undo")
 
     assert "nothing was undone: a chat takes no snapshots of its directory" in shown
@@ -430,7 +426,7 @@ def test_undo_in_a_chat_without_a_task_says_what_is_possible(symposium: Run) -> 
 
 
 @pytest.mark.requirement("cli.no-color", "cli.chat-markdown")
-def test_on_a_pipe_markdown_stays_as_it_is(symposium: Run, scripted: Spec) -> None:
+def test_markdown_is_unchanged_on_a_pipe(symposium: Run, scripted: Spec) -> None:
     agent = scripted("prompt=say:# A **page**\\n\\n" + "word " * 40)
     done = symposium("chat", "--agent", agent, stdin="hello\n")
 
@@ -438,7 +434,7 @@ def test_on_a_pipe_markdown_stays_as_it_is(symposium: Run, scripted: Spec) -> No
 
 
 @pytest.mark.requirement("cli.no-color")
-def test_on_a_pipe_nothing_nothing_but_text_is_written(symposium: Run) -> None:
+def test_only_text_is_written_on_a_pipe(symposium: Run) -> None:
     done = symposium("chat", "--agent", "testy", "--deny", stdin='hello\n{"command":"full"}\n/\n')
 
     assert "Hello, world!" in done.stdout
@@ -446,13 +442,13 @@ def test_on_a_pipe_nothing_nothing_but_text_is_written(symposium: Run) -> None:
 
 
 @pytest.mark.requirement("cli.chat-unasked")
-def test_what_an_agent_says_unasked_stands_above_the_prompt(
-    chat: Chat, ourselves: Spec, tmp_path: Path
+def test_text_outside_a_turn_is_shown_above_the_prompt(
+    chat: Chat, symposium_spec: Spec, tmp_path: Path
 ) -> None:
     (tmp_path / "home").mkdir(exist_ok=True)
-    person = chat("--agent", ourselves("run", "--no-registry"))
+    person = chat("--agent", symposium_spec("run", "--no-registry"))
     person.until("You can also enter a name.")
-    # The prompt is there again, on a line below what was said.
+    # The prompt is shown again, on a line below the text.
     assert person.until(">").strip() == ">"
     person.type(b"cancel", ENTER)
     person.until("Configuration cancelled.")
@@ -467,7 +463,7 @@ def test_what_an_agent_says_unasked_stands_above_the_prompt(
         (["eliza"], "symposium chat --agent eliza"),
     ],
 )
-def test_what_is_meant_for_an_editor_says_so_at_a_terminal(
+def test_command_for_editors_explains_itself_at_a_terminal(
     words: list[str], instead: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     terminal = Terminal(words, tmp_path, environment)
@@ -481,7 +477,7 @@ def test_what_is_meant_for_an_editor_says_so_at_a_terminal(
 
 
 @pytest.mark.requirement("cli.at-terminal")
-def test_an_editor_is_told_nothing_of_it(start: Start) -> None:
+def test_command_for_editors_prints_no_hint_in_an_editor(start: Start) -> None:
     process = start("eliza")
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT)
     assert (out, err) == ("", "")

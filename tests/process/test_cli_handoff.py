@@ -18,7 +18,7 @@ def kept(symposium: Run) -> list[dict[str, str]]:
 
 
 @pytest.mark.requirement("timelines.handoff")
-def test_a_session_is_handed_to_another_agent_and_both_timelines_link_to_each_other(
+def test_session_is_handed_to_another_agent_and_both_timelines_link_to_each_other(
     symposium: Run, scripted: Spec
 ) -> None:
     symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "Fix the login test")
@@ -40,7 +40,7 @@ def test_a_session_is_handed_to_another_agent_and_both_timelines_link_to_each_ot
 
 
 @pytest.mark.requirement("timelines.handoff")
-def test_a_hand_over_of_a_hand_over_keeps_the_first_goal(symposium: Run) -> None:
+def test_second_handoff_keeps_the_first_goal(symposium: Run) -> None:
     symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "The first goal")
     symposium("handoff", "--to", "eliza", "Then this")
 
@@ -52,7 +52,7 @@ def test_a_hand_over_of_a_hand_over_keeps_the_first_goal(symposium: Run) -> None
 
 
 @pytest.mark.requirement("timelines.handoff-by-id")
-def test_the_agent_that_takes_over_is_named_by_the_id_of_the_list(
+def test_new_agent_is_named_by_the_id_of_the_list(
     symposium: Run, scripted: Spec, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "Fix the login test")
@@ -77,7 +77,7 @@ def test_the_agent_that_takes_over_is_named_by_the_id_of_the_list(
 
 
 @pytest.mark.requirement("timelines.handoff")
-def test_without_a_session_to_hand_over_it_says_how_to_get_one(symposium: Run) -> None:
+def test_missing_session_is_an_error_with_the_way_to_get_one(symposium: Run) -> None:
     done = symposium("handoff", "--to", "eliza")
     unknown = symposium("handoff", "--to", "eliza", "--session", "nobody")
 
@@ -87,7 +87,7 @@ def test_without_a_session_to_hand_over_it_says_how_to_get_one(symposium: Run) -
 
 
 @pytest.mark.requirement("timelines.handoff")
-def test_nobody_has_to_be_named_who_is_only_shown_what_would_be_handed_over(
+def test_preview_needs_no_agent(
     symposium: Run,
 ) -> None:
     symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "Fix the login test")

@@ -1,4 +1,4 @@
-"""`symposium prompt`: one turn, for people and for programs."""
+"""`symposium prompt`: one turn, in text and JSON."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def events(text: str) -> list[Any]:
 
 
 def read_until(process: subprocess.Popen[str], text: str) -> str:
-    """What it has written to stdout, once that holds the text."""
+    """Read its stdout until it contains the text; return it."""
     assert process.stdout is not None
     said = ""
     while text not in said:
@@ -39,7 +39,7 @@ def read_until(process: subprocess.Popen[str], text: str) -> str:
 
 
 @pytest.mark.requirement("cli.prompt-agent-proxies", "cli.exit-ok", "cli.errors-what-where-how")
-def test_a_prompt_goes_through_the_mods_to_the_agent_and_nothing_else_is_printed(
+def test_prompt_passes_the_mods_and_only_the_answer_is_printed(
     symposium: Run,
 ) -> None:
     done = symposium("prompt", "--agent", "eliza", "--proxy", "arrow", "--proxy", "arrow", "Hello")
@@ -48,7 +48,7 @@ def test_a_prompt_goes_through_the_mods_to_the_agent_and_nothing_else_is_printed
 
 
 @pytest.mark.requirement("cli.prompt-default-agent")
-def test_without_an_agent_it_says_which_one_answers(symposium: Run) -> None:
+def test_agent_that_answers_by_default_is_named(symposium: Run) -> None:
     done = symposium("prompt", "Hello")
 
     assert done.stdout == HELLO
@@ -57,16 +57,16 @@ def test_without_an_agent_it_says_which_one_answers(symposium: Run) -> None:
 
 
 @pytest.mark.requirement("cli.prompt-streams")
-def test_the_answer_is_printed_as_it_comes(start: Start, scripted: Spec) -> None:
+def test_answer_is_printed_as_it_arrives(start: Start, scripted: Spec) -> None:
     process = start("prompt", "--agent", scripted("prompt=wait"), "hello")
 
-    # The turn is still going on: only an interrupt ends it.
+    # The turn is still running: only an interrupt ends it.
     assert read_until(process, "Waiting.") == "Waiting."
     assert process.poll() is None
 
 
 @pytest.mark.requirement("cli.prompt-agent-proxies", "cli.run-with-trace-dir")
-def test_what_passes_is_recorded_where_a_directory_is_named(symposium: Run, tmp_path: Path) -> None:
+def test_messages_are_recorded_in_a_given_directory(symposium: Run, tmp_path: Path) -> None:
     symposium("prompt", "--agent", "eliza", "--trace-dir", "traces", "Hello")
     symposium("chat", "--agent", "eliza", "--trace-dir", "traces", stdin="Hello\n")
 
@@ -76,7 +76,7 @@ def test_what_passes_is_recorded_where_a_directory_is_named(symposium: Run, tmp_
 
 
 @pytest.mark.requirement("cli.prompt-interrupt", "cli.exit-interrupted")
-def test_an_interrupt_cancels_the_turn_and_waits_for_its_end(start: Start, scripted: Spec) -> None:
+def test_interrupt_cancels_the_turn_and_waits_for_its_end(start: Start, scripted: Spec) -> None:
     process = start("prompt", "--json", "--agent", scripted("prompt=wait"), "hello")
     read_until(process, "Waiting.")
     process.send_signal(signal.SIGINT)
@@ -87,9 +87,7 @@ def test_an_interrupt_cancels_the_turn_and_waits_for_its_end(start: Start, scrip
 
 
 @pytest.mark.requirement("cli.prompt-interrupt")
-def test_a_second_interrupt_does_not_wait_for_an_agent_that_goes_on(
-    start: Start, scripted: Spec
-) -> None:
+def test_second_interrupt_does_not_wait_for_the_agent(start: Start, scripted: Spec) -> None:
     agent = scripted("prompt=wait", "ignore-cancel")
     process = start("prompt", "--agent", agent, "hello")
     read_until(process, "Waiting.")
@@ -102,7 +100,7 @@ def test_a_second_interrupt_does_not_wait_for_an_agent_that_goes_on(
 
 
 @pytest.mark.requirement("cli.bad-agent-silent")
-def test_an_interrupt_ends_the_wait_for_an_agent_that_never_answers(
+def test_interrupt_ends_the_wait_for_an_agent_that_never_answers(
     start: Start, scripted: Spec, tmp_path: Path
 ) -> None:
     agent = scripted("initialize=silent")
@@ -115,17 +113,17 @@ def test_an_interrupt_ends_the_wait_for_an_agent_that_never_answers(
 
 
 @pytest.mark.requirement("cli.prompt-json")
-def test_json_is_one_envelope_a_line_numbered_without_holes(symposium: Run, scripted: Spec) -> None:
+def test_json_has_one_envelope_a_line_numbered_without_gaps(symposium: Run, scripted: Spec) -> None:
     update = '{"sessionUpdate":"weather","sky":["grey"]}'
     done = symposium("prompt", "--json", "--agent", scripted(f"prompt=update:{update}"), "hello")
-    told = events(done.stdout)
+    messages = events(done.stdout)
 
-    assert [list(event) for event in told] == [ENVELOPE] * len(told)
-    assert [event["seq"] for event in told] == [*range(1, len(told) + 1)]
-    assert [event["type"] for event in told] == ["session", "update", "update", "result"]
-    assert {event["session"] for event in told} == {"one"}
-    assert told[1]["data"] == json.loads(update)
-    assert told[-1]["data"] == {"stopReason": "end_turn"}
+    assert [list(event) for event in messages] == [ENVELOPE] * len(messages)
+    assert [event["seq"] for event in messages] == [*range(1, len(messages) + 1)]
+    assert [event["type"] for event in messages] == ["session", "update", "update", "result"]
+    assert {event["session"] for event in messages} == {"one"}
+    assert messages[1]["data"] == json.loads(update)
+    assert messages[-1]["data"] == {"stopReason": "end_turn"}
 
 
 @pytest.mark.requirement("cli.error-object")
@@ -139,7 +137,7 @@ def test_json_is_one_envelope_a_line_numbered_without_holes(symposium: Run, scri
         (["--agent", "sleep 9", "--timeout", "0.2"], 3, "TIMEOUT", "component"),
     ],
 )
-def test_with_json_an_error_is_an_object_on_stdout(
+def test_error_is_an_object_on_stdout_with_json(
     symposium: Run, words: list[str], code: int, name: str, origin: str
 ) -> None:
     done = symposium("prompt", "--json", *words, "hello")
@@ -157,7 +155,7 @@ def test_with_json_an_error_is_an_object_on_stdout(
 
 
 @pytest.mark.requirement("cli.prompt-cwd")
-def test_the_sessions_directory_is_absolute_and_ours_unless_another_is_named(
+def test_session_directory_is_absolute_and_the_current_one_by_default(
     symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     (tmp_path / "below").mkdir()
@@ -169,7 +167,7 @@ def test_the_sessions_directory_is_absolute_and_ours_unless_another_is_named(
 
 
 @pytest.mark.requirement("cli.prompt-permission-no-tty", "cli.exit-denied")
-def test_without_a_terminal_nothing_is_allowed_and_what_was_asked_is_said(
+def test_requests_are_denied_and_reported_without_a_terminal(
     symposium: Run, scripted: Spec
 ) -> None:
     done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), "hello")
@@ -190,7 +188,7 @@ def test_without_a_terminal_nothing_is_allowed_and_what_was_asked_is_said(
         ("--approve-reads", "edit", "n", 5),
     ],
 )
-def test_a_rule_decides_without_asking(
+def test_policy_rule_decides_without_asking(
     symposium: Run, scripted: Spec, option: str, kind: str, chosen: str, code: int
 ) -> None:
     done = symposium("prompt", "--agent", scripted(f"prompt=ask:{kind}"), option, "hello")
@@ -200,9 +198,7 @@ def test_a_rule_decides_without_asking(
 
 
 @pytest.mark.requirement("showing.unattended")
-def test_what_was_refused_since_nobody_was_there_ends_with_how_to_allow_it(
-    symposium: Run, scripted: Spec
-) -> None:
+def test_denied_requests_end_with_the_way_to_allow_them(symposium: Run, scripted: Spec) -> None:
     done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), "hello")
     denied = symposium("prompt", "--agent", scripted("prompt=ask:edit"), "--deny", "hello")
     as_json = symposium("prompt", "--json", "--agent", scripted("prompt=ask:edit"), "hello")
@@ -210,14 +206,14 @@ def test_what_was_refused_since_nobody_was_there_ends_with_how_to_allow_it(
     last = done.stderr.splitlines()[-1]
     assert "no terminal" in last
     assert "allow it with --approve-all or --approve-reads" in last
-    # Whoever has said --deny knows; a program reads it in the events.
+    # --deny was explicit, and a program reads the denials in the events.
     assert "--approve-all" not in denied.stderr
     assert as_json.stderr == ""
 
 
 @pytest.mark.requirement("showing.unattended-other-options")
 @pytest.mark.parametrize("more", [(), ("--non-interactive-permissions", "fail")])
-def test_the_advice_names_no_option_that_was_given(
+def test_advice_names_no_option_that_was_given(
     symposium: Run, scripted: Spec, more: tuple[str, ...]
 ) -> None:
     fetch = {"title": "curl https://example.org", "kind": "fetch"}
@@ -231,7 +227,7 @@ def test_the_advice_names_no_option_that_was_given(
 
 @pytest.mark.requirement("showing.once")
 @pytest.mark.parametrize("words", [("prompt", "--agent"), ("chat", "--agent")])
-def test_the_last_words_of_an_agent_that_dies_are_shown_once(
+def test_last_output_of_a_crashed_agent_is_shown_once(
     symposium: Run, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     program = tmp_path / "dies.py"
@@ -246,9 +242,7 @@ def test_the_last_words_of_an_agent_that_dies_are_shown_once(
 
 
 @pytest.mark.requirement("cli.prompt-permission-no-tty")
-def test_a_question_that_nobody_can_answer_may_end_the_command(
-    symposium: Run, scripted: Spec
-) -> None:
+def test_unanswerable_request_may_end_the_command(symposium: Run, scripted: Spec) -> None:
     words = ["--non-interactive-permissions", "fail", "hello"]
     done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), *words)
 
@@ -258,7 +252,7 @@ def test_a_question_that_nobody_can_answer_may_end_the_command(
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty")
-def test_on_a_terminal_the_options_are_shown_and_the_chosen_one_is_sent(
+def test_options_are_shown_on_a_terminal_and_the_chosen_one_is_sent(
     scripted: Spec, environment: dict[str, str]
 ) -> None:
     terminal, side = pty.openpty()
@@ -283,7 +277,7 @@ def test_on_a_terminal_the_options_are_shown_and_the_chosen_one_is_sent(
 
 
 @pytest.mark.requirement("cli.prompt-path-with-spaces")
-def test_a_program_whose_path_has_spaces_is_quoted(
+def test_program_whose_path_has_spaces_is_quoted(
     symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     program = tmp_path / "my agent.sh"
@@ -295,7 +289,7 @@ def test_a_program_whose_path_has_spaces_is_quoted(
 
 
 @pytest.mark.requirement("cli.prompt-json-agent")
-def test_an_agent_may_be_written_as_json(symposium: Run, scripted: Spec) -> None:
+def test_agent_may_be_written_as_json(symposium: Run, scripted: Spec) -> None:
     program, *arguments = shlex.split(scripted("any=text"))
     done = symposium(
         "prompt", "--agent", json.dumps({"command": program, "args": arguments}), "hello"
@@ -315,14 +309,14 @@ def test_flags_in_a_spec_are_the_agents_and_text_may_begin_with_a_dash(
 
 
 @pytest.mark.requirement("cli.prompt-streams")
-def test_the_text_may_come_from_standard_input(symposium: Run) -> None:
+def test_text_may_come_from_standard_input(symposium: Run) -> None:
     done = symposium("prompt", "--agent", "eliza", "-", stdin="Hello\n")
 
     assert done.stdout == HELLO
 
 
 @pytest.mark.requirement("cli.no-color", "cli.prompt-stop-reasons")
-def test_no_control_sequence_of_an_agent_is_printed(symposium: Run, scripted: Spec) -> None:
+def test_control_sequences_of_an_agent_are_not_printed(symposium: Run, scripted: Spec) -> None:
     agent = scripted("prompt=say:\\u001b[31mred\\u0007\\u202e", "prompt=stop:\x1b]0;x\x07")
     done = symposium("prompt", "--agent", agent, "hello")
 
@@ -333,7 +327,7 @@ def test_no_control_sequence_of_an_agent_is_printed(symposium: Run, scripted: Sp
 
 @pytest.mark.requirement("cli.broken-pipe")
 @pytest.mark.parametrize("option", ["--approve-all", "--json"])
-def test_a_reader_that_goes_away_ends_it_quietly(start: Start, scripted: Spec, option: str) -> None:
+def test_closed_pipe_ends_the_command_quietly(start: Start, scripted: Spec, option: str) -> None:
     process = start("prompt", "--agent", scripted("prompt=flood:20000"), option, "hello")
     assert process.stdout is not None
     assert process.stdout.readline()
@@ -345,7 +339,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(start: Start, scripted: Spec, o
 
 
 @pytest.mark.requirement("cli.exec-for-scripts")
-def test_exec_gives_events_on_stdout_only_and_the_exit_code_of_prompt(
+def test_exec_prints_only_events_on_stdout_and_exits_as_prompt(
     symposium: Run, scripted: Spec
 ) -> None:
     done = symposium("exec", "-a", "eliza", "--json", "Hello")
@@ -361,7 +355,7 @@ def test_exec_gives_events_on_stdout_only_and_the_exit_code_of_prompt(
 
 
 @pytest.mark.requirement("cli.exec-for-scripts")
-def test_exec_writes_no_colour_where_nobody_sees_it(symposium: Run, scripted: Spec) -> None:
+def test_exec_writes_no_color_to_a_pipe(symposium: Run, scripted: Spec) -> None:
     done = symposium("exec", "-a", scripted("prompt=ask:edit"), "--approve-all", "Hello")
 
     assert "\x1b" not in done.stdout + done.stderr

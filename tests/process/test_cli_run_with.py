@@ -39,7 +39,7 @@ def read(process: subprocess.Popen[str]) -> Any:
 
 
 def ask(process: subprocess.Popen[str], request_id: int, message: dict[str, Any]) -> Any:
-    """The answer to a request; what comes before it is passed over."""
+    """Return the response to a request; skip earlier messages."""
     write(process, {"id": request_id, **message})
     while (answer := read(process)).get("id") != request_id or "method" in answer:
         pass
@@ -47,7 +47,7 @@ def ask(process: subprocess.Popen[str], request_id: int, message: dict[str, Any]
 
 
 def say(process: subprocess.Popen[str], text: str) -> str:
-    """What the agent says to a prompt in a new session."""
+    """Return the agent's text after a prompt in a new session."""
     ask(process, 1, INITIALIZE)
     session = ask(process, 2, NEW)["result"]["sessionId"]
     prompt = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
@@ -61,14 +61,14 @@ def say(process: subprocess.Popen[str], text: str) -> str:
 
 
 def end(process: subprocess.Popen[str]) -> int:
-    """Close its input; its exit code."""
+    """Close its input; return its exit code."""
     assert process.stdin is not None
     process.stdin.close()
     return process.wait(45)
 
 
 @pytest.mark.requirement("cli.run-with-agent-mode", "cli.exit-ok", "cli.eliza-hello")
-def test_with_an_agent_it_is_an_agent_and_ends_with_its_client(start: Start) -> None:
+def test_run_with_an_agent_is_an_agent_and_ends_with_its_client(start: Start) -> None:
     process = start("run-with", "--agent", "eliza")
 
     assert say(process, "Hello") == "How do you do. Please state your problem."
@@ -76,7 +76,7 @@ def test_with_an_agent_it_is_an_agent_and_ends_with_its_client(start: Start) -> 
 
 
 @pytest.mark.requirement("cli.run-with-proxy-mode")
-def test_without_an_agent_it_is_a_proxy_and_takes_no_plain_initialize(start: Start) -> None:
+def test_run_without_an_agent_is_a_proxy_and_refuses_plain_initialize(start: Start) -> None:
     process = start("run-with", "--proxy", "arrow")
 
     refusal = ask(process, 1, INITIALIZE)
@@ -86,31 +86,33 @@ def test_without_an_agent_it_is_a_proxy_and_takes_no_plain_initialize(start: Sta
 
 
 @pytest.mark.requirement("cli.run-with-proxy-mode", "cli.mods-as-processes")
-def test_a_chain_of_mods_is_a_mod_of_another_chain(start: Start, ourselves: Spec) -> None:
-    inner = ourselves("run-with", "--proxy", "arrow", "--proxy", "arrow")
+def test_chain_of_mods_is_a_mod_of_another_chain(start: Start, symposium_spec: Spec) -> None:
+    inner = symposium_spec("run-with", "--proxy", "arrow", "--proxy", "arrow")
     process = start("run-with", "--proxy", inner, "--agent", "eliza")
 
     assert say(process, "Hello").startswith(">>How do you do")
 
 
 @pytest.mark.requirement("cli.run-with-no-arguments")
-def test_with_neither_mods_nor_agent_it_changes_nothing(start: Start, ourselves: Spec) -> None:
-    process = start("run-with", "--proxy", ourselves("run-with"), "--agent", "eliza")
+def test_run_with_neither_mods_nor_agent_changes_nothing(
+    start: Start, symposium_spec: Spec
+) -> None:
+    process = start("run-with", "--proxy", symposium_spec("run-with"), "--agent", "eliza")
 
     assert say(process, "Hello") == "How do you do. Please state your problem."
 
 
 @pytest.mark.requirement("cli.run-with-proxy-order")
-def test_mods_stand_in_the_order_from_client_to_agent(start: Start, marking: Spec) -> None:
+def test_order_of_mods_is_from_client_to_agent(start: Start, marking: Spec) -> None:
     mods = ["--proxy", marking("A"), "--proxy", marking("B"), "--proxy", marking("C")]
     process = start("run-with", *mods, "--agent", "eliza")
 
-    # The last mod is the first to see what the agent says.
+    # The last mod is the first to see messages of the agent.
     assert say(process, "Hello").startswith("ABCHow do you do")
 
 
 @pytest.mark.requirement("cli.run-with-stdout")
-def test_stdout_is_protocol_whatever_the_agent_prints(start: Start, scripted: Spec) -> None:
+def test_stdout_has_only_protocol_whatever_the_agent_prints(start: Start, scripted: Spec) -> None:
     noise = scripted("any=text:Welcome!", "any=stderr:on stderr")
     process = start("run-with", "--agent", noise, "--log", "debug")
 
@@ -120,7 +122,7 @@ def test_stdout_is_protocol_whatever_the_agent_prints(start: Start, scripted: Sp
 
 
 @pytest.mark.requirement("cli.run-with-trace-dir")
-def test_a_trace_goes_into_a_directory_that_it_makes(start: Start, tmp_path: Path) -> None:
+def test_trace_is_written_into_a_new_directory(start: Start, tmp_path: Path) -> None:
     directory = tmp_path / "deep" / "traces"
     process = start("run-with", "--agent", "eliza", "--trace-dir", str(directory))
     say(process, "Hello")
@@ -148,7 +150,7 @@ def test_two_starts_in_one_second_write_two_traces(start: Start, tmp_path: Path)
 
 @pytest.mark.requirement("cli.run-with-log")
 @pytest.mark.parametrize(("level", "is_said"), [("warning", False), ("info", True)])
-def test_the_level_says_whether_an_agents_stderr_is_passed_on(
+def test_log_level_decides_if_an_agents_stderr_is_forwarded(
     start: Start, scripted: Spec, level: str, *, is_said: bool
 ) -> None:
     process = start("run-with", "--agent", scripted("any=stderr:warming-up"), "--log", level)
@@ -159,9 +161,7 @@ def test_the_level_says_whether_an_agents_stderr_is_passed_on(
 
 
 @pytest.mark.requirement("cli.run-with-log-dir")
-def test_a_log_file_is_written_only_where_a_directory_was_given(
-    start: Start, tmp_path: Path
-) -> None:
+def test_log_file_is_written_only_into_a_given_directory(start: Start, tmp_path: Path) -> None:
     plain = start("run-with", "--agent", "eliza", "--log", "debug")
     say(plain, "Hello")
     end(plain)
@@ -175,7 +175,7 @@ def test_a_log_file_is_written_only_where_a_directory_was_given(
 
 
 @pytest.mark.requirement("cli.run-with-imports")
-def test_until_initialize_is_answered_nothing_heavy_is_imported(
+def test_no_heavy_module_is_imported_before_the_initialize_response(
     start: Start, environment: dict[str, str]
 ) -> None:
     environment["PYTHONPROFILEIMPORTTIME"] = "1"
@@ -191,9 +191,7 @@ def test_until_initialize_is_answered_nothing_heavy_is_imported(
 
 
 @pytest.mark.requirement("cli.exit-runtime")
-def test_a_component_that_dies_ends_it_with_an_error_for_what_was_asked(
-    start: Start, scripted: Spec
-) -> None:
+def test_crash_of_a_component_is_an_error_for_open_requests(start: Start, scripted: Spec) -> None:
     process = start("run-with", "--agent", scripted("new=exit:3"))
     ask(process, 1, INITIALIZE)
     answer = ask(process, 2, NEW)
@@ -204,10 +202,10 @@ def test_a_component_that_dies_ends_it_with_an_error_for_what_was_asked(
 
 @pytest.mark.requirement("cli.exit-interrupted")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_and_every_program_it_has_started(
+def test_signal_ends_the_command_and_every_program_it_has_started(
     start: Start, tmp_path: Path, scripted: Spec, number: int, code: int
 ) -> None:
-    # What the end of its input does not end: a shell that goes on when the agent in it is gone.
+    # A program that the end of input does not end: a shell that runs on after its agent.
     shell = f"echo $$ > pid; {scripted('any=text')}; sleep 60"
     process = start("run-with", "--agent", shlex.join(["sh", "-c", shell]))
     ask(process, 1, INITIALIZE)
@@ -234,7 +232,7 @@ def test_every_command_has_help_with_an_example(symposium: Run) -> None:
 
 
 @pytest.mark.requirement("cli.eliza-acp")
-def test_eliza_is_an_agent_on_its_own(start: Start) -> None:
+def test_eliza_is_a_separate_agent(start: Start) -> None:
     process = start("eliza", "--deterministic")
 
     assert say(process, "Hello") == "How do you do. Please state your problem."

@@ -1,4 +1,4 @@
-"""`symposium trust` and `symposium recommendations`, as programs and people use them."""
+"""`symposium trust` and `symposium recommendations`, in text and JSON."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ when.any = [{ file-exists = "x" }, { using-crate = "tokio" }]
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    """A file of recommendations in the directory that the command works in."""
+    """Write a file of recommendations in the working directory of the command."""
     file = tmp_path / ".symposium" / "recommendations.toml"
     file.parent.mkdir()
     file.write_text(STORED)
@@ -28,7 +28,7 @@ def stored(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("trust.cli")
 @pytest.mark.usefixtures("stored")
-def test_what_is_stored_is_shown_and_allowed_after_asking(symposium: Run) -> None:
+def test_stored_items_are_shown_and_allowed_after_a_question(symposium: Run) -> None:
     shown = symposium("trust", "show")
     assert "runs: npx -y one" in shown.stdout
     assert "sets: KEY=v" in shown.stdout
@@ -39,9 +39,7 @@ def test_what_is_stored_is_shown_and_allowed_after_asking(symposium: Run) -> Non
 
 
 @pytest.mark.requirement("trust.cli")
-def test_what_was_allowed_is_listed_and_taken_back(
-    symposium: Run, stored: Path, tmp_path: Path
-) -> None:
+def test_allowed_items_are_listed_and_revoked(symposium: Run, stored: Path, tmp_path: Path) -> None:
     (granted,) = json.loads(symposium("trust", "grant", "--yes", "--json").stdout)
     assert granted["name"] == ".symposium/recommendations.toml"
     assert symposium("trust", "show").stdout == ""
@@ -58,7 +56,9 @@ def test_what_was_allowed_is_listed_and_taken_back(
 
 
 @pytest.mark.requirement("trust.cli")
-def test_one_thing_can_be_named_and_what_is_not_there_is_told(symposium: Run, stored: Path) -> None:
+def test_single_item_can_be_named_and_a_missing_one_is_an_error(
+    symposium: Run, stored: Path
+) -> None:
     (stored.parent.parent / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
     assert symposium("trust", "grant", ".mcp.json", "--yes").stderr.endswith("granted: 1\n")
     assert [d["name"] for d in json.loads(symposium("trust", "list", "--json").stdout)] == [
@@ -70,16 +70,16 @@ def test_one_thing_can_be_named_and_what_is_not_there_is_told(symposium: Run, st
 
 
 @pytest.mark.requirement("trust.cli", "trust.damage-trusts-nothing")
-def test_a_damaged_file_is_told(symposium: Run, stored: Path, tmp_path: Path) -> None:
+def test_damaged_file_is_reported(symposium: Run, stored: Path, tmp_path: Path) -> None:
     symposium("trust", "grant", "--yes")
     (tmp_path / "home" / "trust.json").write_text("{")
-    told = symposium("trust", "show")
-    assert "nothing is trusted" in told.stderr
-    assert stored.name in told.stdout
+    messages = symposium("trust", "show")
+    assert "nothing is trusted" in messages.stderr
+    assert stored.name in messages.stdout
 
 
 @pytest.mark.requirement("recommendations.cli")
-def test_what_suits_is_shown_condition_by_condition(
+def test_matching_recommendations_are_shown_with_each_condition(
     symposium: Run, stored: Path, tmp_path: Path
 ) -> None:
     before = symposium("recommendations", "show")
@@ -89,8 +89,8 @@ def test_what_suits_is_shown_condition_by_condition(
     shown = symposium("recommendations", "show").stdout
     assert "does not suit" in shown
     (tmp_path / "x").write_text("")
-    told = json.loads(symposium("recommendations", "show", "--json").stdout)
-    (row,) = told["recommendations"]
+    messages = json.loads(symposium("recommendations", "show", "--json").stdout)
+    (row,) = messages["recommendations"]
     assert (row["name"], row["state"], row["from"]) == ("one", "offered", "workspace")
     assert row["because"] == "because `x` exists"
     assert row["conditions"] == [
@@ -104,7 +104,7 @@ def test_what_suits_is_shown_condition_by_condition(
 
 
 @pytest.mark.requirement("recommendations.cli")
-def test_what_was_declined_can_be_forgotten_and_the_network_be_asked(
+def test_declined_recommendations_can_be_reset_and_the_network_queried(
     symposium: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "home").mkdir()
@@ -112,8 +112,8 @@ def test_what_was_declined_can_be_forgotten_and_the_network_be_asked(
     answers.write_text('{"declined": ["a", "b"]}')
     assert symposium("recommendations", "forget").stderr == "forgot 2 declined recommendations\n"
     assert json.loads(answers.read_text())["declined"] == []
-    told = json.loads(symposium("recommendations", "update", "--json").stdout)
-    assert told == {"recommendations": 0, "trouble": None}
+    messages = json.loads(symposium("recommendations", "update", "--json").stdout)
+    assert messages == {"recommendations": 0, "trouble": None}
 
 
 @pytest.mark.requirement("recommendations.registry-lists-custom")
@@ -134,11 +134,11 @@ def test_mods_of_the_config_and_recommended_ones_are_listed_and_resolved(
     symposium("trust", "grant", "--yes")
 
     listed = json.loads(symposium("registry", "list-mods").stdout)
-    told = {each["id"]: each["description"] for each in listed}
-    assert told["own"] == "of the config"
-    assert told["users"] == "recommended (user)"
-    assert told["one"] == "recommended (workspace)"
-    assert "pass" in told
+    messages = {each["id"]: each["description"] for each in listed}
+    assert messages["own"] == "of the config"
+    assert messages["users"] == "recommended (user)"
+    assert messages["one"] == "recommended (workspace)"
+    assert "pass" in messages
 
     def resolved(name: str) -> dict[str, object]:
         return json.loads(symposium("registry", "resolve-mod", name).stdout)

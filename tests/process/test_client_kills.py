@@ -1,4 +1,4 @@
-"""SIGKILL of the client or of the agent at every stage: nothing is lost, orphaned or half made."""
+"""SIGKILL of the client or the agent at every stage: nothing lost, orphaned, or incomplete."""
 
 import json
 from collections.abc import Callable, Generator
@@ -22,7 +22,7 @@ def harness(task_cli: TaskCli, tmp_path: Path) -> Generator[PauseHarness]:
 
 
 def worked_on(harness: PauseHarness, task: dict[str, Any], number: int) -> None:
-    """A commit of its own, a line of progress, and a base that has moved meanwhile."""
+    """Create a commit, a log line, and a new commit on the base branch."""
     git(harness.task_cli.clone, "commit", "-q", "--allow-empty", "-m", f"base {number}")
     tree = Path(task["worktree"])
     (tree / f"committed-{number}").write_text("by its agent", encoding="utf-8")
@@ -32,7 +32,7 @@ def worked_on(harness: PauseHarness, task: dict[str, Any], number: int) -> None:
 
 
 def words_for(kind: str, task: dict[str, Any] | None, clone: Path, number: int) -> list[str]:
-    """What a person says to have it done."""
+    """Return the command of the user."""
     id_ = "" if task is None else task["id"]
     said = {"project_path": "", "taskspace_uuid": id_}
     signal = {**said, "message": "interrupted"}
@@ -50,7 +50,7 @@ def words_for(kind: str, task: dict[str, Any] | None, clone: Path, number: int) 
 
 @pytest.mark.requirement("taskspaces.survives-client-kills")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_client_killed_at_any_stage_loses_nothing(harness: PauseHarness, kind: str) -> None:
+def test_client_killed_at_any_stage_loses_nothing(harness: PauseHarness, kind: str) -> None:
     task_cli, stages = harness.task_cli, stages_of(kind)
     harness.daemon(stages[0])
     for number, following in enumerate([*stages[1:], ""]):
@@ -69,13 +69,15 @@ def test_a_client_killed_at_any_stage_loses_nothing(harness: PauseHarness, kind:
         harness.whole()
         harness.restart(following)
         assert not harness.problem(), (stages[number], harness.problem())
-        ended_then(harness, kind, task, number)
+        complete_operation(harness, kind, task, number)
         until(lambda: not harness.processes())
     assert not harness.lost()
 
 
-def ended_then(harness: PauseHarness, kind: str, task: dict[str, Any] | None, number: int) -> None:
-    """What was interrupted can be done now; nothing was done twice, and no work has gone."""
+def complete_operation(
+    harness: PauseHarness, kind: str, task: dict[str, Any] | None, number: int
+) -> None:
+    """Complete the interrupted operation, and check that nothing was done twice or lost."""
     task_cli = harness.task_cli
     if task is None:
         task_cli.new(f"made {number}")
@@ -109,11 +111,11 @@ CALLS: dict[str, tuple[str, dict[str, str]]] = {
     "update": ("update_taskspace", {"name": "renamed N", "description": "interrupted"}),
     "delete": ("delete_taskspace", {}),
 }
-"""What an agent asks for over MCP, N being the number of the round; to land is a person's."""
+"""MCP requests of an agent in round N; landing is a command of the user."""
 
 
 def asked_by_agent(harness: PauseHarness, kind: str, task: dict[str, Any], number: int) -> None:
-    """Have it begun: the agent asks over MCP, and where a person is to decide, one does."""
+    """Let the agent start it over MCP, and decide as the user where that is needed."""
     if kind == "land":
         harness.client("task", "land", task["id"])
         return
@@ -125,7 +127,7 @@ def asked_by_agent(harness: PauseHarness, kind: str, task: dict[str, Any], numbe
 
 
 SLOW = 45.0
-"""Seconds for several programs of ours that start one after the other on a busy machine."""
+"""Seconds for several programs that start one after the other on a busy machine."""
 
 
 @pytest.mark.requirement("taskspaces.survives-agent-kills")
@@ -136,7 +138,7 @@ SLOW = 45.0
         *((kind, "session_server") for kind in ("log", "delete", "land")),
     ],
 )
-def test_an_agent_killed_at_any_stage_loses_nothing(
+def test_agent_killed_at_any_stage_loses_nothing(
     harness: PauseHarness, kind: str, victim: str, playing: Spec
 ) -> None:
     task_cli, stages = harness.task_cli, stages_of(kind)
@@ -160,12 +162,12 @@ def test_an_agent_killed_at_any_stage_loses_nothing(
         harness.whole()
         harness.restart(following)
         assert not harness.problem(), (stages[number], harness.problem())
-        ended_then(harness, kind, None if kind == "create" else task, number)
+        complete_operation(harness, kind, None if kind == "create" else task, number)
         for session in task_cli.json("session", "list"):
             task_cli.run("session", "kill", session["id"])
         until(lambda: not harness.processes())
         if not is_there:
-            # A deletion has ended it by now: there is none to be killed at what follows.
+            # A deletion has ended it by now: there is no agent to kill at later stages.
             assert kind == "delete"
             assert number
             break

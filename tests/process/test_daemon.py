@@ -1,4 +1,4 @@
-"""The daemon as a process: one of it, at a safe place, mended after a kill, gone when idle."""
+"""The daemon as a process: only one, in a safe place, recovered after a kill, idle exit."""
 
 import asyncio
 import json
@@ -32,12 +32,12 @@ async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
 
 
 def words_of(pid: int) -> str:
-    """The command line of a process."""
+    """Return the command line of a process."""
     return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
 
 
 @pytest.mark.requirement("daemon.one")
-async def test_of_many_that_start_at_once_exactly_one_is_the_daemon(home: DaemonFolder) -> None:
+async def test_simultaneous_starts_lead_to_one_daemon(home: DaemonFolder) -> None:
     async with asyncio.TaskGroup() as tasks:
         starts = [tasks.create_task(home.symposium("daemon", "start")) for _ in range(8)]
     said = [each.result() for each in starts]
@@ -50,7 +50,7 @@ async def test_of_many_that_start_at_once_exactly_one_is_the_daemon(home: Daemon
 
 
 @pytest.mark.requirement("daemon.one", "daemon.auto-start")
-async def test_many_clients_that_come_at_once_find_one_daemon(home: DaemonFolder) -> None:
+async def test_simultaneous_clients_find_one_daemon(home: DaemonFolder) -> None:
     async def boot() -> str:
         async with home.client(starts=True) as client:
             return (await client.ready()).boot
@@ -62,7 +62,7 @@ async def test_many_clients_that_come_at_once_find_one_daemon(home: DaemonFolder
 
 
 @pytest.mark.requirement("trust.no-import", "daemon.auto-start")
-async def test_a_daemon_that_is_started_in_a_workspace_imports_nothing_of_it(
+async def test_daemon_started_in_a_workspace_imports_nothing_of_it(
     home: DaemonFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = home.folder / "work"
@@ -70,7 +70,7 @@ async def test_a_daemon_that_is_started_in_a_workspace_imports_nothing_of_it(
     for name in ("symposium/__init__.py", "json.py", "asyncio.py", "site.py"):
         (work / name).write_text(f"open({str(home.folder / 'tripped')!r}, 'a').write({name!r})\n")
     monkeypatch.chdir(work)
-    # As from there: the daemon is told, and does not stay.
+    # As from there: the daemon gets the directory, and does not stay in it.
     monkeypatch.setenv("SYMPOSIUM_HOME", "..")
     async with home.client(starts=True) as client:
         pid = (await client.request(DaemonStatus())).pid
@@ -81,7 +81,7 @@ async def test_a_daemon_that_is_started_in_a_workspace_imports_nothing_of_it(
 
 
 @pytest.mark.requirement("daemon.one")
-async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: DaemonFolder) -> None:
+async def test_start_waits_while_another_daemon_starts_or_exits(home: DaemonFolder) -> None:
     with starting(DaemonAddress(home.socket, home.folder / "log")):
         process = await home.begin("daemon", "start")
         with pytest.raises(TimeoutError):
@@ -94,7 +94,7 @@ async def test_while_one_starts_or_leaves_the_next_waits_its_turn(home: DaemonFo
 
 
 @pytest.mark.requirement("daemon.options-kept")
-async def test_who_starts_a_daemon_unasked_starts_it_as_it_was_until_it_was_stopped(
+async def test_automatic_start_repeats_the_options_of_the_last_daemon(
     home: DaemonFolder,
 ) -> None:
     asked = ("--compat-socket", str(home.compat), "--history", "0", "--idle-timeout", "77")
@@ -113,9 +113,7 @@ async def test_who_starts_a_daemon_unasked_starts_it_as_it_was_until_it_was_stop
 
 @pytest.mark.requirement("daemon.options-kept")
 @pytest.mark.parametrize("kept", [b"", b"{", b'{"a":1}', b"[1, null]", b"\xff"])
-async def test_options_that_cannot_be_read_are_the_usual_ones(
-    home: DaemonFolder, kept: bytes
-) -> None:
+async def test_unreadable_options_are_the_defaults(home: DaemonFolder, kept: bytes) -> None:
     (home.folder / "run").mkdir(mode=0o700)
     (home.folder / "run" / "bus.sock.options").write_bytes(kept)
     async with home.client(starts=True) as client:
@@ -123,7 +121,7 @@ async def test_options_that_cannot_be_read_are_the_usual_ones(
 
 
 @pytest.mark.requirement("daemon.stale")
-async def test_what_a_killed_daemon_has_left_is_mended(home: DaemonFolder) -> None:
+async def test_files_of_a_killed_daemon_are_replaced(home: DaemonFolder) -> None:
     await home.start("--compat-socket", str(home.compat))
     await home.kill()
     assert home.socket.exists(), "the kernel leaves the files"
@@ -135,7 +133,7 @@ async def test_what_a_killed_daemon_has_left_is_mended(home: DaemonFolder) -> No
 
 
 @pytest.mark.requirement("daemon.stale")
-async def test_what_is_no_socket_is_not_removed(home: DaemonFolder) -> None:
+async def test_file_that_is_no_socket_is_not_removed(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
     home.socket.write_text("precious", encoding="utf-8")
     said = await home.symposium("daemon", "start")
@@ -147,7 +145,9 @@ async def test_what_is_no_socket_is_not_removed(home: DaemonFolder) -> None:
 
 @pytest.mark.requirement("daemon.private")
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o022])
-async def test_whatever_the_umask_nobody_else_may_come(home: DaemonFolder, umask: int) -> None:
+async def test_other_users_cannot_connect_whatever_the_umask(
+    home: DaemonFolder, umask: int
+) -> None:
     before = os.umask(umask)
     try:
         await home.start("--compat-socket", str(home.compat))
@@ -162,7 +162,7 @@ async def test_whatever_the_umask_nobody_else_may_come(home: DaemonFolder, umask
 
 
 @pytest.mark.requirement("daemon.private")
-async def test_a_directory_that_is_not_safe_is_refused_by_both_sides(home: DaemonFolder) -> None:
+async def test_unsafe_directory_is_refused_by_both_sides(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o777)
     home.socket.parent.chmod(0o777)
     said = await home.symposium("daemon", "start")
@@ -175,7 +175,7 @@ async def test_a_directory_that_is_not_safe_is_refused_by_both_sides(home: Daemo
 
 
 @pytest.mark.requirement("daemon.private")
-async def test_a_directory_that_is_a_link_is_refused(home: DaemonFolder) -> None:
+async def test_directory_that_is_a_link_is_refused(home: DaemonFolder) -> None:
     (home.folder / "elsewhere").mkdir(mode=0o700)
     home.socket.parent.symlink_to(home.folder / "elsewhere")
     said = await home.symposium("daemon", "start")
@@ -186,7 +186,7 @@ async def test_a_directory_that_is_a_link_is_refused(home: DaemonFolder) -> None
 
 @pytest.mark.requirement("daemon.private")
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can play another user")
-async def test_another_user_cannot_come_though_the_files_let_it(home: DaemonFolder) -> None:
+async def test_another_user_cannot_connect_though_the_files_allow_it(home: DaemonFolder) -> None:
     await home.start()
     for path in (home.folder, home.socket.parent, home.socket):
         path.chmod(0o777)
@@ -197,7 +197,7 @@ async def test_another_user_cannot_come_though_the_files_let_it(home: DaemonFold
         'try: s.sendall(b\'{"type":"hello","id":"1"}\\n\'); print(s.recv(100))\n'
         'except OSError: print(b"")\n'
     )
-    # The folders of pytest above ours are root's alone: reach the socket from inside.
+    # The parent folders of pytest are root's alone: reach the socket from inside.
     process = await asyncio.create_subprocess_exec(
         *("python3", "-c", program, "bus.sock"),
         stdout=asyncio.subprocess.PIPE,
@@ -212,7 +212,7 @@ async def test_another_user_cannot_come_though_the_files_let_it(home: DaemonFold
 
 
 @pytest.mark.requirement("daemon.idle")
-async def test_who_is_needed_by_nobody_ends(home: DaemonFolder) -> None:
+async def test_daemon_without_clients_exits(home: DaemonFolder) -> None:
     process = await home.begin("daemon", "start", "--foreground", "--idle-timeout", "0.2")
     await process.communicate()
 
@@ -221,7 +221,7 @@ async def test_who_is_needed_by_nobody_ends(home: DaemonFolder) -> None:
 
 
 async def connected(home: DaemonFolder, stack: AsyncExitStack, seconds: float) -> BusClient | None:
-    """A client of a new daemon that ends when it is idle; None if it has ended before that."""
+    """Connect to a new daemon that exits when idle; None if it has exited before."""
     await home.start("--idle-timeout", f"{seconds}")
     try:
         return await stack.enter_async_context(home.client())
@@ -230,10 +230,10 @@ async def connected(home: DaemonFolder, stack: AsyncExitStack, seconds: float) -
 
 
 @pytest.mark.requirement("daemon.idle")
-async def test_a_client_keeps_the_daemon_and_its_leaving_ends_it(home: DaemonFolder) -> None:
+async def test_client_keeps_the_daemon_running_until_it_disconnects(home: DaemonFolder) -> None:
     seconds = 0.8
     async with AsyncExitStack() as stack:
-        # A machine that is busy may take longer than that to connect.
+        # A busy machine may take longer than that to connect.
         while not (client := await connected(home, stack, seconds)):
             seconds *= 2
         gone = ProcessExit((await client.request(DaemonStatus())).pid)
@@ -248,7 +248,7 @@ async def test_a_client_keeps_the_daemon_and_its_leaving_ends_it(home: DaemonFol
 
 @pytest.mark.requirement("daemon.term", "bus.v1-lines")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
+async def test_signal_lets_editors_reload_and_ends_the_daemon(
     home: DaemonFolder, number: signal.Signals
 ) -> None:
     await home.start("--compat-socket", str(home.compat))
@@ -270,9 +270,9 @@ async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
     old.close()
 
     assert isinstance(line, bytes)
-    told = json.loads(line)
-    assert told.pop("id")
-    assert told == {
+    messages = json.loads(line)
+    assert messages.pop("id")
+    assert messages == {
         "type": "reload_window",
         "sender": {"workingDirectory": "/tmp", "taskspaceUuid": None, "shellPid": None},
         "payload": {},
@@ -282,7 +282,7 @@ async def test_a_signal_tells_editors_to_reload_and_ends_the_daemon(
 
 
 @pytest.mark.requirement("bus.v1-relay", "bus.v1-control")
-async def test_programs_of_version_1_meet_at_the_compat_socket(home: DaemonFolder) -> None:
+async def test_programs_of_version_1_connect_at_the_compat_socket(home: DaemonFolder) -> None:
     await home.start("--compat-socket", str(home.compat))
     one, two = RawSocket(home.compat), RawSocket(home.compat)
     two.write(b"#identify:two")
@@ -303,7 +303,7 @@ async def test_programs_of_version_1_meet_at_the_compat_socket(home: DaemonFolde
 
 
 @pytest.mark.requirement("daemon.auto-start")
-async def test_a_daemon_that_a_client_starts_is_told_all_that_the_client_was(
+async def test_daemon_started_by_a_client_gets_its_options(
     home: DaemonFolder,
 ) -> None:
     options = DaemonOptions(home.socket, home.compat, 5.0, 7, "debug")
@@ -317,7 +317,7 @@ async def test_a_daemon_that_a_client_starts_is_told_all_that_the_client_was(
 
 
 @pytest.mark.requirement("daemon.auto-start")
-async def test_why_a_daemon_did_not_start_is_said_to_who_wanted_it(home: DaemonFolder) -> None:
+async def test_failed_start_of_a_daemon_is_reported_to_its_client(home: DaemonFolder) -> None:
     home.socket.parent.mkdir(mode=0o700)
     home.socket.write_text("precious", encoding="utf-8")
     options = DaemonOptions(home.socket)
@@ -328,7 +328,7 @@ async def test_why_a_daemon_did_not_start_is_said_to_who_wanted_it(home: DaemonF
 
 
 @pytest.mark.requirement("daemon.auto-start")
-async def test_a_daemon_that_fails_says_of_what(home: DaemonFolder) -> None:
+async def test_failed_daemon_reports_the_reason(home: DaemonFolder) -> None:
     (home.folder / "log").touch()
     said = await home.symposium("daemon", "start")
 
@@ -337,7 +337,7 @@ async def test_a_daemon_that_fails_says_of_what(home: DaemonFolder) -> None:
 
 
 @pytest.mark.requirement("daemon.stays-stopped")
-async def test_who_comes_back_starts_a_daemon_that_has_died_and_none_that_was_stopped(
+async def test_reconnect_starts_a_daemon_after_a_crash_and_not_after_a_stop(
     home: DaemonFolder,
 ) -> None:
     reach = returning()
@@ -353,7 +353,7 @@ async def test_who_comes_back_starts_a_daemon_that_has_died_and_none_that_was_st
 
 
 @pytest.mark.requirement("daemon.log")
-async def test_the_log_is_json_without_secrets(home: DaemonFolder) -> None:
+async def test_log_is_json_without_secrets(home: DaemonFolder) -> None:
     home.environment["MY_API_KEY"] = "verysecretvalue"
     await home.start()
     raw = RawSocket(home.socket)
@@ -377,7 +377,7 @@ async def test_the_log_is_json_without_secrets(home: DaemonFolder) -> None:
 
 
 @pytest.mark.requirement("bus.long-lines")
-async def test_a_line_beyond_the_limit_costs_its_sender_an_error_and_nobody_else(
+async def test_too_long_line_is_an_error_for_its_sender_only(
     home: DaemonFolder,
 ) -> None:
     await home.start()
@@ -394,12 +394,12 @@ async def test_a_line_beyond_the_limit_costs_its_sender_an_error_and_nobody_else
         assert delivered == 0, "one just below passes"
 
     assert isinstance(error, bytes)
-    told = json.loads(error)
-    assert (told["id"], told["payload"]["code"]) == ("big", "too_long")
+    messages = json.loads(error)
+    assert (messages["id"], messages["payload"]["code"]) == ("big", "too_long")
 
 
 @pytest.mark.requirement("daemon.cli")
-async def test_status_and_stop_say_how_it_is(home: DaemonFolder) -> None:
+async def test_status_and_stop_report_the_state(home: DaemonFolder) -> None:
     none = await home.symposium("daemon", "status", "--json")
     stopped = await home.symposium("daemon", "stop")
     await home.start()

@@ -1,4 +1,4 @@
-"""`make demo`: the script behind it."""
+"""The script of `make demo`."""
 
 import shutil
 import subprocess
@@ -30,7 +30,7 @@ def demo(
 
 
 @pytest.mark.requirement("cli.demo-runs")
-def test_a_tool_a_changed_message_and_a_rule_are_seen_at_work(environment: dict[str, str]) -> None:
+def test_demo_shows_a_tool_an_edited_message_and_a_rule(environment: dict[str, str]) -> None:
     done = demo(environment)
 
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_a_tool_a_changed_message_and_a_rule_are_seen_at_work(environment: dict[
         ("demo.py", '"forbid"', '"allow"', "after a forbidden command the agent wrote"),
     ],
 )
-def test_the_demo_fails_if_a_mod_or_the_policy_does_not_work(
+def test_demo_fails_when_a_mod_or_the_policy_does_not_work(
     environment: dict[str, str], tmp_path: Path, example: str, old: str, new: str, reason: str
 ) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
@@ -81,7 +81,7 @@ def test_the_demo_fails_if_a_mod_or_the_policy_does_not_work(
 
 
 @pytest.mark.requirement("cli.demo-runs", "house.readme-first-screen")
-def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> None:
+def test_readme_shows_the_output_of_the_demo(environment: dict[str, str]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 
     printed = demo(environment).stdout
@@ -94,7 +94,7 @@ def test_the_readme_shows_what_the_demo_prints(environment: dict[str, str]) -> N
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("tasks.demo", "tasks.idle", "house.readme-use")
-def test_two_tasks_ask_one_is_restored_and_one_lands_as_the_readme_shows(
+def test_demo_of_tasks_restores_one_and_lands_one_as_the_readme_shows(
     environment: dict[str, str],
 ) -> None:
     done = subprocess.run(
@@ -107,7 +107,7 @@ def test_two_tasks_ask_one_is_restored_and_one_lands_as_the_readme_shows(
         check=False,
     )
 
-    # The agents of it are examples/worker.py.
+    # Its agents are examples/worker.py.
     assert done.returncode == 0, done.stderr
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert done.stdout.strip("\n") in readme
@@ -133,7 +133,7 @@ def test_another_agent_answers_through_the_same_chain(
         ("new=exit:3", "exited with code 3 at session/new"),
     ],
 )
-def test_the_demo_fails_where_not_everything_is_as_it_should_be(
+def test_demo_fails_when_a_check_fails(
     environment: dict[str, str], scripted: Spec, behaviour: str, reason: str
 ) -> None:
     done = demo(environment, scripted(behaviour))

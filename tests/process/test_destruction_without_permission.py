@@ -1,4 +1,4 @@
-"""An agent that asks no permission destroys its tree in every way that is listed."""
+"""An agent destroys its worktree without asking, in every listed way."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.chaos
 
 @pytest.fixture(scope="module")
 def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnaskedTasks]:
-    """One task for all, until a way is not brought back."""
+    """One task for all, until a way is not undone."""
     tasks = UnaskedTasks(tmp_path_factory)
     yield tasks
     tasks.close()
@@ -18,7 +18,7 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UnaskedTasks]:
 
 @pytest.mark.requirement("tasks.undo-unasked")
 @pytest.mark.parametrize("way", ALL_WAYS)
-def test_an_agent_that_asks_nobody_and_destroys_its_tree_at_once_loses_nothing(
+def test_agent_that_destroys_its_worktree_without_asking_loses_nothing(
     way: str, chaos: UnaskedTasks
 ) -> None:
     with chaos.one() as task:

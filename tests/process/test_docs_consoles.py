@@ -1,4 +1,4 @@
-"""What the tutorial shows on a console is what one sees."""
+"""Console examples of the tutorial, executed."""
 
 import re
 import subprocess
@@ -22,8 +22,10 @@ CONSOLES: Final = [
 
 @pytest.mark.requirement("cli.prompt-streams", "cli.mod-arrow")
 @pytest.mark.parametrize(("command", "output"), CONSOLES)
-def test_a_command_of_the_tutorial_prints_what_the_tutorial_says(command: str, output: str) -> None:
-    done = subprocess.run(  # noqa: S602 - as a reader would type it
+def test_command_of_the_tutorial_prints_the_output_of_the_tutorial(
+    command: str, output: str
+) -> None:
+    done = subprocess.run(  # noqa: S602 - as a reader types it
         command.replace(".venv/bin", str(BIN)),
         shell=True,
         cwd=ROOT,
@@ -37,5 +39,5 @@ def test_a_command_of_the_tutorial_prints_what_the_tutorial_says(command: str, o
 
 
 @pytest.mark.requirement("cli.prompt-streams")
-def test_the_tutorial_has_commands_to_try() -> None:
+def test_tutorial_has_commands() -> None:
     assert len(CONSOLES) >= 5

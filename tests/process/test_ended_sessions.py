@@ -1,4 +1,4 @@
-"""What is kept of sessions that are over, and how it goes."""
+"""Ended sessions: their files and their removal."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -15,14 +15,14 @@ def statuses(task_cli: TaskCli) -> dict[str, str]:
 
 
 def deleted(task_cli: TaskCli, *words: str) -> dict[str, Any]:
-    """A task that was deleted, and that had an agent."""
+    """Create and delete a task that had an agent."""
     made = task_cli.new("gone", "--agent", "eliza")
     task_cli.ok("task", "rm", "gone", "--discard-work", *words)
     return made
 
 
 @pytest.mark.requirement("agent-sessions.of-deleted-tasks")
-def test_sessions_of_deleted_tasks_are_listed_only_for_who_asks(task_cli: TaskCli) -> None:
+def test_sessions_of_deleted_tasks_are_listed_on_request_only(task_cli: TaskCli) -> None:
     made = deleted(task_cli)
     listed = task_cli.run("session", "list")
     (row,) = task_cli.json("session", "list")
@@ -36,7 +36,7 @@ def test_sessions_of_deleted_tasks_are_listed_only_for_who_asks(task_cli: TaskCl
 
 
 @pytest.mark.requirement("agent-sessions.of-deleted-tasks")
-def test_what_is_kept_of_an_agent_goes_with_its_task_for_good(task_cli: TaskCli) -> None:
+def test_session_of_an_agent_is_deleted_with_its_task(task_cli: TaskCli) -> None:
     deleted(task_cli, "--no-archive")
     kept = statuses(task_cli)
     later = deleted(task_cli)
@@ -50,7 +50,7 @@ def test_what_is_kept_of_an_agent_goes_with_its_task_for_good(task_cli: TaskCli)
 
 
 @pytest.mark.requirement("agent-sessions.of-deleted-tasks")
-def test_what_was_left_of_a_task_that_nobody_knows_is_cleared_away(task_cli: TaskCli) -> None:
+def test_session_of_an_unknown_task_is_removed(task_cli: TaskCli) -> None:
     made = deleted(task_cli)
     home = task_cli.home / "sessions"
     left = home / "00000000-0000-4000-8000-000000000000"
@@ -66,7 +66,7 @@ def test_what_was_left_of_a_task_that_nobody_knows_is_cleared_away(task_cli: Tas
 
 
 @pytest.mark.requirement("agent-sessions.forget-ended")
-def test_all_sessions_that_have_ended_are_forgotten_at_once_but_no_tasks(task_cli: TaskCli) -> None:
+def test_all_ended_sessions_are_removed_at_once_except_those_of_tasks(task_cli: TaskCli) -> None:
     task = task_cli.new("task", "--agent", "eliza")
     task_cli.ok("session", "kill", task["id"])
     ended = [task_cli.ok("session", "start", "--", "true").strip() for _ in range(3)]
@@ -81,7 +81,7 @@ def test_all_sessions_that_have_ended_are_forgotten_at_once_but_no_tasks(task_cl
 
 
 @pytest.mark.requirement("tasks.deleted-already")
-def test_to_delete_what_is_deleted_says_so_and_until_when_it_can_be_brought_back(
+def test_second_deletion_reports_until_when_the_task_can_be_restored(
     task_cli: TaskCli,
 ) -> None:
     made = deleted(task_cli)

@@ -1,4 +1,4 @@
-"""kill -9, early exits and spoilt streams, with real processes (acp-host §1.9 R7, §6.7)."""
+"""kill -9, early exits, and damaged streams, with real processes (acp-host §1.9 R7, §6.7)."""
 
 import asyncio
 import os
@@ -26,21 +26,21 @@ NOTES_PID = 'echo $$ > "$0"; exec "$@"'
 
 
 class Programs:
-    """The programs of one chain, each with its process id in a file."""
+    """Programs of one chain, each with its process id in a file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.names: list[str] = []
 
     def add(self, name: str, *argv: str) -> Program:
-        """A program that notes its process id when it starts."""
+        """Return a program that writes its process id when it starts."""
         self.names.append(name)
         note = str(self._folder / name)
         command = Command(("sh", "-c", NOTES_PID, note, sys.executable, *argv), {})
         return Program(name, command)
 
     def chain(self) -> list[Program]:
-        """Three proxies: two that know nothing of ours, a nested conductor between them."""
+        """Three proxies: two without peerwire, and a nested conductor between them."""
         bare = ("-I", str(SUPPORT / "bare_proxy.py"))
         return [
             self.add("first", *bare),
@@ -49,15 +49,15 @@ class Programs:
         ]
 
     def agent(self, step: str, fault: str = "hang") -> Program:
-        """The agent that does something at a step."""
+        """Return the agent that misbehaves at a step."""
         return self.add("agent", "-I", str(SUPPORT / "bare_agent.py"), step, fault)
 
     def pid(self, name: str) -> int:
-        """The process id, which is also that of the group."""
+        """Return the process id, which is also that of the group."""
         return int((self._folder / name).read_text(encoding="utf-8"))
 
     def left(self) -> list[str]:
-        """Whose group still has a process in it."""
+        """Programs whose group still has a process."""
         return [name for name in self.names if self._lives(self.pid(name))]
 
     def _lives(self, group: int) -> bool:
@@ -69,7 +69,7 @@ class Programs:
 
 
 async def until(peer: Peer, *methods: str) -> dict[str, Any]:
-    """Read until one of these is asked or told."""
+    """Read until one of these messages arrives."""
     while True:
         message: dict[str, Any] = await peer.read()
         if message.get("method") in methods:
@@ -77,7 +77,7 @@ async def until(peer: Peer, *methods: str) -> dict[str, Any]:
 
 
 async def answers(peer: Peer, names: Sequence[Any]) -> dict[Any, dict[str, Any]]:
-    """The answers to these requests, each exactly one."""
+    """Return the responses to these requests, each exactly one."""
     found: dict[Any, dict[str, Any]] = {}
     while len(found) < len(names):
         message = await peer.read()
@@ -89,7 +89,7 @@ async def answers(peer: Peer, names: Sequence[Any]) -> dict[Any, dict[str, Any]]
 
 
 async def reach(it: ChainHarness, step: str) -> list[Any]:
-    """Bring the chain to a step; the requests that are open then."""
+    """Bring the chain to a step; return the open requests."""
     it.client.ask("initialize", "initialize", VERSION_ONE)
     if step == "initialize":
         await until(it.client, "agent/waiting")
@@ -119,7 +119,7 @@ async def reach(it: ChainHarness, step: str) -> list[Any]:
 )
 @pytest.mark.parametrize("step", ["initialize", "new", "prompt", "permission", "cancel"])
 @pytest.mark.parametrize("victim", ["first", "nested", "last", "agent"])
-async def test_whoever_is_killed_whenever_all_is_answered_and_nothing_is_left(
+async def test_every_request_is_answered_and_no_process_is_left_after_any_kill(
     step: str, victim: str, tmp_path: Path
 ) -> None:
     programs = Programs(tmp_path)
@@ -145,7 +145,7 @@ async def test_whoever_is_killed_whenever_all_is_answered_and_nothing_is_left(
     ("step", "fault"),
     [("initialize", "exit"), ("new", "exit"), ("prompt", "exit"), ("prompt", "close")],
 )
-async def test_an_agent_that_leaves_or_falls_silent_has_all_answered(
+async def test_requests_are_answered_when_an_agent_exits_or_hangs(
     step: str, fault: str, tmp_path: Path
 ) -> None:
     programs = Programs(tmp_path)
@@ -166,9 +166,7 @@ async def test_an_agent_that_leaves_or_falls_silent_has_all_answered(
     "conductor.peer-prints-text", "conductor.peer-answers-twice", "conductor.peer-unknown-id"
 )
 @pytest.mark.parametrize("fault", ["print", "twice", "odd"])
-async def test_an_agent_that_writes_what_it_should_not_is_survived(
-    fault: str, tmp_path: Path
-) -> None:
+async def test_chain_survives_invalid_output_of_an_agent(fault: str, tmp_path: Path) -> None:
     programs = Programs(tmp_path)
     async with chain_harness(agent=programs.agent("prompt", fault)) as it:
         names = await reach(it, "prompt")
@@ -182,7 +180,7 @@ async def test_an_agent_that_writes_what_it_should_not_is_survived(
 
 
 @pytest.mark.requirement("conductor.peer-never-answers", "peers.eof-does-not-end-everyone")
-async def test_a_client_that_leaves_with_a_turn_open_leaves_no_process_behind(
+async def test_client_that_disconnects_during_a_turn_leaves_no_process(
     tmp_path: Path,
 ) -> None:
     programs = Programs(tmp_path)
@@ -195,21 +193,21 @@ async def test_a_client_that_leaves_with_a_turn_open_leaves_no_process_behind(
 
 
 @pytest.mark.requirement("conductor.death-while-starting")
-async def test_a_program_that_is_missing_is_told_and_those_already_started_are_ended(
+async def test_missing_program_is_an_error_and_started_programs_are_ended(
     tmp_path: Path,
 ) -> None:
     programs = Programs(tmp_path)
-    ghost = Program("ghost", Command((str(tmp_path / "ghost"),), {}))
-    async with chain_harness(programs.chain()[0], agent=ghost) as it:
+    missing = Program("missing", Command((str(tmp_path / "missing"),), {}))
+    async with chain_harness(programs.chain()[0], agent=missing) as it:
         it.client.ask(0, "initialize", VERSION_ONE)
         data = (await it.client.read())["error"]["data"]
-        assert (data["reason"], data["component"]) == ("component_start_failed", "ghost")
+        assert (data["reason"], data["component"]) == ("component_start_failed", "missing")
         await it.client.hang_up()
         assert await it.exit_code() == 1
 
 
 async def turns(number: int) -> None:
-    """Some turns of the loop: what is said in memory takes one each."""
+    """Wait some turns of the loop: each message in memory takes one."""
     near, far = memory_pair()
     echo = Peer(far)
     for _ in range(number):
@@ -219,13 +217,11 @@ async def turns(number: int) -> None:
 
 @pytest.mark.requirement("conductor.cancelled-whole")
 @pytest.mark.parametrize("client", ["stays", "has left"])
-async def test_a_conductor_that_is_cancelled_reaps_its_processes(
-    client: str, tmp_path: Path
-) -> None:
+async def test_canceled_conductor_reaps_its_processes(client: str, tmp_path: Path) -> None:
     programs = Programs(tmp_path)
     chain = programs.chain()
-    patient = Settings(quiet_grace=60)
-    async with chain_harness(*chain, agent=programs.agent("prompt"), settings=patient) as it:
+    settings = Settings(quiet_grace=60)
+    async with chain_harness(*chain, agent=programs.agent("prompt"), settings=settings) as it:
         await reach(it, "prompt")
         if client == "has left":
             await it.client.hang_up()

@@ -1,4 +1,4 @@
-"""Mods that go wrong, as their author and their user see it."""
+"""Faulty mods, as their author and their user see them."""
 
 import shlex
 import subprocess
@@ -32,7 +32,7 @@ def spec(folder: Path, mark: str, method: str, body: str) -> str:
 
 
 @pytest.mark.requirement("stories.mod-heard")
-def test_an_exception_in_a_mod_stands_on_stderr_unasked(symposium: Run, tmp_path: Path) -> None:
+def test_exception_in_a_mod_is_printed_on_stderr(symposium: Run, tmp_path: Path) -> None:
     mod = spec(tmp_path, "from_agent", "session/update", "raise NameError('oops')")
     ended = symposium("prompt", "--proxy", mod, "--agent", "eliza", "Hello")
     assert ended.returncode == 0
@@ -44,7 +44,7 @@ def test_an_exception_in_a_mod_stands_on_stderr_unasked(symposium: Run, tmp_path
 
 
 @pytest.mark.requirement("stories.mod-blamed", "stories.mod-heard")
-def test_a_request_that_a_mod_failed_is_the_mods_fault(symposium: Run, tmp_path: Path) -> None:
+def test_failed_request_names_the_mod_that_failed(symposium: Run, tmp_path: Path) -> None:
     mod = spec(tmp_path, "from_client", "session/prompt", "return undefined_name")
     ended = symposium("prompt", "--proxy", mod, "--agent", "eliza", "Hello")
     assert ended.returncode == 1
@@ -54,9 +54,7 @@ def test_a_request_that_a_mod_failed_is_the_mods_fault(symposium: Run, tmp_path:
 
 
 @pytest.mark.requirement("stories.mod-blamed")
-def test_a_request_that_a_mod_does_not_answer_is_the_mods_fault(
-    symposium: Run, tmp_path: Path
-) -> None:
+def test_unanswered_request_names_the_mod_that_holds_it(symposium: Run, tmp_path: Path) -> None:
     mod = spec(tmp_path, "from_client", "session/prompt", "return None")
     ended = symposium("prompt", "--proxy", mod, "--agent", "eliza", "Hello")
     assert ended.returncode == 1
@@ -74,7 +72,7 @@ def test_a_request_that_a_mod_does_not_answer_is_the_mods_fault(
         ("vendor/something_else", False),
     ],
 )
-def test_a_name_that_is_almost_one_of_acp_is_warned_of(
+def test_name_similar_to_an_acp_method_is_a_warning(
     symposium: Run, tmp_path: Path, method: str, *, is_warned_of: bool
 ) -> None:
     mod = spec(tmp_path, "from_agent", method, "return Forward()")

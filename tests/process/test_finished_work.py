@@ -1,4 +1,4 @@
-"""An agent that is done waits in the inbox for a review, if it has changed files."""
+"""Finished agents in the inbox: a review is requested if files have changed."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tests.support.task_cli import TaskCli, git, until
 
 
 @pytest.mark.requirement("approvals.done")
-def test_work_that_is_done_waits_for_a_review_until_it_is_reviewed_or_landed(
+def test_finished_work_waits_until_it_is_reviewed_or_landed(
     task_cli: TaskCli,
 ) -> None:
     task = task_cli.new("builds", "$ echo one > made", "--agent", AGENT)["id"]
@@ -35,7 +35,7 @@ def test_work_that_is_done_waits_for_a_review_until_it_is_reviewed_or_landed(
 
 
 @pytest.mark.requirement("approvals.done-own-work")
-def test_branch_made_in_the_clone_during_a_turn_does_not_make_the_task_wait_for_a_review(
+def test_branch_made_in_the_clone_during_a_turn_does_not_request_a_review(
     task_cli: TaskCli, scripted: Callable[..., str]
 ) -> None:
     task = task_cli.new("asks", "--agent", scripted("prompt=ask:edit"))["id"]
@@ -49,7 +49,7 @@ def test_branch_made_in_the_clone_during_a_turn_does_not_make_the_task_wait_for_
 
 
 def turn(task_cli: TaskCli, task: str, prompt: str) -> None:
-    """Give a prompt, and wait until its turn is over and the daemon knows it."""
+    """Send a prompt, and wait until its turn is over and the daemon knows it."""
     before = results(task_cli, task)
     task_cli.ok("task", "say", task, prompt)
     until(lambda: results(task_cli, task) > before)

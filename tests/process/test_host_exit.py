@@ -1,4 +1,4 @@
-"""The host as a program: how it starts what it is given, and what is left when it ends."""
+"""The host as a program: started programs, and cleanup at its exit."""
 
 import errno
 import json
@@ -28,7 +28,7 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 signal.pause()
 """
-"""Ends neither at the end of its input nor when it is asked to, and has a child."""
+"""Agent that ignores the end of its input and SIGTERM, and has a child."""
 
 REFUSES_AND_LEAVES = """
 import json, sys
@@ -66,7 +66,7 @@ def ask(host: subprocess.Popen[str], name: int, method: str, params: Any = None)
     host.stdin.flush()
 
 
-def hear(host: subprocess.Popen[str]) -> Any:
+def read(host: subprocess.Popen[str]) -> Any:
     assert host.stdout is not None
     return json.loads(host.stdout.readline())
 
@@ -74,7 +74,7 @@ def hear(host: subprocess.Popen[str]) -> Any:
 def open_host(start: Start, *words: str) -> tuple[subprocess.Popen[str], Any]:
     host = start("run-with", *words)
     ask(host, 0, "initialize", INITIALIZE)
-    return host, hear(host)
+    return host, read(host)
 
 
 def end_input(host: subprocess.Popen[str]) -> int:
@@ -92,7 +92,7 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.requirement("process.end-exit-zero", "peers.eof-does-not-end-everyone")
-def test_an_agent_that_does_not_end_is_ended_with_its_whole_tree(
+def test_agent_that_does_not_exit_is_killed_with_its_whole_tree(
     start: Start, tmp_path: Path
 ) -> None:
     host, answer = open_host(start, "--agent", script(tmp_path, STUBBORN))
@@ -105,7 +105,7 @@ def test_an_agent_that_does_not_end_is_ended_with_its_whole_tree(
 
 @pytest.mark.requirement("process.end-on-signal")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_signal_to_the_host_ends_its_components_too(
+def test_signal_to_the_host_ends_its_components_too(
     start: Start, tmp_path: Path, name: str
 ) -> None:
     host, _ = open_host(start, "--agent", script(tmp_path, STUBBORN))
@@ -124,12 +124,12 @@ sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 signal.pause()
 """
-"""A proxy with a child; it ends neither at the end of its input nor at SIGTERM."""
+"""Proxy with a child; it ignores the end of its input and SIGTERM."""
 
 
 @pytest.mark.requirement("process.end-nothing-left")
 @pytest.mark.parametrize("way", ["end of input", "SIGTERM", "SIGINT", "SIGHUP", "agent killed"])
-def test_no_process_of_a_mod_or_an_agent_is_left_when_the_host_has_ended(
+def test_no_process_of_a_mod_or_an_agent_is_left_after_the_host_exits(
     start: Start, tmp_path: Path, way: str
 ) -> None:
     (tmp_path / "proxy.py").write_text(PARENT)
@@ -155,40 +155,40 @@ def test_no_process_of_a_mod_or_an_agent_is_left_when_the_host_has_ended(
 
 
 @pytest.mark.requirement("process.end-flushes")
-def test_what_waits_for_the_client_is_written_before_the_host_exits(
+def test_pending_messages_for_the_client_are_written_before_the_host_exits(
     start: Start, scripted: Spec
 ) -> None:
     host, _ = open_host(start, "--agent", scripted("prompt=flood:5000"))
     ask(host, 1, "session/new", {"cwd": "/", "mcpServers": []})
-    assert hear(host)["id"] == 1
+    assert read(host)["id"] == 1
     ask(host, 2, "session/prompt", {"sessionId": "one", "prompt": []})
     assert host.stdin is not None
     assert host.stdout is not None
     host.stdin.close()
-    heard = [json.loads(line) for line in host.stdout]
+    received = [json.loads(line) for line in host.stdout]
     assert host.wait(45) == 0
-    said = [each["params"]["update"]["content"]["text"] for each in heard if "params" in each]
+    said = [each["params"]["update"]["content"]["text"] for each in received if "params" in each]
     assert said == [*(f"line {number}\n" for number in range(5000)), "Answered."]
-    # On a slow machine the time after the end of input is over before the agent has answered.
-    (answer,) = [each for each in heard if "params" not in each]
+    # On a slow machine the grace period ends before the agent has answered.
+    (answer,) = [each for each in received if "params" not in each]
     late = answer.get("error", {}).get("data") == {"reason": "shutting_down"}
     assert answer["id"] == 2
     assert late or answer["result"] == {"stopReason": "end_turn"}
-    assert late or heard[-1] == answer
+    assert late or received[-1] == answer
 
 
 @pytest.mark.requirement("process.exit-keeps-protocol-error")
-def test_an_error_of_the_agent_is_told_rather_than_the_exit_that_follows(
+def test_error_of_the_agent_is_reported_instead_of_the_later_exit(
     start: Start, tmp_path: Path
 ) -> None:
     host, _ = open_host(start, "--agent", script(tmp_path, REFUSES_AND_LEAVES))
     ask(host, 1, "session/new", {"cwd": "/", "mcpServers": []})
     error = {"code": -32000, "message": "Authentication required", "data": "log in first"}
-    assert hear(host) == {"jsonrpc": "2.0", "id": 1, "error": error}
+    assert read(host) == {"jsonrpc": "2.0", "id": 1, "error": error}
 
 
 @pytest.mark.requirement("process.spawn-early-exit")
-def test_an_agent_that_exits_at_once_gives_one_error_on_initialize(
+def test_agent_that_exits_at_once_gives_one_error_on_initialize(
     start: Start, scripted: Spec
 ) -> None:
     host, answer = open_host(start, "--agent", scripted("initialize=exit:3"))
@@ -203,7 +203,7 @@ def test_an_agent_that_exits_at_once_gives_one_error_on_initialize(
 
 
 @pytest.mark.requirement("process.spawn-missing-program")
-def test_a_missing_program_is_named_on_initialize_with_the_mend(start: Start) -> None:
+def test_missing_program_is_named_on_initialize_with_the_fix(start: Start) -> None:
     _, answer = open_host(start, "--agent", "no-such-agent --acp")
     data = answer["error"]["data"]
     assert data["reason"] == "component_start_failed"
@@ -214,7 +214,9 @@ def test_a_missing_program_is_named_on_initialize_with_the_mend(start: Start) ->
 
 @pytest.mark.requirement("process.spawn-not-executable")
 @pytest.mark.parametrize("name", ["folder", "plain"])
-def test_what_cannot_be_run_is_named_on_initialize(start: Start, tmp_path: Path, name: str) -> None:
+def test_file_that_cannot_run_is_named_on_initialize(
+    start: Start, tmp_path: Path, name: str
+) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "plain").write_text("no program")
     _, answer = open_host(start, "--agent", f"./{name} --acp")
@@ -225,7 +227,7 @@ def test_what_cannot_be_run_is_named_on_initialize(start: Start, tmp_path: Path,
 
 
 @pytest.mark.requirement("process.spec-builtin-name")
-def test_the_name_of_a_built_in_means_the_built_in(
+def test_name_of_a_built_in_means_the_built_in(
     start: Start, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     program = tmp_path / "eliza"
@@ -244,14 +246,14 @@ def test_megabytes_on_stderr_block_nothing(start: Start, tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("peers.several-starts")
-def test_several_hosts_for_one_session_stand_alone(start: Start) -> None:
+def test_several_hosts_for_one_session_are_independent(start: Start) -> None:
     hosts = [open_host(start, "--proxy", "pass", "--agent", "eliza")[0] for _ in range(3)]
     for host in hosts:
         ask(host, 1, "session/load", {"sessionId": "one", "cwd": "/", "mcpServers": []})
-        assert "result" in hear(host)
+        assert "result" in read(host)
     hosts[0].kill()
     hosts[0].wait(45)
     for host in hosts[1:]:
         ask(host, 2, "session/prompt", {"sessionId": "one", "prompt": []})
-        assert hear(host)
+        assert read(host)
         assert end_input(host) == 0

@@ -1,4 +1,4 @@
-"""What waits for a person, and what becomes of it."""
+"""Inbox items, and what happens to them."""
 
 import json
 import re
@@ -19,18 +19,18 @@ Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.mark.requirement("tasks.asks-again-to-delete")
-def test_each_time_that_an_agent_asks_to_delete_its_task_it_is_asked_and_answered(
+def test_each_deletion_request_of_an_agent_is_a_separate_item(
     task_cli: TaskCli, start: Start
 ) -> None:
     task = task_cli.new("asks again")
     payload = json.dumps({"project_path": "", "taskspace_uuid": task["id"]})
     items: list[dict[str, Any]] = []
-    for answer, heard in (("keep", "cancelled by user"), ("archive", '"outcome":"deleted"')):
+    for answer, received in (("keep", "cancelled by user"), ("archive", '"outcome":"deleted"')):
         asking = start("bus", "send", "delete_taskspace", payload, "--json")
         items += until(lambda: task_cli.json("inbox"))
         task_cli.ok("inbox", "answer", items[-1]["id"], answer)
         out, err = asking.communicate(timeout=TIMEOUT)
-        assert heard in out + err
+        assert received in out + err
     late = task_cli.run("inbox", "answer", items[0]["id"], "archive")
 
     assert items[0]["id"] != items[1]["id"]
@@ -41,12 +41,12 @@ def test_each_time_that_an_agent_asks_to_delete_its_task_it_is_asked_and_answere
 @pytest.mark.requirement("tasks.login")
 @pytest.mark.parametrize("refused", ["session/new", "session/prompt"])
 @pytest.mark.parametrize("way", ["by hand", "browser"])
-def test_an_agent_that_wants_a_login_says_how_and_goes_on_where_it_was(
+def test_agent_that_needs_a_login_explains_it_and_continues_the_session(
     refused: str, way: str, task_cli: TaskCli, playing: Callable[..., str], tmp_path: Path
 ) -> None:
     file = tmp_path / "logged-in"
     agent = playing("login_agent.py", refused, str(file))
-    made = task_cli.new("locked out", "Mend the roof", "--agent", agent)
+    made = task_cli.new("locked out", "Fix the roof", "--agent", agent)
     (item,) = until(lambda: task_cli.json("inbox"))
     before = task_cli.tasks()["locked out"]["state"]
     listed = task_cli.run("inbox").stdout
@@ -56,7 +56,7 @@ def test_an_agent_that_wants_a_login_says_how_and_goes_on_where_it_was(
         file.write_text("done")
     task_cli.ok("inbox", "answer", again["id"], "retry" if way == "by hand" else way)
     late = task_cli.run("inbox", "answer", again["id"], "retry")
-    until(lambda: "Mend the roof" in task_cli.said(made["id"]))
+    until(lambda: "Fix the roof" in task_cli.said(made["id"]))
 
     assert (item["kind"], before, too_soon) == ("login", "waiting: login", 0)
     assert "Authentication required␛[2K" in listed
@@ -69,20 +69,20 @@ def test_an_agent_that_wants_a_login_says_how_and_goes_on_where_it_was(
 
 
 @pytest.mark.requirement("tasks.login")
-def test_a_key_that_the_agent_wants_is_taken_from_where_it_is_tried_again(
+def test_missing_key_is_read_from_the_shell_of_the_retry(
     task_cli: TaskCli, playing: Callable[..., str], tmp_path: Path
 ) -> None:
     agent = playing("login_agent.py", "session/new", str(tmp_path / "no-file"))
-    made = task_cli.new("locked out", "Mend the roof", "--agent", agent)
+    made = task_cli.new("locked out", "Fix the roof", "--agent", agent)
     (item,) = until(lambda: task_cli.json("inbox"))
     with_key = TaskCli(task_cli.clone, {**task_cli.environment, "AGENT_KEY": "k"})
     with_key.ok("inbox", "answer", item["id"], "retry")
 
-    until(lambda: "Mend the roof" in task_cli.said(made["id"]))
+    until(lambda: "Fix the roof" in task_cli.said(made["id"]))
 
 
 @pytest.mark.requirement("tasks.not-now")
-def test_not_now_keeps_what_waits_and_answers_nobody(task_cli: TaskCli, scripted: Spec) -> None:
+def test_not_now_keeps_the_item_without_an_answer(task_cli: TaskCli, scripted: Spec) -> None:
     made = task_cli.new("asks", "--agent", scripted("prompt=ask:edit"))
     (item,) = until(lambda: task_cli.json("inbox"))
     task_cli.ok("inbox", "later", "asks")
@@ -101,24 +101,22 @@ def test_not_now_keeps_what_waits_and_answers_nobody(task_cli: TaskCli, scripted
 
 
 @pytest.mark.requirement("tasks.not-now")
-def test_nobody_is_told_of_what_was_put_off(
-    task_cli: TaskCli, scripted: Spec, tmp_path: Path
-) -> None:
-    file = tmp_path / "told"
-    task_cli.new("put off", "--agent", scripted("prompt=ask:edit"))
+def test_snoozed_item_is_not_announced(task_cli: TaskCli, scripted: Spec, tmp_path: Path) -> None:
+    file = tmp_path / "announced"
+    task_cli.new("snoozed", "--agent", scripted("prompt=ask:edit"))
     until(lambda: task_cli.json("inbox"))
-    task_cli.ok("inbox", "later", "put off")
+    task_cli.ok("inbox", "later", "snoozed")
     notify = {"command": ["sh", "-c", f"cat >> {file}"]}
     (task_cli.home / "config.jsonc").write_text(json.dumps({"notify": notify}))
     task_cli.new("waits", "--agent", scripted("prompt=ask:edit"))
     until(lambda: file.exists() and file.read_text())
 
-    told = json.loads(file.read_text())
-    assert [each["task"] for each in told["tasks"]] == ["waits"]
+    messages = json.loads(file.read_text())
+    assert [each["task"] for each in messages["tasks"]] == ["waits"]
 
 
 @pytest.mark.requirement("tasks.inbox-order")
-def test_what_waits_is_ordered_by_urgency_and_age(
+def test_items_are_ordered_by_urgency_and_age(
     task_cli: TaskCli, scripted: Spec, playing: Callable[..., str], tmp_path: Path
 ) -> None:
     task_cli.new("fails", "--agent", "sh -c 'exit 3'")
@@ -143,9 +141,7 @@ def test_what_waits_is_ordered_by_urgency_and_age(
 
 
 @pytest.mark.requirement("tasks.asked-anew")
-def test_what_an_agent_asks_after_it_was_started_again_is_a_question_of_its_own(
-    task_cli: TaskCli, scripted: Spec
-) -> None:
+def test_question_after_a_restart_is_a_separate_item(task_cli: TaskCli, scripted: Spec) -> None:
     made = task_cli.new("asks", "--agent", scripted("prompt=ask:edit"))
     (item,) = until(lambda: task_cli.json("inbox"))
     task_cli.ok("inbox", "answer", item["id"], "y")
@@ -160,7 +156,7 @@ def test_what_an_agent_asks_after_it_was_started_again_is_a_question_of_its_own(
 
 
 @pytest.mark.requirement("tasks.one-answer-one-item")
-def test_answer_settles_its_own_question_and_no_other(task_cli: TaskCli) -> None:
+def test_answer_settles_only_its_question(task_cli: TaskCli) -> None:
     task = task_cli.new("asks three times", "--agent", "none")
     for text in ("first?", "second?", "third?"):
         asked = {"project_path": "", "taskspace_uuid": task["id"], "message": text}
@@ -201,9 +197,7 @@ def fill_log(task_cli: TaskCli, task: str, count: int) -> None:
 
 
 @pytest.mark.requirement("tasks.watch-lines", "tasks.server-announces", "tasks.announced-inbox")
-def test_watch_prints_what_agents_do_as_it_happens(
-    task_cli: TaskCli, start: Start, scripted: Spec
-) -> None:
+def test_watch_prints_updates_of_agents(task_cli: TaskCli, start: Start, scripted: Spec) -> None:
     before = task_cli.new("before", "--agent", "none")
     watching = start("task", "watch", "--json")
     plain = start("task", "watch")
@@ -242,13 +236,13 @@ def test_watch_prints_what_agents_do_as_it_happens(
 
 
 def state_of(event: dict[str, Any]) -> tuple[str, str]:
-    """The task that an event shows, and its state; empty for other events."""
+    """Return the task of an event, and its state; empty for other events."""
     task = event.get("taskspace", {})
     return task.get("id", ""), task.get("state", "")
 
 
 class Events:
-    """What a watcher prints: every event so far can still be found, whatever came before it."""
+    """Output of a watcher: every earlier event can still be found, in any order."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
@@ -256,7 +250,7 @@ class Events:
         self.all: list[dict[str, Any]] = []
 
     def until(self, is_wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-        """The first event that is wanted; waits for it."""
+        """Wait for the first matching event."""
         found = [each for each in self.all if is_wanted(each)]
         while not found:
             line = self._lines.readline()
@@ -267,7 +261,7 @@ class Events:
 
 
 def until_line(process: "subprocess.Popen[str]", words: str) -> Iterator[str]:
-    """The lines of a process up to the first with these words."""
+    """Return the lines of a process up to the first with these words."""
     assert process.stdout is not None
     for line in process.stdout:
         yield line
@@ -277,7 +271,7 @@ def until_line(process: "subprocess.Popen[str]", words: str) -> Iterator[str]:
 
 
 @pytest.mark.requirement("cli.exit-waiting")
-def test_inbox_says_by_its_exit_code_and_in_words_whether_something_waits(
+def test_exit_code_and_text_of_the_inbox_show_if_something_waits(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     empty = task_cli.run("inbox")
@@ -299,7 +293,7 @@ def test_inbox_says_by_its_exit_code_and_in_words_whether_something_waits(
 
 
 @pytest.mark.requirement("tasks.nobody-there")
-def test_signal_is_told_how_many_watch(task_cli: TaskCli, start: Start) -> None:
+def test_signal_returns_the_number_of_watchers(task_cli: TaskCli, start: Start) -> None:
     task = task_cli.new("asks")
     watching = start("task", "watch", "--json")
     assert watching.stdout is not None
@@ -315,7 +309,9 @@ def test_signal_is_told_how_many_watch(task_cli: TaskCli, start: Start) -> None:
 
 
 @pytest.mark.requirement("tasks.session-noted")
-def test_session_server_announces_its_session_to_its_end(task_cli: TaskCli, scripted: Spec) -> None:
+def test_session_server_announces_its_session_until_it_ends(
+    task_cli: TaskCli, scripted: Spec
+) -> None:
     made = task_cli.new("a", "--agent", scripted("prompt=ask:edit"))
     until(lambda: task_cli.json("inbox"))
     task_cli.ok("inbox", "answer", "a", "y")
@@ -331,6 +327,6 @@ def test_session_server_announces_its_session_to_its_end(task_cli: TaskCli, scri
 
 
 def noted(task_cli: TaskCli) -> list[dict[str, Any]]:
-    """What session servers have announced so far."""
-    told = task_cli.ok("bus", "tail", "--type", "session_noted", "-n", "0", "--json").splitlines()
-    return [json.loads(line)["message"]["payload"] for line in told]
+    """Return the announcements of session servers so far."""
+    lines = task_cli.ok("bus", "tail", "--type", "session_noted", "-n", "0", "--json").splitlines()
+    return [json.loads(line)["message"]["payload"] for line in lines]

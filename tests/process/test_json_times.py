@@ -1,4 +1,4 @@
-"""Times in what `--json` prints."""
+"""Times in `--json` output."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def is_now(time: Any) -> bool:
-    """Whether that is a time of this minute or so, and says of which zone."""
+    """Whether a time is about now, and has a time zone."""
     assert isinstance(time, str)
     at = datetime.fromisoformat(time)
     assert at.tzinfo is not None
@@ -19,7 +19,7 @@ def is_now(time: Any) -> bool:
 
 
 @pytest.mark.requirement("front.json-times")
-def test_times_say_of_which_zone_they_are(task_cli: TaskCli) -> None:
+def test_times_have_a_time_zone(task_cli: TaskCli) -> None:
     (task_cli.clone / ".symposium").mkdir()
     (task_cli.clone / ".symposium" / "workspace.toml").write_text('setup = ["touch x"]\n')
     git(task_cli.clone, "add", ".")

@@ -1,4 +1,4 @@
-"""IDE operations answered by a real language server, basedpyright, as an agent sees them."""
+"""IDE operations of a real language server, basedpyright, as an agent sees them."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from symposium.testing import FakeEditor, chain_of
 
 pytestmark = pytest.mark.timeout(240)
 
-GREETING = '''"""Greetings, with 😀 before them."""
+INITIALIZE = '''"""Greetings, with 😀 before them."""
 
 
 def greet(name: str) -> str:
@@ -39,20 +39,20 @@ print(greet("everybody"))
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n", encoding="utf-8")
-    (tmp_path / "greeting.py").write_text(GREETING, encoding="utf-8")
+    (tmp_path / "greeting.py").write_text(INITIALIZE, encoding="utf-8")
     (tmp_path / "use.py").write_text(USE, encoding="utf-8")
     return tmp_path
 
 
 async def use(editor: FakeEditor, tool: str, arguments: dict[str, Any]) -> Any:
-    """What eliza gets from a tool."""
+    """Return the result of a tool that eliza calls."""
     turn = await editor.prompt(f"use tool ide::{tool} with {json.dumps(arguments)}")
     assert turn.text.startswith("OK: ")
     return json.loads(turn.text.removeprefix("OK: "))
 
 
 def spots(found: Any) -> list[tuple[str, int, int]]:
-    """Where ranges begin: file, line, column."""
+    """Return the start of each range: file, line, column."""
     return sorted(
         (Path(each.path).name, each.start.line, each.start.column)
         for each in convert(found, Ranges).ranges
@@ -60,7 +60,7 @@ def spots(found: Any) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.requirement("ide.real-servers", "ide.tools")
-async def test_an_agent_asks_about_python_without_an_editor(project: Path) -> None:
+async def test_agent_queries_python_code_without_an_editor(project: Path) -> None:
     async with chain_of(IdeOpsAdapter(), IdeOps()) as editor:
         await editor.new_session(cwd=str(project))
         at: dict[str, Any] = {"path": "use.py", "line": 3, "column": 8}
@@ -85,7 +85,7 @@ async def test_an_agent_asks_about_python_without_an_editor(project: Path) -> No
 
 
 def stored_environment(place: Path, tripped: Path) -> None:
-    """An environment whose interpreter leaves its name if it is started."""
+    """Create an environment whose interpreter records its name when it is started."""
     packages = place / "lib" / "python3.11" / "site-packages"
     (packages / "kept").mkdir(parents=True)
     (packages / "kept" / "__init__.py").write_text("def answer() -> int: ...\n", encoding="utf-8")
@@ -101,7 +101,7 @@ def stored_environment(place: Path, tripped: Path) -> None:
 @pytest.mark.requirement("ide.no-workspace-code", "ide.stored-packages")
 @pytest.mark.parametrize("name", [".venv", "venv"])
 @pytest.mark.parametrize("config", ["{}", '{"venvPath": ".", "venv": "NAME"}'])
-async def test_a_stored_environment_is_read_and_never_started(
+async def test_stored_environment_is_read_and_never_started(
     project: Path,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -129,7 +129,7 @@ async def test_a_stored_environment_is_read_and_never_started(
 
 
 @pytest.mark.requirement("ide.no-server-left")
-async def test_the_server_is_gone_when_its_owner_is(project: Path) -> None:
+async def test_language_server_exits_with_its_owner(project: Path) -> None:
     started: list[FramedProcess] = []
 
     async def spawn(argv: Sequence[str], cwd: Path) -> Transport:

@@ -1,4 +1,4 @@
-"""The wheel in a bare environment: nothing but what users install."""
+"""The wheel in a bare environment, with only the requirements of users."""
 
 import os
 import re
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def runtime_requirements() -> set[str]:
-    """The distributions that `requirements/runtime.txt` pins and this machine needs."""
+    """Return the distributions that `requirements/runtime.txt` pins and this machine needs."""
     text = (ROOT / "requirements" / "runtime.txt").read_text(encoding="utf-8")
     return set(re.findall(r"^([A-Za-z0-9._-]+)==", text, re.MULTILINE))
 
@@ -38,7 +38,7 @@ def link_distribution(name: str, site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`symposium` from the wheel, in an environment with its requirements alone."""
+    """Install `symposium` from the wheel, in an environment with only its requirements."""
     folder = tmp_path_factory.mktemp("lean")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     place = folder / "venv"
@@ -84,7 +84,7 @@ def ran(program: Path, home: Path, *words: str, stdin: str = "") -> Any:
     ],
     ids=["version", "prompt", "defaults", "agents", "policy", "mcp", "setup", "uninstall"],
 )
-def test_a_command_runs_with_the_requirements_of_users_alone(
+def test_command_runs_with_only_the_requirements_of_users(
     program: Path, words: tuple[str, ...], expected: str, tmp_path: Path
 ) -> None:
     done = ran(program, tmp_path, *words)
@@ -95,7 +95,7 @@ def test_a_command_runs_with_the_requirements_of_users_alone(
 
 
 @pytest.mark.requirement("house.lean-install")
-def test_every_command_is_found_and_explains_itself(program: Path, tmp_path: Path) -> None:
+def test_every_command_is_found_and_has_help(program: Path, tmp_path: Path) -> None:
     listed = ran(program, tmp_path, "--help").stdout
     names = re.findall(r"^  ([a-z][a-z-]+)  ", listed, re.MULTILINE)
 

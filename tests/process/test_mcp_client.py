@@ -1,4 +1,4 @@
-"""Our MCP client and its servers, as programs and over HTTP."""
+"""Symposium's MCP client with servers that are programs or at URLs."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ ECHO = {"name": "echo", "command": sys.executable, "args": ["-m", "peerwire.mcp.
 
 
 @pytest.mark.requirement("cli.testing-echo-server")
-async def test_a_program_is_started_listed_called_and_ended() -> None:
+async def test_program_is_started_listed_called_and_ended() -> None:
     async with open_server(ECHO) as server:
         assert [tool.name for tool in await server.list_tools()] == ["echo", "add"]
         assert (await server.call_tool("echo", {"message": "hi"})).text == "Echo: hi"
@@ -37,7 +37,7 @@ async def test_a_program_is_started_listed_called_and_ended() -> None:
 
 
 @pytest.mark.requirement("bridge.client-errors")
-def test_the_echo_server_lives_through_broken_lines() -> None:
+def test_echo_server_survives_broken_lines() -> None:
     lines = [b"nonsense", b"[]", b'{"id":1,"method":"ping"}', b'{"method":"x"}', b'{"id":2}']
     done = subprocess.run(
         [sys.executable, "-m", "peerwire.mcp.echo_server"],
@@ -50,7 +50,7 @@ def test_the_echo_server_lives_through_broken_lines() -> None:
 
 
 @pytest.mark.requirement("bridge.client-stdio")
-async def test_the_environment_of_a_declaration_is_given_to_its_program() -> None:
+async def test_environment_of_a_declaration_reaches_its_program() -> None:
     code = "import os,sys; sys.exit(int(os.environ['CODE']))"
     declaration = {
         "name": "short-lived",
@@ -64,14 +64,14 @@ async def test_the_environment_of_a_declaration_is_given_to_its_program() -> Non
 
 
 @pytest.mark.requirement("bridge.client-stdio")
-async def test_a_program_that_is_not_there_is_named() -> None:
+async def test_missing_program_is_named() -> None:
     with pytest.raises(SpawnError, match="no-such-program"):
         async with open_server({"name": "x", "command": "no-such-program"}):
             pass
 
 
 @pytest.mark.requirement("bridge.client-stdio")
-async def test_a_server_that_does_not_answer_is_given_up() -> None:
+async def test_server_that_does_not_answer_times_out() -> None:
     declaration = {"name": "mute", "command": sys.executable, "args": ["-c", "input();input()"]}
     with pytest.raises(McpError, match=r"mute has not answered initialize in 0\.1 s"):
         async with open_server(declaration, patience=0.1):
@@ -89,21 +89,21 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
         {"name": "x", "type": "http", "url": "http://[broken"},
     ],
 )
-async def test_a_declaration_that_leads_nowhere_is_refused(declaration: dict[str, Any]) -> None:
+async def test_unusable_declaration_is_refused(declaration: dict[str, Any]) -> None:
     with pytest.raises(McpError):
         async with open_server(declaration):
             pass
 
 
 @pytest.mark.requirement("bridge.client-errors")
-async def test_what_the_block_raises_comes_out_as_it_is() -> None:
+async def test_exception_of_the_block_is_raised_unchanged() -> None:
     with pytest.raises(ZeroDivisionError):
         async with open_server(ECHO):
             raise ZeroDivisionError
 
 
 @pytest.mark.requirement("bridge.client-errors")
-async def test_a_call_that_is_given_up_is_taken_back_in_mcps_way(tmp_path: Path) -> None:
+async def test_abandoned_call_is_canceled_by_mcp(tmp_path: Path) -> None:
     code = """
 import json, sys
 for line in sys.stdin:
@@ -132,7 +132,7 @@ Answer = Callable[[str, dict[str, Any]], bytes]
 
 @asynccontextmanager
 async def http_server(answer: Answer) -> AsyncGenerator[tuple[McpClientSession, list[str]], None]:
-    """A client of a server that answers each POST with these bytes, headers included."""
+    """Connect to a server that answers each POST with these bytes, including headers."""
     heads: list[str] = []
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -182,7 +182,7 @@ def good(head: str, body: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.requirement("bridge.client-http")
-async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
+async def test_json_and_events_are_read_and_the_session_is_used_and_ended(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("DEBUG")
@@ -212,7 +212,7 @@ async def test_json_and_events_are_understood_and_the_session_is_kept_and_ended(
         b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n",
     ],
 )
-async def test_an_answer_that_is_none_fails_its_request_and_hangs_nobody(answered: bytes) -> None:
+async def test_invalid_response_fails_its_request_without_a_hang(answered: bytes) -> None:
     def answer(head: str, body: dict[str, Any]) -> bytes:
         del head, body
         return answered
@@ -227,7 +227,7 @@ async def test_an_answer_that_is_none_fails_its_request_and_hangs_nobody(answere
     ("name", "value", "is_sent"),
     [("X-Key", "café", True), ("X-Key", "a\nb", False), ("é", "x", False)],
 )
-async def test_a_header_that_http_does_not_allow_fails_as_an_answer_does(
+async def test_invalid_http_header_fails_like_an_invalid_response(
     name: str, value: str, *, is_sent: bool
 ) -> None:
     came = asyncio.Event()
@@ -248,7 +248,7 @@ async def test_a_header_that_http_does_not_allow_fails_as_an_answer_does(
 
 
 @pytest.mark.requirement("bridge.client-http")
-async def test_a_session_id_of_any_bytes_is_sent_back_unchanged() -> None:
+async def test_session_id_of_any_bytes_is_sent_back_unchanged() -> None:
     id_ = "字é".encode()
 
     def answer(head: str, body: dict[str, Any]) -> bytes:
@@ -261,7 +261,7 @@ async def test_a_session_id_of_any_bytes_is_sent_back_unchanged() -> None:
 
 @pytest.mark.requirement("bridge.client-http")
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-async def test_an_answer_beyond_the_limit_fails_its_request(
+async def test_response_beyond_the_limit_fails_its_request(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streamable_http, "MAX_LINE", 1000)
@@ -278,7 +278,7 @@ async def test_an_answer_beyond_the_limit_fails_its_request(
 
 @pytest.mark.requirement("bridge.client-http")
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-async def test_an_answer_of_exactly_the_limit_is_taken(
+async def test_response_of_exactly_the_limit_is_accepted(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(head: str, body: dict[str, Any]) -> bytes:
@@ -296,7 +296,7 @@ async def test_an_answer_of_exactly_the_limit_is_taken(
 
 
 @pytest.mark.requirement("bridge.client-http")
-async def test_a_compressed_answer_is_not_unpacked() -> None:
+async def test_compressed_response_is_not_unpacked() -> None:
     packed = gzip.compress(b'{"id": 1, "result": {}}')
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
 
@@ -309,7 +309,7 @@ async def test_a_compressed_answer_is_not_unpacked() -> None:
 
 
 @pytest.mark.requirement("bridge.client-http")
-async def test_a_redirect_of_a_server_is_not_followed() -> None:
+async def test_redirect_of_a_server_is_not_followed() -> None:
     to = b"HTTP/1.1 307 Go\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
     heads: list[str] = []
 
@@ -325,7 +325,7 @@ async def test_a_redirect_of_a_server_is_not_followed() -> None:
 
 
 @pytest.mark.requirement("bridge.client-http")
-async def test_a_request_without_an_answer_does_not_delay_the_next() -> None:
+async def test_request_without_a_response_does_not_delay_the_next() -> None:
     came, over = asyncio.Event(), asyncio.Event()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -357,8 +357,8 @@ async def test_a_request_without_an_answer_does_not_delay_the_next() -> None:
 
 
 @pytest.mark.requirement("bridge.client-http")
-async def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
-    listening = await asyncio.start_server(_nobody, "127.0.0.1", 0)
+async def test_missing_server_is_reported_as_unreachable() -> None:
+    listening = await asyncio.start_server(_no_server, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     listening.close()
     await listening.wait_closed()
@@ -369,7 +369,7 @@ async def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
 
 
 @pytest.mark.requirement("bridge.url-credentials")
-async def test_a_user_and_password_of_a_url_are_sent_and_stand_in_no_error() -> None:
+async def test_user_and_password_of_a_url_are_sent_and_in_no_error() -> None:
     heads: list[str] = []
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -411,7 +411,7 @@ async def test_a_user_and_password_of_a_url_are_sent_and_stand_in_no_error() -> 
         "user:secret@host",
     ],
 )
-async def test_a_url_that_cannot_be_used_is_named_without_its_password(url: str) -> None:
+async def test_unusable_url_is_named_without_its_password(url: str) -> None:
     with pytest.raises(PeerwireError) as caught:
         async with open_server({"type": "http", "name": "x", "url": url}):
             pass
@@ -420,5 +420,5 @@ async def test_a_url_that_cannot_be_used_is_named_without_its_password(url: str)
     assert "secret" not in repr(caught.value.__cause__)
 
 
-def _nobody(*_: Any) -> Awaitable[None] | None:
-    raise AssertionError("nobody should come")
+def _no_server(*_: Any) -> Awaitable[None] | None:
+    raise AssertionError("there must be no connection")

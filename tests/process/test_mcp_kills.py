@@ -1,4 +1,4 @@
-"""SIGKILL of the MCP server before every line: after a restart nothing acknowledged is missing."""
+"""SIGKILL of the MCP server before every line: a restart loses nothing acknowledged."""
 
 import json
 import os
@@ -16,7 +16,7 @@ KINDS = ["log", "log-away", "signal", "signal-away", "deliver", "create", "delet
 @pytest.mark.requirement("mcp-server.kill-anywhere")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kill_before_any_line_loses_no_report(kind: str, tmp_path: Path) -> None:
+def test_kill_before_any_line_loses_no_report(kind: str, tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("mcp_kills.py")), tmp_path, kind],

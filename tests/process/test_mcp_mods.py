@@ -1,4 +1,4 @@
-"""Mods that are MCP servers: from the config to a tool that an agent calls, over real processes."""
+"""Mods that are MCP servers: from the config to a tool call of an agent, over real processes."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ ECHO_TOOL: Final = {"name": "echo", "inputSchema": {"type": "object"}}
 
 @dataclass
 class Server:
-    """An MCP server at a URL, with one tool; and the headers of what it was asked."""
+    """MCP server at a URL, with one tool; records request headers."""
 
     url: str = ""
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -83,7 +83,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Callable[..., None]:
-    """Writes a config: an agent, and mods of kind `mcp` by name and source."""
+    """Write a config: an agent, and mods of kind `mcp` by name and source."""
     (tmp_path / "home").mkdir()
 
     def write(agent: str, **sources: Any) -> None:
@@ -100,10 +100,10 @@ def web(server: Server) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("run-mode.mcp-mod-used")
-def test_an_agent_uses_the_tool_of_a_mod_and_nothing_is_said_before_the_prompt(
-    start: Start, config: Callable[..., None], server: Server, ourselves: Callable[..., str]
+def test_agent_uses_the_tool_of_a_mod_without_a_message_before_the_prompt(
+    start: Start, config: Callable[..., None], server: Server, symposium_spec: Callable[..., str]
 ) -> None:
-    config(ourselves("eliza"), here=ECHO, web=web(server))
+    config(symposium_spec("eliza"), here=ECHO, web=web(server))
     it = started_editor(start)
     session = it.session()
     assert it.said == {}
@@ -114,11 +114,11 @@ def test_an_agent_uses_the_tool_of_a_mod_and_nothing_is_said_before_the_prompt(
 
 
 @pytest.mark.requirement("run-mode.mcp-mod-relayed", "run-mode.mcp-mod-used")
-def test_an_agent_that_opens_no_urls_uses_them_through_the_bridge(
-    start: Start, config: Callable[..., None], server: Server, ourselves: Callable[..., str]
+def test_agent_without_urls_uses_the_tools_through_the_bridge(
+    start: Start, config: Callable[..., None], server: Server, symposium_spec: Callable[..., str]
 ) -> None:
     without = """sed -u 's/"http":true/"http":false/'"""
-    config(shlex.join(["sh", "-c", f"{ourselves('eliza')} | {without}"]), web=web(server))
+    config(shlex.join(["sh", "-c", f"{symposium_spec('eliza')} | {without}"]), web=web(server))
     it = started_editor(start)
     assert it.say(it.session(), USE.format("web")) == "OK: Web: hi"
     assert {each["X-Key"] for each in server.headers} == {"sesame"}
@@ -126,12 +126,12 @@ def test_an_agent_that_opens_no_urls_uses_them_through_the_bridge(
 
 
 @pytest.mark.requirement("run-mode.mcp-mod-relayed")
-def test_a_server_that_is_gone_is_an_error_of_its_tool_alone(
-    start: Start, config: Callable[..., None], ourselves: Callable[..., str]
+def test_missing_server_is_an_error_of_its_tool_only(
+    start: Start, config: Callable[..., None], symposium_spec: Callable[..., str]
 ) -> None:
     without = """sed -u 's/"http":true/"http":false/'"""
     gone: dict[str, Any] = {"http": {"name": "web", "url": "http://127.0.0.1:9/mcp", "headers": []}}
-    config(shlex.join(["sh", "-c", f"{ourselves('eliza')} | {without}"]), web=gone, here=ECHO)
+    config(shlex.join(["sh", "-c", f"{symposium_spec('eliza')} | {without}"]), web=gone, here=ECHO)
     it = started_editor(start)
     session = it.session()
     assert it.say(session, USE.format("web")).startswith("ERROR: ")
@@ -144,7 +144,7 @@ def telling(*words: str) -> str:
 
 
 def given(it: Editor, method: str) -> list[dict[str, Any]]:
-    """What the agent was given by a set-up of a session for which the editor names one server."""
+    """Return the servers that the agent gets in a setup request with one server of the editor."""
     own: dict[str, Any] = {"name": "own", "command": "/x", "args": [], "env": []}
     params: dict[str, Any] = {"cwd": "/", "mcpServers": [own]}
     if method != "session/new":
@@ -156,7 +156,7 @@ def given(it: Editor, method: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("run-mode.mcp-mod-set-ups")
-def test_every_set_up_of_a_session_has_them_in_the_forms_of_the_protocol(
+def test_every_setup_request_has_the_servers_in_the_forms_of_the_protocol(
     start: Start, config: Callable[..., None]
 ) -> None:
     local = {"local": {"command": sys.executable, "args": ["a"], "env": {"K": "v"}}}
@@ -180,9 +180,7 @@ def test_every_set_up_of_a_session_has_them_in_the_forms_of_the_protocol(
 
 
 @pytest.mark.requirement("run-mode.mcp-mod-relayed", "run-mode.mcp-mod-set-ups")
-def test_an_agent_is_given_no_form_that_it_has_not_said_it_takes(
-    start: Start, config: Callable[..., None]
-) -> None:
+def test_agent_gets_only_forms_that_it_declares(start: Start, config: Callable[..., None]) -> None:
     pair = {"name": "N", "value": "secret"}
     http = {"http": {"name": "h", "url": "http://h/", "headers": [pair]}}
     config(telling(), h=http, s={"sse": {"name": "s", "url": "http://s/"}})

@@ -1,4 +1,4 @@
-"""What `symposium mcp` keeps: walkthroughs that commands show, reviews that outlive it."""
+"""Documents that `symposium mcp` saves: walkthroughs for commands, reviews after a restart."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -45,7 +45,7 @@ async def home(tmp_path: Path) -> AsyncGenerator[DaemonFolder]:
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs", "walkthroughs.store")
-async def test_what_was_presented_in_a_taskspace_is_listed_and_shown_there_and_in_the_clone(
+async def test_presented_walkthrough_is_listed_and_shown_in_the_task_and_the_clone(
     home: DaemonFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clone = tmp_path / "app"
@@ -57,31 +57,31 @@ async def test_what_was_presented_in_a_taskspace_is_listed_and_shown_there_and_i
     (worktree / "app.py").write_text("one\ntwo\n", encoding="utf-8")
     async with speaking(worktree, "--join", SYMPOSIUM_HOME=str(home.folder)) as server:
         answer = await server.call("present_walkthrough", {"content": WALKTHROUGH})
-    told, text = answer["structuredContent"], answer["content"][0]["text"]
+    messages, text = answer["structuredContent"], answer["content"][0]["text"]
     monkeypatch.chdir(worktree)
     listed = await home.symposium("walkthrough", "list")
-    shown = await home.symposium("walkthrough", "show", told["id"], "--no-servers")
+    shown = await home.symposium("walkthrough", "show", messages["id"], "--no-servers")
     newest = await home.symposium("walkthrough", "show", "--no-servers")
     monkeypatch.chdir(clone)
     elsewhere = await home.symposium("walkthrough", "list")
 
-    assert told["status"] == "stored"
-    assert [(each["line"], each["status"]) for each in told["faults"]] == [
+    assert messages["status"] == "stored"
+    assert [(each["line"], each["status"]) for each in messages["faults"]] == [
         (9, "ambiguous"),
         (15, "error"),
     ]
     assert "ambiguous(2): found at app.py:1, app.py:2" in text
     assert "lost.py" in text
-    assert told["id"] in listed.out
+    assert messages["id"] in listed.out
     assert "What I did" in listed.out
     assert "The one line." in shown.out
     assert newest.out == shown.out
-    assert told["id"] in elsewhere.out, "read from the clone, too"
+    assert messages["id"] in elsewhere.out, "read from the clone, too"
 
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
-    """A repository with a change."""
+    """Create a repository with a change."""
     repository = GitRepository(tmp_path / "code")
     repository.write("app.py", "one\n")
     repository.commit()
@@ -95,7 +95,7 @@ def comment(review_id: str, text: str) -> UserFeedback:
 
 
 @pytest.mark.requirement("mcp-server.reviews-kept", "mcp-server.reviews-arrive")
-async def test_a_review_outlives_its_server_and_its_reviewer_speaks_over_the_bus(
+async def test_review_outlives_its_server_and_its_reviewer_answers_over_the_bus(
     home: DaemonFolder, changed: Path
 ) -> None:
     own = {"SYMPOSIUM_HOME": str(home.folder)}
@@ -115,7 +115,7 @@ async def test_a_review_outlives_its_server_and_its_reviewer_speaks_over_the_bus
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
-async def test_a_reviewer_on_the_bus_is_shown_the_change_and_its_words_reach_the_tool(
+async def test_reviewer_on_the_bus_gets_the_change_and_the_tool_gets_the_comments(
     home: DaemonFolder, changed: Path
 ) -> None:
     answers, shown = HandlerTable(), list[CreateSyntheticPr]()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.daemons import DaemonFolder, daemon_folder
 from tests.support.mcp_harness import TASK
-from tests.support.mcp_process import GREETING, Spoken, joined, repository_in, speaking
+from tests.support.mcp_process import INITIALIZE, Spoken, joined, repository_in, speaking
 
 from symposium.bus.envelope import Address
 from symposium.bus.handlers import HandlerTable, RequestContext
@@ -32,7 +32,7 @@ async def home(tmp_path: Path) -> AsyncGenerator[DaemonFolder]:
 
 
 @pytest.mark.requirement("mcp-server.process", "mcp-server.degraded")
-async def test_without_a_daemon_it_serves_and_ends_with_its_input(tmp_path: Path) -> None:
+async def test_server_works_without_a_daemon_and_ends_with_its_input(tmp_path: Path) -> None:
     async with speaking(tmp_path, "--join", SYMPOSIUM_TASKSPACE=TASK) as server:
         prompt = await server.result("prompts/get", {"name": "yiasou"})
         report = await server.call("signal_user", {"message": "I am stuck"})
@@ -44,7 +44,7 @@ async def test_without_a_daemon_it_serves_and_ends_with_its_input(tmp_path: Path
 
 
 @pytest.mark.requirement("mcp-server.code-tools", "mcp-server.references")
-async def test_a_real_bus_brings_an_editor_and_references(home: DaemonFolder) -> None:
+async def test_editor_on_a_real_bus_answers_references(home: DaemonFolder) -> None:
     answers = HandlerTable()
 
     async def select(message: GetSelection, asked: RequestContext) -> Selection:
@@ -63,7 +63,7 @@ async def test_a_real_bus_brings_an_editor_and_references(home: DaemonFolder) ->
 
 
 async def until(server: Spoken, tool: str, text: str) -> Any:
-    """Call it until the answer holds a text: the server joins the bus in its own time."""
+    """Repeat the call until the result has a text: the server joins the bus later."""
     async with asyncio.timeout(45):
         while True:
             answer = await server.call(tool, {})
@@ -72,8 +72,8 @@ async def until(server: Spoken, tool: str, text: str) -> Any:
 
 
 @pytest.mark.requirement("mcp-server.references")
-async def test_a_peer_of_the_bus_stores_what_is_expanded_here(home: DaemonFolder) -> None:
-    """The reference's test F7, through a real daemon: stored by a peer, expanded by an agent."""
+async def test_reference_stored_by_a_peer_is_expanded(home: DaemonFolder) -> None:
+    """The reference's test F7, through a real daemon."""
     await home.start()
     async with speaking(home.folder, "--join") as server, home.client(Role.EDITOR) as editor:
         us = await joined(editor)
@@ -85,8 +85,8 @@ async def test_a_peer_of_the_bus_stores_what_is_expanded_here(home: DaemonFolder
 
 
 @pytest.mark.requirement("mcp-server.references")
-async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: DaemonFolder) -> None:
-    """As an editor of version 1 says it; no server need run then."""
+async def test_broadcast_is_stored_by_the_daemon(home: DaemonFolder) -> None:
+    """An editor of version 1 sends it; no server needs to run then."""
     await home.start()
     async with home.client(Role.EDITOR) as editor:
         await editor.request(StoreReference(key="abc", value=[1]))
@@ -99,14 +99,14 @@ async def test_what_is_addressed_to_nobody_is_kept_by_the_daemon(home: DaemonFol
 @pytest.mark.requirement(
     "mcp-server.taskspace-tools", "mcp-server.prompts", "guidance.read-visible"
 )
-async def test_a_real_taskspace_is_known_updated_and_told_of(
+async def test_task_of_a_real_daemon_is_shown_updated_and_announced(
     home: DaemonFolder, tmp_path: Path
 ) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()
     order = ["--agent", "eliza", "--project", str(clone), "--json"]
-    made = await home.symposium("task", "new", "Import", "Mend the import.", *order)
+    made = await home.symposium("task", "new", "Import", "Fix the import.", *order)
     assert made.code == 0, made.err
     worktree = clone.with_name("app.tasks") / "import"
     async with speaking(worktree, "--join", SYMPOSIUM_HOME=str(home.folder)) as server:
@@ -118,18 +118,18 @@ async def test_a_real_taskspace_is_known_updated_and_told_of(
         readings = await until_read(home, json.loads(made.out)["id"], "main.md")
     await home.symposium("session", "kill", json.loads(made.out)["id"])
 
-    assert "Mend the import." in before["messages"][0]["content"]["text"]
+    assert "Fix the import." in before["messages"][0]["content"]["text"]
     assert said["structuredContent"]["status"] == "recorded"
     assert updated["structuredContent"]["initial_prompt_cleared"] is True
     text = after["messages"][0]["content"]["text"]
     assert "<name>Importer</name>" in text
-    assert "Mend the import." not in text
+    assert "Fix the import." not in text
     assert readings["main.md"]["layer"] == "built-in"
     assert readings.keys() == {"yiasou", "hi", "main.md"}
 
 
 async def until_read(home: DaemonFolder, task: str, text: str) -> dict[str, Any]:
-    """What `task show` lists of the guidance that was read, once a text is among it."""
+    """Wait until `task show` lists a text among the read guidance."""
     async with asyncio.timeout(20):
         while True:
             shown = await home.symposium("task", "show", task, "--json")
@@ -139,7 +139,7 @@ async def until_read(home: DaemonFolder, task: str, text: str) -> dict[str, Any]
 
 
 async def until_recorded(server: Spoken, report: dict[str, str]) -> Any:
-    """Report until the daemon takes it: the server joins the bus in its own time."""
+    """Report until the daemon accepts it: the server joins the bus later."""
     async with asyncio.timeout(45):
         while True:
             answer = await server.call("log_progress", report)
@@ -148,7 +148,7 @@ async def until_recorded(server: Spoken, report: dict[str, str]) -> Any:
 
 
 @pytest.mark.requirement("mcp-server.detection", "mcp-server.terminal")
-def test_a_probe_says_where_this_is(
+def test_probe_prints_the_environment(
     symposium: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     place = tmp_path / "App.symposium" / f"task-{TASK}" / "app"
@@ -161,7 +161,7 @@ def test_a_probe_says_where_this_is(
 
 
 def spoken_over(url: str, token: str, message: Any, session: str = "") -> tuple[int, str, str]:
-    """Post a message; the status, the body and the session."""
+    """Post a message; return the status, the body, and the session."""
     host = url.removeprefix("http://").removesuffix("/mcp")
     connection = http.client.HTTPConnection(host, timeout=45)
     headers = {
@@ -180,22 +180,22 @@ def spoken_over(url: str, token: str, message: Any, session: str = "") -> tuple[
 
 
 @pytest.mark.requirement("mcp-server.process", "mcp-server.http-guard")
-def test_http_is_for_those_who_have_the_token(start: Begin) -> None:
+def test_http_requires_the_token(start: Begin) -> None:
     server = start("mcp", "--join", "--http")
     assert server.stderr is not None
     url = server.stderr.readline().strip()
     token = server.stderr.readline().strip().removeprefix("Authorization: Bearer ")
-    greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GREETING}
+    initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
     listed: dict[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
-    refused = spoken_over(url, "another-token-altogether", greeting)
-    status, body, session = spoken_over(url, token, greeting)
+    refused = spoken_over(url, "another-token", initialize)
+    status, body, session = spoken_over(url, token, initialize)
     tools = spoken_over(url, token, listed, session)
     server.terminate()
 
     assert refused[0] == 403
     assert (status, "symposium" in body) == (200, True)
-    greeted = json.loads(body.partition("data: ")[2] or body)
-    resources = greeted["result"]["capabilities"]["resources"]
+    initialized = json.loads(body.partition("data: ")[2] or body)
+    resources = initialized["result"]["capabilities"]["resources"]
     assert resources == {"subscribe": True, "listChanged": True}
     assert "expand_reference" in tools[1]
     assert server.wait(45) == 143
@@ -203,7 +203,7 @@ def test_http_is_for_those_who_have_the_token(start: Begin) -> None:
 
 @pytest.mark.requirement("mcp-server.sdk-late")
 @pytest.mark.parametrize("words", [["--help"], ["mcp", "--help"], ["run", "--help"]])
-def test_nobody_else_waits_for_the_sdk(words: list[str]) -> None:
+def test_sdk_is_imported_only_by_the_server(words: list[str]) -> None:
     program = (
         "import sys\n"
         "from symposium.__main__ import main\n"

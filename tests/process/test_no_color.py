@@ -17,7 +17,7 @@ INITIALIZE: Final = (
 
 
 def on_a_terminal(words: list[str], environment: dict[str, str]) -> bytes:
-    """What a command writes to a terminal as its standard output."""
+    """Return the output of a command whose standard output is a terminal."""
     terminal, theirs = pty.openpty()
     with subprocess.Popen([PROGRAM, *words], stdout=theirs, env=environment) as process:
         os.close(theirs)
@@ -26,7 +26,7 @@ def on_a_terminal(words: list[str], environment: dict[str, str]) -> bytes:
             while piece := os.read(terminal, 65536):
                 written += piece
         except OSError:
-            # The kernel's way to say that the other end of a terminal is closed.
+            # The kernel reports the closed other end of a terminal in this way.
             pass
         os.close(terminal)
     assert process.returncode == 0

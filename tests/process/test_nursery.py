@@ -1,4 +1,4 @@
-"""The nursery of `tests/support/nursery.py`: what it forks is as what is started."""
+"""Nursery of `tests/support/nursery.py`: a forked program behaves like a started one."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def way(request: pytest.FixtureRequest) -> Sequence[str]:
 
 
 def twice(monkeypatch: pytest.MonkeyPatch, look: Callable[[], Any]) -> tuple[Any, Any]:
-    """What is seen of a program that is forked, and of one that is started."""
+    """Return the facts about a forked program, and about a started one."""
     before = NURSERY.count
     forked = look()
     assert NURSERY.count > before
@@ -60,7 +60,7 @@ def facts_of_server(pid: int) -> dict[str, Any]:
     def with_open_signals() -> dict[str, Any] | None:
         try:
             seen = facts(pid)
-        except FileNotFoundError:  # it closed a file that was about to be read
+        except FileNotFoundError:  # the process closed a file before it was read
             return None
         return seen if "SigBlk:\t0000000000000000" in seen["status"] else None
 
@@ -96,7 +96,7 @@ def facts(pid: int) -> dict[str, Any]:
 
 @pytest.mark.requirement("house.nursery")
 @pytest.mark.parametrize("session", [False, True])
-def test_what_is_forked_is_to_the_kernel_as_what_is_started(
+def test_forked_program_looks_like_a_started_one_to_the_kernel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: Sequence[str], *, session: bool
 ) -> None:
     names = ("PYTHON", "LANG", "LC_", "LD_")
@@ -137,7 +137,7 @@ def test_what_is_forked_is_to_the_kernel_as_what_is_started(
 
 
 @pytest.mark.requirement("house.nursery")
-def test_what_is_forked_gives_its_agent_the_variables_that_one_that_is_started_gives(
+def test_forked_program_passes_the_same_variables_to_its_agent(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen = tmp_path / "seen"
@@ -150,7 +150,7 @@ def test_what_is_forked_gives_its_agent_the_variables_that_one_that_is_started_g
         subprocess.run(
             words, input=INITIALIZE, text=True, env=ours, capture_output=True, check=False
         )
-        # The host names itself by its number.
+        # The host names itself by its process id.
         return sorted(re.sub(r"(SYMPOSIUM_HOST=)\d+", r"\1N", seen.read_text()).splitlines())
 
     forked, started = twice(monkeypatch, look)
@@ -160,7 +160,7 @@ def test_what_is_forked_gives_its_agent_the_variables_that_one_that_is_started_g
 
 @pytest.mark.requirement("house.nursery")
 @pytest.mark.parametrize("words", [["--version"], ["nope"], ["status", "--help"], ["bus", "x"]])
-def test_what_is_forked_prints_and_ends_as_what_is_started(
+def test_forked_program_prints_and_exits_like_a_started_one(
     monkeypatch: pytest.MonkeyPatch, way: Sequence[str], words: Sequence[str]
 ) -> None:
     def look() -> tuple[int, str, str]:
@@ -174,7 +174,7 @@ def test_what_is_forked_prints_and_ends_as_what_is_started(
 
 @pytest.mark.requirement("house.nursery")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGABRT])
-def test_what_is_forked_ends_by_a_signal_as_what_is_started(
+def test_forked_program_ends_by_a_signal_like_a_started_one(
     monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     def look() -> int:
@@ -211,7 +211,7 @@ def test_what_is_forked_ends_by_a_signal_as_what_is_started(
     ],
     ids=["path", "language", "function", "umask", "descriptors", "group"],
 )
-def test_what_is_started_in_another_way_is_executed(changed: dict[str, Any]) -> None:
+def test_program_started_in_another_way_is_executed(changed: dict[str, Any]) -> None:
     before = NURSERY.count
 
     subprocess.run([PROGRAM, "--version"], check=True, stdout=subprocess.DEVNULL, **changed)
@@ -231,7 +231,7 @@ def ignored_signals(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.requirement("house.nursery-servers")
 @pytest.mark.usefixtures("ignored_signals")
 @pytest.mark.parametrize("ignored_signals", [[], [signal.SIGHUP, signal.SIGUSR1]], indirect=True)
-def test_session_server_is_to_the_kernel_as_one_that_is_started(
+def test_session_server_looks_like_a_started_one_to_the_kernel(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     symposium: Callable[..., "subprocess.CompletedProcess[str]"],
@@ -260,12 +260,12 @@ def test_session_server_is_to_the_kernel_as_one_that_is_started(
 
 
 def layout_of(pid: int) -> bytes:
-    """Where the kernel has put the program of a process: a fork has it where its parent has it."""
+    """Return the memory layout of a program: a fork has the layout of its parent."""
     return Path("/proc", str(pid), "auxv").read_bytes()
 
 
 @pytest.mark.requirement("house.nursery-daemons")
-def test_daemon_that_a_command_starts_is_to_the_kernel_as_one_that_is_started(
+def test_daemon_started_by_a_command_looks_like_a_started_one_to_the_kernel(
     monkeypatch: pytest.MonkeyPatch,
     symposium: Callable[..., "subprocess.CompletedProcess[str]"],
 ) -> None:
@@ -288,7 +288,7 @@ def test_daemon_that_a_command_starts_is_to_the_kernel_as_one_that_is_started(
 
 
 @pytest.mark.requirement("house.nursery-daemons")
-def test_daemon_that_cannot_start_ends_its_command_in_the_same_way(
+def test_failed_daemon_ends_its_command_in_the_same_way(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     symposium: Callable[..., "subprocess.CompletedProcess[str]"],
@@ -308,7 +308,7 @@ def test_daemon_that_cannot_start_ends_its_command_in_the_same_way(
 
 
 @pytest.mark.requirement("house.nursery-servers")
-def test_session_server_that_cannot_start_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_session_server_reports_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     def look() -> tuple[bytes, int]:
         reading, writing = os.pipe()
         words = [sys.executable, "-P", "-m", "symposium.sessions", "no id", str(writing)]
@@ -342,15 +342,15 @@ print(nursery.NURSERY.count)
     ("change", "words"),
     [
         ("", []),
-        ("refused.refuse_clone_parent(); nursery.NURSERY = nursery.Nursery()", []),
-        ("refused.refuse_new_arguments(); nursery.NURSERY = nursery.Nursery()", []),
+        ("denied_syscalls.refuse_clone_parent(); nursery.NURSERY = nursery.Nursery()", []),
+        ("denied_syscalls.refuse_new_arguments(); nursery.NURSERY = nursery.Nursery()", []),
         ("", ["setarch", "i686"]),
         ("nursery.NURSERY = nursery.Nursery(['/bin/true'])", []),
         ("nursery.NURSERY = nursery.Nursery(['/bin/cat'])", []),
     ],
     ids=["usual", "clone", "arguments", "processor", "ends", "odd"],
 )
-def test_where_the_nursery_cannot_work_all_is_executed(
+def test_programs_are_executed_when_the_nursery_cannot_work(
     change: str, words: Sequence[str], request: pytest.FixtureRequest
 ) -> None:
     source = ON_ANOTHER_MACHINE.format(change=change)
@@ -371,7 +371,7 @@ def test_where_the_nursery_cannot_work_all_is_executed(
 
 
 @pytest.mark.requirement("house.nursery-elsewhere")
-def test_where_a_python_forks_in_another_way_all_is_executed(
+def test_programs_are_executed_when_python_forks_in_another_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def with_more(*given: Any) -> int:
@@ -387,7 +387,7 @@ def test_where_a_python_forks_in_another_way_all_is_executed(
 
 
 @pytest.mark.requirement("house.nursery")
-def test_the_nursery_ends_when_its_process_is_killed() -> None:
+def test_nursery_ends_when_its_process_is_killed() -> None:
     program = """
 import os, signal, subprocess
 from pathlib import Path
@@ -436,7 +436,7 @@ def test_changes():
 
 
 @pytest.mark.requirement("house.nursery-kind")
-def test_tests_begin_with_known_signals_and_fail_where_they_leave_others(tmp_path: Path) -> None:
+def test_tests_start_with_known_signals_and_fail_if_they_leave_others(tmp_path: Path) -> None:
     for name, text in TWO_MODULES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     options = ["-q", "-p", "no:cacheprovider", "-p", "tests.conftest", "--rootdir", tmp_path]
@@ -470,7 +470,7 @@ for handler in (usual, signal.SIG_IGN, usual):
 
 
 @pytest.mark.requirement("house.nursery-kind")
-def test_the_nursery_forks_for_usual_processes_whoever_is_first() -> None:
+def test_nursery_forks_for_usual_processes_in_any_order() -> None:
     done = subprocess.run(
         [sys.executable, "-c", AFTER_ANOTHER_KIND],
         capture_output=True,

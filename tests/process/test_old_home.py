@@ -1,4 +1,4 @@
-"""A home of the version before the layout changed, opened with this one."""
+"""Home of the version before the layout changed, opened with this version."""
 
 import hashlib
 import json
@@ -36,15 +36,15 @@ pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("old-home")]
 WRITTEN_BY_READING = re.compile(
     r"home/(?:run|log|cache)/.*|.*\.(?:db|sqlite)-(?:wal|shm)|.*\.db|home/taskspaces/shadow/.*\.cache"
 )
-"""What a daemon writes while it runs, and caches; the rows of a database are compared."""
+"""Files that a daemon writes while it runs, and caches; databases are compared by rows."""
 
 OBJECTS = re.compile(r"clone/\.git/objects/.*")
-"""What git touches when it would write it again."""
+"""Files that git rewrites without a change."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What commands of this version made of the old home.
+    """Results of commands of this version on the old home.
 
     Attributes:
         kept: each file before any command, and after those that only read.
@@ -76,7 +76,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Iterator[TaskCli]:
-    # A socket's path has 107 bytes at most.
+    # The path of a socket has a limit of 107 bytes.
     task_cli = old_task_cli(tmp_path)
     yield task_cli
     end_processes(task_cli.home)
@@ -89,7 +89,7 @@ def old_task_cli(root: Path) -> TaskCli:
 
 
 def files_of(root: Path) -> dict[str, Any]:
-    """What each file is, and when it was written; of a database its rows."""
+    """Return the content and time of each file, and the rows of databases."""
     found: dict[str, Any] = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -103,7 +103,7 @@ def files_of(root: Path) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("house.old-home")
-def test_commands_that_read_find_everything_in_a_home_of_the_version_before(
+def test_reading_commands_find_everything_in_an_old_home(
     opened: Opened,
 ) -> None:
     lost = [
@@ -117,7 +117,7 @@ def test_commands_that_read_find_everything_in_a_home_of_the_version_before(
 
 
 @pytest.mark.requirement("house.old-home")
-def test_commands_that_read_rewrite_no_file_of_the_version_before(opened: Opened) -> None:
+def test_reading_commands_rewrite_no_file_of_an_old_home(opened: Opened) -> None:
     before, after = opened.kept
     changed = [name for name, each in before.items() if after.get(name) != each]
 
@@ -125,7 +125,7 @@ def test_commands_that_read_rewrite_no_file_of_the_version_before(opened: Opened
 
 
 @pytest.mark.requirement("house.surface-json")
-def test_json_outputs_have_every_member_that_scripts_know(opened: Opened) -> None:
+def test_json_outputs_have_every_member_that_scripts_use(opened: Opened) -> None:
     assert len(recorded_commands()) == len(READS) + len(CHANGES)
     lost = [
         f"{' '.join(old['words'])}: exit code {new['code']}, lacks {lost_members(old, new)}"
@@ -142,7 +142,7 @@ def test_json_outputs_have_every_member_that_scripts_know(opened: Opened) -> Non
 
 
 @pytest.mark.requirement("house.old-home")
-def test_archives_and_snapshots_of_the_version_before_are_restored(old: TaskCli) -> None:
+def test_old_archives_and_snapshots_are_restored(old: TaskCli) -> None:
     old.ok("task", "undo", "archived work")
     archived = Path(old.tasks()["archived work"]["worktree"])
     live = Path(old.tasks()["live work"]["worktree"])
@@ -158,7 +158,7 @@ def test_archives_and_snapshots_of_the_version_before_are_restored(old: TaskCli)
 
 
 @pytest.mark.requirement("house.old-home")
-def test_settings_of_editors_are_undone_and_all_is_removed(old: TaskCli) -> None:
+def test_old_editor_settings_are_undone_and_everything_is_removed(old: TaskCli) -> None:
     listed = old.run("uninstall")
     undone = old.run("uninstall", "--yes")
 
@@ -171,11 +171,11 @@ def test_settings_of_editors_are_undone_and_all_is_removed(old: TaskCli) -> None
     assert (old.clone.parent / "clone.tasks" / "live-work" / "b.txt").read_text() == "new\n"
 
 
-def told_then(root: Path, kind: str) -> dict[str, Any]:
-    """What session servers and commands of the version before said to each other."""
-    told = json.loads(filled((DATA / "sessions.json").read_text(encoding="utf-8"), root))[kind]
-    talks = [[(who, json.loads(line)) for who, line in talk] for talk in told["talks"]]
-    return {**told, "talks": talks}
+def recorded_messages(root: Path, kind: str) -> dict[str, Any]:
+    """Return the recorded messages between old session servers and commands."""
+    recording = json.loads(filled((DATA / "sessions.json").read_text(encoding="utf-8"), root))[kind]
+    talks = [[(who, json.loads(line)) for who, line in talk] for talk in recording["talks"]]
+    return {**recording, "talks": talks}
 
 
 def server_socket(task_cli: TaskCli, session: str) -> Path:
@@ -183,16 +183,18 @@ def server_socket(task_cli: TaskCli, session: str) -> Path:
 
 
 @pytest.mark.requirement("house.old-session-servers")
-def test_commands_understand_a_session_server_of_the_version_before(old: TaskCli) -> None:
-    told = told_then(old.clone.parent, "agent")
-    session: str = told["session"]
+def test_commands_understand_an_old_session_server(old: TaskCli) -> None:
+    recording = recorded_messages(old.clone.parent, "agent")
+    session: str = recording["session"]
     (old.home / "run").mkdir(exist_ok=True)
     lock = old.home / "sessions" / session / "lock"
     watch = [sys.executable, "-m", "symposium", "session", "attach", session, "--json"]
 
-    with played(server_socket(old, session), lock, told["talks"]) as server:
+    with played(server_socket(old, session), lock, recording["talks"]) as server:
         listed = {each["id"]: each["status"] for each in old.json("session", "list")}
-        printed = [(each, old.run("session", *each["words"], "--json")) for each in told["shown"]]
+        printed = [
+            (each, old.run("session", *each["words"], "--json")) for each in recording["shown"]
+        ]
         watched = subprocess.run(
             watch,
             env=old.environment,
@@ -204,18 +206,18 @@ def test_commands_understand_a_session_server_of_the_version_before(old: TaskCli
 
     assert listed[session] == "running"
     assert [done.stdout for _, done in printed] == [each["stdout"] for each, _ in printed]
-    assert watched.stdout == told["watched"]
+    assert watched.stdout == recording["watched"]
     assert server.surprises == []
 
 
 @pytest.mark.requirement("house.old-session-servers")
-def test_a_session_server_understands_commands_of_the_version_before(old: TaskCli) -> None:
-    told = told_then(old.clone.parent, "agent")
+def test_session_server_understands_old_commands(old: TaskCli) -> None:
+    recording = recorded_messages(old.clone.parent, "agent")
     asking = f"{sys.executable} {AGENT} prompt=ask:edit"
     words = ("session", "start", "--acp", "--prompt", "First", "--cwd", str(old.clone), "--")
     session = old.ok(*words, asking).strip()
     until(lambda: old.json("session", "questions", session)["questions"])
-    watching, *others = told["talks"]
+    watching, *others = recording["talks"]
     viewer = OldClient(server_socket(old, session), TIMEOUT)
     viewer.write(watching[0][1])
     seen = [viewer.answer(watching[0][1]["id"])]
@@ -235,12 +237,12 @@ def test_a_session_server_understands_commands_of_the_version_before(old: TaskCl
 
 
 @pytest.mark.requirement("house.old-session-servers")
-def test_a_terminal_understands_commands_of_the_version_before(old: TaskCli) -> None:
-    told = told_then(old.clone.parent, "terminal")
+def test_terminal_understands_old_commands(old: TaskCli) -> None:
+    recording = recorded_messages(old.clone.parent, "terminal")
     program = "stty -echo; echo ready; read x; echo got $x"
     session = old.ok("session", "start", "--", "sh", "-c", program).strip()
     until(lambda: "ready" in old.ok("session", "attach", session, "--no-follow"))
-    (talk,) = told["talks"]
+    (talk,) = recording["talks"]
     viewer = OldClient(server_socket(old, session), TIMEOUT)
     lost: list[set[str]] = []
     for who, message in talk:
@@ -258,7 +260,7 @@ def test_a_terminal_understands_commands_of_the_version_before(old: TaskCli) -> 
 
 
 def ask_again(path: Path, talk: list[Line]) -> list[set[str]]:
-    """Write an old talk's requests; what each answer lacks of the old one."""
+    """Send the requests of an old talk; return the missing members of each response."""
     client = OldClient(path, TIMEOUT)
     lost: list[set[str]] = []
     asked = [message for who, message in talk if who == "client"]
@@ -278,7 +280,7 @@ def lost_shapes(old_message: Any, new_message: Any) -> set[str]:
 
 
 def kinds_of(messages: list[Any]) -> set[str]:
-    """Each notification by its method, its type and its members."""
+    """Return each notification as its method, its type, and its members."""
     found: set[str] = set()
     for message in messages:
         kind = f"{message['method']} {message['params'].get('type', '')}"

@@ -1,4 +1,4 @@
-"""One home has one daemon, wherever a client or a second daemon thinks that it is met."""
+"""One home has one daemon, with and without the variables of a login session."""
 
 import json
 import os
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.timeout(240)
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's home directory, and a run-time directory of the system's."""
+    """Home directory of a user, and a runtime directory of the system."""
 
     home: Path
     runtime: Path
 
     def run(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """`symposium` with these words, and these variables besides."""
+        """Run `symposium` with these words, and with these additional variables."""
         ours = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
         dropped = {"SYMPOSIUM_HOME", "SYMPOSIUM_SOCKET"}
         kept = {name: value for name, value in ours.items() if name not in dropped}
@@ -41,11 +41,11 @@ class Login:
 
     @property
     def session(self) -> Mapping[str, str]:
-        """What a login session sets, and cron does not."""
+        """Variables that a login session sets, and cron does not."""
         return {"XDG_RUNTIME_DIR": str(self.runtime)}
 
     def pid(self, **more: str) -> int:
-        """The daemon's process, as found with these variables."""
+        """Return the daemon's process id, as found with these variables."""
         done = self.run("daemon", "status", "--json", **more)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["pid"]
@@ -53,7 +53,7 @@ class Login:
 
 @pytest.fixture
 def login() -> Iterator[Login]:
-    # Not tmp_path: a socket's path has but some hundred bytes.
+    # Not tmp_path: the path of a socket is limited to about a hundred bytes.
     place = Path(tempfile.mkdtemp(prefix="sym-"))
     found = Login(place / "ada", place / "run")
     for each in (found.home, found.runtime):
@@ -65,7 +65,7 @@ def login() -> Iterator[Login]:
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_client_without_the_variables_of_the_login_session_finds_the_daemon(login: Login) -> None:
+def test_client_without_the_variables_of_the_login_session_finds_the_daemon(login: Login) -> None:
     assert login.run("daemon", "start", **login.session).returncode == 0
     assert (login.runtime / "symposium" / "bus.sock").is_socket()
 
@@ -77,7 +77,7 @@ def test_a_client_without_the_variables_of_the_login_session_finds_the_daemon(lo
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_login_session_finds_the_daemon_that_was_started_without_one(login: Login) -> None:
+def test_login_session_finds_the_daemon_that_was_started_without_one(login: Login) -> None:
     assert login.run("daemon", "start").returncode == 0
 
     assert login.pid() == login.pid(**login.session)
@@ -85,7 +85,7 @@ def test_a_login_session_finds_the_daemon_that_was_started_without_one(login: Lo
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_the_agent_of_a_task_asks_the_daemon_that_has_the_task(login: Login) -> None:
+def test_agent_of_a_task_uses_the_daemon_that_has_the_task(login: Login) -> None:
     socket = login.home.parent / "other" / "s"
     clone = make_clone(login.home / "clone")
     seen = login.home / "seen"
@@ -101,7 +101,7 @@ def test_the_agent_of_a_task_asks_the_daemon_that_has_the_task(login: Login) -> 
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_second_daemon_says_whose_the_tasks_are_instead_of_waiting(login: Login) -> None:
+def test_second_daemon_reports_the_owner_of_the_tasks_instead_of_waiting(login: Login) -> None:
     assert login.run("task", "list").returncode == 0
     place = login.home.parent / "other" / "s"
 

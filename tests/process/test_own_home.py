@@ -1,4 +1,4 @@
-"""The tests run with a home and git settings of their own."""
+"""Home and git settings of the tests, separate from the developer's."""
 
 import os
 import subprocess
@@ -27,13 +27,12 @@ HOSTILE: Final = """\
 """
 
 CHOSEN: Final = (
-    "tests/process/test_tasks.py::"
-    "test_three_tasks_are_three_worktrees_beside_a_clone_that_stays_clean"
+    "tests/process/test_tasks.py::test_three_tasks_are_three_worktrees_and_the_clone_stays_clean"
 )
 
 
 def settings_of_a_developer(home: Path) -> dict[str, str]:
-    """Git settings that break a commit, in each place where git looks for them."""
+    """Write git settings that break a commit to each place where git reads them."""
     (home / "hooks").mkdir(parents=True)
     hook = home / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
@@ -57,7 +56,7 @@ def settings_of_a_developer(home: Path) -> dict[str, str]:
 
 @pytest.mark.requirement("house.own-home")
 @pytest.mark.timeout(240)
-def test_settings_of_a_developer_take_no_part_in_a_test_of_commands_and_git(
+def test_git_settings_of_a_developer_do_not_affect_tests(
     tmp_path: Path,
 ) -> None:
     hostile = settings_of_a_developer(tmp_path / "developer")
@@ -75,7 +74,7 @@ def test_settings_of_a_developer_take_no_part_in_a_test_of_commands_and_git(
 
 
 @pytest.mark.requirement("house.own-home")
-def test_each_process_test_has_an_empty_home_of_its_own(
+def test_each_process_test_has_a_separate_empty_home(
     environment: dict[str, str], user_home: Path
 ) -> None:
     assert os.environ["HOME"] == environment["HOME"] == str(user_home)

@@ -1,4 +1,4 @@
-"""A program that stands still goes on, whatever becomes of us."""
+"""Paused programs always continue, even when Symposium is killed."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from symposium.sessions import pause
 from symposium.sessions.pause import ProcessPauser
 
 PARENT: Final = "sleep 60 & setsid sleep 60 & echo $!; wait"
-"""A program with two children, one of which has a group of its own."""
+"""Program with two children, one of them in a separate group."""
 
 KEEPER: Final = """
 import asyncio, sys
@@ -36,13 +36,13 @@ def state(pid: int) -> str:
 
 @pytest.fixture
 def family() -> Iterator[tuple[int, int]]:
-    """A program, and what it has started in a group of its own."""
+    """Start a program that starts another one in a separate group."""
     with subprocess.Popen(
         ["/bin/sh", "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as program:
         assert program.stdout is not None
         child = int(program.stdout.readline())
-        # `setsid` has first to become the program, in its own group.
+        # `setsid` must first become the program, in its own group.
         until(lambda: os.getpgid(child) == child)
         yield program.pid, child
         for group in (child, program.pid):
@@ -50,7 +50,7 @@ def family() -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-async def test_a_program_and_all_it_has_started_stand_still_until_they_are_let_go(
+async def test_program_and_its_children_stay_paused_until_they_are_resumed(
     family: tuple[int, int],
 ) -> None:
     program, child = family
@@ -66,7 +66,7 @@ async def test_a_program_and_all_it_has_started_stand_still_until_they_are_let_g
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-async def test_it_goes_on_when_its_time_is_over(
+async def test_program_continues_after_the_timeout(
     family: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pause, "HOLD", 0.1)
@@ -80,7 +80,7 @@ async def test_it_goes_on_when_its_time_is_over(
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-async def test_it_goes_on_when_nobody_holds_it_any_more(family: tuple[int, int]) -> None:
+async def test_program_continues_when_its_pause_is_abandoned(family: tuple[int, int]) -> None:
     async with ProcessPauser(lambda: None) as halt:
         halt.pause(family[0])
 
@@ -88,14 +88,14 @@ async def test_it_goes_on_when_nobody_holds_it_any_more(family: tuple[int, int])
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-def test_it_goes_on_when_who_holds_it_is_killed(family: tuple[int, int]) -> None:
+def test_program_continues_when_the_pausing_process_is_killed(family: tuple[int, int]) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", KEEPER, str(family[0])], stdout=subprocess.PIPE, text=True
-    ) as keeper:
-        assert keeper.stdout is not None
-        assert keeper.stdout.readline() == "stands\n"
+    ) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "stands\n"
         stood = until(lambda: [state(pid) for pid in family] == ["T", "T"])
-        keeper.kill()
+        server.kill()
 
     assert stood
     assert until(lambda: [state(pid) for pid in family] == ["S", "S"])

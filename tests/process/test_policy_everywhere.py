@@ -1,4 +1,4 @@
-"""The user's rules hold however an agent was started, and no agent starts while they are broken."""
+"""The user's policy applies to every way to start an agent; a broken policy starts none."""
 
 import json
 import subprocess
@@ -25,16 +25,16 @@ FORBIDDEN = tomllib.loads(
 )
 WAYS: list[str] = FORBIDDEN["ways"]
 NOTE = "Refused by the rule `no-force-push` of policy.toml: `"
-GREETING: dict[str, Any] = {"protocolVersion": 1, "clientCapabilities": {}}
+INITIALIZE: dict[str, Any] = {"protocolVersion": 1, "clientCapabilities": {}}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What has come of an agent that asks for everything it must not do.
+    """Result of an agent that tries everything it must not do.
 
     Attributes:
-        shown: what its user could see.
-        code: how the command has ended, where that says something.
+        shown: the output for the user.
+        code: the exit code of the command, if it is relevant.
     """
 
     shown: str
@@ -42,7 +42,7 @@ class Asked:
 
 
 class Starts:
-    """The ways to start an agent; whoever is asked says yes to everything."""
+    """Ways to start an agent; every question is answered with yes."""
 
     def __init__(
         self, task_cli: TaskCli, start: Callable[..., subprocess.Popen[str]], spec: str
@@ -83,7 +83,7 @@ class Starts:
         return self._by_inbox(id_, ("task", "attach", id_))
 
     def _by_editor(self, editor: Editor) -> Asked:
-        editor.ask("initialize", GREETING)
+        editor.ask("initialize", INITIALIZE)
         id_ = editor.prompt(editor.session(), "Go on")
         while id_ not in editor.answers:
             editor.until(lambda: bool(editor.asked_of_us) or id_ in editor.answers)
@@ -124,7 +124,7 @@ def commands(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("policy.every-start", "policy.refusal-shown")
 @pytest.mark.parametrize("way", STARTS)
-def test_none_of_sixty_ways_to_run_a_forbidden_command_gets_through(
+def test_none_of_sixty_ways_to_run_a_forbidden_command_works(
     way: str,
     task_cli: TaskCli,
     start: Callable[..., subprocess.Popen[str]],
@@ -138,14 +138,14 @@ def test_none_of_sixty_ways_to_run_a_forbidden_command_gets_through(
 
     asked = STARTS[way](starts)
 
-    *told, last = json.loads(answers.read_text(encoding="utf-8"))
-    assert len(told) == len(WAYS) == 60
+    *messages, last = json.loads(answers.read_text(encoding="utf-8"))
+    assert len(messages) == len(WAYS) == 60
     refused = {
         "outcome": {"outcome": "selected", "optionId": "n"},
         "_meta": {"symposium/policy": {"rule": "no-force-push", "effect": "forbid"}},
     }
-    assert [each for each, answer in zip(WAYS, told, strict=True) if answer != refused] == []
-    # The user was asked about the rest, and has said yes.
+    assert [each for each, answer in zip(WAYS, messages, strict=True) if answer != refused] == []
+    # The user was asked about the rest, and answered yes.
     assert last["outcome"]["optionId"] == "y"
     assert asked.shown.count(NOTE) == len(WAYS)
     assert asked.code == (5 if way in {"prompt", "exec"} else 0)
@@ -156,7 +156,7 @@ def _cut(file: Path) -> None:
 
 
 def _without_rights(file: Path) -> None:
-    # Root reads what nobody may read, and nobody reads what leads to itself.
+    # Root can read every file, but not a link to itself.
     file.symlink_to(file)
 
 
@@ -188,20 +188,20 @@ def starts(agent: str, clone: Path) -> dict[str, list[str]]:
 
 @pytest.mark.requirement("policy.no-start")
 @pytest.mark.parametrize("way", starts("", Path()))
-def test_no_agent_starts_while_the_policy_cannot_be_used(
+def test_no_agent_starts_while_the_policy_is_unusable(
     way: str, task_cli: TaskCli, playing: Spec, commands: Path
 ) -> None:
     answers = commands.with_name("answers.json")
     agent = playing("asking_agent.py", str(commands), str(answers))
     task_cli.home.mkdir(exist_ok=True)
     file = task_cli.home / "policy.toml"
-    told: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for kind, (make, says) in UNUSABLE.items():
         make(file)
         ran = task_cli.run(*starts(agent, task_cli.clone)[way])
         assert ran.returncode == 1, kind
-        told[kind] = ran.stderr.replace("\n  ", "; ")
-        assert f"{file}{says}" in told[kind], kind
+        messages[kind] = ran.stderr.replace("\n  ", "; ")
+        assert f"{file}{says}" in messages[kind], kind
         file.rmdir() if file.is_dir() else file.unlink()
 
     assert not answers.exists()
@@ -210,7 +210,7 @@ def test_no_agent_starts_while_the_policy_cannot_be_used(
 
 
 @pytest.mark.requirement("policy.no-start")
-async def test_a_session_server_starts_no_agent_while_the_policy_cannot_be_used(
+async def test_session_server_starts_no_agent_while_the_policy_is_unusable(
     task_cli: TaskCli, playing: Spec, commands: Path
 ) -> None:
     task_cli.home.mkdir(exist_ok=True)
@@ -223,7 +223,7 @@ async def test_a_session_server_starts_no_agent_while_the_policy_cannot_be_used(
 
 
 @pytest.mark.requirement("policy.no-start", "policy.live")
-def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
+def test_new_session_waits_for_a_usable_policy(
     task_cli: TaskCli, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     task_cli.home.mkdir(exist_ok=True)
@@ -231,14 +231,14 @@ def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
     file = task_cli.home / "policy.toml"
     file.write_text(FORBIDDEN["rule"])
     editor = Editor(start("run", "--no-registry"))
-    editor.ask("initialize", GREETING)
+    editor.ask("initialize", INITIALIZE)
     assert "No agent starts" not in editor.say(editor.session(), "hello")
 
     file.write_text("[[rule")
     session = editor.session()
-    told = editor.notices(session)
-    assert "Your policy rules cannot be read, so no agent starts" in told
-    assert f"{file}: line 1, column 7: " in told
+    messages = editor.notices(session)
+    assert "Your policy rules cannot be read, so no agent starts" in messages
+    assert f"{file}: line 1, column 7: " in messages
 
     file.write_text(FORBIDDEN["rule"])
     assert "No agent starts" not in editor.say(session, "hello")
@@ -246,7 +246,7 @@ def test_a_session_that_is_opened_later_waits_for_a_policy_that_can_be_used(
 
 
 @pytest.mark.requirement("policy.no-start")
-def test_an_agent_that_dies_while_the_policy_cannot_be_used_is_not_started_again(
+def test_crashed_agent_is_not_restarted_while_the_policy_is_unusable(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     task_cli.home.mkdir(exist_ok=True)
@@ -267,7 +267,7 @@ def test_an_agent_that_dies_while_the_policy_cannot_be_used_is_not_started_again
 
 @pytest.mark.requirement("policy.kept-before-yes")
 @pytest.mark.parametrize("is_ruled", [False, True])
-def test_what_a_yes_may_destroy_is_kept_first_whether_a_rule_or_the_user_says_it(
+def test_snapshot_is_made_before_a_destructive_action_is_allowed(
     task_cli: TaskCli, playing: Spec, *, is_ruled: bool
 ) -> None:
     task_cli.home.mkdir(exist_ok=True)
@@ -288,7 +288,7 @@ def test_what_a_yes_may_destroy_is_kept_first_whether_a_rule_or_the_user_says_it
 
 
 @pytest.mark.requirement("policy.status")
-def test_the_status_shows_which_policy_is_in_force(task_cli: TaskCli) -> None:
+def test_status_shows_the_policy(task_cli: TaskCli) -> None:
     task_cli.home.mkdir(exist_ok=True)
     file = task_cli.home / "policy.toml"
     assert f"policy  none (no {file})\n" in task_cli.ok("status")
@@ -304,7 +304,7 @@ def test_the_status_shows_which_policy_is_in_force(task_cli: TaskCli) -> None:
 
 
 @pytest.mark.requirement("policy.terminal")
-def test_an_agent_on_a_terminal_starts_with_a_warning_where_rules_limit_agents(
+def test_agent_on_a_terminal_starts_with_a_warning_if_rules_exist(
     task_cli: TaskCli,
 ) -> None:
     start = ("session", "start", "--", "true")
@@ -318,7 +318,7 @@ def test_an_agent_on_a_terminal_starts_with_a_warning_where_rules_limit_agents(
 
 
 @pytest.mark.requirement("policy.refusal-shown")
-def test_a_refusal_is_an_event_of_prompt_in_json(task_cli: TaskCli, scripted: Spec) -> None:
+def test_denial_is_an_event_of_prompt_in_json(task_cli: TaskCli, scripted: Spec) -> None:
     task_cli.home.mkdir(exist_ok=True)
     (task_cli.home / "policy.toml").write_text(FORBIDDEN["rule"])
     call = {"kind": "execute", "rawInput": {"command": "git push -f"}}
@@ -327,7 +327,7 @@ def test_a_refusal_is_an_event_of_prompt_in_json(task_cli: TaskCli, scripted: Sp
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     notes = [each["data"].get("_meta") for each in events if each["type"] == "update"]
-    told = [each["symposium/policy"]["rule"] for each in notes if each]
-    # The start says that there are rules; the refusal names the one.
-    assert told == [None, "no-force-push"]
+    messages = [each["symposium/policy"]["rule"] for each in notes if each]
+    # The start reports that there are rules; the denial names the one.
+    assert messages == [None, "no-force-push"]
     assert ran.returncode == 5

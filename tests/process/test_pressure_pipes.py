@@ -1,4 +1,4 @@
-"""Slow and vanishing clients over real pipes, with a program that floods them."""
+"""Slow and disconnecting clients over real pipes, with a program that floods them."""
 
 import asyncio
 import json
@@ -27,17 +27,17 @@ COUNT = 4000
 
 
 class Watched(FdTransport):
-    """A transport that remembers how much has ever waited."""
+    """Transport that records its largest backlog."""
 
-    most = 0
+    largest = 0
 
     def send(self, line: bytes) -> None:
         super().send(line)
-        self.most = max(self.most, self.backlog)
+        self.largest = max(self.largest, self.backlog)
 
 
 class Wires:
-    """The client's two pipes, one end of each in the test's hands."""
+    """Two pipes of the client; the test holds one end of each."""
 
     def __init__(self) -> None:
         self.there_read, self.there_write = os.pipe()
@@ -51,7 +51,7 @@ class Wires:
 
 
 @pytest.mark.requirement("conductor.pressure-slow-client", "jsonrpc.invariant-bounded")
-async def test_a_client_that_reads_in_sips_gets_all_and_little_is_held_for_it() -> None:
+async def test_slowly_reading_client_gets_everything_with_a_small_backlog() -> None:
     wires = Wires()
     conductor = wires.conductor(COUNT)
     numbers: list[int] = []
@@ -68,11 +68,11 @@ async def test_a_client_that_reads_in_sips_gets_all_and_little_is_held_for_it() 
         assert await running == 0
     os.close(wires.back_read)
     assert numbers == [*range(COUNT)]
-    assert wires.transport.most < 512 * 1024
+    assert wires.transport.largest < 512 * 1024
 
 
 @pytest.mark.requirement("conductor.pressure-client")
-async def test_a_client_that_vanishes_while_it_is_written_to_ends_the_chain() -> None:
+async def test_chain_ends_when_the_client_disconnects_during_a_write() -> None:
     wires = Wires()
     conductor = wires.conductor(10**9)
     async with asyncio.TaskGroup() as tasks:

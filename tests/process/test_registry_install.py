@@ -1,4 +1,4 @@
-"""Installing agents: from archives of a server on this machine, by the real npm, uv and pip."""
+"""Installing agents: from archives of a local server, and by the real npm, uv, and pip."""
 
 import asyncio
 import hashlib
@@ -54,7 +54,7 @@ def web() -> Iterator[Web]:
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> RegistryContext:
+def context(tmp_path: Path) -> RegistryContext:
     return RegistryContext(os.environ, tmp_path, tmp_path / "cache", PLATFORM, "/no/registry.json")
 
 
@@ -66,7 +66,7 @@ def entry(
 
 
 def local_package(ways: Mapping[str, Any]) -> RegistryEntry:
-    """As no registry may have it: its package is a file, and nobody asks a network for it."""
+    """Return an entry whose package is a file, so that no network is needed."""
     given = entry({})
     return msgspec.structs.replace(given, distribution=msgspec.convert(ways, Distribution))
 
@@ -98,7 +98,7 @@ def said(command: Command) -> str:
 
 
 @pytest.mark.requirement("registry.install-binary", "registry.receipts")
-async def test_an_archive_becomes_a_program_with_a_receipt(web: Web, tmp_path: Path) -> None:
+async def test_archive_becomes_a_program_with_a_receipt(web: Web, tmp_path: Path) -> None:
     packed = tar()
     digest = hashlib.sha256(packed).hexdigest()
     web.answers["/agent.tar.gz"] = reply(packed)
@@ -117,7 +117,7 @@ async def test_an_archive_becomes_a_program_with_a_receipt(web: Web, tmp_path: P
 
 
 @pytest.mark.requirement("registry.install-binary")
-async def test_what_is_no_archive_is_the_program_itself(web: Web, tmp_path: Path) -> None:
+async def test_download_that_is_no_archive_is_the_program_itself(web: Web, tmp_path: Path) -> None:
     web.answers["/agent-linux"] = reply(SAYS)
 
     receipt = await put(entry(binary(web.url("/agent-linux"))), tmp_path)
@@ -128,17 +128,17 @@ async def test_what_is_no_archive_is_the_program_itself(web: Web, tmp_path: Path
 
 
 @pytest.mark.requirement("registry.install-checksum", "registry.install-whole")
-async def test_another_sum_than_the_published_one_is_refused(web: Web, tmp_path: Path) -> None:
+async def test_wrong_checksum_is_refused(web: Web, tmp_path: Path) -> None:
     web.answers["/agent.tar.gz"] = reply(tar())
 
     with pytest.raises(InstallError, match="the registry publishes"):
         await put(entry(binary(web.url("/agent.tar.gz"), sha256="0" * 64)), tmp_path)
 
-    assert os.listdir(tmp_path / "some") == [".lock"]  # noqa: PTH208 - names are what is compared
+    assert os.listdir(tmp_path / "some") == [".lock"]  # noqa: PTH208 - only the names are compared
 
 
 @pytest.mark.requirement("registry.install-whole")
-async def test_a_failed_update_leaves_what_was_there(web: Web, tmp_path: Path) -> None:
+async def test_failed_update_keeps_the_old_version(web: Web, tmp_path: Path) -> None:
     web.answers["/1.tar.gz"] = reply(tar())
     web.answers["/2.tar.gz"] = reply(b"no archive")
     first = await put(entry(binary(web.url("/1.tar.gz"))), tmp_path)
@@ -151,7 +151,7 @@ async def test_a_failed_update_leaves_what_was_there(web: Web, tmp_path: Path) -
 
 
 @pytest.mark.requirement("registry.install-whole")
-async def test_who_is_killed_leaves_nothing_that_counts(web: Web, tmp_path: Path) -> None:
+async def test_killed_install_leaves_no_installed_agent(web: Web, tmp_path: Path) -> None:
     begun, over = threading.Event(), threading.Event()
 
     def hang(request: BaseHTTPRequestHandler) -> None:
@@ -190,7 +190,7 @@ async def test_who_is_killed_leaves_nothing_that_counts(web: Web, tmp_path: Path
 
 
 @pytest.mark.requirement("registry.install-once")
-async def test_two_at_once_install_it_once(web: Web, tmp_path: Path) -> None:
+async def test_simultaneous_installs_install_once(web: Web, tmp_path: Path) -> None:
     web.answers["/agent.tar.gz"] = reply(tar())
     given = entry(binary(web.url("/agent.tar.gz")))
 
@@ -202,7 +202,7 @@ async def test_two_at_once_install_it_once(web: Web, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.install-versions")
-async def test_one_older_version_stays_and_other_agents_are_left_alone(
+async def test_one_older_version_stays_and_other_agents_are_unchanged(
     web: Web, tmp_path: Path
 ) -> None:
     web.answers["/agent.tar.gz"] = reply(tar())
@@ -222,7 +222,7 @@ async def test_one_older_version_stays_and_other_agents_are_left_alone(
 
 
 def npm_package(place: Path) -> Path:
-    """A package with one program and no dependencies, as `npm pack` would make it."""
+    """Create a package with one program and no dependencies, like `npm pack`."""
     script = b"#!/usr/bin/env node\nconsole.log('npm', process.argv[2])\n"
     manifest = json.dumps({"name": "@tiny/agent", "version": "1.0.0", "bin": {"tiny": "run.js"}})
     with tarfile.open(place / "tiny.tgz", "w:gz") as file:
@@ -234,7 +234,7 @@ def npm_package(place: Path) -> Path:
 
 
 def wheel(place: Path) -> Path:
-    """A distribution with one program and no dependencies."""
+    """Create a distribution with one program and no dependencies."""
     info = "tiny_agent-1.0.dist-info"
     files = {
         "tiny_agent.py": "import sys\ndef main():\n    print('python', sys.argv[1])\n",
@@ -252,15 +252,15 @@ def wheel(place: Path) -> Path:
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-npm", "registry.receipts")
-async def test_an_npm_package_is_installed_once_and_started_directly(
-    around: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_npm_package_is_installed_once_and_started_directly(
+    context: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if which("npm") is None:
         pytest.skip("npm is not on this machine")
     monkeypatch.setenv("npm_config_offline", "true")
     given = local_package({"npx": {"package": f"file:{npm_package(tmp_path)}", "args": ["--acp"]}})
 
-    obtained = await provision(given, around)
+    obtained = await provision(given, context)
 
     place = tmp_path / "bin" / "some" / "1.0.0"
     assert not obtained.note
@@ -269,16 +269,16 @@ async def test_an_npm_package_is_installed_once_and_started_directly(
     assert obtained.receipt
     assert obtained.receipt.source == "npx"
     assert obtained.receipt.integrity
-    again = await obtain_agent("some", around)
+    again = await obtain_agent("some", context)
     assert again.command == obtained.command
-    assert (await resolved(given, around)).command == obtained.command
+    assert (await resolved(given, context)).command == obtained.command
 
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-python")
 @pytest.mark.parametrize("tool", ["uv", "pip"])
-async def test_a_python_package_is_installed_once_and_started_directly(
-    tool: str, around: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_python_package_is_installed_once_and_started_directly(
+    tool: str, context: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_ours = str(Path(sys.executable).parent)
     if tool == "uv" and which("uv", path=of_ours) is None:
@@ -291,17 +291,17 @@ async def test_a_python_package_is_installed_once_and_started_directly(
     way = FromPackage("uvx", given.distribution.uvx) if given.distribution.uvx else None
     assert way
 
-    receipt = await install(given, way, around.bin_directory)
+    receipt = await install(given, way, context.bin_directory)
 
-    command = installed_command(around.bin_directory, receipt)
-    assert Path(command.argv[0]).is_relative_to(around.bin_directory)
+    command = installed_command(context.bin_directory, receipt)
+    assert Path(command.argv[0]).is_relative_to(context.bin_directory)
     assert said(command) == "python --acp\n"
 
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("registry.install-falls-back", "registry.installs-aloud")
-async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
-    around: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_package_that_cannot_be_installed_is_run_by_its_tool(
+    context: RegistryContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = "#!/bin/sh\necho E404 no such package >&2\nexit 1\n"
     for name in ("npm", "npx"):
@@ -310,7 +310,7 @@ async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
     lines: list[str] = []
-    speaking = replace(around, notify=lines.append)
+    speaking = replace(context, notify=lines.append)
 
     obtained = await provision(entry({"npx": {"package": "@x/y@1", "args": ["--acp"]}}), speaking)
 
@@ -319,7 +319,7 @@ async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(
     assert "npx runs it each time" in obtained.note
     assert "failed" in obtained.note
     assert obtained.receipt is None
-    assert installed(around.bin_directory) == {}
+    assert installed(context.bin_directory) == {}
 
 
 FAKE_CARGO = """#!/bin/sh
@@ -336,7 +336,7 @@ mkdir -p "$root/bin" && echo built > "$root/bin/$bin" && chmod +x "$root/bin/$bi
 
 @pytest.mark.requirement("registry.install-cargo")
 @pytest.mark.parametrize("has_binstall", [True, False])
-async def test_a_crate_is_asked_for_its_program_and_built_if_it_cannot_be_fetched(
+async def test_crate_is_downloaded_or_else_built(
     has_binstall: bool,  # noqa: FBT001 - pytest passes it
     web: Web,
     tmp_path: Path,
@@ -362,7 +362,7 @@ async def test_a_crate_is_asked_for_its_program_and_built_if_it_cannot_be_fetche
 
 
 @pytest.mark.requirement("registry.install-cargo")
-async def test_a_crate_with_several_programs_wants_one_named(web: Web, tmp_path: Path) -> None:
+async def test_crate_with_several_programs_needs_a_program_name(web: Web, tmp_path: Path) -> None:
     web.answers["/some/1.0.0"] = reply(b'{"version":{"num":"1.0.0","bin_names":["b","a"]}}')
 
     with pytest.raises(InstallError, match="several programs: a, b"):

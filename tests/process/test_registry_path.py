@@ -1,4 +1,4 @@
-"""Programs are found although a desktop's PATH does not lead to them (users A-9)."""
+"""Programs are found even if a desktop's PATH does not contain them (users A-9)."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ def poor(home: Path, shell: str = "/bin/false") -> dict[str, str]:
 @pytest.mark.parametrize(
     "place", [".local/bin", ".cargo/bin", ".nvm/versions/node/v20.1.0/bin", ".volta/bin"]
 )
-async def test_usual_places_are_searched_behind_path(place: str, tmp_path: Path) -> None:
+async def test_usual_places_are_searched_after_path(place: str, tmp_path: Path) -> None:
     wanted = program(tmp_path / place / "some-agent")
 
     found = await find_program("some-agent", poor(tmp_path))
@@ -41,7 +41,7 @@ async def test_usual_places_are_searched_behind_path(place: str, tmp_path: Path)
 
 
 @pytest.mark.requirement("registry.path-known-places")
-async def test_of_several_versions_of_node_the_newest_counts(tmp_path: Path) -> None:
+async def test_newest_of_several_versions_of_node_is_used(tmp_path: Path) -> None:
     for version in ("v9.9.9", "v20.1.0", "v18.20.0"):
         program(tmp_path / f".nvm/versions/node/{version}/bin/some-agent")
 
@@ -52,13 +52,13 @@ async def test_of_several_versions_of_node_the_newest_counts(tmp_path: Path) -> 
 
 @pytest.mark.requirement("registry.path-login-shell", "stories.a-09-dock")
 @pytest.mark.parametrize("shell", ["/bin/bash", "/bin/sh"])
-async def test_the_login_shell_is_asked_and_its_noise_stays_out(
+async def test_path_of_the_login_shell_is_read_without_its_other_output(
     shell: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if which(shell) is None:
         pytest.skip(f"{shell} is not on this machine")
-    wanted = program(tmp_path / "odd place" / "some-agent")
-    noise = f'echo hello; echo ouch >&2; export SECRET=1; PATH="{tmp_path}/odd place:$PATH"\n'
+    wanted = program(tmp_path / "extra place" / "some-agent")
+    noise = f'echo hello; echo ouch >&2; export SECRET=1; PATH="{tmp_path}/extra place:$PATH"\n'
     (tmp_path / ".profile").write_text(noise + "printf '\\033]0;title\\007'\nread -r answer\n")
 
     found = await find_program("some-agent", poor(tmp_path, shell))
@@ -72,7 +72,7 @@ async def test_the_login_shell_is_asked_and_its_noise_stays_out(
 
 
 @pytest.mark.requirement("registry.path-neutral")
-async def test_what_is_in_the_workspace_is_not_found_and_said_to_be_passed_over(
+async def test_program_in_the_workspace_is_skipped_with_a_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = tmp_path / "work"
@@ -93,7 +93,7 @@ async def test_what_is_in_the_workspace_is_not_found_and_said_to_be_passed_over(
 
 
 @pytest.mark.requirement("registry.path-neutral")
-async def test_programs_are_asked_who_they_are_outside_the_workspace(
+async def test_programs_are_queried_outside_the_workspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     says = f"#!/bin/sh\npwd >> {tmp_path}/asked\necho 1.2.3\n"
@@ -115,7 +115,7 @@ async def test_programs_are_asked_who_they_are_outside_the_workspace(
 
 
 @pytest.mark.requirement("registry.path-login-shell", "stories.a-09-dock")
-async def test_a_shell_that_hangs_is_given_up_and_ended(tmp_path: Path) -> None:
+async def test_hanging_shell_times_out_and_is_killed(tmp_path: Path) -> None:
     shell = program(tmp_path / "shell", f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
 
     async with asyncio.timeout(45):
@@ -126,7 +126,7 @@ async def test_a_shell_that_hangs_is_given_up_and_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.path-login-shell")
-async def test_what_start_up_files_leave_running_is_not_waited_for(tmp_path: Path) -> None:
+async def test_background_processes_of_start_up_files_are_not_awaited(tmp_path: Path) -> None:
     shell = program(tmp_path / "shell", '#!/bin/sh\nsleep 60 &\nPATH=/found\neval "$4"\n')
 
     async with asyncio.timeout(45):
@@ -134,12 +134,12 @@ async def test_what_start_up_files_leave_running_is_not_waited_for(tmp_path: Pat
 
 
 @pytest.mark.requirement("registry.path-quiet")
-async def test_a_shell_that_ends_while_it_is_left_is_no_unknown_child(
+async def test_shell_that_exits_at_the_timeout_is_still_reaped(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     shell = program(tmp_path / "shell", '#!/bin/sh\nsleep 60 &\nPATH=/found\neval "$4"\n')
 
-    # It ends just as it is left, one way or the other: either must be seen.
+    # It exits at the timeout, before or after it: the test must see both.
     for _ in range(40):
         assert await login_shell_path(poor(tmp_path, str(shell))) == ["/found"]
 
@@ -148,7 +148,7 @@ async def test_a_shell_that_ends_while_it_is_left_is_no_unknown_child(
 
 @pytest.mark.requirement("registry.path-login-shell")
 @pytest.mark.parametrize("text", ["exit 1", "echo /usr/bin:/bin", "yes"])
-async def test_a_shell_that_does_not_say_is_no_trouble(text: str, tmp_path: Path) -> None:
+async def test_shell_without_a_path_is_ignored(text: str, tmp_path: Path) -> None:
     shell = program(tmp_path / "shell", f"#!/bin/sh\n{text}\n")
 
     assert await login_shell_path(poor(tmp_path, str(shell))) == []
@@ -156,7 +156,7 @@ async def test_a_shell_that_does_not_say_is_no_trouble(text: str, tmp_path: Path
 
 
 @pytest.mark.requirement("registry.path-not-found")
-async def test_what_is_nowhere_is_named_with_where_it_was_looked_for(tmp_path: Path) -> None:
+async def test_missing_program_is_named_with_the_searched_places(tmp_path: Path) -> None:
     (tmp_path / ".local/bin").mkdir(parents=True)
 
     with pytest.raises(ProgramNotFoundError) as caught:
@@ -169,7 +169,7 @@ async def test_what_is_nowhere_is_named_with_where_it_was_looked_for(tmp_path: P
 
 
 @pytest.mark.requirement("registry.path-only-path")
-async def test_what_path_leads_to_is_started_as_ever(tmp_path: Path) -> None:
+async def test_program_on_path_is_started_directly(tmp_path: Path) -> None:
     given = Command(("sh", "-c", "x"), {"A": "b"}, "name", "/tmp", "rfd")
 
     command = await reachable(given, poor(tmp_path))
@@ -182,9 +182,9 @@ async def test_what_path_leads_to_is_started_as_ever(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.path-only-path")
-@pytest.mark.parametrize("first", ["#!/usr/bin/env odd-node", "#!/usr/bin/env -S odd-node --x"])
-async def test_a_script_is_given_the_path_to_its_interpreter(first: str, tmp_path: Path) -> None:
-    program(tmp_path / ".nvm/versions/node/v20.1.0/bin/odd-node")
+@pytest.mark.parametrize("first", ["#!/usr/bin/env other-node", "#!/usr/bin/env -S other-node --x"])
+async def test_script_gets_the_path_to_its_interpreter(first: str, tmp_path: Path) -> None:
+    program(tmp_path / ".nvm/versions/node/v20.1.0/bin/other-node")
     script = program(tmp_path / "installed/agent", f"{first}\n")
 
     command = await reachable(Command((str(script),)), poor(tmp_path))
@@ -193,7 +193,7 @@ async def test_a_script_is_given_the_path_to_its_interpreter(first: str, tmp_pat
 
 
 @pytest.mark.requirement("registry.path-only-path")
-async def test_a_path_that_the_command_sets_itself_counts(tmp_path: Path) -> None:
+async def test_path_in_the_environment_of_a_command_is_used(tmp_path: Path) -> None:
     program(tmp_path / ".local/bin/some-agent")
 
     command = await reachable(Command(("some-agent",), {"PATH": "/mine"}), poor(tmp_path))

@@ -1,4 +1,4 @@
-"""`symposium run` as a program between one editor and the agents that its config names."""
+"""`symposium run` as a program between one editor and the agents of its config."""
 
 import importlib
 import json
@@ -24,14 +24,14 @@ BANNED = {
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """The config file that `symposium run` reads here."""
+    """Path of the config file that `symposium run` reads here."""
     (tmp_path / "home").mkdir()
     return tmp_path / "home" / "config.jsonc"
 
 
 @pytest.fixture
 def editor(start: Start) -> Callable[..., Editor]:
-    """Starts `symposium run` with these words, and greets it."""
+    """Start `symposium run` with these words, and initialize it."""
 
     def begin(*words: str) -> Editor:
         return started_editor(start, *words)
@@ -40,17 +40,19 @@ def editor(start: Start) -> Callable[..., Editor]:
 
 
 @pytest.fixture
-def imported(config: Path, environment: dict[str, str], ourselves: Spec) -> Callable[[], set[str]]:
-    """What `symposium run` has imported when it has greeted its editor and was left."""
+def imported(
+    config: Path, environment: dict[str, str], symposium_spec: Spec
+) -> Callable[[], set[str]]:
+    """Return the modules that `symposium run` has imported after initialize."""
 
     def ask() -> set[str]:
         config.write_text(config_text("eliza"))
-        python = str(Path(f"{ourselves()}".split()[0]).with_name("python"))
+        python = str(Path(f"{symposium_spec()}".split()[0]).with_name("python"))
         params: dict[str, Any] = {"protocolVersion": 1, "clientCapabilities": {}}
-        greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
         ended = subprocess.run(
             [python, "-X", "importtime", "-m", "symposium", "run"],
-            input=json.dumps(greeting) + "\n",
+            input=json.dumps(initialize) + "\n",
             capture_output=True,
             text=True,
             env=environment,
@@ -68,9 +70,7 @@ def config_text(agent: str, *mods: str) -> str:
 
 
 @pytest.mark.requirement("run-mode.first-start", "run-mode.file-mode")
-def test_from_the_first_start_to_the_first_answer(
-    editor: Callable[..., Editor], config: Path
-) -> None:
+def test_first_start_leads_to_an_answer(editor: Callable[..., Editor], config: Path) -> None:
     it = editor()
     session = it.session()
     it.until(lambda: "to leave" in it.said.get(session, ""))
@@ -84,7 +84,7 @@ def test_from_the_first_start_to_the_first_answer(
 
 
 @pytest.mark.requirement("run-mode.first-start")
-def test_a_config_made_in_one_run_is_there_in_the_next(
+def test_config_made_in_one_run_is_used_in_the_next(
     editor: Callable[..., Editor], config: Path
 ) -> None:
     config.write_text(config_text("eliza"))
@@ -96,9 +96,9 @@ def test_a_config_made_in_one_run_is_there_in_the_next(
 
 @pytest.mark.requirement("run-mode.process-shared")
 def test_two_sessions_share_one_process_of_the_agent(
-    editor: Callable[..., Editor], config: Path, tmp_path: Path, ourselves: Spec
+    editor: Callable[..., Editor], config: Path, tmp_path: Path, symposium_spec: Spec
 ) -> None:
-    shell = f"echo started >> {tmp_path}/starts; exec {ourselves('eliza')}"
+    shell = f"echo started >> {tmp_path}/starts; exec {symposium_spec('eliza')}"
     config.write_text(config_text(shlex.join(["sh", "-c", shell])))
     it = editor()
     one, two = it.session(), it.session()
@@ -109,13 +109,13 @@ def test_two_sessions_share_one_process_of_the_agent(
 
 
 @pytest.mark.requirement("run-mode.process-config-edited")
-def test_an_edited_config_is_for_the_next_session(
-    editor: Callable[..., Editor], config: Path, ourselves: Spec
+def test_edited_config_is_for_the_next_session(
+    editor: Callable[..., Editor], config: Path, symposium_spec: Spec
 ) -> None:
-    config.write_text(config_text(ourselves("eliza")))
+    config.write_text(config_text(symposium_spec("eliza")))
     it = editor()
     old = it.session()
-    config.write_text(config_text(ourselves("eliza"), "arrow"))
+    config.write_text(config_text(symposium_spec("eliza"), "arrow"))
     new = it.session()
     assert it.say(new, "Hello") == f">{HELLO}"
     assert it.say(old, "Hello") == HELLO
@@ -125,7 +125,7 @@ def test_an_edited_config_is_for_the_next_session(
 
 
 @pytest.mark.requirement("run-mode.process-menu-beside-turn")
-def test_a_menu_in_one_session_leaves_the_turn_of_another_alone(
+def test_menu_in_one_session_does_not_affect_the_turn_of_another(
     editor: Callable[..., Editor], config: Path
 ) -> None:
     config.write_text(config_text("testy"))
@@ -142,8 +142,8 @@ def test_a_menu_in_one_session_leaves_the_turn_of_another_alone(
 
 
 @pytest.mark.requirement("run-mode.process-agent-killed")
-def test_an_agent_killed_in_its_turn_ends_the_turn_and_not_the_editor(
-    editor: Callable[..., Editor], config: Path, scripted: Spec, ourselves: Spec
+def test_agent_killed_in_its_turn_ends_the_turn_and_not_the_editor(
+    editor: Callable[..., Editor], config: Path, scripted: Spec, symposium_spec: Spec
 ) -> None:
     config.write_text(config_text(scripted("prompt=stderr:last-words", "prompt=kill")))
     it = editor()
@@ -151,13 +151,13 @@ def test_an_agent_killed_in_its_turn_ends_the_turn_and_not_the_editor(
     assert error["code"] == -32603
     assert (error["data"]["reason"], error["data"]["signal"]) == ("component_exited", "SIGKILL")
     assert "last-words" in error["data"]["stderrTail"]
-    config.write_text(config_text(ourselves("eliza")))
+    config.write_text(config_text(symposium_spec("eliza")))
     assert it.say(it.session(), "Hello") == HELLO
     assert it.end() == 0
 
 
 @pytest.mark.requirement("run-mode.process-agent-killed")
-def test_after_a_death_the_same_config_starts_a_new_agent(
+def test_same_config_starts_a_new_agent_after_a_crash(
     editor: Callable[..., Editor], config: Path, scripted: Spec
 ) -> None:
     config.write_text(config_text(scripted("prompt=kill")))
@@ -168,7 +168,7 @@ def test_after_a_death_the_same_config_starts_a_new_agent(
 
 
 @pytest.mark.requirement("run-mode.process-config-broken")
-def test_a_config_broken_by_hand_is_told_where_one_looks_and_nothing_is_lost(
+def test_config_broken_by_hand_is_reported_and_nothing_is_lost(
     editor: Callable[..., Editor], config: Path
 ) -> None:
     config.write_text(config_text("eliza"))
@@ -176,8 +176,8 @@ def test_a_config_broken_by_hand_is_told_where_one_looks_and_nothing_is_lost(
     session = it.session()
     broken = '{ "agent": "eliza",\n  "proxies": [ { ]\n}'
     config.write_text(broken)
-    told = it.say(session, "/symposium:config")
-    assert f"{config}:2:" in told
+    messages = it.say(session, "/symposium:config")
+    assert f"{config}:2:" in messages
     assert f"{config}:2:" in it.notices(it.session())
     assert it.say(session, "Hello") == HELLO
     assert config.read_text() == broken
@@ -185,21 +185,19 @@ def test_a_config_broken_by_hand_is_told_where_one_looks_and_nothing_is_lost(
 
 
 @pytest.mark.requirement("run-mode.process-start-failed")
-def test_an_agent_that_is_not_there_is_named_with_what_was_to_be_started(
+def test_missing_agent_is_named_with_its_command(
     editor: Callable[..., Editor], config: Path
 ) -> None:
     config.write_text(config_text("/no/such/agent --acp"))
     it = editor()
-    told = it.notices(it.session())
-    assert "/no/such/agent --acp" in told
-    assert "No such file" in told
+    messages = it.notices(it.session())
+    assert "/no/such/agent --acp" in messages
+    assert "No such file" in messages
     assert it.end() == 0
 
 
 @pytest.mark.requirement("run-mode.unknown-mod")
-def test_a_mod_that_nobody_knows_is_left_out_and_told(
-    editor: Callable[..., Editor], config: Path
-) -> None:
+def test_unknown_mod_is_left_out_with_a_notice(editor: Callable[..., Editor], config: Path) -> None:
     config.write_text(config_text("eliza", "arrow", "sparkel"))
     it = editor()
     session = it.session()
@@ -210,7 +208,7 @@ def test_a_mod_that_nobody_knows_is_left_out_and_told(
 
 
 @pytest.mark.requirement("run-mode.end-answers")
-def test_what_is_open_when_the_editor_ends_is_answered(
+def test_open_requests_are_answered_when_the_editor_exits(
     editor: Callable[..., Editor], config: Path
 ) -> None:
     config.write_text(config_text("eliza"))
@@ -224,7 +222,7 @@ def test_what_is_open_when_the_editor_ends_is_answered(
 
 
 @pytest.mark.requirement("run-mode.option-config", "run-mode.recorded")
-def test_the_config_and_what_is_recorded_can_be_elsewhere(
+def test_config_and_recordings_can_be_elsewhere(
     editor: Callable[..., Editor], tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "elsewhere.jsonc"
@@ -239,7 +237,7 @@ def test_the_config_and_what_is_recorded_can_be_elsewhere(
 
 
 @pytest.mark.requirement("run-mode.imports", "cli.start-without-tls")
-def test_starting_imports_nothing_heavy(imported: Callable[[], set[str]]) -> None:
+def test_start_imports_nothing_heavy(imported: Callable[[], set[str]]) -> None:
     names = imported()
     assert "symposium.run_mode.config_agent" in names
     assert names & BANNED == set()
@@ -248,19 +246,19 @@ def test_starting_imports_nothing_heavy(imported: Callable[[], set[str]]) -> Non
 
 
 @pytest.mark.requirement("cli.start-on-demand")
-def test_starting_executes_no_module_that_is_used_in_rare_cases_only(
+def test_start_executes_no_rarely_used_module(
     imported: Callable[[], set[str]],
 ) -> None:
     assert imported() & {"dis", "opcode", "tokenize", "_ast"} == set()
 
 
 @pytest.mark.requirement("run-mode.start-values")
-def test_no_class_is_made_by_running_code_before_the_editor_is_greeted(
+def test_no_class_is_generated_before_the_initialize_response(
     imported: Callable[[], set[str]],
 ) -> None:
     ours = {name for name in imported() if name.startswith(("symposium.", "peerwire."))}
     assert "symposium.agents.eliza.engine" in ours, "the chain was started"
-    # What is imported by its name, as an agent is, is not listed itself.
+    # A module that is imported by name, such as an agent, is not listed itself.
     ours.add("symposium.agents.eliza.agent")
     modules = [importlib.import_module(name) for name in sorted(ours)]
     slow = [
@@ -273,14 +271,12 @@ def test_no_class_is_made_by_running_code_before_the_editor_is_greeted(
 
 
 def same_figures(text: str) -> str:
-    """The text, whatever was measured."""
+    """Return the text without measured numbers."""
     return re.sub(r"p50 \S+ ms, p95 \S+ ms", "p50 0.02 ms, p95 0.02 ms", text)
 
 
 @pytest.mark.requirement("run-mode.page")
-def test_the_page_on_run_mode_shows_what_is_said(
-    editor: Callable[..., Editor], config: Path
-) -> None:
+def test_page_on_run_mode_shows_the_real_text(editor: Callable[..., Editor], config: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/run-mode.md").read_text(encoding="utf-8")
     (written,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     (chat,) = re.findall(r"~~~text\n(.*?)~~~", page, re.DOTALL)
@@ -294,7 +290,7 @@ def test_the_page_on_run_mode_shows_what_is_said(
 
 
 @pytest.mark.requirement("showing.once")
-def test_the_log_says_in_words_why_there_is_no_chain_yet(
+def test_log_explains_why_there_is_no_chain_yet(
     editor: Callable[..., Editor], config: Path
 ) -> None:
     config.write_text(config_text("no-such-program --acp"))

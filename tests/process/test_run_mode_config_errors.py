@@ -1,4 +1,4 @@
-"""A config that cannot be started shuts nobody out of the chat: over real programs."""
+"""Configs that cannot be started: the chat stays available, over real programs."""
 
 import json
 import os
@@ -19,7 +19,7 @@ ANSWER = "How do you do. Please state your problem."
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """The config file that `symposium run` reads here."""
+    """Path of the config file that `symposium run` reads here."""
     (tmp_path / "home").mkdir()
     return tmp_path / "home" / "config.jsonc"
 
@@ -33,7 +33,7 @@ def local(name: str, command: str, *arguments: str) -> dict[str, Any]:
 
 
 def choose_eliza(it: Editor, session: str) -> str:
-    """Open the menu, take Eliza, save; all that is said in the turn of the save."""
+    """Open the menu, choose Eliza, save; return the text of the turn with the save."""
     assert "`SAVE`" in it.say(session, "/symposium:config")
     assert "Eliza" in it.say(session, "a")
     assert "Agent set to `Eliza`." in it.say(session, "Eliza")
@@ -49,7 +49,7 @@ def choose_eliza(it: Editor, session: str) -> str:
         ('{"agent": {"local": {"command": "a\\u0000b"}}}', "did not start"),
     ],
 )
-def test_characters_that_no_program_can_have_are_told_in_the_chat(
+def test_invalid_characters_in_a_command_are_reported_in_the_chat(
     start: Start, config: Path, text: str, reason: str
 ) -> None:
     config.write_text(text)
@@ -73,7 +73,7 @@ def test_characters_that_no_program_can_have_are_told_in_the_chat(
         ("new=error:-32603:Query closed", "Query closed"),
     ],
 )
-def test_an_agent_that_does_not_start_is_told_and_changed_in_the_chat(
+def test_agent_that_does_not_start_is_reported_and_changed_in_the_chat(
     start: Start, config: Path, scripted: Spec, agent: str, reason: str
 ) -> None:
     pipe = config.parent / "pipe"
@@ -82,9 +82,9 @@ def test_an_agent_that_does_not_start_is_told_and_changed_in_the_chat(
     config.write_text(text_of(words))
     it = started_editor(start)
     session = it.session()
-    told = it.notices(session)
-    assert reason in told
-    assert "`/symposium:config`" in told
+    messages = it.notices(session)
+    assert reason in messages
+    assert "`/symposium:config`" in messages
     assert "is saved" in it.say(session, QUESTION)
     said = choose_eliza(it, session)
     assert "Configuration saved. Starting your session." in said
@@ -94,14 +94,16 @@ def test_an_agent_that_does_not_start_is_told_and_changed_in_the_chat(
 
 
 @pytest.mark.requirement("run-mode.process-mending")
-def test_a_mod_that_ends_is_told_and_switched_off_in_the_chat(start: Start, config: Path) -> None:
+def test_mod_that_exits_is_reported_and_switched_off_in_the_chat(
+    start: Start, config: Path
+) -> None:
     config.write_text(text_of("eliza", local("mine", "false")))
     it = started_editor(start)
     session = it.session()
-    told = it.notices(session)
-    assert "The mod `mine` did not start" in told
-    assert "exited with code 1" in told
-    assert "type `/symposium:config`, then `1`" in told
+    messages = it.notices(session)
+    assert "The mod `mine` did not start" in messages
+    assert "exited with code 1" in messages
+    assert "type `/symposium:config`, then `1`" in messages
     it.say(session, "/symposium:config")
     assert "Mod `mine` is now disabled." in it.say(session, "1")
     assert "Starting your session" in it.say(session, "save")
@@ -110,7 +112,7 @@ def test_a_mod_that_ends_is_told_and_switched_off_in_the_chat(start: Start, conf
 
 
 @pytest.mark.requirement("run-mode.process-mending")
-def test_a_mistake_in_a_mod_is_shown_with_its_last_words_and_mended_beside_the_chat(
+def test_error_in_a_mod_is_shown_with_its_output_and_fixed_outside_the_chat(
     start: Start, config: Path, tmp_path: Path
 ) -> None:
     program = tmp_path / "mine.py"
@@ -118,8 +120,8 @@ def test_a_mistake_in_a_mod_is_shown_with_its_last_words_and_mended_beside_the_c
     config.write_text(text_of("eliza", local("mine", sys.executable, str(program))))
     it = started_editor(start)
     session = it.session()
-    told = it.notices(session)
-    assert "SyntaxError" in told
+    messages = it.notices(session)
+    assert "SyntaxError" in messages
     assert "is saved" in it.say(session, QUESTION)
     config.write_text(text_of("eliza"))
     assert it.say(session, "again").endswith(ANSWER)
@@ -127,7 +129,7 @@ def test_a_mistake_in_a_mod_is_shown_with_its_last_words_and_mended_beside_the_c
 
 
 @pytest.mark.requirement("run-mode.process-mending", "run-mode.mending-broken")
-def test_a_file_that_is_cut_off_is_told_and_kept_beside_the_new_one(
+def test_truncated_file_is_reported_and_saved_beside_the_new_one(
     start: Start, config: Path
 ) -> None:
     cut = text_of("eliza")[:14]
@@ -146,32 +148,32 @@ def test_a_file_that_is_cut_off_is_told_and_kept_beside_the_new_one(
 
 @pytest.mark.requirement("run-mode.compose-missing-program")
 @pytest.mark.parametrize("command", ["/no/such/mod", "no-such-mod"])
-def test_a_mod_whose_program_is_not_there_is_left_out_and_told(
+def test_mod_with_a_missing_program_is_left_out_with_a_notice(
     start: Start, config: Path, command: str
 ) -> None:
     config.write_text(text_of("eliza", local("mine", command), {"name": "arrow"}))
     it = started_editor(start)
     session = it.session()
-    told = it.notices(session)
-    assert "The mod `mine` is left out" in told
-    assert command in told
+    messages = it.notices(session)
+    assert "The mod `mine` is left out" in messages
+    assert command in messages
     assert it.say(session, QUESTION) == f">{ANSWER}"
     assert it.end() == 0
 
 
 @pytest.mark.requirement("run-mode.process-mending")
-def test_the_menu_can_be_had_by_one_prompt(
-    config: Path, symposium: Callable[..., Any], ourselves: Spec
+def test_menu_opens_by_one_prompt(
+    config: Path, symposium: Callable[..., Any], symposium_spec: Spec
 ) -> None:
     config.write_text(text_of("/no/such"))
-    agent = shlex.join(shlex.split(ourselves("run", "--no-registry")))
+    agent = shlex.join(shlex.split(symposium_spec("run", "--no-registry")))
     done = symposium("prompt", "--agent", agent, "/symposium:config")
     assert done.returncode == 0
     assert "## Current Configuration" in done.stdout
 
 
 @pytest.mark.requirement("run-mode.import")
-def test_what_an_older_version_was_told_is_offered_and_stays_where_it_is(
+def test_config_of_an_older_version_is_offered_and_unchanged(
     start: Start, config: Path, tmp_path: Path
 ) -> None:
     older = tmp_path / "home" / "config" / "agent.json"
@@ -190,17 +192,17 @@ def test_what_an_older_version_was_told_is_offered_and_stays_where_it_is(
 
 
 @pytest.mark.requirement("process.shown-without-values")
-def test_what_a_variable_is_set_to_is_never_shown_in_the_chat(
+def test_value_of_a_variable_is_never_shown_in_the_chat(
     start: Start, config: Path, scripted: Spec
 ) -> None:
     config.write_text(text_of("API_KEY=s3cr3t-word /no/such/agent"))
     it = started_editor(start)
     session = it.session()
-    told = [it.notices(session)]
+    messages = [it.notices(session)]
     config.write_text(text_of(f"API_KEY=s3cr3t-word {scripted()}"))
     session = it.session()
-    told += [it.say(session, f"/symposium:{each}") for each in ("status", "agents", "config")]
+    messages += [it.say(session, f"/symposium:{each}") for each in ("status", "agents", "config")]
     it.end()
 
-    assert all("API_KEY=…" in each for each in told), told
-    assert "s3cr3t-word" not in "".join(told)
+    assert all("API_KEY=…" in each for each in messages), messages
+    assert "s3cr3t-word" not in "".join(messages)

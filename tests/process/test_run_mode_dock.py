@@ -1,4 +1,4 @@
-"""`symposium run` as a dock starts it: with a PATH that leads to no agent (users A-9)."""
+"""`symposium run` as a dock starts it: with a PATH without any agent (users A-9)."""
 
 import json
 import os
@@ -21,8 +21,8 @@ HELLO: Ask = ("session/prompt", {"prompt": [{"type": "text", "text": "Hello"}]})
 
 @pytest.fixture
 def dock(environment: dict[str, str], tmp_path: Path) -> Path:
-    """The home of a user whose shell makes noise; the directory that only it knows."""
-    place = tmp_path / "only the shell knows"
+    """Create a home whose shell prints text; return the directory that only the shell adds."""
+    place = tmp_path / "only in the shell"
     place.mkdir()
     shell = tmp_path / "shell"
     text = f'#!/bin/sh\necho hello; echo ouch >&2\nPATH="$PATH:{place}"\nNOISE=1\nexport NOISE\n'
@@ -39,7 +39,7 @@ def program(path: Path, text: str) -> None:
 
 
 def conversation(process: subprocess.Popen[str], *requests: Ask) -> list[Any]:
-    """Ask one after the other, the session's id filled in; the answers."""
+    """Send one request after the other with the session's id; return the responses."""
     assert process.stdin is not None
     assert process.stdout is not None
     answers: list[Any] = []
@@ -58,7 +58,7 @@ def conversation(process: subprocess.Popen[str], *requests: Ask) -> list[Any]:
 
 @pytest.mark.requirement("registry.gui-launch", "registry.path-login-shell", "stories.a-09-dock")
 @pytest.mark.parametrize("place", [".nvm/versions/node/v20.1.0/bin", ".local/bin", "the shell's"])
-def test_an_agent_that_path_does_not_lead_to_answers(
+def test_agent_outside_path_answers(
     place: str, dock: Path, start: Start, scripted: Spec, tmp_path: Path
 ) -> None:
     where = dock if place == "the shell's" else tmp_path / place
@@ -78,7 +78,7 @@ def test_an_agent_that_path_does_not_lead_to_answers(
 
 
 @pytest.mark.requirement("registry.path-not-found", "stories.a-09-dock")
-def test_an_agent_that_is_nowhere_is_named_with_where_it_was_looked_for(
+def test_missing_agent_is_named_with_the_searched_places(
     dock: Path, start: Start, tmp_path: Path
 ) -> None:
     (tmp_path / "home" / "config.jsonc").write_text('{"agent": "no-such-agent --any"}')

@@ -1,4 +1,4 @@
-"""What `symposium setup` prints really starts us, from an editor with next to no environment."""
+"""Snippets of `symposium setup` start Symposium from an editor with a minimal environment."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 PROGRAM = Path(sys.executable).with_name("symposium")
-GREETING: dict[str, Any] = {
+INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -20,7 +20,7 @@ GREETING: dict[str, Any] = {
 @pytest.mark.requirement("editors.snippet", "editors.absolute-path")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("editor", ["zed", "jetbrains", "vscode"])
-def test_the_snippet_starts_an_agent_that_answers(editor: str, tmp_path: Path) -> None:
+def test_snippet_starts_an_agent_that_answers(editor: str, tmp_path: Path) -> None:
     home = tmp_path / "home with space"
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     printed = subprocess.run(
@@ -36,7 +36,7 @@ def test_the_snippet_starts_an_agent_that_answers(editor: str, tmp_path: Path) -
     answered = subprocess.run(
         [server["command"], *server["args"]],
         env=environment | server["env"],
-        input=json.dumps(GREETING) + "\n",
+        input=json.dumps(INITIALIZE) + "\n",
         capture_output=True,
         text=True,
         check=True,

@@ -1,4 +1,4 @@
-"""A server that never answers holds up nothing: not a session, not the end."""
+"""A server that never answers delays no session and no exit."""
 
 import json
 import socket
@@ -18,7 +18,7 @@ HELLO = "How do you do. Please state your problem."
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """A server that takes connections and says nothing."""
+    """Run a server that accepts connections and never answers."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -26,7 +26,7 @@ def silent() -> Iterator[socket.socket]:
 
 
 @pytest.mark.requirement("recommendations.network-holds-up-nothing")
-def test_sessions_go_on_and_the_end_comes_while_the_remote_file_is_awaited(
+def test_sessions_and_exit_do_not_wait_for_the_remote_file(
     start: Start, silent: socket.socket, environment: dict[str, str], tmp_path: Path
 ) -> None:
     address = f"http://127.0.0.1:{silent.getsockname()[1]}/recommendations.toml"

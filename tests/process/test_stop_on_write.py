@@ -1,4 +1,4 @@
-"""The kernel stops a program in its own write() until the line it wrote has been checked."""
+"""The kernel stops a program in its own write() until the written line has been checked."""
 
 import asyncio
 import fcntl
@@ -34,7 +34,7 @@ for number in range(int(sys.argv[1])):
     os.write(1, b"tool %d\\n" % number)
     os.close(os.open(f"{sys.argv[2]}/{number}", os.O_CREAT))
 """
-"""Makes a file as soon as it has announced it. It waits for a line, so that it is armed by then."""
+"""Announces a tool call and creates a file at once. It waits for a line, so that it is armed."""
 
 CALLS: Final = """
 import json, os, sys
@@ -53,7 +53,7 @@ def write(*lines):
 def written():
     os.close(os.open(sys.argv[1], os.O_CREAT))
 """
-"""The lines of an agent that announces tool calls and asks for permission."""
+"""Lines of an agent that announces tool calls and requests a permission."""
 
 SET_MODE: Final = b'{"jsonrpc":"2.0","id":2,"method":"session/set_mode","params":{"modeId":"yolo"}}'
 
@@ -77,7 +77,7 @@ async def main():
         await asyncio.sleep(600)
 asyncio.run(main())
 """
-"""Holds a program at its first line for ever, as a session server that hangs would."""
+"""Holds a program at its first line without end, like a session server that hangs."""
 
 
 class Output:
@@ -89,7 +89,7 @@ class Output:
         self._more = asyncio.Event()
 
     async def count(self, number: int) -> None:
-        """Wait for so many lines."""
+        """Wait for a number of lines."""
         async with asyncio.timeout(60):
             while len(self.lines) < number:
                 await self._more.wait()
@@ -111,7 +111,7 @@ class Output:
 
 
 class Held:
-    """Holds a program at each line that starts with `tool`, and is waited for."""
+    """Holds a program at each line that starts with `tool`, until the test resumes it."""
 
     def __init__(self) -> None:
         self.line = b""
@@ -179,7 +179,7 @@ def count(directory: Path) -> int:
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
 @pytest.mark.parametrize("wrapper", [[], ["sh", "-c", '"$@"; true', "sh"]])
-async def test_a_program_does_nothing_after_a_line_that_is_held_until_it_is_resumed(
+async def test_program_does_nothing_after_a_held_line_until_it_is_resumed(
     wrapper: list[str], tmp_path: Path
 ) -> None:
     held = Held()
@@ -194,7 +194,7 @@ async def test_a_program_does_nothing_after_a_line_that_is_held_until_it_is_resu
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
-async def test_a_program_stays_stopped_until_a_line_of_several_reads_was_checked(
+async def test_program_stays_stopped_until_a_line_of_several_reads_is_checked(
     tmp_path: Path,
 ) -> None:
     held = Held()
@@ -213,7 +213,7 @@ async def test_a_program_stays_stopped_until_a_line_of_several_reads_was_checked
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
-async def test_a_program_that_writes_from_a_group_of_its_own_is_stopped_once_it_is_added(
+async def test_program_that_writes_from_another_group_is_stopped_once_it_is_added(
     tmp_path: Path,
 ) -> None:
     held = Held()
@@ -258,7 +258,7 @@ async def test_all_lines_that_are_not_held_arrive(code: str, expected: list[byte
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
 @pytest.mark.parametrize("target", ["leader", "child"])
-async def test_a_stop_that_arrives_after_its_line_was_read_is_undone(target: str) -> None:
+async def test_stop_that_arrives_after_its_line_was_read_is_undone(target: str) -> None:
     code = """
 import os, subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -269,7 +269,7 @@ sys.stdin.read()
         await output.count(1)
         pid = transport.pid if target == "leader" else int(output.lines[0])
         os.kill(pid, signal.SIGSTOP)
-        # Before the loop runs again, so that nothing has continued it yet.
+        # Before the loop runs again, so that nothing has resumed it yet.
         until(lambda: state(pid) == "T")
         goes = await asyncio.to_thread(until, lambda: state(pid) == "S")
 
@@ -277,7 +277,7 @@ sys.stdin.read()
 
 
 def do_not_stop(stop: StopOnWrite) -> None:
-    """Have the kernel send no signal, though the program is armed."""
+    """Let the kernel send no signal, though the program is armed."""
     for handle in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
             if str(handle.readlink()) == stop.pipe:
@@ -285,11 +285,11 @@ def do_not_stop(stop: StopOnWrite) -> None:
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
-async def test_a_held_program_that_is_not_stopped_yet_stays_held_after_disarming() -> None:
+async def test_held_program_that_is_not_stopped_yet_stays_held_after_disarming() -> None:
     held = Held()
     code = "import sys; sys.stdin.readline(); print('tool', flush=True); sys.stdin.read()"
     async with running(python(code), held.check) as (transport, stop, _):
-        # As when the line is read before the signal comes.
+        # The line is read before the signal arrives.
         do_not_stop(stop)
         transport.send(b"go")
         await held.next()
@@ -301,7 +301,7 @@ async def test_a_held_program_that_is_not_stopped_yet_stays_held_after_disarming
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
-async def test_a_program_that_is_not_armed_is_not_stopped(tmp_path: Path) -> None:
+async def test_program_that_is_not_armed_is_not_stopped(tmp_path: Path) -> None:
     held = Held()
     words = python(ANNOUNCES, "3", str(tmp_path))
     async with running(words, held.check) as (transport, stop, output):
@@ -318,7 +318,7 @@ async def test_a_program_that_is_not_armed_is_not_stopped(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
-async def test_a_held_program_is_continued_when_it_is_ended(tmp_path: Path) -> None:
+async def test_held_program_is_resumed_when_it_is_ended(tmp_path: Path) -> None:
     held = Held()
     code = f"""
 import os, signal, sys
@@ -339,7 +339,7 @@ while True: signal.pause()
 
 
 class Times:
-    """When each line of an agent was read, as `AgentStop` reports it."""
+    """The time at which each line of an agent was read, as `AgentStop` reports it."""
 
     def __init__(self) -> None:
         self.seen: list[float | None] = []
@@ -356,7 +356,7 @@ class Times:
 
 @asynccontextmanager
 async def agent(code: str, *words: str) -> AsyncGenerator[ProcessTransport]:
-    """An agent that is not listened to before the test has begun."""
+    """Start an agent whose output is read once the test has begun."""
     transport = spawn(Command(tuple(python(CALLS + code, *words))))
     try:
         yield transport
@@ -365,7 +365,7 @@ async def agent(code: str, *words: str) -> AsyncGenerator[ProcessTransport]:
 
 
 @pytest.mark.requirement("snapshots.time-of-call")
-async def test_a_call_of_an_agent_that_asks_has_the_time_at_which_it_was_read() -> None:
+async def test_call_of_an_agent_that_asks_has_the_time_at_which_it_was_read() -> None:
     times, output = Times(), Output()
     code = "sys.stdin.readline(); write(call('1'), ask('1'), call('2'))"
     async with (
@@ -383,7 +383,7 @@ async def test_a_call_of_an_agent_that_asks_has_the_time_at_which_it_was_read() 
 
 
 @pytest.mark.requirement("snapshots.time-of-call")
-async def test_a_call_written_in_one_piece_with_the_first_request_has_no_time() -> None:
+async def test_call_written_in_one_piece_with_the_first_request_has_no_time() -> None:
     times, output = Times(), Output()
     code = "sys.stdin.readline(); write(call('1') + ask('1') + call('2'))"
     async with (
@@ -398,7 +398,7 @@ async def test_a_call_written_in_one_piece_with_the_first_request_has_no_time() 
 
 
 @pytest.mark.requirement("snapshots.time-of-call")
-async def test_a_call_written_before_the_stop_is_armed_has_a_time(tmp_path: Path) -> None:
+async def test_call_written_before_the_stop_is_armed_has_a_time(tmp_path: Path) -> None:
     times, output = Times(), Output()
     code = "write(call('1'), call('2')); written(); sys.stdin.readline(); write(call('3'))"
     async with (
@@ -415,7 +415,7 @@ async def test_a_call_written_before_the_stop_is_armed_has_a_time(tmp_path: Path
 
 
 @pytest.mark.requirement("snapshots.time-of-call")
-async def test_a_call_written_before_the_mode_changes_has_a_time(tmp_path: Path) -> None:
+async def test_call_written_before_the_mode_changes_has_a_time(tmp_path: Path) -> None:
     times, output = Times(), Output()
     code = """
 write(call("1"), ask("1"))
@@ -447,7 +447,7 @@ write(call("3"))
 
 
 @pytest.mark.requirement("snapshots.time-of-call")
-async def test_a_line_read_after_the_program_continued_is_not_one_of_a_stopped_program() -> None:
+async def test_line_read_after_the_program_continued_is_not_one_of_a_stopped_program() -> None:
     held, stopped = Held(), list[bool]()
 
     def check(lines: Sequence[bytes | OversizedLine]) -> bool:
@@ -469,7 +469,7 @@ async def test_a_line_read_after_the_program_continued_is_not_one_of_a_stopped_p
 
 
 @pytest.mark.requirement("snapshots.stopped-in-write")
-async def test_a_program_that_is_disarmed_before_all_of_its_write_was_read_continues() -> None:
+async def test_program_disarmed_in_the_middle_of_a_write_continues() -> None:
     times, output = Times(), Output()
     code = "sys.stdin.readline(); write(ask('1') + b' ' * 200_000 + b'\\n'); write(b'more\\n')"
     async with (
@@ -484,14 +484,14 @@ async def test_a_program_that_is_disarmed_before_all_of_its_write_was_read_conti
 
 
 @pytest.mark.requirement("snapshots.stands-still")
-def test_a_program_that_the_kernel_has_stopped_goes_on_when_its_session_server_is_killed() -> None:
+def test_stopped_program_continues_when_its_session_server_is_killed() -> None:
     code = "import os, signal, sys; sys.stdin.readline(); os.write(1, b'tool\\n'); signal.pause()"
     words = [sys.executable, "-c", KEEPER, *python(code)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as keeper:
-        assert keeper.stdout is not None
-        pid = int(keeper.stdout.readline())
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        pid = int(server.stdout.readline())
         stood = until(lambda: state(pid) == "T")
-        keeper.kill()
+        server.kill()
     goes = until(lambda: state(pid) == "S")
     os.killpg(pid, signal.SIGKILL)
 

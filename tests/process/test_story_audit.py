@@ -1,4 +1,4 @@
-"""`symposium audit`: what was allowed in a chain, and whether the record is whole (users A-7)."""
+"""`symposium audit`: decisions of a chain, and verification of the log (users A-7)."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ Spec: TypeAlias = Callable[..., str]
         ([], "rule:unattended-deny", "n"),
     ],
 )
-def test_what_a_rule_of_the_command_line_decides_is_on_record(
+def test_decision_of_a_rule_is_recorded(
     symposium: Run, scripted: Spec, words: list[str], by: str, chosen: str
 ) -> None:
     symposium("prompt", "--agent", scripted("prompt=ask:read"), *words, "Hello")
@@ -35,7 +35,7 @@ def test_what_a_rule_of_the_command_line_decides_is_on_record(
 
 
 @pytest.mark.requirement("stories.a-07-command", "stories.a-07-chooser")
-def test_what_the_editor_answers_is_on_record_and_a_change_of_it_is_found(
+def test_answer_of_the_editor_is_recorded_and_a_change_of_it_is_detected(
     start: Start, symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     (tmp_path / "home").mkdir()

@@ -1,4 +1,4 @@
-"""Agents that are killed, and turns that are cancelled, as processes (users A-4, A-5, A-6)."""
+"""Killed agents and canceled turns, as processes (users A-4, A-5, A-6)."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def mortal(store: Path, *words: str) -> str:
 
 
 def begun(start: Start, tmp_path: Path, *words: str, wrapped: bool = False) -> Editor:
-    """An editor whose agent is mortal; behind a wrapper that does nothing but wait, or not."""
+    """Start an editor whose agent can be killed, directly or behind a wrapper that only waits."""
     agent = mortal(tmp_path / "store", *words)
     if wrapped:
         agent = shlex.join(["sh", "-c", f"{agent}; exit 0"])
@@ -35,7 +35,7 @@ def begun(start: Start, tmp_path: Path, *words: str, wrapped: bool = False) -> E
 
 
 def processes(it: Editor, session: str, text: str) -> tuple[int, int, int]:
-    """Begin a turn that says which process works on it; its id, the process, and its parent."""
+    """Start a turn that prints its process; return its id, the process, and its parent."""
     it.said.pop(session, None)
     turn = it.prompt(session, text)
     it.until(lambda: session in it.said)
@@ -54,7 +54,7 @@ def is_gone(pid: int) -> bool:
 @pytest.mark.requirement("stories.a-04-killed", "stories.a-04-no-orphans")
 @pytest.mark.parametrize("killed", ["the agent", "its wrapper"])
 @pytest.mark.parametrize("able", ["resume", "load"])
-def test_a_killed_agent_is_back_with_its_session(
+def test_killed_agent_is_restarted_with_its_session(
     start: Start, tmp_path: Path, able: str, killed: str
 ) -> None:
     it = begun(start, tmp_path, able, wrapped=killed == "its wrapper")
@@ -63,15 +63,15 @@ def test_a_killed_agent_is_back_with_its_session(
     turn, pid, parent = processes(it, session, "hang")
     os.kill(pid if killed == "the agent" else parent, signal.SIGKILL)
     answer = it.answer(turn)
-    told = it.said.pop(session)
-    assert told.count("⚠") == 1
-    assert "was killed by SIGKILL" in told
-    assert "/symposium:retry" in told
+    messages = it.said.pop(session)
+    assert messages.count("⚠") == 1
+    assert "was killed by SIGKILL" in messages
+    assert "/symposium:retry" in messages
     assert answer["error"]["data"]["reason"] == "component_exited"
-    # What it had left behind is ended with it.
+    # Processes that it had left behind are ended too.
     assert is_gone(pid)
 
-    # Two prompts are all that the session has seen: nothing was sent again, nothing was lost.
+    # The session has seen exactly two prompts: nothing was sent again, nothing was lost.
     said = it.say(session, "count")
     assert said.rpartition("\n")[2] == "2"
     assert "first" not in said
@@ -81,7 +81,7 @@ def test_a_killed_agent_is_back_with_its_session(
 
 @pytest.mark.requirement("stories.a-04-message-ids")
 @pytest.mark.parametrize("able", ["resume", "load"])
-def test_editor_sees_no_message_id_twice_though_the_agent_is_killed_twice(
+def test_editor_gets_no_message_id_twice_when_the_agent_is_killed_twice(
     start: Start, tmp_path: Path, able: str
 ) -> None:
     it = begun(start, tmp_path, able)
@@ -99,7 +99,7 @@ def test_editor_sees_no_message_id_twice_though_the_agent_is_killed_twice(
 
 
 @pytest.mark.requirement("stories.a-04-killed", "stories.a-05-fresh")
-def test_an_agent_that_cannot_reopen_is_told_of_as_a_fresh_context(
+def test_agent_without_session_load_is_reported_with_a_fresh_context(
     start: Start, tmp_path: Path
 ) -> None:
     it = begun(start, tmp_path, "none")
@@ -118,7 +118,7 @@ def test_an_agent_that_cannot_reopen_is_told_of_as_a_fresh_context(
 
 
 @pytest.mark.requirement("stories.a-04-headless")
-def test_without_an_editor_a_death_is_exit_code_one(
+def test_crash_without_an_editor_is_exit_code_one(
     symposium: Run, scripted: Callable[..., str]
 ) -> None:
     ended = symposium("prompt", "--agent", scripted("prompt=kill"), "Hello")
@@ -127,7 +127,7 @@ def test_without_an_editor_a_death_is_exit_code_one(
 
 
 @pytest.mark.requirement("stories.a-06-in-time", "stories.a-04-no-orphans")
-def test_a_deaf_agent_is_ended_after_its_grace_and_the_next_prompt_works(
+def test_agent_that_ignores_a_cancel_is_killed_and_the_next_prompt_works(
     start: Start, tmp_path: Path
 ) -> None:
     it = begun(start, tmp_path, "resume", "deaf", wrapped=True)
@@ -143,7 +143,7 @@ def test_a_deaf_agent_is_ended_after_its_grace_and_the_next_prompt_works(
 
 
 @pytest.mark.requirement("stories.a-06-permission")
-def test_cancelling_ends_a_turn_that_waits_for_a_permission(start: Start, tmp_path: Path) -> None:
+def test_cancel_ends_a_turn_that_waits_for_a_permission(start: Start, tmp_path: Path) -> None:
     it = begun(start, tmp_path, "resume")
     session = it.session()
     turn, pid, _ = processes(it, session, "ask")

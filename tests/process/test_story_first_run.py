@@ -1,4 +1,4 @@
-"""The first run, the config changed beside a running session, and slashes (users A-1, A-2, A-3)."""
+"""First run, a config changed beside a running session, and commands (users A-1, A-2, A-3)."""
 
 import json
 import os
@@ -14,12 +14,12 @@ AGENT = Path(__file__).parent / "agents" / "mortal_agent.py"
 
 
 def prompts(tmp_path: Path) -> list[list[str]]:
-    """What the agent was asked, by session."""
+    """Return the prompts of the agent, by session."""
     return list(json.loads((tmp_path / "store").read_text()).values())
 
 
 def program(folder: Path, name: str, tmp_path: Path) -> None:
-    """A program that is an agent, and writes down that it was started."""
+    """Create an agent program that records its start."""
     folder.mkdir(exist_ok=True)
     agent = shlex.join([sys.executable, str(AGENT), str(tmp_path / "store"), "resume"])
     path = folder / name
@@ -28,10 +28,10 @@ def program(folder: Path, name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("stories.a-01-first-run")
-def test_from_any_first_message_to_its_answer_by_an_agent_that_is_here(
+def test_any_first_message_leads_to_an_answer_by_an_installed_agent(
     start: Start, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    # Not in the directory that is open, of which nothing is started.
+    # Outside of the open directory, of which nothing is started.
     place_of_programs = tmp_path.with_name(f"{tmp_path.name}-programs")
     program(place_of_programs, "claude-code-acp", tmp_path)
     environment["PATH"] = f"{place_of_programs}{os.pathsep}{os.environ['PATH']}"
@@ -40,8 +40,8 @@ def test_from_any_first_message_to_its_answer_by_an_agent_that_is_here(
     it.until(lambda: "to " in it.said.get(session, "").rpartition("\n\n")[2])
     turn = it.prompt(session, "What is 2+2?")
     it.answer(turn)
-    told = it.said.pop(session)
-    rows = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \|$", told, re.MULTILINE)
+    messages = it.said.pop(session)
+    rows = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \|$", messages, re.MULTILINE)
     number, name, place = rows[0]
     assert name == "Claude Code"
     assert str(place_of_programs / "claude-code-acp") in place
@@ -54,10 +54,10 @@ def test_from_any_first_message_to_its_answer_by_an_agent_that_is_here(
     assert config.stat().st_mode & 0o777 == 0o600
     assert "claude-code-acp" in config.read_text()
     assert (tmp_path / "starts").read_text() == "started\n"
-    # The dialogue was never the agent's to hear.
-    ((heard,),) = prompts(tmp_path)
-    assert heard.endswith("What is 2+2?")
-    assert "SAVE" not in heard
+    # The agent gets no message of the dialog.
+    ((received,),) = prompts(tmp_path)
+    assert received.endswith("What is 2+2?")
+    assert "SAVE" not in received
 
 
 def configured(tmp_path: Path) -> Path:
@@ -77,7 +77,7 @@ def begun(start: Start, tmp_path: Path) -> tuple[Editor, Path]:
 
 
 @pytest.mark.requirement("stories.a-02-config")
-def test_a_config_changed_in_one_session_is_for_the_next_and_this_one_keeps_its_chain(
+def test_config_changed_in_one_session_is_for_the_next_and_this_one_keeps_its_chain(
     start: Start, tmp_path: Path
 ) -> None:
     it, config = begun(start, tmp_path)
@@ -91,14 +91,14 @@ def test_a_config_changed_in_one_session_is_for_the_next_and_this_one_keeps_its_
     it.say(one, "/symposium:config")
     it.say(one, "3")
     it.say(one, "move 3 to 1")
-    # Typed ahead: the menu hears the first, the agent the rest, in order.
+    # Typed ahead: the menu gets the first, the agent the rest, in order.
     turns = [it.prompt(one, text) for text in ("SAVE", "hello", "count")]
     for turn in turns:
         assert it.answer(turn)["result"]["stopReason"] == "end_turn"
-    told = it.said.pop(one)
-    assert "```diff" in told
-    assert "+ 1. [x] arrow" in told
-    assert told.endswith("hello1")
+    messages = it.said.pop(one)
+    assert "```diff" in messages
+    assert "+ 1. [x] arrow" in messages
+    assert messages.endswith("hello1")
     two = it.session()
     assert it.say(two, "hello") == ">hello"
     assert it.say(one, "hello") == "hello"
@@ -110,7 +110,7 @@ def test_a_config_changed_in_one_session_is_for_the_next_and_this_one_keeps_its_
 
 
 @pytest.mark.requirement("stories.a-02-config")
-def test_an_editor_that_goes_away_in_the_menu_leaves_the_file_as_it_was(
+def test_editor_that_exits_in_the_menu_leaves_the_file_unchanged(
     start: Start, tmp_path: Path
 ) -> None:
     it, config = begun(start, tmp_path)
@@ -123,7 +123,7 @@ def test_an_editor_that_goes_away_in_the_menu_leaves_the_file_as_it_was(
 
 
 @pytest.mark.requirement("stories.a-03-slash")
-def test_what_is_the_agents_reaches_it_and_what_is_ours_does_not(
+def test_commands_of_the_agent_reach_it_and_those_of_symposium_do_not(
     start: Start, tmp_path: Path
 ) -> None:
     it, _ = begun(start, tmp_path)

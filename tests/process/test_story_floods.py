@@ -1,4 +1,4 @@
-"""Agents that write too much, or what is no message (users E-10)."""
+"""Agents that write too much, or invalid messages (users E-10)."""
 
 import json
 import shlex
@@ -29,7 +29,7 @@ CASES = {
 for line in sys.stdin:
     message = json.loads(line)
     method, at = message.get("method"), message.get("id")
-    if method is None or at is None:
+    if not method or "id" not in message:
         continue
     if method == "session/prompt":
         CASES[message["params"]["prompt"][0]["text"]]()
@@ -39,11 +39,11 @@ for line in sys.stdin:
     sys.stdout.flush()
 """
 
-MOST_MEMORY = 400 * 1024 * 1024
+MAX_MEMORY = 400 * 1024 * 1024
 
 
 def peak(it: Editor) -> int:
-    """Bytes that the host has held at most."""
+    """Return the peak memory of the host in bytes."""
     status = Path(f"/proc/{it.process.pid}/status").read_text()
     (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) * 1024
@@ -51,7 +51,7 @@ def peak(it: Editor) -> int:
 
 @pytest.mark.requirement("stories.e-10-flood")
 @pytest.mark.parametrize("case", ["permissions", "line", "nested", "utf8", "talk"])
-def test_a_flood_is_bounded_and_other_sessions_go_on(
+def test_flood_is_bounded_and_other_sessions_continue(
     start: Start, tmp_path: Path, case: str
 ) -> None:
     script = tmp_path / "flood.py"
@@ -66,5 +66,5 @@ def test_a_flood_is_bounded_and_other_sessions_go_on(
     turn = it.prompt(wild, case)
     assert it.answer(turn)["result"] == {"stopReason": "end_turn"}
     assert it.say(calm, "Hello").startswith("How do you do")
-    assert peak(it) < MOST_MEMORY
+    assert peak(it) < MAX_MEMORY
     it.process.kill()

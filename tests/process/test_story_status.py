@@ -1,4 +1,4 @@
-"""`symposium status`: what runs, and how (users A-10, A-12)."""
+"""`symposium status`: running hosts and their chains (users A-10, A-12)."""
 
 import json
 import os
@@ -25,7 +25,7 @@ SERVERS = [
 
 
 def hosts(symposium: Run, count: int) -> list[dict[str, Any]]:
-    """What so many hosts say, once they can be asked."""
+    """Return the status of this many hosts, once they answer."""
     until = time.monotonic() + 8
     while True:
         found: list[dict[str, Any]] = json.loads(symposium("status", "--json").stdout)["hosts"]
@@ -41,7 +41,7 @@ def configured(tmp_path: Path, agent: str, *mods: str) -> None:
 
 
 @pytest.mark.requirement("stories.a-10-status", "stories.a-10-secrets")
-def test_the_table_says_how_each_server_reaches_the_agent_and_tells_no_token(
+def test_table_shows_how_each_server_reaches_the_agent_and_no_token(
     start: Start, symposium: Run, scripted: Spec, tmp_path: Path
 ) -> None:
     configured(tmp_path, scripted())
@@ -49,16 +49,18 @@ def test_the_table_says_how_each_server_reaches_the_agent_and_tells_no_token(
     answer = it.ask("session/new", {"cwd": "/", "mcpServers": SERVERS})
     session = answer["result"]["sessionId"]
     hosts(symposium, 1)
-    told = symposium("status", "--mcp").stdout
-    assert "web (http): bridged, the agent lacks http; it gets a program" in told
-    assert "old (sse): unavailable, the agent lacks sse, and Symposium does not bridge sse" in told
-    assert "program (stdio): direct" in told
+    output = symposium("status", "--mcp").stdout
+    assert "web (http): bridged, the agent lacks http; it gets a program" in output
+    assert (
+        "old (sse): unavailable, the agent lacks sse, and Symposium does not bridge sse" in output
+    )
+    assert "program (stdio): direct" in output
     in_chat = it.say(session, "/symposium:status")
     assert "`web` (http): bridged" in in_chat
 
     lines = [path.read_text() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert it.end() == 0
-    everywhere = [told, in_chat, symposium("status", "--json").stdout, *lines]
+    everywhere = [output, in_chat, symposium("status", "--json").stdout, *lines]
     everywhere += [path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file()]
     everywhere += [path.read_text() for path in (tmp_path / "logs").iterdir()]
     everywhere += [path.read_text() for path in (tmp_path / "traces").iterdir()]
@@ -68,10 +70,14 @@ def test_the_table_says_how_each_server_reaches_the_agent_and_tells_no_token(
 
 
 @pytest.mark.requirement("stories.a-12-nested", "stories.a-12-latency")
-def test_a_host_inside_a_host_is_shown_below_it_with_what_each_mod_adds(
-    start: Start, symposium: Run, ourselves: Spec, marking: Callable[[str], str], tmp_path: Path
+def test_host_inside_a_host_is_shown_below_it_with_the_additions_of_each_mod(
+    start: Start,
+    symposium: Run,
+    symposium_spec: Spec,
+    marking: Callable[[str], str],
+    tmp_path: Path,
 ) -> None:
-    inner = ourselves("run-with", "--proxy", marking("A"), "--agent", "eliza")
+    inner = symposium_spec("run-with", "--proxy", marking("A"), "--agent", "eliza")
     configured(tmp_path, inner, "arrow")
     it = started_editor(start)
     one, two = it.session(), it.session()
@@ -90,20 +96,18 @@ def test_a_host_inside_a_host_is_shown_below_it_with_what_each_mod_adds(
         assert mod["name"].startswith(name)
         assert 0 < mod["latencyMs"]["p50"] <= mod["latencyMs"]["p95"]
         assert len(chain["sessions"]) == 2
-    told = symposium("status").stdout.splitlines()
-    (above,) = [line for line in told if line.startswith("run pid")]
-    (below,) = [line for line in told if line.startswith("    run-with pid")]
-    assert told.index(above) < told.index(below)
-    assert "arrow: p50" in "".join(told)
+    output = symposium("status").stdout.splitlines()
+    (above,) = [line for line in output if line.startswith("run pid")]
+    (below,) = [line for line in output if line.startswith("    run-with pid")]
+    assert output.index(above) < output.index(below)
+    assert "arrow: p50" in "".join(output)
     assert symposium("status", "--short").stdout == "2 hosts, 4 sessions\n"
     assert "`arrow`: p50" in it.say(one, "/symposium:status")
     assert it.end() == 0
 
 
 @pytest.mark.requirement("stories.a-12-stale")
-def test_a_host_that_was_killed_is_not_shown_and_cleared_away(
-    start: Start, symposium: Run, tmp_path: Path
-) -> None:
+def test_killed_host_is_not_shown_and_removed(start: Start, symposium: Run, tmp_path: Path) -> None:
     configured(tmp_path, "eliza")
     it = started_editor(start)
     hosts(symposium, 1)
@@ -119,7 +123,7 @@ def test_a_host_that_was_killed_is_not_shown_and_cleared_away(
 
 
 @pytest.mark.requirement("stories.a-12-stale")
-def test_a_host_that_hangs_is_shown_as_silent(start: Start, symposium: Run, tmp_path: Path) -> None:
+def test_hanging_host_is_shown_as_silent(start: Start, symposium: Run, tmp_path: Path) -> None:
     configured(tmp_path, "eliza")
     it = started_editor(start)
     hosts(symposium, 1)
@@ -132,7 +136,7 @@ def test_a_host_that_hangs_is_shown_as_silent(start: Start, symposium: Run, tmp_
 
 
 @pytest.mark.requirement("stories.a-12-stale")
-def test_a_directory_that_is_not_ours_alone_is_not_used(
+def test_directory_of_another_user_is_not_used(
     start: Start, symposium: Run, tmp_path: Path
 ) -> None:
     configured(tmp_path, "eliza")
@@ -148,7 +152,7 @@ def test_a_directory_that_is_not_ours_alone_is_not_used(
 
 
 @pytest.mark.requirement("front.status-besides")
-def test_what_runs_without_a_host_is_named_and_nothing_is_started(
+def test_agents_without_a_host_are_named_and_nothing_is_started(
     symposium: Run, tmp_path: Path
 ) -> None:
     nothing = json.loads(symposium("status", "--json").stdout)
@@ -160,11 +164,11 @@ def test_what_runs_without_a_host_is_named_and_nothing_is_started(
 
     session = symposium("session", "start", "--", "cat").stdout.strip()
     symposium("daemon", "start")
-    told = json.loads(symposium("status", "--json").stdout)
+    output = json.loads(symposium("status", "--json").stdout)
     shown = symposium("status").stdout.splitlines()
     symposium("session", "kill", session)
     symposium("daemon", "stop")
 
-    assert told["agents"] == [session]
-    assert f"daemon  pid {told['daemon']}  " in shown[1]
+    assert output["agents"] == [session]
+    assert f"daemon  pid {output['daemon']}  " in shown[1]
     assert shown[2].startswith("1 agent of tasks and sessions")

@@ -1,4 +1,4 @@
-"""Twelve agents at once (users B-14): what a person at the command line notices of it."""
+"""Twelve agents at once (users B-14), as the user at the command line sees them."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -14,7 +14,7 @@ Spec: TypeAlias = Callable[..., str]
 
 @pytest.mark.requirement("tasks.twelve-answers")
 @pytest.mark.timeout(240)
-def test_while_twelve_stream_and_a_watcher_reads_nothing_people_are_answered(
+def test_commands_answer_while_twelve_agents_stream_and_a_watcher_reads_nothing(
     task_cli: TaskCli, playing: Spec
 ) -> None:
     task_cli.ok("daemon", "start")

@@ -1,4 +1,4 @@
-"""The agent that a task has: named, found and started as whoever makes the task would."""
+"""Agent of a task: chosen, found, and started as in the shell that creates the task."""
 
 import json
 import os
@@ -15,25 +15,25 @@ from tests.support.task_cli import TaskCli, until
 
 Spec: TypeAlias = Callable[..., str]
 
-VALUE = "nobody else may read this"
+VALUE = "secret"
 
 
 def with_variables(task_cli: TaskCli, **variables: str) -> TaskCli:
-    """The same clone and daemon, from another shell."""
+    """Return the same clone and daemon, from another shell."""
     return TaskCli(task_cli.clone, {**task_cli.environment, **variables})
 
 
 @pytest.fixture
 def bare(task_cli: TaskCli, tmp_path: Path) -> TaskCli:
-    """The shell of somebody who has installed no agent."""
+    """Return the shell of a user without an installed agent."""
     places = tmp_path / "places"
     places.mkdir()
     (places / "git").symlink_to("/usr/bin/git")
     return with_variables(task_cli, PATH=str(places), HOME=str(tmp_path), SHELL="/bin/false")
 
 
-def heard(task_cli: TaskCli, task: str) -> Any:
-    """What an agent that tells what it was given has told first."""
+def first_text(task_cli: TaskCli, task: str) -> Any:
+    """Return the first text of an agent that reports its input."""
     said = until(lambda: task_cli.said(task))
     return json.JSONDecoder().raw_decode(said)[0]
 
@@ -47,7 +47,7 @@ def heard(task_cli: TaskCli, task: str) -> Any:
         ("/no/such-agent --acp", "there is no program at /no/such-agent"),
     ],
 )
-def test_no_task_is_made_for_an_agent_whose_program_is_not_here(
+def test_no_task_is_created_for_an_agent_with_a_missing_program(
     agent: str, said: str, bare: TaskCli
 ) -> None:
     words = ("--project", str(bare.clone))
@@ -62,19 +62,19 @@ def test_no_task_is_made_for_an_agent_whose_program_is_not_here(
 
 
 @pytest.mark.requirement("tasks.agent-missing")
-def test_an_agent_that_has_gone_waits_in_the_inbox_with_words_for_people(task_cli: TaskCli) -> None:
+def test_missing_agent_waits_in_the_inbox_with_an_explanation(task_cli: TaskCli) -> None:
     made = {"project": str(task_cli.clone), "name": "gone", "agent": "/no/such-agent --acp"}
     task_cli.ok("bus", "send", "create_taskspace", json.dumps({**made, "task": "Do it"}))
     (item,) = until(lambda: task_cli.json("inbox"))
 
     assert item["text"].startswith("its agent has ended: there is no program at /no/such-agent")
     assert "{" not in item["text"] + task_cli.ok("session", "list")
-    # It is not tried again: nothing would be otherwise.
-    assert len(told(task_cli, {"id": item["taskspace"]}, "notice")) == 1
+    # It is not tried again, since nothing has changed.
+    assert len(texts_of(task_cli, {"id": item["taskspace"]}, "notice")) == 1
 
 
 @pytest.mark.requirement("tasks.no-agent")
-def test_a_task_without_an_agent_says_so_and_can_be_given_one(task_cli: TaskCli) -> None:
+def test_task_without_an_agent_is_an_error_and_can_get_one(task_cli: TaskCli) -> None:
     words = ("--project", str(task_cli.clone))
     refused = task_cli.run("task", "new", "x", "Do it", *words)
     made = task_cli.run("task", "new", "alone", *words)
@@ -101,7 +101,7 @@ def test_a_task_without_an_agent_says_so_and_can_be_given_one(task_cli: TaskCli)
 
 
 @pytest.mark.requirement("tasks.agent-given")
-def test_another_agent_is_given_until_one_has_worked(task_cli: TaskCli, scripted: Spec) -> None:
+def test_agent_can_be_replaced_until_one_has_worked(task_cli: TaskCli, scripted: Spec) -> None:
     made = task_cli.new("task", "--agent", "sh -c 'exit 3'")
     until(lambda: task_cli.json("inbox"))
     task_cli.ok("task", "resume", "task", "--agent", "eliza")
@@ -117,7 +117,7 @@ def test_another_agent_is_given_until_one_has_worked(task_cli: TaskCli, scripted
 
 
 @pytest.mark.requirement("tasks.agent-configured")
-def test_a_task_has_the_agent_of_the_config_unless_it_is_to_have_none(task_cli: TaskCli) -> None:
+def test_task_has_the_agent_of_the_config_by_default(task_cli: TaskCli) -> None:
     task_cli.home.mkdir(exist_ok=True)
     (task_cli.home / "config.jsonc").write_text('{"agent": {"builtin": "eliza"}, "proxies": []}')
     task_cli.new("one")
@@ -130,13 +130,13 @@ def test_a_task_has_the_agent_of_the_config_unless_it_is_to_have_none(task_cli: 
 
 
 @pytest.mark.requirement("tasks.environment")
-def test_an_agent_is_started_with_the_environment_of_who_starts_it(
+def test_agent_is_started_with_the_environment_of_the_command(
     task_cli: TaskCli, playing: Spec, tmp_path: Path
 ) -> None:
     task_cli.ok("daemon", "start")
     shell = with_variables(task_cli, FAKE_API_KEY=VALUE, GIT_DIR="/no/where", SYMPOSIUM_LOG="x")
     task = shell.new("task", "--agent", playing("environment_agent.py", "FAKE_API_KEY", "GIT_DIR"))
-    first = heard(task_cli, task["id"])["env"]
+    first = first_text(task_cli, task["id"])["env"]
     task_cli.ok("session", "kill", task["id"])
     with_variables(task_cli, FAKE_API_KEY="another").ok("task", "resume", "task")
     task_cli.ok("task", "say", "task", "Again")
@@ -150,7 +150,7 @@ def test_an_agent_is_started_with_the_environment_of_who_starts_it(
 
 
 @pytest.mark.requirement("tasks.agent-knows-tools")
-def test_a_new_task_says_that_its_agent_does_not_know_our_tools(bare: TaskCli) -> None:
+def test_new_task_reports_an_agent_without_symposiums_tools(bare: TaskCli) -> None:
     claude = Path(bare.environment["PATH"]) / "claude"
     claude.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     claude.chmod(0o755)
@@ -168,18 +168,18 @@ def test_a_new_task_says_that_its_agent_does_not_know_our_tools(bare: TaskCli) -
 
 
 @pytest.mark.requirement("daemon.stays-stopped")
-def test_an_agent_goes_on_without_the_daemon_and_leaves_it_stopped(task_cli: TaskCli) -> None:
+def test_agent_continues_without_the_daemon_and_leaves_it_stopped(task_cli: TaskCli) -> None:
     task = task_cli.new("task", "--agent", "eliza")
-    until(lambda: len(told(task_cli, task, "result")) == 1)
+    until(lambda: len(texts_of(task_cli, task, "result")) == 1)
     task_cli.ok("daemon", "stop")
     task_cli.ok("session", "say", task["id"], "Hello again")
-    until(lambda: len(told(task_cli, task, "result")) == 2)
+    until(lambda: len(texts_of(task_cli, task, "result")) == 2)
 
     assert task_cli.run("daemon", "status").returncode == 4
-    assert "no daemon listens" in told(task_cli, task, "notice")[-1]["text"]
+    assert "no daemon listens" in texts_of(task_cli, task, "notice")[-1]["text"]
 
 
-def told(task_cli: TaskCli, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+def texts_of(task_cli: TaskCli, task: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [each["data"] for each in task_cli.events(task["id"]) if each["type"] == kind]
 
 
@@ -187,7 +187,7 @@ def holds(path: Path, text: str) -> bool:
     try:
         return path.is_file() and text.encode() in path.read_bytes()
     except FileNotFoundError:
-        # Written whole under another name, and renamed meanwhile.
+        # It is written under another name, and then renamed.
         return False
 
 
@@ -196,9 +196,7 @@ def hidden(text: str) -> str:
 
 
 @pytest.mark.requirement("tasks.environment")
-def test_an_agent_that_is_tried_again_in_the_inbox_finds_what_was_set_since(
-    task_cli: TaskCli, tmp_path: Path
-) -> None:
+def test_retry_in_the_inbox_uses_the_current_environment(task_cli: TaskCli, tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\necho "no licence: $FAKE_LICENCE" >&2\nexit 3\n')
     agent.chmod(0o755)
@@ -213,9 +211,7 @@ def test_an_agent_that_is_tried_again_in_the_inbox_finds_what_was_set_since(
 
 
 @pytest.mark.requirement("tasks.environment")
-def test_a_program_that_only_the_path_of_who_starts_it_leads_to_is_found(
-    task_cli: TaskCli, tmp_path: Path
-) -> None:
+def test_program_on_the_path_of_the_command_is_found(task_cli: TaskCli, tmp_path: Path) -> None:
     task_cli.ok("daemon", "start")
     program = tmp_path / "own places" / "own-agent"
     program.parent.mkdir()
@@ -230,13 +226,13 @@ def test_a_program_that_only_the_path_of_who_starts_it_leads_to_is_found(
 
 
 @pytest.mark.requirement("agent-sessions.asked-at-once")
-def test_a_list_says_since_when_a_session_server_has_not_answered(task_cli: TaskCli) -> None:
+def test_list_shows_since_when_a_session_server_has_not_answered(task_cli: TaskCli) -> None:
     hangs, works = (task_cli.new(name, "hello", "--agent", "eliza") for name in ("hangs", "works"))
     until(lambda: [each["state"] for each in task_cli.tasks().values()] == ["idle", "idle"])
     server = task_cli.session_server(hangs["id"])
     os.kill(server, signal.SIGSTOP)
     try:
-        # A server that announces is asked by a list once it was not heard for some seconds.
+        # A list queries a server that announces once it was silent for some seconds.
         until(lambda: task_cli.tasks()["hangs"]["state"] != "idle", patience=20)
         listed = task_cli.tasks()
         shown = task_cli.ok("task", "list")

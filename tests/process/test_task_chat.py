@@ -1,4 +1,4 @@
-"""`symposium task chat` and `task stop`: a task's agent is talked to, and outlives the talk."""
+"""`symposium task chat` and `task stop`: the agent of a task keeps running after a chat."""
 
 import json
 import os
@@ -21,7 +21,7 @@ WAITS: Final = b'{"command":"wait_for_cancel"}'
 
 @pytest.fixture
 def chat(task_cli: TaskCli) -> Iterator[Chat]:
-    """A user at a terminal, in the chat with a task."""
+    """Open a terminal with the chat of a task."""
     opened: list[Terminal] = []
 
     def begin(task: str) -> Terminal:
@@ -49,7 +49,7 @@ def task_of(task_cli: TaskCli, agent: str) -> str:
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_a_task_chat_shows_the_last_turn_and_what_is_answered_and_leaves_the_agent(
+def test_task_chat_shows_the_last_turn_and_answers_and_leaves_the_agent_running(
     task_cli: TaskCli, chat: Chat
 ) -> None:
     task = task_of(task_cli, "testy")
@@ -78,7 +78,7 @@ def decided(task_cli: TaskCli, task: str) -> list[str]:
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_a_question_is_answered_where_it_is_shown(task_cli: TaskCli, chat: Chat) -> None:
+def test_permission_is_answered_in_the_chat(task_cli: TaskCli, chat: Chat) -> None:
     task = task_of(task_cli, "testy")
     user = chat(task)
     user.ready()
@@ -96,7 +96,7 @@ def test_a_question_is_answered_where_it_is_shown(task_cli: TaskCli, chat: Chat)
 
 
 @pytest.mark.requirement("tasks.chat")
-def test_a_question_that_was_answered_elsewhere_is_asked_no_more(
+def test_permission_that_was_answered_elsewhere_is_not_asked_again(
     task_cli: TaskCli, chat: Chat
 ) -> None:
     task = task_of(task_cli, "testy")
@@ -193,7 +193,7 @@ def test_task_stop_ends_the_agent_and_keeps_the_worktree(task_cli: TaskCli) -> N
 
 
 @pytest.mark.requirement("tasks.say-errors")
-def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(task_cli: TaskCli) -> None:
+def test_empty_prompt_and_a_lost_agent_are_errors_with_a_fix(task_cli: TaskCli) -> None:
     task = task_of(task_cli, "testy")
     empty = task_cli.run("task", "say", "talk", " ")
     empty_of_session = task_cli.run("session", "say", task, "")
@@ -208,7 +208,7 @@ def test_an_empty_prompt_and_a_lost_agent_are_errors_that_say_what_to_do(task_cl
 
 
 @pytest.mark.requirement("approvals.usual-words")
-def test_a_permission_is_answered_with_yes_and_an_empty_inbox_says_so(task_cli: TaskCli) -> None:
+def test_permission_is_answered_with_yes_and_an_empty_inbox_is_reported(task_cli: TaskCli) -> None:
     empty = task_cli.run("inbox")
     task = task_of(task_cli, "testy")
     task_cli.ok("task", "say", task, ASKS.decode())

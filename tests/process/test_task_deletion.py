@@ -1,4 +1,4 @@
-"""A deletion at a real daemon, and who hears of it before the files go."""
+"""Deletion at a real daemon, with an announcement before the files are removed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,20 +37,20 @@ async def home(tmp_path: Path) -> AsyncIterator[DaemonFolder]:
 
 
 @pytest.mark.requirement("taskspaces.deletion-announced")
-async def test_editors_hear_that_a_taskspace_goes_before_it_does(
+async def test_editors_are_informed_before_a_taskspace_is_removed(
     home: DaemonFolder, tmp_path: Path
 ) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
-    heard: list[tuple[TaskspaceWillDelete, str]] = []
+    received: list[tuple[TaskspaceWillDelete, str]] = []
     has_heard = asyncio.Event()
     answers = HandlerTable()
 
-    async def hear(message: TaskspaceWillDelete, asked: RequestContext) -> None:
-        heard.append((message, asked.by))
+    async def receive(message: TaskspaceWillDelete, asked: RequestContext) -> None:
+        received.append((message, asked.by))
         has_heard.set()
 
-    answers.on_announcement(TaskspaceWillDelete, hear)
+    answers.on_announcement(TaskspaceWillDelete, receive)
     await home.start("--compat-socket", str(home.compat))
     window = Presence(kind=WindowKind.EDITOR)
     old = RawSocket(home.compat)
@@ -63,20 +63,20 @@ async def test_editors_hear_that_a_taskspace_goes_before_it_does(
         (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
         with pytest.raises(BusRefusedError, match="1 untracked"):
             await person.request(RemoveTaskspace(taskspace_uuid=made.id, only_if_safe=True))
-        assert heard == []
+        assert received == []
         await person.request(RemoveTaskspace(taskspace_uuid=made.id))
-        # What was said before the answer to one peer may still be on its way to another.
+        # Earlier messages may still be on their way to another peer.
         await has_heard.wait()
         lines = [read_envelope(line) for line in await old.lines(1) if isinstance(line, bytes)]
         old.close()
 
     expected = TaskspaceWillDelete(taskspace_uuid=made.id, project_path=str(clone))
-    assert heard == [(expected, "daemon")]
+    assert received == [(expected, "daemon")]
     assert [each.type for each in lines] == ["taskspace_will_delete"]
 
 
 @pytest.mark.requirement("taskspaces.archived-take-no-part")
-async def test_an_archived_task_takes_no_part(home: DaemonFolder, tmp_path: Path) -> None:
+async def test_archived_task_is_not_announced(home: DaemonFolder, tmp_path: Path) -> None:
     clone = tmp_path / "app"
     repository_in(clone)
     await home.start()

@@ -1,4 +1,4 @@
-"""What a command on tasks that cannot be carried out ends with."""
+"""Exit codes of task commands that fail."""
 
 from pathlib import Path
 
@@ -9,9 +9,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.mark.requirement("front.task-exit-codes")
-def test_what_cannot_be_taken_is_2_and_what_is_not_there_is_4(
-    task_cli: TaskCli, tmp_path: Path
-) -> None:
+def test_invalid_argument_is_2_and_missing_task_is_4(task_cli: TaskCli, tmp_path: Path) -> None:
     clone = ("--project", str(task_cli.clone))
     (plain := tmp_path / "plain").mkdir()
     made = task_cli.new("there already")
@@ -36,7 +34,7 @@ def test_what_cannot_be_taken_is_2_and_what_is_not_there_is_4(
 
 
 @pytest.mark.requirement("front.task-exit-codes")
-def test_what_somebody_has_answered_waits_no_more(task_cli: TaskCli) -> None:
+def test_answered_item_cannot_be_answered_again(task_cli: TaskCli) -> None:
     (task_cli.clone / ".symposium").mkdir()
     (task_cli.clone / ".symposium" / "workspace.toml").write_text('setup = ["touch x"]\n')
     git(task_cli.clone, "add", ".")

@@ -1,4 +1,4 @@
-"""Landings whose conflicts the task's agent resolves: a real daemon, git, and scripted agents."""
+"""Landings with conflicts that the agent resolves: a real daemon, git, and scripted agents."""
 
 import shlex
 import subprocess
@@ -27,7 +27,7 @@ HALF = 'git rebase "$ONTO"'
 
 @dataclass(frozen=True)
 class Conflict:
-    """A task `second` that does not fit on main, since another has landed."""
+    """Task `second` that conflicts with main, since another one has landed."""
 
     task_cli: TaskCli
     task: dict[str, Any]
@@ -46,13 +46,13 @@ class Conflict:
         return self.script.with_name("script.prompts").read_text()
 
     def resolve(self) -> dict[str, Any]:
-        """Ask the agent, and the item that comes of it."""
+        """Let the agent resolve it; return the item in the inbox."""
         landing = self.task_cli.json("task", "land", "second", "--resolve", code=10)
         assert landing["outcome"] == "resolving"
         return self.item()
 
     def item(self, *, other_than: str = "") -> dict[str, Any]:
-        """The one item that waits."""
+        """Return the only item in the inbox."""
         (item,) = until(lambda: [e for e in self.task_cli.json("inbox") if e["id"] != other_than])
         return item
 
@@ -76,7 +76,7 @@ def conflict(task_cli: TaskCli, tmp_path: Path) -> Conflict:
 
 
 @pytest.mark.requirement("landing.resolve", "landing.approval")
-def test_an_agent_resolves_a_conflict_and_the_change_lands_once_it_is_approved(
+def test_resolved_conflict_lands_once_it_is_approved(
     conflict: Conflict,
 ) -> None:
     conflict.script.write_text(REBASE)
@@ -86,7 +86,7 @@ def test_an_agent_resolves_a_conflict_and_the_change_lands_once_it_is_approved(
     before = conflict.main
     tip = git(conflict.tree, "rev-parse", "HEAD").strip()
     unseen = conflict.task_cli.run("inbox", "answer", "second", "land")
-    told = conflict.settle(item, "land")
+    messages = conflict.settle(item, "land")
 
     assert shown.returncode == 10
     assert "a.txt:2-2" in shown.stdout
@@ -103,14 +103,14 @@ def test_an_agent_resolves_a_conflict_and_the_change_lands_once_it_is_approved(
     assert item["call"]["command"].endswith(f"diff {base[:12]} {tip[:12]}")
     assert before == "one\nfirst\nthree\n"
     assert "this terminal has not shown" in unseen.stderr
-    assert told.startswith("second has landed on main")
+    assert messages.startswith("second has landed on main")
     assert conflict.main == "one\nboth\nthree\n"
     assert conflict.task_cli.json("inbox") == []
     assert conflict.task_cli.tasks()["second"]["state"] == "landed"
 
 
 @pytest.mark.requirement("landing.resolve")
-def test_a_landing_without_conflicts_lands_at_once_and_asks_no_agent(conflict: Conflict) -> None:
+def test_landing_without_conflicts_lands_at_once_without_the_agent(conflict: Conflict) -> None:
     git(conflict.tree, "reset", "-q", "--hard", "HEAD~1")
     (conflict.tree / "b.txt").write_text("new\n")
     git(conflict.tree, "add", "-A")
@@ -123,7 +123,7 @@ def test_a_landing_without_conflicts_lands_at_once_and_asks_no_agent(conflict: C
 
 
 @pytest.mark.requirement("landing.failed")
-def test_a_conflict_that_stays_waits_with_its_reason_and_may_be_tried_again(
+def test_unresolved_conflict_waits_with_its_reason_and_can_be_tried_again(
     conflict: Conflict,
 ) -> None:
     conflict.script.write_text("true")
@@ -145,7 +145,7 @@ def test_a_conflict_that_stays_waits_with_its_reason_and_may_be_tried_again(
 
 
 @pytest.mark.requirement("landing.checks")
-def test_a_failed_check_waits_with_its_output_and_nothing_lands(
+def test_failed_check_waits_with_its_output_and_nothing_lands(
     conflict: Conflict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = "check = ['grep both a.txt || { echo no both; exit 3; }']\n"
@@ -174,7 +174,7 @@ def test_a_failed_check_waits_with_its_output_and_nothing_lands(
 
 @pytest.mark.requirement("landing.approval")
 @pytest.mark.parametrize("moved", ["branch", "base"])
-def test_an_answer_is_refused_when_the_branch_or_its_base_has_moved(
+def test_approval_is_refused_when_the_branch_or_its_base_has_moved(
     moved: str, conflict: Conflict
 ) -> None:
     conflict.script.write_text(REBASE)
@@ -200,7 +200,7 @@ def test_an_answer_is_refused_when_the_branch_or_its_base_has_moved(
 
 
 @pytest.mark.requirement("landing.restart")
-def test_a_landing_continues_when_the_daemon_was_killed(conflict: Conflict, tmp_path: Path) -> None:
+def test_landing_continues_after_a_kill_of_the_daemon(conflict: Conflict, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     conflict.script.write_text(f"while [ ! -e {gate} ]; do sleep 0.05; done\n{REBASE}")
     conflict.task_cli.json("task", "land", "second", "--resolve", code=10)
@@ -222,7 +222,7 @@ def test_a_landing_continues_when_the_daemon_was_killed(conflict: Conflict, tmp_
 
 @pytest.mark.requirement("landing.canceled")
 @pytest.mark.parametrize("way", ["reject", "remove", "land"])
-def test_a_landing_ends_when_it_is_rejected_or_its_task_is_removed_or_landed(
+def test_landing_ends_when_it_is_rejected_or_its_task_is_removed_or_landed(
     way: str, conflict: Conflict
 ) -> None:
     conflict.script.write_text(REBASE)
@@ -238,7 +238,7 @@ def test_a_landing_ends_when_it_is_rejected_or_its_task_is_removed_or_landed(
     if way == "remove":
         conflict.task_cli.ok("task", "undo", "second")
     conflict.task_cli.kill_daemon()
-    # A task that is restored still has work to review.
+    # A restored task still has work to review.
     after_restart = [each for each in conflict.task_cli.json("inbox") if each["kind"] != "done"]
     late = conflict.task_cli.run("inbox", "answer", item["id"], "land")
 
@@ -248,7 +248,7 @@ def test_a_landing_ends_when_it_is_rejected_or_its_task_is_removed_or_landed(
 
 
 @pytest.mark.requirement("landing.approval")
-def test_a_landing_that_is_postponed_still_waits_and_can_be_landed(conflict: Conflict) -> None:
+def test_postponed_landing_waits_and_can_be_landed(conflict: Conflict) -> None:
     conflict.script.write_text(REBASE)
     item = conflict.resolve()
     conflict.settle(item, "later")
@@ -261,7 +261,7 @@ def test_a_landing_that_is_postponed_still_waits_and_can_be_landed(conflict: Con
 
 
 @pytest.mark.requirement("landing.agent")
-def test_an_agent_that_has_ended_is_started_again_to_resolve(conflict: Conflict) -> None:
+def test_exited_agent_is_restarted_to_resolve(conflict: Conflict) -> None:
     conflict.script.write_text(REBASE)
     conflict.task_cli.ok("task", "stop", "second")
     item = conflict.resolve()
@@ -270,7 +270,7 @@ def test_an_agent_that_has_ended_is_started_again_to_resolve(conflict: Conflict)
 
 
 @pytest.mark.requirement("landing.agent")
-def test_a_task_without_an_agent_is_refused_with_what_to_do(conflict: Conflict) -> None:
+def test_task_without_an_agent_is_refused_with_a_fix(conflict: Conflict) -> None:
     tree = Path(conflict.task_cli.new("third")["worktree"])
     git(tree, "reset", "-q", "--hard", "main~1")
     (tree / "a.txt").write_text("one\nthird\nthree\n")
@@ -286,7 +286,7 @@ def test_a_task_without_an_agent_is_refused_with_what_to_do(conflict: Conflict) 
 
 @pytest.mark.requirement("landing.wait")
 @pytest.mark.parametrize(("answer", "code"), [("land", 0), ("reject", 1)])
-def test_waiting_for_a_landing_ends_with_the_decision(
+def test_wait_for_a_landing_ends_with_the_decision(
     answer: str, code: int, conflict: Conflict, start: Start
 ) -> None:
     conflict.script.write_text(REBASE)

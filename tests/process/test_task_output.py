@@ -1,4 +1,4 @@
-"""Looking at what the agent of a task was told and has said."""
+"""Output of task agents: `task attach` and `session attach`."""
 
 import json
 from collections.abc import Callable
@@ -13,9 +13,7 @@ ASKING = {"title": "Bash", "kind": "execute", "rawInput": {"command": "exit 3"}}
 
 
 @pytest.mark.requirement("showing.user-words", "showing.events", "showing.look-and-leave")
-def test_what_was_told_and_said_is_shown_in_the_users_words_and_left(
-    task_cli: TaskCli, scripted: Spec
-) -> None:
+def test_prompts_and_answers_are_shown_in_readable_form(task_cli: TaskCli, scripted: Spec) -> None:
     task = task_cli.new(
         "french", "Greet in French", "--agent", scripted(f"prompt=ask:{json.dumps(ASKING)}")
     )
@@ -36,7 +34,7 @@ def test_what_was_told_and_said_is_shown_in_the_users_words_and_left(
 
 
 @pytest.mark.requirement("showing.look-and-leave", "showing.session-ids")
-def test_what_a_terminal_has_shown_can_be_looked_at_while_it_runs_and_afterwards(
+def test_output_of_a_terminal_can_be_shown_while_it_runs_and_afterwards(
     task_cli: TaskCli,
 ) -> None:
     started = task_cli.ok(

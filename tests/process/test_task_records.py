@@ -1,4 +1,4 @@
-"""What is written down of the agents of tasks."""
+"""Records of the agents of tasks: audit log, timeline, prompt."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ Spec: TypeAlias = Callable[..., str]
 
 
 @pytest.mark.requirement("front.tasks-on-record")
-def test_what_is_answered_in_the_inbox_is_on_record(task_cli: TaskCli, scripted: Spec) -> None:
+def test_answer_in_the_inbox_is_recorded(task_cli: TaskCli, scripted: Spec) -> None:
     task_cli.new("asks", "--agent", scripted("prompt=ask:edit"))
     (item,) = until(lambda: task_cli.json("inbox"))
 
@@ -34,7 +34,7 @@ def test_what_is_answered_in_the_inbox_is_on_record(task_cli: TaskCli, scripted:
     ("config", "is_kept"),
     [(None, True), ({"tasks": {"timeline": False}}, False), ({"tasks": {}}, True)],
 )
-def test_the_timeline_of_a_task_can_be_switched_off(
+def test_timeline_of_a_task_can_be_switched_off(
     task_cli: TaskCli, scripted: Spec, config: object, *, is_kept: bool
 ) -> None:
     if config is not None:
@@ -56,7 +56,7 @@ def test_the_timeline_of_a_task_can_be_switched_off(
     ("words", "waiting"),
     [(("later", "Write the docs."), True), (("bare",), False)],
 )
-def test_a_task_without_an_agent_keeps_its_prompt_and_only_its_prompt(
+def test_task_without_an_agent_saves_only_its_prompt(
     task_cli: TaskCli, words: tuple[str, ...], *, waiting: bool
 ) -> None:
     made = task_cli.new(*words, "--agent", "none")
@@ -69,7 +69,7 @@ def test_a_task_without_an_agent_keeps_its_prompt_and_only_its_prompt(
 
 
 @pytest.mark.requirement("tasks.agent-finds-host")
-def test_the_tools_of_an_agent_with_another_home_reach_its_own_daemon(
+def test_tools_of_an_agent_with_another_home_reach_its_own_daemon(
     task_cli: TaskCli, scripted: Spec, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "elsewhere"

@@ -1,4 +1,4 @@
-"""The set-up files of a task, trusted somewhere else than in the inbox."""
+"""Set-up files of a task that are trusted outside of the inbox."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.support.task_cli import TaskCli, git
 
 @pytest.fixture
 def asking(task_cli: TaskCli) -> TaskCli:
-    """A clone whose tasks want a set-up."""
+    """Clone whose tasks need a set-up."""
     recipe = task_cli.clone / ".symposium" / "workspace.toml"
     recipe.parent.mkdir()
     recipe.write_text('setup = ["touch was-run"]\n')
@@ -19,7 +19,7 @@ def asking(task_cli: TaskCli) -> TaskCli:
 
 @pytest.mark.requirement("tasks.trusted-later")
 @pytest.mark.parametrize("agent", ["none", "eliza"])
-def test_what_was_trusted_since_waits_until_it_is_done_and_resuming_does_it(
+def test_set_up_trusted_later_waits_until_resume_runs_it(
     agent: str, asking: TaskCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(asking.clone)
@@ -36,7 +36,7 @@ def test_what_was_trusted_since_waits_until_it_is_done_and_resuming_does_it(
 
 
 @pytest.mark.requirement("tasks.environment")
-def test_a_set_up_finds_what_who_makes_the_task_has_in_their_environment(task_cli: TaskCli) -> None:
+def test_set_up_has_the_environment_of_the_command_that_creates_the_task(task_cli: TaskCli) -> None:
     task_cli.ok("daemon", "start")
     recipe = task_cli.clone / ".symposium" / "workspace.toml"
     recipe.parent.mkdir()
@@ -51,7 +51,7 @@ def test_a_set_up_finds_what_who_makes_the_task_has_in_their_environment(task_cl
 
 
 @pytest.mark.requirement("tasks.trusted-later")
-def test_what_is_not_trusted_is_not_done_by_resuming(asking: TaskCli) -> None:
+def test_untrusted_set_up_is_not_run_by_resume(asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "none")
     again = asking.run("task", "resume", "task")
 

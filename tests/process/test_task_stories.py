@@ -1,4 +1,4 @@
-"""The stories of people with several tasks: the command line, the daemon, git, agents, all real."""
+"""Stories of users with several tasks: the command line, the daemon, git, agents, all real."""
 
 import json
 import os
@@ -21,26 +21,26 @@ from symposium.sessions.session import SessionStore
 
 Spec: TypeAlias = Callable[..., str]
 
-MOST_MEMORY = 128 * 1024 * 1024
-"""Bytes of a daemon, or of a keeper, with twelve agents at work."""
+MAX_MEMORY = 128 * 1024 * 1024
+"""Maximum bytes of a daemon, or of a session server, with twelve running agents."""
 
 
-def heard(task_cli: TaskCli, task: str) -> Any:
-    """What an agent that tells what it was given has told."""
+def output_of(task_cli: TaskCli, task: str) -> Any:
+    """Return the text of an agent that reports its input."""
     return json.loads(until(lambda: task_cli.said(task)))
 
 
 @pytest.mark.requirement("tasks.ports-told")
-def test_an_agent_has_its_ports_and_its_compose_name_in_its_environment_and_its_prompt(
+def test_agent_has_its_ports_and_compose_name_in_its_environment_and_prompt(
     task_cli: TaskCli, playing: Spec
 ) -> None:
     tasks = [
         task_cli.new(f"task {number}", "--agent", playing("environment_agent.py"))
         for number in "12"
     ]
-    told = [heard(task_cli, task["id"]) for task in tasks]
+    recorded = [output_of(task_cli, task["id"]) for task in tasks]
 
-    for task, each in zip(tasks, told, strict=True):
+    for task, each in zip(tasks, recorded, strict=True):
         first, count = task["ports"]
         names = ["SYMPOSIUM_PORT", *(f"SYMPOSIUM_PORT_{at}" for at in range(1, count))]
         assert [each["env"][name] for name in names] == [str(first + at) for at in range(count)]
@@ -57,9 +57,7 @@ def span(task: dict[str, Any]) -> tuple[int, int]:
 
 
 @pytest.mark.requirement("tasks.up")
-def test_up_shows_each_task_and_begins_what_was_lost_and_nothing_twice(
-    task_cli: TaskCli, playing: Spec
-) -> None:
+def test_up_lists_each_task_and_restarts_lost_agents_once(task_cli: TaskCli, playing: Spec) -> None:
     lost = task_cli.new("lost", "--agent", playing("environment_agent.py"))
     running = task_cli.new("running", "--agent", "eliza")
     task_cli.ok("task", "log", "lost", "--add", "Which one?", "--category", "question")
@@ -103,8 +101,8 @@ def test_another_user_can_neither_read_nor_reach_an_agent(task_cli: TaskCli) -> 
         "try: print(s.recv(100))\n"
         'except ConnectionError: print(b"")\n'
     )
-    # The folders of pytest above ours are root's alone: reach the socket from inside.
-    told = subprocess.run(
+    # The parent folders of pytest are root's alone: reach the socket from inside.
+    recorded = subprocess.run(
         [sys.executable, "-c", program, sockets.name],
         cwd=sockets.parent,
         capture_output=True,
@@ -113,16 +111,14 @@ def test_another_user_can_neither_read_nor_reach_an_agent(task_cli: TaskCli) -> 
     )
     sockets.parent.chmod(0o700)
 
-    assert told.stdout == "b''\n"
+    assert recorded.stdout == "b''\n"
     assert task_cli.json("session", "list")[0]["status"] == "running"
 
 
 @pytest.mark.requirement("tasks.notify")
-def test_who_is_not_there_is_told_by_a_command_of_theirs_once(
-    task_cli: TaskCli, tmp_path: Path
-) -> None:
-    told = tmp_path / "told"
-    program = f"import sys; open({str(told)!r}, 'a').write(sys.argv[1] + chr(10))"
+def test_notification_command_runs_once_per_item(task_cli: TaskCli, tmp_path: Path) -> None:
+    recorded = tmp_path / "announced"
+    program = f"import sys; open({str(recorded)!r}, 'a').write(sys.argv[1] + chr(10))"
     notify = {"command": [sys.executable, "-c", program, "{task}|{reason}|{link}"]}
     task_cli.home.mkdir(exist_ok=True)
     (task_cli.home / "config.jsonc").write_text(json.dumps({"agent": "eliza", "notify": notify}))
@@ -131,20 +127,20 @@ def test_who_is_not_there_is_told_by_a_command_of_theirs_once(
 
     for _ in range(2):
         task_cli.ok("bus", "send", "signal_user", json.dumps(ask))
-    until(told.exists)
+    until(recorded.exists)
     task_cli.ok("daemon", "stop")
     assert len(task_cli.json("inbox")) == 2
 
-    (line,) = until(lambda: told.read_text().splitlines())
+    (line,) = until(lambda: recorded.read_text().splitlines())
     name, reason, link = line.split("|")
     assert (name, link) == ("alone", Path(task["worktree"]).as_uri())
     assert reason.startswith("question: Which scope?")
 
 
 @pytest.mark.requirement("tasks.webhook")
-@pytest.mark.parametrize(("status", "told"), [(200, ["question:1"]), (503, [])])
-def test_the_daemon_posts_what_waits_to_a_webhook_and_notes_what_was_taken(
-    task_cli: TaskCli, status: int, told: list[str]
+@pytest.mark.parametrize(("status", "recorded"), [(200, ["question:1"]), (503, [])])
+def test_daemon_posts_items_to_a_webhook_and_records_the_deliveries(
+    task_cli: TaskCli, status: int, recorded: list[str]
 ) -> None:
     with serving() as web:
         bodies: list[Any] = []
@@ -159,18 +155,18 @@ def test_the_daemon_posts_what_waits_to_a_webhook_and_notes_what_was_taken(
         (task_cli.home / "config.jsonc").write_text(json.dumps(config))
         task = task_cli.new("alone")
         task_cli.ok("task", "log", "alone", "--add", "Which scope?", "--category", "question")
-        noted = task_cli.home / "notified.json"
-        until(lambda: bodies and noted.exists() and json.loads(noted.read_text())["ids"] == told)
+        file = task_cli.home / "notified.json"
+        until(lambda: bodies and file.exists() and json.loads(file.read_text())["ids"] == recorded)
 
     (posted,) = bodies
-    (told_task,) = posted["tasks"]
-    assert (told_task["task"], told_task["project"]) == ("alone", str(task_cli.clone))
-    assert told_task["reasons"] == ["question: Which scope?"]
-    assert told_task["link"] == Path(task["worktree"]).as_uri()
+    (posted_task,) = posted["tasks"]
+    assert (posted_task["task"], posted_task["project"]) == ("alone", str(task_cli.clone))
+    assert posted_task["reasons"] == ["question: Which scope?"]
+    assert posted_task["link"] == Path(task["worktree"]).as_uri()
 
 
 @pytest.mark.requirement("tasks.two-projects")
-def test_the_lists_of_two_projects_do_not_mix(task_cli: TaskCli) -> None:
+def test_lists_of_two_projects_are_separate(task_cli: TaskCli) -> None:
     other = make_clone(task_cli.clone.with_name("other"))
     task_cli.new("here")
     task_cli.ok("task", "new", "there", "--project", str(other))
@@ -194,7 +190,7 @@ def costing(amount: float, currency: str = "USD") -> str:
 
 @pytest.mark.requirement("tasks.budget")
 @pytest.mark.timeout(240)
-def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_more(
+def test_turn_is_canceled_at_the_end_of_its_budget_and_a_question_asks_for_more(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     agent = scripted(f"prompt=update:{costing(1.2)}", "prompt=wait")
@@ -217,7 +213,7 @@ def test_at_the_end_of_its_budget_a_turn_is_cancelled_and_a_question_asks_for_mo
 
 @pytest.mark.requirement("tasks.budget")
 @pytest.mark.timeout(240)
-def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(
+def test_agent_without_costs_is_limited_by_turns_and_time(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     agent = scripted("prompt=say:done")
@@ -236,7 +232,7 @@ def test_an_agent_that_tells_no_cost_is_bound_by_turns_and_time(
 
 @pytest.mark.requirement("tasks.currencies")
 @pytest.mark.timeout(240)
-def test_costs_in_another_currency_are_shown_and_said_not_to_count(
+def test_costs_in_another_currency_are_shown_and_reported_as_not_counted(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     agent = scripted(f"prompt=update:{costing(9.0, 'EUR')}")
@@ -259,7 +255,7 @@ def test_costs_in_another_currency_are_shown_and_said_not_to_count(
 
 @pytest.mark.requirement("tasks.daemon-stays")
 @pytest.mark.timeout(240)
-def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(task_cli: TaskCli) -> None:
+def test_daemon_runs_as_long_as_an_agent_needs_it(task_cli: TaskCli) -> None:
     task_cli.ok("daemon", "start", "--idle-timeout", "0.2")
     task = task_cli.new("needs it", "--agent", "eliza")
     pid = task_cli.json("daemon", "status")["pid"]
@@ -275,7 +271,7 @@ def test_the_daemon_stays_while_an_agent_needs_it_and_no_longer(task_cli: TaskCl
 
 @pytest.mark.requirement("tasks.twelve")
 @pytest.mark.timeout(240)
-def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_who_does_not_read(
+def test_twelve_streaming_agents_need_little_memory_and_only_a_stopped_reader_is_cut(
     task_cli: TaskCli, playing: Spec
 ) -> None:
     agent = playing("streaming_agent.py", "50", "6")
@@ -298,13 +294,13 @@ def test_twelve_agents_that_stream_leave_daemon_and_keepers_small_and_cut_only_w
         numbers = [event["seq"] for event in task_cli.events(each["id"])]
         assert numbers == list(range(1, len(numbers) + 1))
         assert task_cli.said(each["id"]).count("line ") == 300
-    assert max(keepers) < MOST_MEMORY, keepers
-    assert daemon < MOST_MEMORY, daemon
+    assert max(keepers) < MAX_MEMORY, keepers
+    assert daemon < MAX_MEMORY, daemon
     assert slowest < TIMEOUT, slowest
 
 
 def resident(pid: int) -> int:
-    """Bytes of a process in memory."""
+    """Return the bytes of a process in memory."""
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 

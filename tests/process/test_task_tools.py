@@ -1,4 +1,4 @@
-"""Agents that use our own MCP server from their taskspace: each program is the real one."""
+"""Agents that use Symposium's MCP server in their taskspace: every program is real."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from tests.support.task_cli import TaskCli, until
 Spec: TypeAlias = Callable[..., str]
 
 SLOW = 45.0
-"""Seconds for several programs of ours that start one after the other on a busy machine."""
+"""Seconds for several programs that start one after the other on a busy machine."""
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -22,7 +22,7 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> str:
 
 
 @pytest.mark.requirement("tasks.agents-tools")
-def test_what_an_agent_does_with_our_tools_shows_on_the_command_line(
+def test_tool_calls_of_an_agent_are_visible_on_the_command_line(
     task_cli: TaskCli, playing: Spec
 ) -> None:
     task = task_cli.new(
@@ -55,7 +55,7 @@ def test_what_an_agent_does_with_our_tools_shows_on_the_command_line(
 
 
 @pytest.mark.requirement("tasks.wait-for")
-def test_a_parent_waits_for_its_child_and_gets_result_branch_and_evidence(
+def test_parent_waits_for_its_child_and_gets_result_branch_and_evidence(
     task_cli: TaskCli, playing: Spec
 ) -> None:
     done = calls(("finish_taskspace", {"result": "it works", "evidence": "tests/a.py"}))
@@ -71,14 +71,14 @@ def test_a_parent_waits_for_its_child_and_gets_result_branch_and_evidence(
 
     made = task_cli.tasks()["child"]
     assert (made["state"], made["parent"]) == ("finished (unreviewed)", parent["id"])
-    told = json.loads(task_cli.said(parent["id"]).partition("wait_for_taskspaces: ")[2])
-    (result,) = told["structuredContent"]["results"]
+    messages = json.loads(task_cli.said(parent["id"]).partition("wait_for_taskspaces: ")[2])
+    (result,) = messages["structuredContent"]["results"]
     assert (result["result"], result["evidence"]) == ("it works", "tests/a.py")
     assert result["branch"] == made["branch"]
 
 
 @pytest.mark.requirement("tasks.spawn-loop")
-def test_an_agent_that_spawns_and_spawns_is_stopped(task_cli: TaskCli, playing: Spec) -> None:
+def test_agent_that_spawns_without_end_is_stopped(task_cli: TaskCli, playing: Spec) -> None:
     again = {"name": "more", "task_description": "more", "initial_prompt": "nothing"}
     parent = task_cli.new(
         "greedy",
@@ -98,7 +98,7 @@ def test_an_agent_that_spawns_and_spawns_is_stopped(task_cli: TaskCli, playing: 
 
 
 @pytest.mark.requirement("tasks.agent-names-everywhere")
-def test_an_agent_spawns_for_an_agent_by_its_id_and_for_no_command_of_its_own(
+def test_agent_spawns_an_agent_by_its_id_and_not_by_a_command(
     task_cli: TaskCli, playing: Spec
 ) -> None:
     task_cli.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
@@ -129,7 +129,7 @@ def test_an_agent_spawns_for_an_agent_by_its_id_and_for_no_command_of_its_own(
 
 
 @pytest.mark.requirement("tasks.agent-names-everywhere")
-def test_who_asks_the_daemon_itself_names_agents_as_on_the_command_line(task_cli: TaskCli) -> None:
+def test_requests_to_the_daemon_name_agents_as_on_the_command_line(task_cli: TaskCli) -> None:
     task_cli.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
     order = {"project": str(task_cli.clone), "name": "made", "task": "Hello", "agent": "mine"}
 

@@ -1,4 +1,4 @@
-"""What a person trusts in the inbox is exactly what they were shown."""
+"""Trust in the inbox covers exactly the shown set-up."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ HARMFUL = '{"setup-worktree": ["touch was-run", "touch ../stolen"]}'
 
 @pytest.fixture
 def asking(task_cli: TaskCli) -> TaskCli:
-    """A clone whose tasks want a set-up."""
+    """Clone whose tasks need a set-up."""
     return with_recipe(task_cli, HARMLESS)
 
 
@@ -33,9 +33,7 @@ def trust_items(task_cli: TaskCli) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("tasks.trust-shown")
 @pytest.mark.parametrize("answer", ["trust", "without"])
-def test_an_answer_to_a_set_up_that_has_changed_since_is_refused_and_says_how(
-    answer: str, asking: TaskCli
-) -> None:
+def test_answer_to_a_changed_set_up_is_refused_with_a_fix(answer: str, asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "eliza")
     tree = Path(made["worktree"])
     (item,) = trust_items(asking)
@@ -57,7 +55,7 @@ def test_an_answer_to_a_set_up_that_has_changed_since_is_refused_and_says_how(
 
 
 @pytest.mark.requirement("tasks.trust-shown")
-def test_a_set_up_that_was_declined_asks_again_only_when_it_has_changed(asking: TaskCli) -> None:
+def test_declined_set_up_is_asked_again_only_after_a_change(asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "none")
     (item,) = trust_items(asking)
     asking.ok("inbox", "answer", item["id"], "without")
@@ -88,11 +86,9 @@ def test_retry_that_trusts_another_set_up_than_the_present_one_is_refused(asking
 
 @pytest.mark.requirement("tasks.trust-first")
 @pytest.mark.parametrize("answer", ["trust", "without"])
-def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
-    answer: str, asking: TaskCli
-) -> None:
+def test_agent_starts_after_the_user_has_judged_the_set_up(answer: str, asking: TaskCli) -> None:
     words = ("--project", str(asking.clone), "--agent", "eliza")
-    told = asking.run("task", "new", "task", "Hello", *words)
+    messages = asking.run("task", "new", "task", "Hello", *words)
     made = asking.tasks()["task"]
     asking.ok("task", "resume", "task")
     asking.ok("up")
@@ -102,7 +98,7 @@ def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
     asking.ok("inbox", "answer", item["id"], answer)
     until(lambda: asking.said(made["id"]))
 
-    assert "waits for trust" in told.stderr
+    assert "waits for trust" in messages.stderr
     assert "starts after you decide on its set-up files" in spoken.stderr
     assert (made["state"], before) == ("waiting: trust", [])
     assert (Path(made["worktree"]) / "was-run").exists() == (answer == "trust")
@@ -111,7 +107,7 @@ def test_an_agent_begins_when_a_person_has_judged_the_set_up_and_not_before(
 
 @pytest.mark.requirement("tasks.trust-whole")
 @pytest.mark.parametrize("words", [("inbox",), ("inbox", "show", "task"), ("up",)])
-def test_all_that_a_set_up_would_do_is_shown_each_on_its_line_with_its_file(
+def test_every_step_of_a_set_up_is_shown_on_a_line_with_its_file(
     words: tuple[str, ...], task_cli: TaskCli
 ) -> None:
     harmless = ", ".join(f'"echo {number}"' for number in range(40))
@@ -130,7 +126,7 @@ def test_all_that_a_set_up_would_do_is_shown_each_on_its_line_with_its_file(
 
 
 @pytest.mark.requirement("tasks.trust-shown")
-def test_resume_with_trust_says_what_it_trusts(asking: TaskCli) -> None:
+def test_resume_with_trust_prints_the_trusted_files(asking: TaskCli) -> None:
     made = asking.new("task", "--agent", "none")
     done = asking.run("task", "resume", "task", "--trust")
 

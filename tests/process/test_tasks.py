@@ -1,4 +1,4 @@
-"""Tasks side by side: the command line, the daemon, git and agents, all real."""
+"""Tasks side by side: the command line, the daemon, git, and agents, all real."""
 
 import json
 import os
@@ -19,11 +19,11 @@ Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Spec: TypeAlias = Callable[..., str]
 
 WITHIN = 10.0
-"""Seconds in which overlaps are to be seen (users B-10)."""
+"""Seconds in which overlaps must be found (users B-10)."""
 
 
 @pytest.mark.requirement("tasks.three-at-once")
-def test_three_tasks_are_three_worktrees_beside_a_clone_that_stays_clean(task_cli: TaskCli) -> None:
+def test_three_tasks_are_three_worktrees_and_the_clone_stays_clean(task_cli: TaskCli) -> None:
     made = [task_cli.new("fix flaky test", "--agent", "eliza") for _ in range(3)]
 
     assert len({each["worktree"] for each in made}) == 3
@@ -36,7 +36,7 @@ def test_three_tasks_are_three_worktrees_beside_a_clone_that_stays_clean(task_cl
 
 
 @pytest.mark.requirement("tasks.names")
-def test_a_name_of_an_agents_shows_at_once_and_one_of_the_users_stays(task_cli: TaskCli) -> None:
+def test_name_of_an_agent_shows_at_once_and_one_of_the_user_stays(task_cli: TaskCli) -> None:
     task = task_cli.new("first name")
     state = {"project_path": "", "taskspace_uuid": task["id"], "name": "x", "description": "y"}
 
@@ -52,7 +52,7 @@ def test_a_name_of_an_agents_shows_at_once_and_one_of_the_users_stays(task_cli: 
 
 
 @pytest.mark.requirement("tasks.find")
-def test_a_task_is_named_by_its_id_enough_of_one_or_its_name(task_cli: TaskCli) -> None:
+def test_task_is_named_by_its_id_a_short_id_or_its_name(task_cli: TaskCli) -> None:
     one = task_cli.new("same")
     two = task_cli.new("same")
 
@@ -70,16 +70,16 @@ def test_a_task_is_named_by_its_id_enough_of_one_or_its_name(task_cli: TaskCli) 
 
 
 @pytest.mark.requirement("tasks.inbox", "tasks.nobody-there")
-def test_what_waits_is_in_one_inbox_and_is_answered_once(
+def test_questions_are_in_one_inbox_and_answered_once(
     task_cli: TaskCli, scripted: Spec, tmp_path: Path
 ) -> None:
     asking = task_cli.new("asks", "--agent", scripted("prompt=ask:edit"))
     wondering = task_cli.new("wonders", "--agent", "eliza")
     signal_ = {"project_path": "", "taskspace_uuid": wondering["id"], "message": "Which scope?"}
-    told = json.loads(task_cli.ok("bus", "send", "signal_user", json.dumps(signal_), "--json"))
+    messages = json.loads(task_cli.ok("bus", "send", "signal_user", json.dumps(signal_), "--json"))
     items = until(lambda: len(found := task_cli.json("inbox")) == 2 and found)
 
-    assert told["watchers"] == 0
+    assert messages["watchers"] == 0
     assert [item["kind"] for item in items] == ["permission", "question"]
     assert items[1]["text"] == "Which scope?"
     assert task_cli.run("inbox").returncode == 10
@@ -100,7 +100,7 @@ def test_what_waits_is_in_one_inbox_and_is_answered_once(
 
 
 @pytest.mark.requirement("tasks.delete")
-def test_a_task_with_unsaved_work_is_kept_until_somebody_says_so_and_comes_back_whole(
+def test_task_with_unsaved_work_is_deleted_only_by_request_and_restored_completely(
     task_cli: TaskCli,
 ) -> None:
     task = task_cli.new("unsaved", "--agent", "eliza")
@@ -131,7 +131,7 @@ def test_a_task_with_unsaved_work_is_kept_until_somebody_says_so_and_comes_back_
 
 
 @pytest.mark.requirement("tasks.delete")
-def test_a_task_without_work_is_deleted_without_a_question(task_cli: TaskCli) -> None:
+def test_task_without_work_is_deleted_without_a_question(task_cli: TaskCli) -> None:
     task_cli.new("nothing done")
 
     done = task_cli.run("task", "rm", "nothing done", "--json")
@@ -145,8 +145,8 @@ def test_a_task_without_work_is_deleted_without_a_question(task_cli: TaskCli) ->
     ("answer", "code", "heard", "state"),
     [("archive", 0, '"outcome":"deleted"', "archived"), ("keep", 1, "cancelled by user", "ready")],
 )
-def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
-    answer: str, code: int, heard: str, state: str, task_cli: TaskCli, start: Start
+def test_agent_that_wants_to_delete_its_task_waits_for_the_user(
+    answer: str, code: int, received: str, state: str, task_cli: TaskCli, start: Start
 ) -> None:
     task = task_cli.new("done with it")
     payload = json.dumps({"project_path": "", "taskspace_uuid": task["id"]})
@@ -160,30 +160,30 @@ def test_an_agent_that_asks_to_delete_its_task_waits_for_the_user(
 
     for each in asking:
         out, err = each.communicate(timeout=TIMEOUT)
-        assert (each.returncode, heard in out + err) == (code, True)
+        assert (each.returncode, received in out + err) == (code, True)
     assert task_cli.tasks()["done with it"]["state"] == state
 
 
 @pytest.mark.requirement("tasks.agent-ended")
-def test_an_agent_that_cannot_be_started_waits_in_the_inbox_with_the_reason(
+def test_agent_that_cannot_start_waits_in_the_inbox_with_the_reason(
     task_cli: TaskCli,
 ) -> None:
     made = task_cli.new("hopeless", "Do it", "--agent", "sh -c 'echo no licence >&2; exit 3'")
     (item,) = until(lambda: task_cli.json("inbox"))
     shown = task_cli.ok("task", "show", "hopeless")
-    told = task_cli.ok("inbox", "answer", item["id"], "retry")
+    messages = task_cli.ok("inbox", "answer", item["id"], "retry")
     again = until(lambda: [each for each in task_cli.json("inbox") if each["id"] != item["id"]])
     task_cli.ok("inbox", "answer", again[0]["id"], "seen")
 
     assert (item["kind"], item["taskspace"]) == ("failed", made["id"])
     assert item["text"].endswith("exited with code 3: no licence")
     assert "why          " in shown
-    assert told == "the agent of hopeless is restarted\n"
+    assert messages == "the agent of hopeless is restarted\n"
     assert task_cli.json("inbox") == []
 
 
 @pytest.mark.requirement("tasks.agent-names")
-def test_a_task_takes_the_ids_of_agents_and_is_not_made_for_a_name_that_is_none(
+def test_task_accepts_ids_of_agents_and_refuses_unknown_names(
     task_cli: TaskCli,
 ) -> None:
     task_cli.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
@@ -199,7 +199,7 @@ def test_a_task_takes_the_ids_of_agents_and_is_not_made_for_a_name_that_is_none(
 
 
 @pytest.mark.requirement("tasks.agent-shown")
-def test_a_task_shows_which_agent_it_has_by_the_id_it_was_given(task_cli: TaskCli) -> None:
+def test_task_shows_its_agent_by_the_given_id(task_cli: TaskCli) -> None:
     task_cli.ok("agents", "add", f"{sys.executable} -P -m symposium eliza", "--id", "mine")
     by_id = task_cli.new("by id", "--agent", "mine")
     by_name = task_cli.new("by name", "--agent", "eliza")
@@ -210,9 +210,7 @@ def test_a_task_shows_which_agent_it_has_by_the_id_it_was_given(task_cli: TaskCl
 
 @pytest.mark.requirement("tasks.absolute-paths")
 @pytest.mark.parametrize("path", [".", "", "clone", "../clone", "~/clone"])
-def test_a_path_that_only_its_sender_could_complete_is_refused(
-    task_cli: TaskCli, path: str
-) -> None:
+def test_relative_path_in_a_bus_request_is_refused(task_cli: TaskCli, path: str) -> None:
     task_cli.ok("daemon", "start")
     asked: dict[str, dict[str, str]] = {
         "create_taskspace": {"project": path, "name": "x"},
@@ -229,7 +227,7 @@ def test_a_path_that_only_its_sender_could_complete_is_refused(
 
 
 @pytest.mark.requirement("tasks.absolute-paths")
-def test_a_relative_path_on_the_command_line_is_meant_from_where_it_is_written(
+def test_relative_path_on_the_command_line_is_resolved_there(
     task_cli: TaskCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task_cli.ok("daemon", "start")
@@ -242,7 +240,7 @@ def test_a_relative_path_on_the_command_line_is_meant_from_where_it_is_written(
 
 
 @pytest.mark.requirement("tasks.radar")
-def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(task_cli: TaskCli) -> None:
+def test_tasks_that_change_the_same_lines_are_listed_with_file_and_lines(task_cli: TaskCli) -> None:
     for name in ("one", "two"):
         tree = Path(task_cli.new(name)["worktree"])
         (tree / "a.txt").write_text(f"one\n2, by {name}\nthree\n")
@@ -254,7 +252,7 @@ def test_tasks_that_change_the_same_lines_are_named_with_file_and_lines(task_cli
 
 
 @pytest.mark.requirement("tasks.conflicts-by-file")
-def test_a_file_that_several_change_is_named_once_with_each_ones_lines(task_cli: TaskCli) -> None:
+def test_file_changed_by_several_tasks_is_listed_once_with_their_lines(task_cli: TaskCli) -> None:
     made = [task_cli.new(name) for name in ("one", "two", "two")]
     for number, each in enumerate(made):
         new_lines = "new\n" * number
@@ -264,14 +262,14 @@ def test_a_file_that_several_change_is_named_once_with_each_ones_lines(task_cli:
 
     ids = [each["id"][:8] for each in made]
     ends = ["one:2", f"two ({ids[1]}):3", f"two ({ids[2]}):4"]
-    told = {frozenset(line.strip().removesuffix(" (content)").split(" and ")) for line in pairs}
+    messages = {frozenset(line.strip().removesuffix(" (content)").split(" and ")) for line in pairs}
     assert (file, len(pairs)) == ("a.txt", 3)
-    assert told >= {frozenset((ends[0], end)) for end in ends[1:]}
+    assert messages >= {frozenset((ends[0], end)) for end in ends[1:]}
 
 
 @pytest.mark.requirement("tasks.radar-watch")
 @pytest.mark.timeout(240)
-def test_who_changes_the_same_lines_is_shown_in_both_by_itself_and_told_once(
+def test_overlap_is_shown_in_both_tasks_and_announced_once(
     task_cli: TaskCli,
 ) -> None:
     trees = {name: Path(task_cli.new(name)["worktree"]) for name in ("one", "two")}
@@ -292,7 +290,7 @@ def test_who_changes_the_same_lines_is_shown_in_both_by_itself_and_told_once(
 
 
 @pytest.mark.requirement("tasks.land", "tasks.land-next-step")
-def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(task_cli: TaskCli) -> None:
+def test_work_lands_or_the_conflict_is_reported_and_nothing_changes(task_cli: TaskCli) -> None:
     trees = {name: Path(task_cli.new(name)["worktree"]) for name in ("fits", "does not")}
     git(task_cli.clone, "checkout", "-q", "--detach")
     for name, tree in trees.items():
@@ -317,7 +315,7 @@ def test_work_lands_or_says_why_it_does_not_fit_and_changes_nothing(task_cli: Ta
 
 
 @pytest.mark.requirement("tasks.landed-is-safe")
-def test_a_landed_task_is_deleted_as_advised_while_its_agent_is_idle(task_cli: TaskCli) -> None:
+def test_landed_task_is_deleted_as_advised_while_its_agent_is_idle(task_cli: TaskCli) -> None:
     task = task_cli.new("lands", "--agent", "eliza")
     tree = Path(task["worktree"])
     until(lambda: task_cli.tasks()["lands"]["state"] == "idle")
@@ -354,7 +352,7 @@ def test_task_undo_lists_snapshots_and_an_unknown_one_names_the_list(task_cli: T
 
 
 @pytest.mark.requirement("tasks.landed")
-def test_a_task_that_has_landed_says_so_until_there_is_something_new_in_it(
+def test_landed_task_is_shown_as_landed_until_it_has_new_work(
     task_cli: TaskCli,
 ) -> None:
     task = task_cli.new("lands", "--agent", "eliza")
@@ -381,7 +379,7 @@ def test_a_task_that_has_landed_says_so_until_there_is_something_new_in_it(
 
 
 @pytest.mark.requirement("tasks.landed")
-def test_what_has_landed_is_neither_ready_nor_finished_and_what_waits_comes_first(
+def test_landed_tasks_are_neither_ready_nor_finished_and_waiting_ones_are_first(
     task_cli: TaskCli,
 ) -> None:
     task = task_cli.new("lands")
@@ -400,14 +398,14 @@ def test_what_has_landed_is_neither_ready_nor_finished_and_what_waits_comes_firs
 
 
 @pytest.mark.requirement("tasks.undo-tree")
-def test_the_tree_is_kept_before_a_tool_can_run_and_undo_brings_it_back(
+def test_worktree_is_saved_before_a_tool_can_run_and_undo_restores_it(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     task = task_cli.new("destroys", "--agent", scripted("prompt=ask:edit"))
     tree = Path(task["worktree"])
     (item,) = until(lambda: task_cli.json("inbox"))
     snapshots = task_cli.json("task", "show", "destroys")["snapshots"]
-    # What is written after the question is kept when the turn is over.
+    # Files written after the question are saved when the turn is over.
     (tree / "late.txt").write_text("late")
     task_cli.ok("inbox", "answer", item["id"], "y")
 
@@ -421,22 +419,22 @@ def test_the_tree_is_kept_before_a_tool_can_run_and_undo_brings_it_back(
 
 
 @pytest.mark.requirement("tasks.reboot")
-def test_after_everything_was_killed_each_task_is_there_and_can_go_on(task_cli: TaskCli) -> None:
-    task = task_cli.new("goes on", "--agent", "eliza")
-    task_cli.ok("task", "log", "goes on", "--add", "Which one?", "--category", "question")
-    keeper = task_cli.session_server(task["id"])
+def test_every_task_can_continue_after_everything_was_killed(task_cli: TaskCli) -> None:
+    task = task_cli.new("continues", "--agent", "eliza")
+    task_cli.ok("task", "log", "continues", "--add", "Which one?", "--category", "question")
+    server = task_cli.session_server(task["id"])
     task_cli.kill_daemon()
-    os.kill(keeper, signal.SIGKILL)
+    os.kill(server, signal.SIGKILL)
 
-    listed = until(lambda: (t := task_cli.tasks()["goes on"])["session"] == "lost" and t)
+    listed = until(lambda: (t := task_cli.tasks()["continues"])["session"] == "lost" and t)
     assert listed["waiting"] == 1
     assert task_cli.json("inbox")[0]["text"] == "Which one?"
-    task_cli.ok("task", "resume", "goes on")
-    assert task_cli.tasks()["goes on"]["session"] == "running"
+    task_cli.ok("task", "resume", "continues")
+    assert task_cli.tasks()["continues"]["session"] == "running"
 
 
 @pytest.mark.requirement("tasks.setup-asks-once")
-def test_what_set_up_files_ask_for_is_shown_and_done_only_when_trusted(task_cli: TaskCli) -> None:
+def test_set_up_files_are_shown_and_run_only_when_trusted(task_cli: TaskCli) -> None:
     (task_cli.clone / ".symposium").mkdir()
     recipe = task_cli.clone / ".symposium" / "workspace.toml"
     recipe.write_text('setup = ["touch was-run"]\n')
@@ -460,7 +458,7 @@ def test_what_set_up_files_ask_for_is_shown_and_done_only_when_trusted(task_cli:
 
 
 @pytest.mark.requirement("taskspaces.set-up-guesses")
-def test_what_lock_files_suggest_is_shown_until_a_file_says_what_to_do(task_cli: TaskCli) -> None:
+def test_suggestions_of_lock_files_are_shown_until_a_file_sets_the_steps(task_cli: TaskCli) -> None:
     (task_cli.clone / "package-lock.json").write_text("{}")
     git(task_cli.clone, "add", ".")
     git(task_cli.clone, "commit", "-qm", "locked")
@@ -476,7 +474,7 @@ def test_what_lock_files_suggest_is_shown_until_a_file_says_what_to_do(task_cli:
 
 
 @pytest.mark.requirement("tasks.find")
-def test_a_name_means_the_task_that_lives_and_a_branch_is_a_name_too(task_cli: TaskCli) -> None:
+def test_name_means_the_running_task_and_a_branch_is_a_name_too(task_cli: TaskCli) -> None:
     gone = task_cli.new("the same", "--agent", "none")
     task_cli.ok("task", "rm", "the same")
     here = task_cli.new("the same", "--agent", "none")
@@ -491,7 +489,7 @@ def test_a_name_means_the_task_that_lives_and_a_branch_is_a_name_too(task_cli: T
 
 
 @pytest.mark.requirement("tasks.look")
-def test_a_task_can_be_opened_compared_and_spoken_to(task_cli: TaskCli, tmp_path: Path) -> None:
+def test_task_can_be_opened_compared_and_prompted(task_cli: TaskCli, tmp_path: Path) -> None:
     task = task_cli.new("look", "--agent", "eliza")
     tree = Path(task["worktree"])
     (tree / "a.txt").write_text("one\n2\nthree\n")
@@ -517,11 +515,11 @@ def test_a_task_can_be_opened_compared_and_spoken_to(task_cli: TaskCli, tmp_path
 
 
 @pytest.mark.requirement("tasks.land-nothing")
-def test_what_has_nothing_to_land_is_told_so_and_is_not_called_landed(task_cli: TaskCli) -> None:
+def test_task_without_changes_cannot_land_and_is_not_called_landed(task_cli: TaskCli) -> None:
     task = task_cli.new("empty", "--agent", "none")
-    told = task_cli.ok("task", "land", "empty")
-    assert told.startswith("empty has nothing to land: main has all of it\n")
-    assert f"symposium task rm {task['id'][:8]}" in told
+    messages = task_cli.ok("task", "land", "empty")
+    assert messages.startswith("empty has nothing to land: main has all of it\n")
+    assert f"symposium task rm {task['id'][:8]}" in messages
     (Path(task["worktree"]) / "a.txt").write_text("changed\n")
     git(Path(task["worktree"]), "commit", "-qam", "own")
     assert task_cli.ok("task", "land", "empty").startswith("empty has landed on main\n")
@@ -530,7 +528,7 @@ def test_what_has_nothing_to_land_is_told_so_and_is_not_called_landed(task_cli: 
 
 
 @pytest.mark.requirement("tasks.gc")
-def test_nothing_young_is_cleared_away_and_a_clone_that_moved_hinders_nobody(
+def test_gc_removes_nothing_recent_and_works_after_a_clone_has_moved(
     task_cli: TaskCli,
 ) -> None:
     young = task_cli.new("young", "--agent", "none")
@@ -539,15 +537,15 @@ def test_nothing_young_is_cleared_away_and_a_clone_that_moved_hinders_nobody(
     assert "Nothing to remove" in task_cli.run("task", "gc", "--apply").stderr
     stuck = task_cli.new("stuck", "--agent", "none")
     task_cli.clone.rename(task_cli.clone.with_name("moved"))
-    told = task_cli.run("task", "gc", "--apply", "--project", "/")
-    assert told.returncode == 0, told.stderr
-    assert "Nothing to remove" in told.stderr, "its snapshots are not in the clone"
+    messages = task_cli.run("task", "gc", "--apply", "--project", "/")
+    assert messages.returncode == 0, messages.stderr
+    assert "Nothing to remove" in messages.stderr, "its snapshots are not in the clone"
     land = task_cli.run("task", "land", stuck["id"])
     assert "move it back" in land.stderr
 
 
 @pytest.mark.requirement("tasks.adopt")
-def test_a_worktree_that_is_there_becomes_a_task_and_stays_as_it_is(
+def test_existing_worktree_becomes_a_task_and_stays_unchanged(
     task_cli: TaskCli, tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine"

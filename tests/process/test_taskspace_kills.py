@@ -1,4 +1,4 @@
-"""SIGKILL at every stage: after a restart nothing acknowledged is missing, nothing is half made."""
+"""SIGKILL at every stage: a restart loses nothing acknowledged and leaves nothing incomplete."""
 
 import json
 import os
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.requirement("taskspaces.survives-kills")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kill_at_any_stage_loses_nothing(
+def test_kill_at_any_stage_loses_nothing(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings_file(tmp_path)))

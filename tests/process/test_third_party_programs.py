@@ -1,4 +1,4 @@
-"""Programs that know nothing of ours: a mod in another language, and a client that comes back."""
+"""Programs without Symposium's code: a mod in another language, and a client that reconnects."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ SCRIPT: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.requirement("conductor.mod-out-of-process")
-def test_a_mod_in_another_language_needs_nothing_of_ours(symposium: Run) -> None:
+def test_mod_in_another_language_needs_only_the_protocol(symposium: Run) -> None:
     perl = shutil.which("perl")
     if perl is None:
         pytest.skip("perl is not installed: the mod is written in it")
@@ -35,7 +35,7 @@ def test_a_mod_in_another_language_needs_nothing_of_ours(symposium: Run) -> None
 
 
 @pytest.mark.requirement("conductor.session-load-after-restart")
-def test_a_session_is_loaded_from_the_same_command_started_again(start: Start) -> None:
+def test_session_is_loaded_by_a_restart_of_the_same_command(start: Start) -> None:
     for _ in range(2):
         host = start("run-with", "--proxy", "pass", "--agent", "eliza")
         assert host.stdin is not None

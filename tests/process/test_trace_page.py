@@ -1,4 +1,4 @@
-"""The page of a trace in a real browser: Chromium, if there is one, with no network to ask.
+"""Trace page in a real browser, Chromium, without network.
 
 Without Chromium these tests are skipped, with that reason.
 """
@@ -32,7 +32,7 @@ HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=al
 
 
 def write_trace(directory: Path, prompts: int) -> Path:
-    """A page of that many prompts through one proxy, each with an update and an answer."""
+    """Write a page with this many prompts through one proxy, each with an update and a response."""
     trace, page = directory / "t.jsons", directory / "t.html"
     lines: list[str] = []
 
@@ -60,7 +60,7 @@ def faults(browser: Browser) -> list[dict[str, Any]]:
     return [event for event in browser.events if event["method"] in FAULTS]
 
 
-def test_a_page_shows_its_messages_and_obeys_none(browser: Browser, tmp_path: Path) -> None:
+def test_page_shows_its_messages_and_executes_none(browser: Browser, tmp_path: Path) -> None:
     page = write_trace(tmp_path, 4)
     browser.open(page)
 
@@ -79,7 +79,7 @@ def test_a_page_shows_its_messages_and_obeys_none(browser: Browser, tmp_path: Pa
     assert {e["params"]["request"]["url"] for e in asked} <= {page.as_uri(), "about:blank"}
 
 
-def test_a_page_is_used_with_the_keyboard(browser: Browser, tmp_path: Path) -> None:
+def test_page_works_with_the_keyboard(browser: Browser, tmp_path: Path) -> None:
     browser.open(write_trace(tmp_path, 4))
     browser.drawn("document.querySelectorAll('.row').length")
 
@@ -108,7 +108,7 @@ def test_a_page_is_used_with_the_keyboard(browser: Browser, tmp_path: Path) -> N
         ("document.getElementById('errors').click()", 1),
     ],
 )
-def test_a_page_can_be_filtered(browser: Browser, tmp_path: Path, act: str, rows: int) -> None:
+def test_page_can_be_filtered(browser: Browser, tmp_path: Path, act: str, rows: int) -> None:
     browser.open(write_trace(tmp_path, 4))
     browser.drawn("document.querySelectorAll('.row').length === 20")
 
@@ -125,7 +125,7 @@ def test_a_page_can_be_filtered(browser: Browser, tmp_path: Path, act: str, rows
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_fits_a_narrow_window(browser: Browser, tmp_path: Path, scheme: str) -> None:
+def test_page_fits_a_narrow_window(browser: Browser, tmp_path: Path, scheme: str) -> None:
     browser.open(write_trace(tmp_path, 4), width=390, scheme=scheme)
     browser.drawn("document.querySelectorAll('.row').length")
     browser.press("ArrowDown")
@@ -139,7 +139,7 @@ def test_a_page_fits_a_narrow_window(browser: Browser, tmp_path: Path, scheme: s
     assert light == ("rgb(251, 252, 254)" if scheme == "light" else "rgb(16, 20, 27)")
 
 
-def test_fifty_thousand_messages_open_and_only_those_on_the_screen_exist(
+def test_page_of_fifty_thousand_messages_opens_and_renders_only_visible_ones(
     browser: Browser, tmp_path: Path
 ) -> None:
     browser.open(write_trace(tmp_path, 10_000))

@@ -1,4 +1,4 @@
-"""The same conversation over everything that carries lines."""
+"""The same conversation over every transport of lines."""
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -21,10 +21,10 @@ STDIO = """if True:
 
     async def main():
         transport = stdio_transport()
-        told = LineRecorder()
-        told.lines_received = lambda lines: [transport.send(line) for line in lines]
-        transport.start(told)
-        await told.end()
+        recorder = LineRecorder()
+        recorder.lines_received = lambda lines: [transport.send(line) for line in lines]
+        transport.start(recorder)
+        await recorder.end()
         await transport.aclose()
 
     asyncio.run(main())
@@ -50,7 +50,6 @@ class Echo(LineRecorder):
         transport.start(self)
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Send them back."""
         for line in lines:
             assert isinstance(line, bytes)
             self._transport.send(line)
@@ -83,16 +82,16 @@ async def stdio(_: Path) -> AsyncGenerator[Transport, None]:
 
 @pytest.mark.requirement("process.transport-same-everywhere")
 @pytest.mark.parametrize("peer", [memory, unix_socket, child, stdio])
-async def test_a_conversation_is_the_same_everywhere(peer: Peer, tmp_path: Path) -> None:
+async def test_conversation_is_the_same_on_every_transport(peer: Peer, tmp_path: Path) -> None:
     lines = [b'{"n":%d,"text":"\xc3\xa9\xe2\x80\xa8\\n"}' % n for n in range(2_000)]
     lines.insert(1_000, b'"' + b"x" * 3_000_000 + b'"')
-    told = LineRecorder()
+    messages = LineRecorder()
     async with peer(tmp_path) as transport:
-        transport.start(told)
+        transport.start(messages)
         for line in lines:
             transport.send(line)
 
-        answers = await told.received(len(lines))
+        answers = await messages.received(len(lines))
         await transport.aclose()
 
     assert answers == lines

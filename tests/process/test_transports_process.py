@@ -1,4 +1,4 @@
-"""Programs as transports: how they start, what they are given, and how each of them ends."""
+"""Programs as transports: start, arguments, and exit."""
 
 import asyncio
 import errno
@@ -33,10 +33,10 @@ from peerwire.transports.process import (
 )
 
 SHORT = 0.05
-"""Seconds of a grace that must run out."""
+"""Seconds of a grace period that must expire."""
 
 LONG = 60.0
-"""Seconds of a grace that must not be waited for."""
+"""Seconds of a grace period that must not be waited for."""
 
 
 def open_descriptors() -> int:
@@ -44,14 +44,14 @@ def open_descriptors() -> int:
 
 
 def children() -> set[int]:
-    """Those of this process, dead ones too; tests before may have left some."""
+    """Children of this process, zombies too; earlier tests may have left some."""
     lists = Path("/proc/self/task").glob("*/children")
     return {int(pid) for each in lists for pid in each.read_text().split()}
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """No descriptor, and no child of this test, dead or alive."""
+    """Check that no descriptor and no child of this test is left."""
     before, others = open_descriptors(), children()
     yield
     assert open_descriptors() == before
@@ -67,21 +67,21 @@ def shell(script: str) -> Command:
 
 
 class Run:
-    """A program that has been started, and what was told of it."""
+    """Started program, and its recorded output."""
 
     def __init__(self, command: Command, *, grace: float = LONG, limit: int = 1 << 20) -> None:
-        self.told = LineRecorder()
+        self.recorder = LineRecorder()
         self.words: list[bytes] = []
         self.process = spawn(command, grace=grace, limit=limit, on_stderr=self.words.append)
-        self.process.start(self.told)
+        self.process.start(self.recorder)
 
     async def line(self) -> Any:
-        line = (await self.told.received(1))[0]
+        line = (await self.recorder.received(1))[0]
         assert isinstance(line, bytes)
         return json.loads(line)
 
     async def end(self) -> ProcessExitedError:
-        error = await self.told.end()
+        error = await self.recorder.end()
         assert isinstance(error, ProcessExitedError)
         return error
 
@@ -90,7 +90,7 @@ class Run:
 
 
 @pytest.mark.requirement("process.spawn-argv")
-async def test_arguments_reach_a_program_as_they_are() -> None:
+async def test_arguments_reach_a_program_unchanged() -> None:
     args = ("$HOME", "a;b", "*", "two words", '"', "", "ü")
     run = Run(python("import sys, json; print(json.dumps(sys.argv[1:]))", *args))
 
@@ -99,7 +99,7 @@ async def test_arguments_reach_a_program_as_they_are() -> None:
 
 
 @pytest.mark.requirement("process.spawn-environment")
-async def test_a_program_gets_our_environment_and_its_own_on_top(
+async def test_program_gets_the_environment_and_its_own_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OURS", "1")
@@ -112,7 +112,7 @@ async def test_a_program_gets_our_environment_and_its_own_on_top(
 
 
 @pytest.mark.requirement("process.spawn-path")
-async def test_a_program_is_looked_for_on_the_path_it_is_given(tmp_path: Path) -> None:
+async def test_program_is_searched_on_the_path_of_its_environment(tmp_path: Path) -> None:
     program = tmp_path / "only-here"
     program.write_text("#!/bin/sh\necho 1\n")
     program.chmod(0o755)
@@ -123,7 +123,7 @@ async def test_a_program_is_looked_for_on_the_path_it_is_given(tmp_path: Path) -
 
 
 @pytest.mark.requirement("process.spawn-cwd", "process.spec-json-directory")
-async def test_a_program_starts_where_we_are_or_where_it_is_told(tmp_path: Path) -> None:
+async def test_program_starts_in_the_given_or_the_current_directory(tmp_path: Path) -> None:
     code = "import os, json; print(json.dumps(os.getcwd()))"
     here = Run(python(code))
     there = Run(Command(python(code).argv, cwd=str(tmp_path)))
@@ -135,7 +135,7 @@ async def test_a_program_starts_where_we_are_or_where_it_is_told(tmp_path: Path)
 
 
 @pytest.mark.requirement("process.spawn-own-group")
-async def test_a_program_leads_a_session_and_a_group_of_its_own() -> None:
+async def test_program_leads_its_own_session_and_group() -> None:
     code = "import os; print([os.getpid(), os.getpgid(0), os.getsid(0)])"
     run = Run(python(code))
 
@@ -144,7 +144,7 @@ async def test_a_program_leads_a_session_and_a_group_of_its_own() -> None:
 
 
 @pytest.mark.requirement("process.spawn-own-stderr", "process.stderr-unterminated")
-async def test_a_talkative_program_never_blocks_on_stderr() -> None:
+async def test_talkative_program_never_blocks_on_stderr() -> None:
     code = "import sys; sys.stderr.write('x' * 5_000_000); sys.stderr.flush(); print(1)"
     run = Run(python(code))
 
@@ -155,7 +155,7 @@ async def test_a_talkative_program_never_blocks_on_stderr() -> None:
 
 
 @pytest.mark.requirement("process.stderr-life")
-async def test_stderr_is_read_before_anybody_listens(tmp_path: Path) -> None:
+async def test_stderr_is_read_before_a_listener_is_attached(tmp_path: Path) -> None:
     done = tmp_path / "done"
     os.mkfifo(done)
     process = spawn(shell(f"head -c 1000000 /dev/zero >&2; echo 1 >{done}"))
@@ -174,8 +174,8 @@ async def test_stderr_is_read_before_anybody_listens(tmp_path: Path) -> None:
             "`no-such-agent --acp`: No such file or directory (ENOENT); is no-such-agent installed",
         ),
         ("/no/such/agent", "(ENOENT); correct the path, or install it there"),
-        ("'~/bin/agent'", "no shell reads it, so ~ and $ stand for themselves"),
-        ("'$HOME/agent'", "no shell reads it, so ~ and $ stand for themselves"),
+        ("'~/bin/agent'", "no shell reads it, so ~ and $ are not expanded"),
+        ("'$HOME/agent'", "no shell reads it, so ~ and $ are not expanded"),
         ("./script", "the file is there, but not the interpreter its first line names"),
         ("./text", "Permission denied (EACCES); name a file that may be run (chmod +x"),
         (".", "Permission denied (EACCES); name a file that may be run (chmod +x"),
@@ -185,7 +185,7 @@ async def test_stderr_is_read_before_anybody_listens(tmp_path: Path) -> None:
         ('{"command": "a", "cwd": "text"}', "Not a directory text (ENOTDIR); create its directory"),
     ],
 )
-async def test_a_program_that_cannot_start_says_why_and_what_to_do(
+async def test_program_that_cannot_start_is_an_error_with_a_fix(
     spec: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -203,7 +203,7 @@ async def test_a_program_that_cannot_start_says_why_and_what_to_do(
 
 
 @pytest.mark.requirement("process.spawn-explained")
-async def test_a_command_line_is_quoted_in_part_when_it_is_long() -> None:
+async def test_long_command_line_is_shortened_in_errors() -> None:
     with pytest.raises(SpawnError) as failure:
         spawn(Command(("sh", "-c", "x" * 3_000_000)))
 
@@ -212,7 +212,7 @@ async def test_a_command_line_is_quoted_in_part_when_it_is_long() -> None:
 
 
 @pytest.mark.requirement("process.spawn-refused")
-async def test_too_many_open_files_are_no_mystery() -> None:
+async def test_too_many_open_files_is_a_clear_error() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors() + 2, before[1]))
     try:
@@ -224,27 +224,27 @@ async def test_too_many_open_files_are_no_mystery() -> None:
 
 @pytest.mark.requirement("process.spawn-refused")
 @pytest.mark.parametrize("command", [Command(("a\0b",)), Command(("sh",), {"A=B": "1"})])
-async def test_what_no_program_can_be_given_is_refused(command: Command) -> None:
+async def test_invalid_arguments_are_refused(command: Command) -> None:
     with pytest.raises(SpawnError, match=r"could not start .*; remove NUL characters, and = from"):
         spawn(command)
 
 
-# -- the end a program makes itself
+# -- a program that exits by itself
 
 
 @pytest.mark.requirement("process.exit-clean")
-async def test_an_exit_with_0_comes_after_its_last_line() -> None:
+async def test_exit_with_0_is_reported_after_the_last_line() -> None:
     run = Run(shell("echo 1; echo 2; echo bye >&2"))
 
     error = await run.end()
 
-    assert run.told.lines == [b"1", b"2"]
+    assert run.recorder.lines == [b"1", b"2"]
     assert (error.exit_code, error.signal, error.stderr_tail) == (0, None, b"bye\n")
     assert str(error) == "`sh -c 'echo 1; echo 2; echo bye >&2'` exited with code 0"
 
 
 @pytest.mark.requirement("process.exit-nonzero-after-eof", "process.stderr-tail")
-async def test_an_exit_code_is_told_though_the_end_of_output_came_first() -> None:
+async def test_exit_code_is_reported_when_the_end_of_output_came_first() -> None:
     run = Run(shell("exec >&-; printf '\\033[31mno key\\033[0m' >&2; exit 3"))
 
     error = await run.end()
@@ -255,7 +255,7 @@ async def test_an_exit_code_is_told_though_the_end_of_output_came_first() -> Non
 
 @pytest.mark.requirement("process.exit-by-signal")
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSEGV"])
-async def test_an_end_by_a_signal_names_it(name: str) -> None:
+async def test_exit_by_a_signal_names_it(name: str) -> None:
     run = Run(shell(f"ulimit -c 0; kill -{name.removeprefix('SIG')} $$"))
 
     error = await run.end()
@@ -265,7 +265,7 @@ async def test_an_end_by_a_signal_names_it(name: str) -> None:
 
 
 @pytest.mark.requirement("process.exit-unnamed-signal")
-async def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+async def test_signal_without_a_name_is_reported_by_its_number() -> None:
     run = Run(shell("kill -50 $$"))
 
     assert (await run.end()).signal == "signal 50"
@@ -273,7 +273,7 @@ async def test_a_signal_without_a_name_is_told_by_its_number() -> None:
 
 @pytest.mark.requirement("process.exit-descendant-holds-output")
 @pytest.mark.requirement("process.end-descendants")
-async def test_a_descendant_that_holds_the_output_delays_the_end_by_the_grace_at_most() -> None:
+async def test_descendant_that_holds_the_output_delays_the_end_by_the_grace_period() -> None:
     run = Run(shell("sleep 60 & echo $!"), grace=SHORT)
 
     error = await run.end()
@@ -283,7 +283,7 @@ async def test_a_descendant_that_holds_the_output_delays_the_end_by_the_grace_at
 
 
 @pytest.mark.requirement("process.end-launcher-gone")
-async def test_a_descendant_that_holds_stderr_only_delays_nothing() -> None:
+async def test_descendant_that_holds_stderr_only_delays_nothing() -> None:
     run = Run(shell("sleep 60 >/dev/null & echo $!; exit 3"), grace=LONG)
 
     error = await run.end()
@@ -293,14 +293,14 @@ async def test_a_descendant_that_holds_stderr_only_delays_nothing() -> None:
 
 
 @pytest.mark.requirement("process.exit-descendant-holds-output")
-async def test_an_endless_descendant_does_not_make_the_end_endless() -> None:
+async def test_endless_descendant_does_not_make_the_end_endless() -> None:
     run = Run(shell("yes & exit 1"), grace=SHORT)
 
     assert (await run.end()).exit_code == 1
 
 
 @pytest.mark.requirement("process.exit-stdout-closed")
-async def test_one_that_closes_its_output_and_lives_on_has_ended_and_is_ended() -> None:
+async def test_program_that_closes_its_output_has_ended_and_is_killed() -> None:
     run = Run(shell("echo $$; exec >&-; exec sleep 60"), grace=SHORT)
 
     error = await run.end()
@@ -308,12 +308,12 @@ async def test_one_that_closes_its_output_and_lives_on_has_ended_and_is_ended() 
 
     assert (error.exit_code, error.signal) == (None, None)
     assert str(error).endswith("closed its input or output but did not exit")
-    assert len(run.told.ends) == 1
+    assert len(run.recorder.ends) == 1
     assert has_exited(run.process.pid)
 
 
 @pytest.mark.requirement("process.exit-early")
-async def test_one_that_closes_its_input_has_ended_when_something_is_sent() -> None:
+async def test_program_that_closes_its_input_has_ended_at_the_next_send() -> None:
     run = Run(shell("exec <&-; echo 1; exec sleep 60"), grace=SHORT)
     await run.line()
     run.process.send(b"hello?")
@@ -325,19 +325,19 @@ async def test_one_that_closes_its_input_has_ended_when_something_is_sent() -> N
 
 
 @pytest.mark.requirement("process.exit-early")
-async def test_one_that_ended_before_it_was_listened_to_is_heard_out() -> None:
+async def test_output_of_a_program_that_exited_before_the_listener_is_delivered() -> None:
     process = spawn(shell("echo 1"))
     assert has_exited(process.pid)
-    told = LineRecorder()
+    messages = LineRecorder()
 
-    process.start(told)
+    process.start(messages)
 
-    await told.end()
-    assert told.lines == [b"1"]
+    await messages.end()
+    assert messages.lines == [b"1"]
 
 
 @pytest.mark.requirement("process.end-drain")
-async def test_the_end_waits_for_a_paused_listener_no_longer_than_the_grace() -> None:
+async def test_end_waits_for_a_paused_listener_up_to_the_grace_period() -> None:
     run = Run(shell("cat; echo 2; echo 3"), grace=SHORT)
     run.process.pause_reading()
     run.process.send(b"1")
@@ -346,14 +346,14 @@ async def test_the_end_waits_for_a_paused_listener_no_longer_than_the_grace() ->
 
     await run.end()
 
-    assert run.told.lines == [b"1", b"2", b"3"]
+    assert run.recorder.lines == [b"1", b"2", b"3"]
 
 
-# -- the end we make
+# -- a program that the transport stops
 
 
 @pytest.mark.requirement("process.end-closes-stdin", "process.end-early-leaver")
-async def test_a_program_that_leaves_at_the_end_of_its_input_is_not_signalled() -> None:
+async def test_program_that_exits_at_the_end_of_its_input_gets_no_signal() -> None:
     code = """if True:
         import signal, sys, time
         signal.signal(signal.SIGTERM, lambda *_: print('"signalled"', flush=True))
@@ -367,12 +367,12 @@ async def test_a_program_that_leaves_at_the_end_of_its_input_is_not_signalled() 
 
     await run.process.stop(eof_grace=LONG)
 
-    assert run.told.lines == [b"1", b"2"]
+    assert run.recorder.lines == [b"1", b"2"]
     assert (await run.end()).exit_code == 0
 
 
 @pytest.mark.requirement("process.end-closes-stdin", "process.end-terminates", "process.end-kills")
-def test_the_graces_are_those_of_the_specification() -> None:
+def test_grace_periods_are_those_of_the_specification() -> None:
     assert ProcessTransport.stop.__kwdefaults__ == {"eof_grace": 1.0, "term_grace": 2.0}
     assert ProcessTransport.aclose.__kwdefaults__ == {"grace": 1.0}
     assert EXIT_GRACE == 1.0
@@ -392,18 +392,18 @@ STUBBORN = """if True:
 
 
 @pytest.mark.requirement("process.end-terminates")
-async def test_one_that_stays_gets_sigterm() -> None:
+async def test_running_program_gets_sigterm() -> None:
     run = Run(python(STUBBORN, "leaves"))
     await run.line()
 
     await run.process.stop(eof_grace=SHORT, term_grace=LONG)
 
-    assert run.told.lines[1:] == [b'"terminated"']
+    assert run.recorder.lines[1:] == [b'"terminated"']
     assert (await run.end()).exit_code == 7
 
 
 @pytest.mark.requirement("process.end-kills")
-async def test_one_that_stays_even_then_is_killed() -> None:
+async def test_program_that_ignores_sigterm_is_killed() -> None:
     run = Run(python(STUBBORN, "stays"))
     await run.line()
 
@@ -420,12 +420,12 @@ async def test_sigterm_goes_to_the_whole_group() -> None:
 
     await run.process.stop(eof_grace=SHORT, term_grace=LONG)
 
-    assert run.told.lines[1:] == [b'"terminated"']
+    assert run.recorder.lines[1:] == [b'"terminated"']
     assert (await run.end()).signal == "SIGTERM"
 
 
 @pytest.mark.requirement("process.end-kills", "process.end-descendants")
-async def test_sigkill_goes_to_the_whole_group_though_its_leader_has_left() -> None:
+async def test_sigkill_goes_to_the_whole_group_after_its_leader_has_exited() -> None:
     launcher = "import subprocess, sys; subprocess.Popen(sys.argv[1:])"
     run = Run(python(launcher, *python(STUBBORN, "stays").argv))
     descendant = await run.line()
@@ -438,7 +438,7 @@ async def test_sigkill_goes_to_the_whole_group_though_its_leader_has_left() -> N
 
 
 @pytest.mark.requirement("process.end-bounded-drain")
-async def test_one_that_reads_no_more_holds_nothing_up() -> None:
+async def test_program_that_does_not_read_delays_nothing() -> None:
     run = Run(shell("exec sleep 60"))
     run.process.send(b"x" * 1_000_000)
 
@@ -448,7 +448,7 @@ async def test_one_that_reads_no_more_holds_nothing_up() -> None:
 
 
 @pytest.mark.requirement("process.end-drain")
-async def test_what_waits_for_a_program_reaches_it_before_the_end_of_its_input() -> None:
+async def test_pending_output_reaches_a_program_before_the_end_of_its_input() -> None:
     run = Run(python("import sys; print(len(sys.stdin.buffer.read()))"))
     run.process.send(b"x" * 1_000_000)
 
@@ -459,7 +459,7 @@ async def test_what_waits_for_a_program_reaches_it_before_the_end_of_its_input()
 
 
 @pytest.mark.requirement("process.stop-any-state")
-async def test_one_nobody_listened_to_is_stopped_too() -> None:
+async def test_program_without_a_listener_is_stopped_too() -> None:
     await spawn(shell("cat")).stop(eof_grace=LONG)
     await spawn(shell("exec sleep 60")).stop(eof_grace=SHORT)
     process = spawn(shell("exec sleep 60"))
@@ -469,7 +469,7 @@ async def test_one_nobody_listened_to_is_stopped_too() -> None:
 
 
 @pytest.mark.requirement("process.stop-any-state")
-async def test_one_that_left_before_anybody_listened_is_not_waited_for() -> None:
+async def test_program_that_exited_before_the_listener_is_not_awaited() -> None:
     process = spawn(shell("exit 1"))
     assert has_exited(process.pid)
     await everything_served()
@@ -479,18 +479,18 @@ async def test_one_that_left_before_anybody_listened_is_not_waited_for() -> None
 
 
 @pytest.mark.requirement("process.stop-any-state")
-async def test_one_that_has_gone_is_stopped_already() -> None:
+async def test_exited_program_is_already_stopped() -> None:
     run = Run(shell("exit 1"))
     await run.end()
 
     await run.process.stop()
     await run.process.aclose()
 
-    assert len(run.told.ends) == 1
+    assert len(run.recorder.ends) == 1
 
 
 @pytest.mark.requirement("process.stop-any-state")
-async def test_it_can_be_stopped_by_many_at_once() -> None:
+async def test_program_can_be_stopped_by_many_callers_at_once() -> None:
     run = Run(python(STUBBORN, "leaves"))
     await run.line()
 
@@ -498,18 +498,18 @@ async def test_it_can_be_stopped_by_many_at_once() -> None:
         for _ in range(3):
             tasks.create_task(run.process.stop(eof_grace=SHORT, term_grace=LONG))
 
-    assert len(run.told.ends) == 1
+    assert len(run.recorder.ends) == 1
 
 
 @pytest.mark.requirement("process.end-cancelled")
 @pytest.mark.parametrize("times", [1, 2])
-async def test_a_stop_that_is_cancelled_kills_at_once(times: int) -> None:
+async def test_canceled_stop_kills_at_once(times: int) -> None:
     run = Run(python(STUBBORN, "stays"))
     await run.line()
 
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         stopping = tasks.create_task(run.process.stop(eof_grace=SHORT, term_grace=LONG))
-        await run.told.received(2)
+        await run.recorder.received(2)
         for _ in range(times):
             stopping.cancel()
             await asyncio.sleep(0)
@@ -519,7 +519,7 @@ async def test_a_stop_that_is_cancelled_kills_at_once(times: int) -> None:
 
 
 @pytest.mark.requirement("process.end-host-killed")
-async def test_a_program_sees_the_end_of_its_input_when_we_are_killed() -> None:
+async def test_program_gets_the_end_of_its_input_when_the_host_is_killed() -> None:
     host = """if True:
         import asyncio, os
         from peerwire.transports.command import Command
@@ -539,7 +539,7 @@ async def test_a_program_sees_the_end_of_its_input_when_we_are_killed() -> None:
     assert [has_exited(pid) for pid in pids] == [True] * 3
 
 
-# -- where there are no process descriptors
+# -- without process descriptors
 
 
 @pytest.fixture
@@ -552,10 +552,10 @@ def no_pidfd(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.requirement("process.wait-thread")
 @pytest.mark.usefixtures("no_pidfd")
-async def test_a_thread_waits_where_the_kernel_has_no_process_descriptors() -> None:
+async def test_thread_waits_when_the_kernel_has_no_process_descriptors() -> None:
     run = Run(shell("echo 1; exit 3"))
     assert (await run.end()).exit_code == 3
-    assert run.told.lines == [b"1"]
+    assert run.recorder.lines == [b"1"]
 
     stubborn = Run(python(STUBBORN, "stays"))
     await stubborn.line()
@@ -565,7 +565,7 @@ async def test_a_thread_waits_where_the_kernel_has_no_process_descriptors() -> N
 
 @pytest.mark.requirement("process.wait-thread")
 @pytest.mark.usefixtures("no_pidfd")
-def test_the_thread_may_outlive_the_loop() -> None:
+def test_thread_may_outlive_the_loop() -> None:
     process = subprocess.Popen(["/bin/sh", "-c", "sleep 60"], start_new_session=True)
     seen: list[bool] = []
 
@@ -582,11 +582,11 @@ def test_the_thread_may_outlive_the_loop() -> None:
     assert seen == []
 
 
-# -- what even SIGKILL does not end
+# -- a program that survives SIGKILL
 
 
 class Stuck(subprocess.Popen[bytes]):
-    """Waits for nothing, as one that is stuck in the kernel."""
+    """Process that never ends, as if stuck in the kernel."""
 
     def wait(self, timeout: float | None = None) -> int:
         if timeout is None:
@@ -595,7 +595,7 @@ class Stuck(subprocess.Popen[bytes]):
 
 
 @pytest.mark.requirement("process.end-stuck")
-async def test_one_that_is_stuck_in_the_kernel_is_left_behind(
+async def test_program_stuck_in_the_kernel_is_left_behind(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     process = Stuck(["/bin/sh", "-c", "sleep 60"], start_new_session=True)
@@ -610,7 +610,7 @@ async def test_one_that_is_stuck_in_the_kernel_is_left_behind(
 
 
 @pytest.mark.requirement("process.stderr-lines", "process.stderr-long-line")
-async def test_stderr_is_told_line_by_line() -> None:
+async def test_stderr_is_delivered_line_by_line() -> None:
     code = f"""if True:
         import sys
         sys.stderr.write("one\\r\\n\\n\\033[1mtwo\\033[0m\\n" + "x" * {LONGEST_LINE} + "\\n")
@@ -628,22 +628,22 @@ async def test_stderr_is_told_line_by_line() -> None:
 
 
 @pytest.mark.requirement("process.stderr-life")
-async def test_its_last_words_are_told_before_its_end() -> None:
-    told: list[bytes | Exception | None] = []
+async def test_last_lines_of_stderr_are_delivered_before_the_end() -> None:
+    messages: list[bytes | Exception | None] = []
 
     class Ending(LineRecorder):
         def ended(self, error: Exception | None) -> None:
-            told.append(error)
+            messages.append(error)
             super().ended(error)
 
-    process = spawn(shell("printf 'last words' >&2"), on_stderr=told.append)
+    process = spawn(shell("printf 'last words' >&2"), on_stderr=messages.append)
     assert has_exited(process.pid)
     ending = Ending()
     process.start(ending)
 
     error = await ending.end()
 
-    assert told == [b"last words", error]
+    assert messages == [b"last words", error]
 
 
 @pytest.mark.requirement("process.stderr-life")
@@ -658,27 +658,27 @@ async def test_stderr_may_be_closed_while_the_program_runs() -> None:
 
 
 @pytest.mark.requirement("process.debug-callback")
-async def test_whoever_watches_sees_every_line_in_out_and_of_stderr() -> None:
+async def test_watcher_gets_every_line_of_stdin_stdout_and_stderr() -> None:
     seen: list[tuple[str, bytes | OversizedLine]] = []
     process = spawn(
         shell("read line; echo words >&2; echo $line; echo more"),
         on_stderr=lambda line: seen.append(("stderr", line)),
     )
     tapped = TappedTransport(process, lambda way, line: seen.append((way, line)))
-    told = LineRecorder()
-    tapped.start(told)
+    messages = LineRecorder()
+    tapped.start(messages)
     tapped.pause_reading()
     tapped.send(b"x" * 300_000)
     assert tapped.backlog == 300_001
-    await told.paused(1)
+    await messages.paused(1)
     tapped.resume_reading()
     await tapped.drain()
 
-    await told.end()
+    await messages.end()
     await tapped.aclose()
 
     sent = ("sent", b"x" * 300_000)
     received = [("received", b"x" * 300_000), ("received", b"more")]
     assert sorted(seen) == sorted([sent, ("stderr", b"words"), *received])
-    assert [line for way, line in seen if way == "received"] == told.lines
-    assert told.resumes == 1
+    assert [line for way, line in seen if way == "received"] == messages.lines
+    assert messages.resumes == 1

@@ -1,4 +1,4 @@
-"""Our own standard streams as a transport, whatever they are, and as they were afterwards."""
+"""Own standard streams as a transport: every kind, and restored afterwards."""
 
 import os
 import signal
@@ -27,12 +27,12 @@ ECHO = """if True:
             transport = stdio_transport()
         except TransportError as error:
             sys.exit(str(error))
-        told = LineRecorder()
-        transport.start(told)
+        recorder = LineRecorder()
+        transport.start(recorder)
         print("stray print")
         os.write(1, b"stray write\\n")
-        await told.end() if sys.argv[1] == "all" else await told.received(1)
-        for line in told.lines:
+        await recorder.end() if sys.argv[1] == "all" else await recorder.received(1)
+        for line in recorder.lines:
             transport.send(line)
         if sys.stderr is not None:
             transport.send(b'{"blocking":%d}' % os.get_blocking(2))
@@ -41,7 +41,7 @@ ECHO = """if True:
 
     asyncio.run(main())
 """
-"""Sends back what it reads, lets others print, and prints itself when it has closed."""
+"""Sends back its input, lets other code print, and prints itself after it has closed."""
 
 COMMAND = ["/usr/bin/env", "-u", "PYTHONUNBUFFERED", sys.executable, "-c", ECHO, "all"]
 LINES = b"".join(b'{"n":%d}\n' % n for n in range(1000))
@@ -50,7 +50,7 @@ STRAY = b"stray write\nstray print\n"
 
 
 @pytest.mark.requirement("process.stdio-only-protocol")
-def test_what_others_print_goes_to_stderr() -> None:
+def test_prints_of_other_code_go_to_stderr() -> None:
     done = subprocess.run(COMMAND, input=LINES, capture_output=True, check=True)
 
     assert (done.stdout, done.stderr) == (EXPECTED, STRAY)
@@ -70,7 +70,7 @@ def test_streams_may_be_plain_files(tmp_path: Path) -> None:
 @pytest.mark.requirement("process.stdio-closed")
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
 @pytest.mark.parametrize("stderr", ["2>&1", "2>/dev/null", "2>&-"])
-def test_an_input_that_is_empty_or_closed_has_ended(stdin: str, stderr: str) -> None:
+def test_empty_or_closed_input_has_ended(stdin: str, stderr: str) -> None:
     script = f'exec "$@" {stdin} {stderr}'
 
     done = subprocess.run(
@@ -84,7 +84,7 @@ def test_an_input_that_is_empty_or_closed_has_ended(stdin: str, stderr: str) -> 
 
 
 @pytest.mark.requirement("process.stdio-closed")
-def test_an_output_that_is_closed_is_an_error_in_words() -> None:
+def test_closed_output_is_a_clear_error() -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND], capture_output=True, check=False
     )
@@ -114,7 +114,7 @@ def test_streams_may_be_sockets() -> None:
 
 
 @pytest.mark.requirement("process.stdio-blocking-mode-restored")
-def test_streams_may_be_one_terminal_that_stays_as_it_was() -> None:
+def test_streams_may_be_one_terminal_that_is_restored() -> None:
     keyboard, terminal = os.openpty()
     tty.setraw(terminal)
     command = [*COMMAND[:-1], "first"]
@@ -143,7 +143,7 @@ def test_streams_may_be_named_pipes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a mode of one's own needs Linux's /proc")
 @pytest.mark.requirement("process.stdio-blocking-mode-restored")
-def test_not_even_a_kill_leaves_a_pipe_changed() -> None:
+def test_kill_leaves_a_pipe_unchanged() -> None:
     (read_in, write_in), (read_out, write_out) = os.pipe(), os.pipe()
     command = [*COMMAND[:-1], "first"]
     with subprocess.Popen(command, stdin=read_in, stdout=write_out) as process:
@@ -159,7 +159,7 @@ def test_not_even_a_kill_leaves_a_pipe_changed() -> None:
 
 @contextmanager
 def standard_streams() -> Generator[tuple[int, int], None, None]:
-    """Pipes as this process's own standard streams; the other end of each."""
+    """Replace the standard streams of this process with pipes; return the other ends."""
     saved = os.dup(0), os.dup(1)
     (stdin, source), (sink, stdout) = os.pipe(), os.pipe()
     os.dup2(stdin, 0)
@@ -177,13 +177,13 @@ def standard_streams() -> Generator[tuple[int, int], None, None]:
 
 
 @pytest.mark.requirement("process.stdio-kinds")
-async def test_the_streams_are_ours_until_we_close() -> None:
+async def test_streams_are_taken_until_the_close() -> None:
     with standard_streams() as (source, sink):
         os.write(source, b"1\n")
-        told = LineRecorder()
+        messages = LineRecorder()
         transport = stdio_transport()
-        transport.start(told)
-        assert await told.received(1) == [b"1"]
+        transport.start(messages)
+        assert await messages.received(1) == [b"1"]
         assert os.read(0, 1) == b""
         transport.send(b"2")
         await transport.aclose()
@@ -195,14 +195,16 @@ async def test_the_streams_are_ours_until_we_close() -> None:
 
 
 @pytest.mark.requirement("process.stdio-kinds")
-async def test_streams_that_were_closed_when_we_started(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_streams_closed_before_the_start_are_supported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with standard_streams():
         monkeypatch.setattr(sys, "__stdin__", None)
         monkeypatch.setattr(sys, "stdout", None)
-        told = LineRecorder()
+        messages = LineRecorder()
         transport = stdio_transport()
-        transport.start(told)
-        assert await told.end() is None
+        transport.start(messages)
+        assert await messages.end() is None
         transport.close()
 
         monkeypatch.setattr(sys, "__stdout__", None)
@@ -211,16 +213,16 @@ async def test_streams_that_were_closed_when_we_started(monkeypatch: pytest.Monk
 
 
 @pytest.mark.requirement("process.stdio-reader-gone")
-async def test_a_peer_that_no_longer_reads_is_found_out_by_writing() -> None:
+async def test_peer_that_does_not_read_is_detected_by_a_write() -> None:
     with standard_streams() as (_, sink):
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, sink)
         os.close(null)
-        told = LineRecorder()
+        messages = LineRecorder()
         transport = stdio_transport()
-        transport.start(told)
+        transport.start(messages)
 
         transport.send(b"1")
 
-        assert isinstance(await told.end(), BrokenPipeError)
+        assert isinstance(await messages.end(), BrokenPipeError)
         transport.close()

@@ -1,4 +1,4 @@
-"""Lines over Unix sockets: who may come, who came, and what is left behind."""
+"""Lines over Unix sockets: access, peer identity, and cleanup."""
 
 import errno
 import logging
@@ -22,32 +22,32 @@ def open_descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 
 
-class Place:
-    """A path to meet at, and who came there."""
+class Server:
+    """Server at a path, and its visitors."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.came: list[tuple[FdTransport, LineRecorder, int]] = []
-        self._told = LineRecorder()
+        self._recorder = LineRecorder()
 
     def serve(self, waiting: int = 5) -> UnixListener:
         return serve_unix(self.path, self._take, waiting=waiting)
 
     def _take(self, transport: FdTransport, uid: int) -> None:
-        told = LineRecorder()
-        transport.start(told)
-        self.came.append((transport, told, uid))
-        self._told.lines_received([b"came"])
+        messages = LineRecorder()
+        transport.start(messages)
+        self.came.append((transport, messages, uid))
+        self._recorder.lines_received([b"came"])
 
     async def visitors(self, count: int) -> list[tuple[FdTransport, LineRecorder, int]]:
-        await self._told.received(count)
+        await self._recorder.received(count)
         return self.came
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(tmp_path: Path) -> AsyncIterator[Server]:
     before = open_descriptors()
-    place = Place(tmp_path / "s")
+    place = Server(tmp_path / "s")
     yield place
     for transport, _, _ in place.came:
         transport.close()
@@ -55,24 +55,24 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 @pytest.mark.requirement("process.unix-private")
-async def test_lines_pass_both_ways_and_the_visitor_is_known(place: Place) -> None:
+async def test_lines_pass_both_ways_and_the_peer_is_known(place: Server) -> None:
     listener = place.serve()
-    told = LineRecorder()
+    messages = LineRecorder()
     visitor = connect_unix(place.path)
-    visitor.start(told)
+    visitor.start(messages)
     visitor.send(b"question")
-    ((host, heard, uid),) = await place.visitors(1)
+    ((host, received, uid),) = await place.visitors(1)
     host.send(b"answer")
 
-    assert await heard.received(1) == [b"question"]
-    assert await told.received(1) == [b"answer"]
+    assert await received.received(1) == [b"question"]
+    assert await messages.received(1) == [b"answer"]
     assert uid == os.getuid()
     listener.close()
     visitor.close()
 
 
 @pytest.mark.requirement("process.unix-private")
-async def test_only_our_user_may_come(place: Place) -> None:
+async def test_only_the_same_user_may_connect(place: Server) -> None:
     before = os.umask(0)
     try:
         listener = place.serve()
@@ -87,7 +87,9 @@ async def test_only_our_user_may_come(place: Place) -> None:
 
 
 @pytest.mark.requirement("process.unix-connect")
-async def test_who_knocks_where_nobody_is_learns_which_kind_of_nobody(place: Place) -> None:
+async def test_connect_error_distinguishes_a_missing_file_from_a_missing_server(
+    place: Server,
+) -> None:
     with pytest.raises(FileNotFoundError):
         connect_unix(place.path)
 
@@ -98,7 +100,7 @@ async def test_who_knocks_where_nobody_is_learns_which_kind_of_nobody(place: Pla
 
 
 @pytest.mark.requirement("process.unix-connect")
-async def test_who_knocks_where_too_many_wait_is_not_kept(place: Place) -> None:
+async def test_connection_above_the_backlog_is_refused(place: Server) -> None:
     with socket.socket(socket.AF_UNIX) as busy:
         busy.bind(str(place.path))
         busy.listen(0)
@@ -109,7 +111,7 @@ async def test_who_knocks_where_too_many_wait_is_not_kept(place: Place) -> None:
 
 
 @pytest.mark.requirement("process.unix-listen")
-async def test_a_place_is_taken_once(place: Place) -> None:
+async def test_address_is_used_once(place: Server) -> None:
     listener = place.serve()
 
     with pytest.raises(OSError, match="in use") as failure:
@@ -120,20 +122,20 @@ async def test_a_place_is_taken_once(place: Place) -> None:
 
 
 @pytest.mark.requirement("process.unix-listen")
-async def test_a_path_that_is_too_long_is_named(tmp_path: Path) -> None:
+async def test_too_long_path_is_named(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 108)
-    for action in (lambda: connect_unix(path), Place(path).serve):
+    for action in (lambda: connect_unix(path), Server(path).serve):
         with pytest.raises(OSError, match="bytes at most; choose a shorter directory") as failure:
             action()
         assert failure.value.filename == str(path)
 
 
 @pytest.mark.requirement("process.unix-left-behind")
-async def test_closing_removes_the_file_and_leaves_the_visitors(place: Place) -> None:
+async def test_close_removes_the_file_and_keeps_the_connections(place: Server) -> None:
     listener = place.serve()
-    told = LineRecorder()
+    messages = LineRecorder()
     visitor = connect_unix(place.path)
-    visitor.start(told)
+    visitor.start(messages)
     ((host, _, _),) = await place.visitors(1)
 
     listener.close()
@@ -141,12 +143,12 @@ async def test_closing_removes_the_file_and_leaves_the_visitors(place: Place) ->
 
     assert not place.path.exists()
     host.send(b"still here")
-    assert await told.received(1) == [b"still here"]
+    assert await messages.received(1) == [b"still here"]
     visitor.close()
 
 
 @pytest.mark.requirement("process.unix-left-behind")
-async def test_a_file_that_is_not_ours_any_more_is_left_alone(place: Place) -> None:
+async def test_replaced_file_is_left_unchanged(place: Server) -> None:
     ours = place.serve()
     place.path.unlink()
     theirs = place.serve()
@@ -161,20 +163,20 @@ async def test_a_file_that_is_not_ours_any_more_is_left_alone(place: Place) -> N
 
 
 @pytest.mark.requirement("process.unix-listen")
-async def test_many_may_come_at_once(place: Place) -> None:
+async def test_many_clients_may_connect_at_once(place: Server) -> None:
     listener = place.serve(waiting=100)
     visitors = [connect_unix(place.path) for _ in range(100)]
 
     assert len(await place.visitors(100)) == 100
     for visitor in visitors:
         visitor.close()
-    for _, told, _ in place.came:
-        assert await told.end() is None
+    for _, messages, _ in place.came:
+        assert await messages.end() is None
     listener.close()
 
 
 @pytest.mark.requirement("process.unix-listen")
-async def test_two_may_wait_at_one_door(place: Place) -> None:
+async def test_two_servers_may_wait_for_one_address(place: Server) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(place.path))
         door.settimeout(0)
@@ -195,8 +197,8 @@ async def test_two_may_wait_at_one_door(place: Place) -> None:
 
 
 @pytest.mark.requirement("process.unix-scarce")
-async def test_without_descriptors_left_visitors_wait_for_one(
-    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_clients_wait_for_a_descriptor_when_none_is_left(
+    place: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(unix, "RETRY", 0.01)
     listener = place.serve()
@@ -216,8 +218,8 @@ async def test_without_descriptors_left_visitors_wait_for_one(
 
 
 @pytest.mark.requirement("process.unix-listen")
-async def test_who_has_closed_does_not_ask_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_closed_listener_does_not_accept_again(
+    place: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(unix, "RETRY", 0)
     listener = place.serve()
@@ -238,8 +240,8 @@ async def test_who_has_closed_does_not_ask_again(
 
 
 @pytest.mark.requirement("process.unix-scarce")
-async def test_closing_while_waiting_for_a_descriptor_is_fine(
-    place: Place, caplog: pytest.LogCaptureFixture
+async def test_close_while_waiting_for_a_descriptor_works(
+    place: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     listener = place.serve()
     visitor = connect_unix(place.path)
@@ -262,17 +264,17 @@ async def test_closing_while_waiting_for_a_descriptor_is_fine(
 
 
 @pytest.mark.requirement("process.unix-peer")
-async def test_a_visitor_nobody_can_name_is_refused(
-    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_peer_without_credentials_is_refused(
+    place: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     listener = place.serve()
-    told = LineRecorder()
+    messages = LineRecorder()
     visitor = connect_unix(place.path)
     monkeypatch.setattr(sys, "platform", "plan9")
 
-    visitor.start(told)
+    visitor.start(messages)
 
-    assert await told.end() is None
+    assert await messages.end() is None
     assert "unknown peer: [Errno 95] this system does not tell" in caplog.text
     assert place.came == []
     visitor.close()

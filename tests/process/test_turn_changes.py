@@ -1,4 +1,4 @@
-"""What a session server takes for the work of a turn, by the snapshots that it is answered."""
+"""Changed files of a turn, which a session server reads from its snapshots."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -19,7 +19,7 @@ from symposium.daemon.part import LocalPeer
 from symposium.sessions.snapshots import BusSnapshots
 
 FAILED = None
-"""The answer to a snapshot that cannot be taken."""
+"""Response for a snapshot that cannot be made."""
 
 
 class Engine:
@@ -53,7 +53,7 @@ class Engine:
 
 @asynccontextmanager
 async def snapshots_of(engine: Engine, folder: Path) -> AsyncGenerator[BusSnapshots]:
-    """A session server's snapshots, over a daemon in this process."""
+    """Create the snapshots of a session server, over a daemon in this process."""
     who = Identity(Role.HOST, "test", Sender("/work"))
     async with (
         daemon_of(engine, folder) as settings,
@@ -87,7 +87,7 @@ async def test_turn_has_changed_files_when_tree_or_tip_differ_from_its_first_sna
 
 
 @pytest.mark.requirement("approvals.done-own-work")
-async def test_what_changes_between_two_turns_is_no_work_when_the_start_of_the_second_is_unknown(
+async def test_change_between_two_turns_is_ignored_when_the_start_of_the_second_is_unknown(
     tmp_path: Path,
 ) -> None:
     states = [("a", "1"), ("a", "1"), FAILED, ("edited by the user", "1")]

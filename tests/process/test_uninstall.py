@@ -1,4 +1,4 @@
-"""`symposium uninstall` after real use: what goes, and what stays."""
+"""`symposium uninstall` after real use: removed and remaining files."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def git(clone: Path, *words: str) -> str:
 
 
 @pytest.mark.requirement("cli.uninstall")
-def test_everything_of_symposium_goes_and_the_work_of_tasks_stays(
+def test_uninstall_removes_symposium_and_keeps_the_work_of_tasks(
     task_cli: TaskCli, scripted: Spec
 ) -> None:
     made = task_cli.new("works", "Do it", "--agent", scripted("any=text"))
@@ -69,7 +69,7 @@ def test_editor_settings_are_undone(task_cli: TaskCli, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("cli.uninstall")
-def test_a_list_of_tasks_that_cannot_be_read_stops_it_before_anything_goes(
+def test_unreadable_list_of_tasks_stops_it_before_anything_is_removed(
     task_cli: TaskCli,
 ) -> None:
     task_cli.home.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The page of a walkthrough in a real browser: Chromium, if there is one, with no network to ask.
+"""Walkthrough page in a real browser, Chromium, without network.
 
 Without Chromium these tests are skipped, with that reason.
 """
@@ -110,7 +110,7 @@ def is_drawn(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_draws_its_diagrams_and_obeys_nothing(
+def test_page_draws_its_diagrams_and_executes_nothing(
     scheme: str, browser: Browser, tour: Path
 ) -> None:
     browser.open(tour, scheme=scheme)
@@ -127,7 +127,7 @@ def test_a_page_draws_its_diagrams_and_obeys_nothing(
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_page_fits_its_window(width: int, browser: Browser, tour: Path) -> None:
+def test_page_fits_its_window(width: int, browser: Browser, tour: Path) -> None:
     browser.open(tour, width=width)
     is_drawn(browser)
     browser.look("document.querySelectorAll('details').forEach((each) => { each.open = true })")
@@ -137,7 +137,7 @@ def test_a_page_fits_its_window(width: int, browser: Browser, tour: Path) -> Non
     assert browser.look("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_diff_is_shown_side_by_side_and_back(browser: Browser, tour: Path) -> None:
+def test_diff_switches_between_unified_and_side_by_side(browser: Browser, tour: Path) -> None:
     browser.open(tour)
     is_drawn(browser)
     rows = (
@@ -159,9 +159,7 @@ def test_a_diff_is_shown_side_by_side_and_back(browser: Browser, tour: Path) -> 
     assert browser.look("document.querySelector('.split').hidden")
 
 
-def test_keys_go_from_comment_to_comment_and_links_unfold_code(
-    browser: Browser, tour: Path
-) -> None:
+def test_keys_move_between_comments_and_links_unfold_code(browser: Browser, tour: Path) -> None:
     browser.open(tour)
     is_drawn(browser)
     browser.press("j")

@@ -1,4 +1,4 @@
-"""Walkthroughs whose symbols a real language server looks up, from the command line."""
+"""Walkthroughs with symbols that a real language server finds, from the command line."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ nowhere
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("dialect.headless", "dialect.exact-names", "walkthroughs.cli-check")
-def test_a_language_server_finds_what_comments_speak_of(tmp_path: Path) -> None:
+def test_language_server_finds_the_symbols_of_comments(tmp_path: Path) -> None:
     repository = GitRepository(tmp_path / "repo")
     repository.write("pyproject.toml", "[project]\nname = 'x'\n")
     repository.write("greeting.py", "def greet(name: str) -> str:\n    return name\n")

@@ -1,4 +1,4 @@
-"""An editor window that is registered for a task, at a real daemon."""
+"""Editor window that is registered for a task, at a real daemon."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def agent_in(home: DaemonFolder, worktree: str, taskspace: str) -> BusClient:
 
 
 @pytest.mark.requirement("bus.window-registered", "taskspaces.presence")
-async def test_a_window_answers_for_its_task_until_it_disconnects(
+async def test_window_answers_for_its_task_until_it_disconnects(
     home: DaemonFolder, tmp_path: Path
 ) -> None:
     clone = tmp_path / "app"

@@ -151,7 +151,7 @@ def _remedy(command: Command, error: OSError) -> str:
 
 def _find(program: str) -> str:
     if program.startswith("~") or "$" in program:
-        return "no shell reads it, so ~ and $ stand for themselves; write the path in full"
+        return "no shell reads it, so ~ and $ are not expanded; write the full path"
     if os.sep not in program:
         return f"is {program} installed and on PATH?"
     if os.access(program, os.F_OK):

@@ -1,6 +1,6 @@
-"""An agent that asks for each command of a list, runs none, and writes down what it was answered.
+"""Agent that requests permission for each command of a list, runs none, and records the answers.
 
-Its words: a JSON file with the commands, and the file for the answers. Standard library only.
+Its arguments: a JSON file with the commands, and the file for the answers. Standard library only.
 """
 
 import json
@@ -13,7 +13,7 @@ OPTIONS = [
     {"optionId": "n", "name": "Reject once", "kind": "reject_once"},
 ]
 LAST = "ls"
-"""What no rule is against."""
+"""Commands that no rule forbids."""
 
 
 class AskingAgent:
@@ -59,8 +59,8 @@ class AskingAgent:
     def answered(self, message: dict[str, Any]) -> None:
         self.answers[message["id"]] = message.get("result") or message.get("error")
         if len(self.answers) == len(self.commands):
-            told = [self.answers[number] for number in range(len(self.commands))]
-            self.file.write_text(json.dumps(told), encoding="utf-8")
+            messages = [self.answers[number] for number in range(len(self.commands))]
+            self.file.write_text(json.dumps(messages), encoding="utf-8")
             put(id=self.prompt, result={"stopReason": "end_turn"})
 
 

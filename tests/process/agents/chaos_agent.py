@@ -1,4 +1,4 @@
-"""An agent that asks nobody: it says that it calls a tool, and does at once what it was told.
+"""Agent that never asks: it announces a tool call, and runs it at once.
 
 Each line of a prompt is a tool call: a shell command in its directory. Standard library only.
 """
@@ -14,12 +14,12 @@ def put(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def update(told: dict[str, Any]) -> None:
-    put({"method": "session/update", "params": {"sessionId": "one", "update": told}})
+def update(messages: dict[str, Any]) -> None:
+    put({"method": "session/update", "params": {"sessionId": "one", "update": messages}})
 
 
 def run(text: str, cwd: str) -> None:
-    # The first words are not ours: they tell what is this task's own.
+    # Symposium adds the first words, which describe the task.
     for number, command in enumerate(text.splitlines()):
         if not command.startswith("$ "):
             continue

@@ -1,7 +1,7 @@
-"""An agent that says what it was given: its environment, its prompt; standard library only.
+"""Agent that reports its environment and its prompt; standard library only.
 
-It tells the SHA-256 of the variables whose names are its arguments, by their numbers: a member
-named like a secret would be redacted.
+It prints the SHA-256 of the variables named by its arguments, by their numbers: a member named like
+a secret would be redacted.
 """
 
 import json

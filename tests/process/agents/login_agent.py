@@ -1,7 +1,7 @@
-"""An agent that refuses `session/new` or `session/prompt` until a file is there; standard library.
+"""Agent that refuses `session/new` or `session/prompt` until a file exists; standard library.
 
-Its words are the method that it refuses and the path of the file, which `authenticate` writes.
-A key in its environment is as good.
+Its arguments are the refused method and the path of the file, which `authenticate` writes. A key in
+its environment is accepted instead.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A mod that puts its letter before what the agent says: `mark_mod.py A`."""
+"""Mod that puts its letter before the agent's text: `mark_mod.py A`."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""An agent whose sessions are kept in a file, so that another process of it takes them up.
+"""Agent whose sessions are saved in a file, so that a restarted process can resume them.
 
 `mortal_agent.py FILE [resume|load|none] [deaf]`: a prompt `who` is answered with the process and
-its parent; `count` with how many prompts the session has seen; `hang` with nothing, and cancelling
-it with nothing either where the agent is deaf; `ask` asks for a permission.
+its parent; `count` with the number of prompts of the session; `hang` is never answered, and a deaf
+agent ignores its cancel too; `ask` requests a permission.
 """
 
 import json
@@ -21,7 +21,7 @@ ABILITIES: dict[str, dict[str, Any]] = {
 OPTIONS = [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]
 
 
-class MortalAgent:
+class CrashingAgent:
     def __init__(self) -> None:
         self.open: list[tuple[Any, str]] = []
 
@@ -86,10 +86,10 @@ class MortalAgent:
         self.open.clear()
 
     def say(self, session: str, text: str, number: int = 0) -> None:
-        """Say it as the message of one prompt: the last, or that with this number."""
-        told = {"messageId": f"{session}/{number or len(kept()[session])}"}
+        """Send it as the message of one prompt: the last, or the one with this number."""
+        messages = {"messageId": f"{session}/{number or len(kept()[session])}"}
         content = {"type": "text", "text": text}
-        update = {"sessionUpdate": "agent_message_chunk", **told, "content": content}
+        update = {"sessionUpdate": "agent_message_chunk", **messages, "content": content}
         write({"method": "session/update", "params": {"sessionId": session, "update": update}})
 
     def answer(self, request_id: Any, result: Any) -> None:
@@ -111,4 +111,4 @@ def write(members: dict[str, Any]) -> None:
 
 if "deaf" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-MortalAgent().run()
+CrashingAgent().run()

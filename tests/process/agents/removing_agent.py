@@ -1,6 +1,6 @@
-"""An agent that makes a file, asks to remove it, and removes it when allowed; it announces nothing.
+"""Agent that creates a file, asks to remove it, and removes it when allowed.
 
-Standard library only.
+It announces no tool calls. Standard library only.
 """
 
 import json

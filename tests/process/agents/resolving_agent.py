@@ -1,4 +1,4 @@
-"""An agent that does what a file says when it is prompted to rebase; standard library only.
+"""Agent that runs a script when it is prompted to rebase; standard library only.
 
 `resolving_agent.py FILE`: the file is a shell script. It runs in the worktree, with ONTO set to the
 commit that the prompt names. Each prompt is appended to `FILE.prompts`.
@@ -28,8 +28,8 @@ def run(text: str, cwd: str) -> None:
         return
     update = {"toolCallId": "call", "title": "resolve", "kind": "execute"}
     for kind, status in (("tool_call", "in_progress"), ("tool_call_update", "completed")):
-        told = {"sessionUpdate": kind, **update, "status": status}
-        put({"method": "session/update", "params": {"sessionId": "one", "update": told}})
+        messages = {"sessionUpdate": kind, **update, "status": status}
+        put({"method": "session/update", "params": {"sessionId": "one", "update": messages}})
         if kind == "tool_call":
             environment = {**os.environ, "ONTO": found[1], "GIT_EDITOR": "true"}
             command = ["/bin/sh", str(SCRIPT)]

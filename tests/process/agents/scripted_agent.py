@@ -1,4 +1,4 @@
-"""An agent that does, step by step, what its command line says; standard library only.
+"""Agent that follows its command line step by step; standard library only.
 
 Each word is `STEP=BEHAVIOUR`, where STEP is `initialize`, `new`, `prompt`, `other` or `any`.
 """
@@ -71,7 +71,7 @@ class ScriptedAgent:
                 self.did(behaviour, request_id)
 
     def did(self, behaviour: str, request_id: Any) -> bool:
-        """Behave so; whether the usual answer is still to be given."""
+        """Perform a behavior; return whether the usual answer follows."""
         name, _, value = behaviour.partition(":")
         if name in self.beside:
             self.beside[name](value, request_id)

@@ -1,4 +1,4 @@
-"""An agent that streams so many updates a second for so many seconds; standard library only."""
+"""Agent that streams a number of updates a second for some seconds; standard library only."""
 
 import json
 import sys

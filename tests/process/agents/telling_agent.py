@@ -1,4 +1,4 @@
-"""An agent that tells in `_meta` which MCP servers it was given; standard library only."""
+"""Agent that lists its MCP servers in `_meta`; standard library only."""
 
 import json
 import sys

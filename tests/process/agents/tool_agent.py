@@ -1,7 +1,7 @@
-"""An agent that calls tools of the first MCP server it is given, and says what they answer.
+"""Agent that calls tools of its first MCP server, and prints their results.
 
-A prompt with a line `CALL [["tool", {…}], …]` is what it does; `$1` in an argument stands for the
-first id in the answers so far. Standard library only.
+A prompt contains a line `CALL [["tool", {…}], …]`; `$1` in an argument is replaced by the first id
+in the results so far. Standard library only.
 """
 
 import json
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import Any
 
-GREETING = {
+INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
     "clientInfo": {"name": "tool-agent", "version": "0"},
@@ -30,7 +30,7 @@ class Server:
             env=dict(os.environ) | {each["name"]: each["value"] for each in declared["env"]},
         )
         self.ids = 0
-        self.ask("initialize", GREETING)
+        self.ask("initialize", INITIALIZE)
 
     def ask(self, method: str, params: Any) -> Any:
         assert self.child.stdin is not None
@@ -79,9 +79,9 @@ class Agent:
                 continue
             filled = json.dumps(arguments).replace("$1", self.found[0] if self.found else "$1")
             params = {"name": name, "arguments": json.loads(filled)}
-            told = json.dumps(self.server.ask("tools/call", params))
-            self.found += [found[0] for found in ID.finditer(told)]
-            self.say(f"{name}: {told}\n")
+            output = json.dumps(self.server.ask("tools/call", params))
+            self.found += [found[0] for found in ID.finditer(output)]
+            self.say(f"{name}: {output}\n")
 
     def say(self, text: str) -> None:
         content = {"type": "text", "text": text}
