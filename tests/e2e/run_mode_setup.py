@@ -89,7 +89,7 @@ def clients(peers_folder: Path, *programs: Path) -> None:
         run_or_skip([sys.executable, driver, "install-clients"], "the clients")
 
 
-def set_stage(root: Path, peers_folder: Path, model: str) -> RunModeMachine:
+def set_up_machine(root: Path, peers_folder: Path, model: str) -> RunModeMachine:
     """Create the directories, and put OpenCode on the `PATH`, with the scripted model."""
     for name in ("home", "work", "bin", "agent"):
         (root / name).mkdir(parents=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.run_mode_setup import PEERS, RunModeStage, clients, opencode, set_stage
+from tests.e2e.run_mode_setup import PEERS, RunModeMachine, clients, opencode, set_up_machine
 from tests.e2e.transcript import SLOW, Transcript
 
 pytestmark = pytest.mark.timeout(300)
@@ -21,9 +21,9 @@ RESTART = "The client is restarted"
 class Acpx:
     """User at a shell with acpx; one acpx process keeps the connection between commands."""
 
-    def __init__(self, stage: RunModeStage, transcript: Transcript) -> None:
+    def __init__(self, machine: RunModeMachine, transcript: Transcript) -> None:
         self.transcript = transcript
-        self._stage = stage
+        self._stage = machine
 
     def run(self, *words: str) -> str:
         """Run a command of acpx until it exits; return its output."""
@@ -67,58 +67,62 @@ def heard_until(process: "subprocess.Popen[str]", words: str) -> str:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, peers_folder: Path, model: str) -> RunModeStage:
+def machine(tmp_path: Path, peers_folder: Path, model: str) -> RunModeMachine:
     clients(peers_folder, ACPX)
     opencode(peers_folder)
-    return set_stage(tmp_path / "stage", peers_folder, model)
+    return set_up_machine(tmp_path / "machine", peers_folder, model)
 
 
 @pytest.fixture
-def acpx(stage: RunModeStage) -> Iterator[Acpx]:
-    client = Acpx(stage, Transcript("acpx.md", stage.places))
+def acpx(machine: RunModeMachine) -> Iterator[Acpx]:
+    client = Acpx(machine, Transcript("acpx.md", machine.places))
     yield client
     client.run("sessions", "close")
 
 
 @pytest.mark.requirement("stories.strangers-acpx")
-def test_acpx_works_from_no_config_to_a_resumed_session(acpx: Acpx, stage: RunModeStage) -> None:
-    _first_run(acpx, stage)
-    _tools_and_menu(acpx, stage)
+def test_acpx_works_from_no_config_to_a_resumed_session(
+    acpx: Acpx, machine: RunModeMachine
+) -> None:
+    _first_run(acpx, machine)
+    _tools_and_menu(acpx, machine)
     _cancel(acpx)
-    _death(acpx, stage)
+    _death(acpx, machine)
     acpx.transcript.check(RESTART)
-    _restart(acpx, stage)
+    _restart(acpx, machine)
     acpx.transcript.check()
 
 
-def _first_run(acpx: Acpx, stage: RunModeStage) -> None:
+def _first_run(acpx: Acpx, machine: RunModeMachine) -> None:
     acpx.transcript.scene("First start")
     acpx.run("sessions", "new")
-    first = f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says."
+    first = f"FAKE read {machine.work}/notes.txt ;; FAKE final That is what it says."
     messages = acpx.run("prompt", first)
     assert "| 1 | OpenCode | Found at" in messages
     assert "Your message is saved" in messages
     assert "SAVE" in acpx.run("prompt", "1")
-    assert not stage.config.exists()
+    assert not machine.config.exists()
     answered = acpx.run("prompt", "SAVE")
     assert "hello from notes" in answered
     assert "That is what it says." in answered
-    assert stage.config.stat().st_mode & 0o777 == 0o600
-    assert stage.starts() == 1
+    assert machine.config.stat().st_mode & 0o777 == 0o600
+    assert machine.starts() == 1
 
 
-def _tools_and_menu(acpx: Acpx, stage: RunModeStage) -> None:
+def _tools_and_menu(acpx: Acpx, machine: RunModeMachine) -> None:
     acpx.transcript.scene("A tool that asks first")
-    messages = acpx.run("prompt", f"FAKE write {stage.work}/new.txt by acpx ;; FAKE final Written.")
+    messages = acpx.run(
+        "prompt", f"FAKE write {machine.work}/new.txt by acpx ;; FAKE final Written."
+    )
     assert "session/request_permission" in messages
-    assert (stage.work / "new.txt").read_text(encoding="utf-8") == "by acpx"
+    assert (machine.work / "new.txt").read_text(encoding="utf-8") == "by acpx"
 
     acpx.transcript.scene("The menu, and away from it")
-    before = stage.config.read_bytes()
+    before = machine.config.read_bytes()
     assert "## Current Configuration" in acpx.run("prompt", "/symposium:config")
     assert "is now disabled" in acpx.run("prompt", "3")
     assert "Returning to your session" in acpx.run("prompt", "CANCEL")
-    assert stage.config.read_bytes() == before
+    assert machine.config.read_bytes() == before
     assert "editor → guidance → ferris → cargo →" in acpx.run("prompt", "/symposium:status")
 
 
@@ -131,19 +135,19 @@ def _cancel(acpx: Acpx) -> None:
     assert "Here." in acpx.run("prompt", "FAKE say Here.")
 
 
-def _death(acpx: Acpx, stage: RunModeStage) -> None:
+def _death(acpx: Acpx, machine: RunModeMachine) -> None:
     acpx.transcript.scene("The agent is killed in a turn")
     slow = acpx.begin("prompt", SLOW)
     received = heard_until(slow, "Soon")
-    stage.kill_agent()
+    machine.kill_agent()
     messages = acpx.finish(slow, received)
     assert "was killed by SIGKILL" in messages
     assert slow.returncode == 1
     assert "Alive." in acpx.run("prompt", "FAKE say Alive.")
-    assert stage.starts() == 2
+    assert machine.starts() == 2
 
 
-def _restart(acpx: Acpx, stage: RunModeStage) -> None:
+def _restart(acpx: Acpx, machine: RunModeMachine) -> None:
     """The session was created before there was an agent: only Symposium knows this id."""
     acpx.transcript.scene(RESTART)
     messages = acpx.run("status")
@@ -154,7 +158,7 @@ def _restart(acpx: Acpx, stage: RunModeStage) -> None:
         pytest.skip("the agent starts too slowly here for an editor's initialize request")
     assert "session/resume" in again
     assert "Here again." in again
-    assert stage.starts() == 3
+    assert machine.starts() == 3
 
 
 def _end(pid: int) -> None:

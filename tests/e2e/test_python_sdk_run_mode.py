@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.run_mode_setup import PEERS, RunModeStage, clients, opencode, set_stage
+from tests.e2e.run_mode_setup import PEERS, RunModeMachine, clients, opencode, set_up_machine
 from tests.e2e.transcript import SLOW, Transcript
 
 pytestmark = pytest.mark.timeout(300)
@@ -62,17 +62,17 @@ def _conversation(text: str) -> str:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, peers_folder: Path, model: str) -> RunModeStage:
+def machine(tmp_path: Path, peers_folder: Path, model: str) -> RunModeMachine:
     clients(peers_folder, PYTHON, EXAMPLE)
     opencode(peers_folder)
-    return set_stage(tmp_path / "stage", peers_folder, model)
+    return set_up_machine(tmp_path / "machine", peers_folder, model)
 
 
 @pytest.fixture
-def example(stage: RunModeStage) -> Iterator[Example]:
+def example(machine: RunModeMachine) -> Iterator[Example]:
     # It accepts one program, and gives it a flag.
-    editor = stage.root / "editor.sh"
-    editor.write_text(f"#!/bin/sh\nexec {stage.host}\n", encoding="utf-8")
+    editor = machine.root / "editor.sh"
+    editor.write_text(f"#!/bin/sh\nexec {machine.host}\n", encoding="utf-8")
     editor.chmod(0o755)
     process = subprocess.Popen(
         [PYTHON, EXAMPLE, "--gemini", editor, "--prompt-timeout", str(TIMEOUT)],
@@ -80,63 +80,63 @@ def example(stage: RunModeStage) -> Iterator[Example]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        cwd=stage.work,
-        env=stage.environment,
+        cwd=machine.work,
+        env=machine.environment,
     )
     with process:
-        yield Example(process, Transcript("python-sdk.md", stage.places))
+        yield Example(process, Transcript("python-sdk.md", machine.places))
         process.kill()
 
 
 @pytest.mark.requirement("stories.strangers-python-sdk")
-def test_sdk_example_works_over_one_connection(example: Example, stage: RunModeStage) -> None:
-    _first_run(example, stage)
-    _tools_and_menu(example, stage)
-    _cancel_and_death(example, stage)
+def test_sdk_example_works_over_one_connection(example: Example, machine: RunModeMachine) -> None:
+    _first_run(example, machine)
+    _tools_and_menu(example, machine)
+    _cancel_and_death(example, machine)
     example.transcript.check()
 
 
-def _first_run(it: Example, stage: RunModeStage) -> None:
+def _first_run(it: Example, machine: RunModeMachine) -> None:
     it.scene("First start")
     it.hear("Welcome to Symposium!", "Enter a number to select", "to leave.")
-    it.say(f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says.", "is saved")
+    it.say(f"FAKE read {machine.work}/notes.txt ;; FAKE final That is what it says.", "is saved")
     it.say("1", "- `SAVE`")
-    assert not stage.config.exists()
+    assert not machine.config.exists()
     it.say("SAVE", "Configuration saved.", "That is what it says.")
-    assert stage.config.stat().st_mode & 0o777 == 0o600
-    assert stage.starts() == 1
+    assert machine.config.stat().st_mode & 0o777 == 0o600
+    assert machine.starts() == 1
 
 
-def _tools_and_menu(it: Example, stage: RunModeStage) -> None:
+def _tools_and_menu(it: Example, machine: RunModeMachine) -> None:
     it.scene("A tool that asks first")
-    write = f"FAKE write {stage.work}/new.txt by the SDK ;; FAKE final Written."
+    write = f"FAKE write {machine.work}/new.txt by the SDK ;; FAKE final Written."
     it.say(write, "Permission requested:", ends=CHOOSES)
     it.say("1", "Written.")
-    assert (stage.work / "new.txt").read_text(encoding="utf-8") == "by the SDK"
+    assert (machine.work / "new.txt").read_text(encoding="utf-8") == "by the SDK"
 
     it.scene("A permission that is refused")
-    again = f"FAKE write {stage.work}/other.txt by the SDK ;; FAKE final So be it."
+    again = f"FAKE write {machine.work}/other.txt by the SDK ;; FAKE final So be it."
     it.say(again, "Permission requested:", ends=CHOOSES)
     it.say("3")
-    assert not (stage.work / "other.txt").exists()
+    assert not (machine.work / "other.txt").exists()
 
     it.scene("The menu, and away from it")
-    before = stage.config.read_bytes()
+    before = machine.config.read_bytes()
     it.say("/symposium:config", "## Current Configuration")
     it.say("3", "is now disabled")
     it.say("CANCEL", "Returning to your session.")
-    assert stage.config.read_bytes() == before
+    assert machine.config.read_bytes() == before
 
 
-def _cancel_and_death(it: Example, stage: RunModeStage) -> None:
+def _cancel_and_death(it: Example, machine: RunModeMachine) -> None:
     it.scene("A turn that is cancelled")
     it.say(SLOW, "Soon", "timed out")
     it.say("FAKE say Here.", "Here.")
-    assert stage.starts() == 1
+    assert machine.starts() == 1
 
     it.scene("The agent is killed in a turn")
     it.say(SLOW, "Soon", ends="\n")
-    stage.kill_agent()
+    machine.kill_agent()
     it.hear("ended by SIGKILL", "prompt error")
     it.say("FAKE say Alive.", "Alive.")
-    assert stage.starts() == 2
+    assert machine.starts() == 2

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from tests.e2e.conftest import run_or_skip
-from tests.e2e.run_mode_setup import PEERS, RunModeStage, opencode, set_stage
+from tests.e2e.run_mode_setup import PEERS, RunModeMachine, opencode, set_up_machine
 from tests.e2e.terminal import TMUX, Terminal, stands_in, terminal
 from tests.e2e.transcript import SLOW, Transcript
 
@@ -134,15 +134,15 @@ def _offers(screen: str) -> str:
 
 
 @pytest.fixture
-def stage(peers_folder: Path, model: str) -> Iterator[RunModeStage]:
+def machine(peers_folder: Path, model: str) -> Iterator[RunModeMachine]:
     opencode(peers_folder)
     # Toad shows the numbers of a table if no word in it is wider than the screen.
     with TemporaryDirectory(prefix="s", ignore_cleanup_errors=True) as folder:
-        yield set_stage(Path(folder) / "s", peers_folder, model)
+        yield set_up_machine(Path(folder) / "s", peers_folder, model)
 
 
 @pytest.fixture
-def toad(stage: RunModeStage) -> Iterator[Toad]:
+def toad(machine: RunModeMachine) -> Iterator[Toad]:
     if not TOAD.exists():
         uv = str(Path(sys.executable).with_name("uv"))
         folder = str(TOAD.parents[1])
@@ -150,66 +150,68 @@ def toad(stage: RunModeStage) -> Iterator[Toad]:
         named = f"batrachian-toad=={VERSION}"
         run_or_skip([uv, "pip", "install", "--python", folder, "--native-tls", named], "Toad")
     environment = {
-        name: value for name, value in stage.environment.items() if name not in {"CI", "NO_COLOR"}
+        name: value for name, value in machine.environment.items() if name not in {"CI", "NO_COLOR"}
     }
-    command = [str(TOAD), "acp", stage.host, str(stage.work), "--title", "Symposium"]
+    command = [str(TOAD), "acp", machine.host, str(machine.work), "--title", "Symposium"]
     # The path of a socket must be short, unlike the paths of tests.
     with terminal(command, environment, SIZE) as screen:
-        yield Toad(screen, Transcript("toad.md", stage.places))
+        yield Toad(screen, Transcript("toad.md", machine.places))
 
 
 @pytest.mark.requirement("stories.strangers-toad")
-def test_toad_works_from_no_config_to_a_restarted_agent(toad: Toad, stage: RunModeStage) -> None:
-    _first_run(toad, stage)
-    _tools_and_menu(toad, stage)
-    _cancel_and_death(toad, stage)
+def test_toad_works_from_no_config_to_a_restarted_agent(
+    toad: Toad, machine: RunModeMachine
+) -> None:
+    _first_run(toad, machine)
+    _tools_and_menu(toad, machine)
+    _cancel_and_death(toad, machine)
     toad.check()
 
 
-def _first_run(it: Toad, stage: RunModeStage) -> None:
+def _first_run(it: Toad, machine: RunModeMachine) -> None:
     it.scene("First start")
     it.shows("Welcome to Symposium!", "1 OpenCode Found at", "to leave.")
     it.scene("The agent is chosen")
-    it.say(f"FAKE read {stage.work}/notes.txt ;; FAKE final That is what it says.", "to leave.")
+    it.say(f"FAKE read {machine.work}/notes.txt ;; FAKE final That is what it says.", "to leave.")
     it.say("1", "Current Configuration", "remove X - Remove a mod")
-    assert not stage.config.exists()
+    assert not machine.config.exists()
     it.scene("The first message is answered")
     it.say("SAVE", "That is what it says.")
-    assert stage.config.stat().st_mode & 0o777 == 0o600
-    assert stage.starts() == 1
+    assert machine.config.stat().st_mode & 0o777 == 0o600
+    assert machine.starts() == 1
 
 
-def _tools_and_menu(it: Toad, stage: RunModeStage) -> None:
+def _tools_and_menu(it: Toad, machine: RunModeMachine) -> None:
     it.scene("A tool that asks first")
-    it.say(f"FAKE write {stage.work}/new.txt by Toad ;; FAKE final Written.")
+    it.say(f"FAKE write {machine.work}/new.txt by Toad ;; FAKE final Written.")
     it.shows("Approval request", "by Toad", "Reject once")
     it.press("a")
     it.scene("It was allowed")
     it.answers("Written.")
-    assert (stage.work / "new.txt").read_text(encoding="utf-8") == "by Toad"
+    assert (machine.work / "new.txt").read_text(encoding="utf-8") == "by Toad"
 
-    before = stage.config.read_bytes()
+    before = machine.config.read_bytes()
     it.scene("What a slash offers")
     it.slash()
     it.scene("The menu, and away from it")
     it.choose("symposium:config", "Current Configuration", "remove X - Remove a mod")
     it.say("CANCEL", "Returning to your session.")
-    assert stage.config.read_bytes() == before
+    assert machine.config.read_bytes() == before
 
 
-def _cancel_and_death(it: Toad, stage: RunModeStage) -> None:
+def _cancel_and_death(it: Toad, machine: RunModeMachine) -> None:
     it.scene("A turn that is cancelled")
     it.say(SLOW, "Soon")
     it.press("Escape")
     it.press("Escape")
     it.notified("Turn cancelled")
     it.say("FAKE say Here.", "Here.")
-    assert stage.starts() == 1
+    assert machine.starts() == 1
 
     it.scene("The agent is killed in a turn")
     it.say(SLOW, "Soon")
-    stage.kill_agent()
+    machine.kill_agent()
     it.answers("was killed by SIGKILL")
     it.scene("It is there again")
     it.say("FAKE say Alive.", "Alive.")
-    assert stage.starts() == 2
+    assert machine.starts() == 2

@@ -24,12 +24,8 @@ REAL: Final = frozenset(
         # Memory and time of programs.
         *("test_bench", "test_story_twelve", "test_task_stories", "test_bus_load"),
         # Start, import, and installation.
-        *(
-            "test_hostile_workspace",
-            "test_lean_install",
-            "test_own_home",
-            "test_third_party_programs",
-        ),
+        *("test_hostile_workspace", "test_lean_install", "test_own_home"),
+        "test_third_party_programs",
     }
 )
 """Modules whose tests start every interpreter; for others commands are forked, if that works."""

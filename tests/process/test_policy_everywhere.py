@@ -100,7 +100,7 @@ class Starts:
                 self._desk.run("session", "answer", id_, str(each["question"]), "y")
             return any(each["type"] == "result" for each in self._desk.events(id_))
 
-        until(is_over, patience=60.0)
+        until(is_over, timeout=60.0)
         return Asked(self._desk.ok(*attach, "--no-follow"))
 
 

@@ -233,13 +233,13 @@ def test_list_shows_since_when_a_session_server_has_not_answered(task_cli: TaskC
     os.kill(server, signal.SIGSTOP)
     try:
         # A list queries a server that announces once it was silent for some seconds.
-        until(lambda: task_cli.tasks()["hangs"]["state"] != "idle", patience=20)
+        until(lambda: task_cli.tasks()["hangs"]["state"] != "idle", timeout=20)
         listed = task_cli.tasks()
         shown = task_cli.ok("task", "list")
         refused = task_cli.run("task", "say", "hangs", "more")
     finally:
         os.kill(server, signal.SIGCONT)
-    again = until(lambda: task_cli.tasks()["hangs"]["state"] == "idle", patience=20)
+    again = until(lambda: task_cli.tasks()["hangs"]["state"] == "idle", timeout=20)
 
     assert listed["hangs"]["state"].startswith("no answer since 20")
     assert listed["works"]["state"] == "idle"

@@ -142,7 +142,7 @@ def test_task_without_work_is_deleted_without_a_question(task_cli: TaskCli) -> N
 
 @pytest.mark.requirement("tasks.agent-asks-to-delete")
 @pytest.mark.parametrize(
-    ("answer", "code", "heard", "state"),
+    ("answer", "code", "received", "state"),
     [("archive", 0, '"outcome":"deleted"', "archived"), ("keep", 1, "cancelled by user", "ready")],
 )
 def test_agent_that_wants_to_delete_its_task_waits_for_the_user(

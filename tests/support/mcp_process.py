@@ -13,7 +13,7 @@ from typing import Any
 from symposium.bus.client import BusClient
 from symposium.bus.messages.broker import Present, Who
 
-GREETING = {
+INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
     "clientInfo": {"name": "raw", "version": "0"},
@@ -55,7 +55,7 @@ async def speaking(folder: Path, *words: str, **more: str) -> AsyncGenerator[Spo
     )
     spoken = Spoken(child)
     try:
-        await spoken.result("initialize", GREETING)
+        await spoken.result("initialize", INITIALIZE)
         yield spoken
     finally:
         assert child.stdin is not None
