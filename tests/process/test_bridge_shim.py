@@ -164,7 +164,7 @@ def test_missing_bridge_is_tried_ten_times_and_then_reported(
         assert shim.main([str(port)]) == 1
     assert tried == [("127.0.0.1", port)] * 10
     assert waited == [0.05, 0.1, 0.2, 0.4, 0.8, 1, 1, 1, 1]
-    assert f"does not listen on port {port}" in capsys.readouterr().err
+    assert f"nothing listens on port {port}" in capsys.readouterr().err
 
 
 @pytest.mark.requirement("bridge.stdio-shim-retries")

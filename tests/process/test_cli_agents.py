@@ -343,7 +343,7 @@ def test_resolve_prints_a_spec_for_a_chain(
         (["resolve-agent", "none"], "Agent 'none' not found in registry"),
         (["resolve-mod", "none"], "Mod 'none' not found in registry"),
         (["resolve-agent", "nowhere"], "No compatible distribution found for agent 'nowhere' on"),
-        (["resolve-agent", "{"], "no JSON"),
+        (["resolve-agent", "{"], "not JSON"),
         (["resolve-agent", '{"id": "x"}'], "malformed"),
     ],
 )

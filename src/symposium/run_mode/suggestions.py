@@ -303,21 +303,21 @@ class CustomMods:
     Attributes:
         mods: each with a source of its own.
         whose: who has named it, in words.
-        trouble: why the config's are missing; empty if nothing is wrong.
+        problem: why the config's are missing; empty if nothing is wrong.
     """
 
     mods: Mapping[str, ModEntry]
     whose: Mapping[str, str]
-    trouble: str = ""
+    problem: str = ""
 
 
 def custom_mods(config: Path, paths: Paths, env: Mapping[str, str], workspace: Path) -> CustomMods:
     """Find all mods; those that a workspace recommends only if it is trusted."""
-    trouble = ""
+    problem = ""
     try:
         loaded = load(config)
     except ConfigError as error:
-        loaded, trouble = None, error.message
+        loaded, problem = None, error.message
     mods: dict[str, ModEntry] = {}
     whose: dict[str, str] = {}
     for mod in () if loaded is None else loaded.config.mods:
@@ -327,4 +327,4 @@ def custom_mods(config: Path, paths: Paths, env: Mapping[str, str], workspace: P
         mod = each.mod
         if mod.source is not None and mods.setdefault(mod.name, mod) is mod:
             whose[mod.name] = f"recommended ({each.layer})"
-    return CustomMods(mods, whose, trouble)
+    return CustomMods(mods, whose, problem)
