@@ -289,7 +289,7 @@ def test_each_end_of_a_pair_knows_the_other() -> None:
 
 
 @pytest.mark.requirement("process.unix-left-behind")
-async def test_a_listener_knows_whether_clients_can_still_reach_it(place: Place) -> None:
+async def test_listener_knows_whether_clients_can_reach_it(place: Server) -> None:
     listener = place.serve()
     assert listener.is_reachable()
 
