@@ -12,7 +12,7 @@ from symposium.bus.routing import Action, Close, Deliver, Warn
 
 NOW = 1_700_000_000.0
 
-SENDER = {"workingDirectory": "/work", "taskspaceUuid": None, "shellPid": None}
+SENDER = {"workingDirectory": "/project", "taskspaceUuid": None, "shellPid": None}
 
 
 class Scene:

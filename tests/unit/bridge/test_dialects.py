@@ -1,4 +1,4 @@
-"""Eras of MCP over ACP: what is passed, refused, and tried again."""
+"""Versions of MCP over ACP: forwarded, rejected, and retried messages."""
 
 from collections.abc import Awaitable
 from typing import Any
@@ -32,7 +32,7 @@ def connected(dialects: Dialects) -> None:
 
 @pytest.mark.requirement("bridge.odd-params")
 @pytest.mark.parametrize("params", [[], "x", None, 7])
-def test_params_that_are_no_object_are_the_owners_to_refuse(params: Any) -> None:
+def test_params_that_are_not_an_object_are_forwarded_to_the_owner(params: Any) -> None:
     dialects = Dialects()
     for take, method in (
         (dialects.connect, "mcp/connect"),

@@ -62,7 +62,7 @@ async def begun(
 
 
 @pytest.mark.requirement("bridge.http-bounds")
-async def test_a_body_may_have_exactly_the_limit() -> None:
+async def test_body_of_exactly_the_limit_is_accepted() -> None:
     conversation, _, _ = await begun(b"x" * 10)
     assert await conversation.body(10) == b"x" * 10
     conversation, _, _ = await begun(b"x" * 10)
@@ -71,7 +71,7 @@ async def test_a_body_may_have_exactly_the_limit() -> None:
 
 
 @pytest.mark.requirement("bridge.http-bounds")
-async def test_events_are_written_until_the_client_leaves_or_reads_no_more() -> None:
+async def test_events_are_written_until_the_client_leaves_or_stops_reading() -> None:
     conversation, writer, _ = await begun()
     await conversation.body(0)
     assert not conversation.send_event(b"1"), "no answer has begun"
@@ -88,9 +88,7 @@ async def test_events_are_written_until_the_client_leaves_or_reads_no_more() -> 
 
 @pytest.mark.requirement("bridge.http-bounds")
 @pytest.mark.parametrize("is_whole", [True, False])
-async def test_a_connection_carries_another_request_only_if_the_last_was_read(
-    *, is_whole: bool
-) -> None:
+async def test_connection_is_reused_only_if_the_last_request_was_read(*, is_whole: bool) -> None:
     conversation, writer, _ = await begun(b"x" * 10, has_come=None if is_whole else 5)
     if is_whole:
         await conversation.body(10)
@@ -102,7 +100,7 @@ async def test_a_connection_carries_another_request_only_if_the_last_was_read(
 
 
 @pytest.mark.requirement("bridge.http-bounds")
-async def test_what_a_refused_client_still_sends_is_read_up_to_a_limit() -> None:
+async def test_rest_of_a_rejected_request_is_read_up_to_a_limit() -> None:
     conversation, writer, reader = await begun(follows=b"x" * (LINGERING + 2 * 64 * 1024))
     await conversation.linger()
 
@@ -112,7 +110,7 @@ async def test_what_a_refused_client_still_sends_is_read_up_to_a_limit() -> None
 
 
 @pytest.mark.requirement("bridge.http-bounds")
-async def test_a_client_that_is_being_connected_is_busy() -> None:
+async def test_client_is_busy_while_connecting() -> None:
     go_on = asyncio.Event()
 
     class Owner:

@@ -64,12 +64,12 @@ FIRST_ERA = {
         ({"agentCapabilities": "many"}, McpDelivery.STDIO),
     ],
 )
-def test_the_way_follows_from_what_the_agent_declares(answer: Any, way: McpDelivery) -> None:
+def test_way_depends_on_the_capabilities_of_the_agent(answer: Any, way: McpDelivery) -> None:
     assert choose_way("auto", answer) is way
 
 
 @pytest.mark.requirement("bridge.mode-forced", "bridge.mode-off")
-def test_a_mode_may_be_forced_whatever_the_agent_declares() -> None:
+def test_forced_mode_overrides_capabilities() -> None:
     assert choose_way("http", v1(acp=True)) is McpDelivery.HTTP
     assert choose_way("stdio", v1(acp=True, http=True)) is McpDelivery.STDIO
     assert choose_way("off", v1(http=True)) is McpDelivery.NATIVE
@@ -82,7 +82,7 @@ def test_agent_of_the_first_era_is_recognized_by_its_meta_alone() -> None:
 
 
 @pytest.mark.requirement("bridge.advertises-acp")
-def test_the_answer_of_version_1_gains_one_member_and_keeps_the_rest() -> None:
+def test_answer_of_version_1_gains_one_member() -> None:
     answer = v1(http=True, odd=[1]) | {"agentInfo": {"name": "a"}, "unknown": None}
     advertised = advertising(answer)
     assert advertised["agentCapabilities"]["mcpCapabilities"].pop("acp") is True
@@ -90,7 +90,7 @@ def test_the_answer_of_version_1_gains_one_member_and_keeps_the_rest() -> None:
 
 
 @pytest.mark.requirement("bridge.advertises-acp-v2")
-def test_the_answer_of_version_2_gains_one_member_and_keeps_the_rest() -> None:
+def test_answer_of_version_2_gains_one_member() -> None:
     answer = v2(http={}, odd=[1]) | {"unknown": None}
     advertised = advertising(answer)
     assert advertised["capabilities"]["session"]["mcp"].pop("acp") == {}
@@ -105,7 +105,7 @@ OURS = {"type": "acp", "name": "tools", "serverId": "s", "_meta": {"a": 1}, "ven
 
 
 @pytest.mark.requirement("bridge.rewrite-http-form", "bridge.rewrite-keeps-meta")
-def test_an_http_declaration_keeps_name_meta_and_what_is_not_known() -> None:
+def test_http_declaration_keeps_name_meta_and_unknown_members() -> None:
     assert http_declaration(OURS, "http://127.0.0.1:1/mcp/x", "secret") == {
         "type": "http",
         "name": "tools",
@@ -119,7 +119,7 @@ def test_an_http_declaration_keeps_name_meta_and_what_is_not_known() -> None:
 @pytest.mark.requirement(
     "bridge.rewrite-stdio-form", "bridge.rewrite-keeps-meta", "bridge.v2-unavailable"
 )
-def test_a_stdio_declaration_says_its_type_in_version_2_only_and_its_token_in_env_only() -> None:
+def test_stdio_declaration_has_a_type_only_in_version_2_and_the_token_in_env() -> None:
     declared = stdio_declaration(OURS, 4711, "secret", is_typed=False)
     assert "type" not in declared
     assert declared["args"][-1] == "4711"
@@ -147,7 +147,7 @@ def test_only_declarations_of_mods_are_rewritten_in_their_order() -> None:
 
 @pytest.mark.requirement("bridge.rewrite-validates")
 @pytest.mark.parametrize("declared", [None, {}, "servers", 7, {"0": OURS}])
-def test_what_is_no_array_is_left_to_the_agent(declared: Any) -> None:
+def test_declarations_that_are_not_an_array_are_unchanged(declared: Any) -> None:
     assert rewritten(declared, unused) is None
 
 
@@ -160,7 +160,7 @@ SERVERS = st.frozensets(st.sampled_from("abc"))
 @given(
     st.lists(st.tuples(st.sampled_from(["open", "fail", "end"]), st.sampled_from("12"), SERVERS))
 )
-def test_a_server_is_unused_when_and_only_when_no_session_uses_it(
+def test_server_is_unused_only_when_no_session_uses_it(
     steps: list[tuple[str, str, frozenset[str]]],
 ) -> None:
     """Against the plainest model: what is open is what sessions have."""
@@ -183,7 +183,7 @@ def test_a_server_is_unused_when_and_only_when_no_session_uses_it(
 
 
 @pytest.mark.requirement("bridge.life-session-end")
-def test_a_server_that_a_session_yet_to_come_needs_stays() -> None:
+def test_server_for_a_pending_session_stays() -> None:
     uses = EndpointUsers()
     uses.begin({"a"})
     uses.opened("1", {"a"})
@@ -198,7 +198,7 @@ def test_a_server_that_a_session_yet_to_come_needs_stays() -> None:
 @pytest.mark.requirement(
     "acp.capability-add-request", "acp.capability-add-response", "acp.capability-remove"
 )
-def test_a_capability_is_added_and_removed_with_the_version_and_nothing_else_touched() -> None:
+def test_capability_is_added_and_removed_without_other_changes() -> None:
     before = {"fs": {"readTextFile": True}, "_meta": {"other": 1, "symposium": {"bash": True}}}
     added = with_capability(before, "mcp_acp_transport")
     assert added == {
@@ -223,9 +223,7 @@ def test_a_capability_is_added_and_removed_with_the_version_and_nothing_else_tou
     ("value", "is_there"),
     [(True, True), ({}, True), (0, True), ("", True), (False, False), (None, False)],
 )
-def test_false_and_null_are_absent_and_any_other_value_is_present(
-    value: Any, *, is_there: bool
-) -> None:
+def test_capability_is_absent_if_false_or_null(value: Any, *, is_there: bool) -> None:
     assert has_capability({"_meta": {"symposium": {"x": value}}}, "x") is is_there
 
 
@@ -233,7 +231,7 @@ def test_false_and_null_are_absent_and_any_other_value_is_present(
 @pytest.mark.parametrize(
     "capabilities", [None, [], {"_meta": None}, {"_meta": {"symposium": "x"}}, {}]
 )
-def test_capabilities_that_are_no_object_have_none(capabilities: Any) -> None:
+def test_capabilities_are_empty_when_not_an_object(capabilities: Any) -> None:
     assert not has_capability(capabilities, "x")
 
 
@@ -243,7 +241,7 @@ async def waiting() -> None:
 
 
 @pytest.mark.requirement("bridge.connections-bounded")
-async def test_connections_without_the_token_have_a_bound_of_their_own() -> None:
+async def test_connections_without_the_token_have_their_own_limit() -> None:
     connections = Connections(max_connections=10, max_unproven=2)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(waiting()) for _ in range(3)]
@@ -257,7 +255,7 @@ async def test_connections_without_the_token_have_a_bound_of_their_own() -> None
 
 
 @pytest.mark.requirement("bridge.connections-bounded")
-async def test_connections_with_the_token_are_never_ended_for_others() -> None:
+async def test_connections_with_the_token_are_never_closed_for_others() -> None:
     connections = Connections(max_connections=2, max_unproven=2)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(waiting()) for _ in range(2)]
@@ -270,7 +268,7 @@ async def test_connections_with_the_token_are_never_ended_for_others() -> None:
 
 
 @pytest.mark.requirement("bridge.connections-bounded")
-async def test_a_full_endpoint_ends_a_connection_without_the_token_for_a_new_one() -> None:
+async def test_full_endpoint_closes_a_connection_without_the_token_for_a_new_one() -> None:
     connections = Connections(max_connections=2, max_unproven=2)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(waiting()) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Lines over TCP in front of one server, with an owner that a test plays."""
+"""TCP endpoint of one server, with a fake owner."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ CALL = line(id=7, method="tools/call", params={})
 
 
 @pytest.mark.requirement("bridge.stdio-calls")
-async def test_a_call_that_the_client_takes_back_is_answered_and_its_owner_learns_of_it() -> None:
+async def test_canceled_call_is_answered_and_its_owner_notified() -> None:
     owner = Owner()
     async with asyncio.TaskGroup() as tasks:
         endpoint = ShimEndpoint("s", owner, tasks)  # type: ignore[arg-type] - as much of one as is used
@@ -66,7 +66,7 @@ async def test_a_call_that_the_client_takes_back_is_answered_and_its_owner_learn
 
 
 @pytest.mark.requirement("bridge.stdio-calls")
-async def test_without_an_owner_each_call_gets_its_refusal() -> None:
+async def test_calls_fail_with_the_reason_when_there_is_no_owner() -> None:
     async with asyncio.TaskGroup() as tasks:
         endpoint = ShimEndpoint("s", Owner(RpcError(INTERNAL_ERROR, "no owner")), tasks)  # type: ignore[arg-type] - as above
         declared = endpoint.declaration({}, is_typed=False)

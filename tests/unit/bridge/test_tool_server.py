@@ -115,7 +115,7 @@ async def test_a_plain_function_becomes_a_tool() -> None:
 
 
 @pytest.mark.requirement("bridge.tool-functions")
-async def test_a_tool_with_types_of_its_own_says_so_in_its_schema_and_gets_them() -> None:
+async def test_tool_with_a_struct_argument_has_a_schema_and_receives_it() -> None:
     class Point(Struct):
         x: int
         y: int
@@ -133,7 +133,7 @@ async def test_a_tool_with_types_of_its_own_says_so_in_its_schema_and_gets_them(
 
 
 @pytest.mark.requirement("bridge.tool-functions")
-async def test_a_tool_may_say_its_content_block_by_block() -> None:
+async def test_tool_can_return_content_blocks() -> None:
     def picture() -> ToolContent:
         return ToolContent([{"type": "image", "data": "AA==", "mimeType": "image/png"}])
 
@@ -142,7 +142,7 @@ async def test_a_tool_may_say_its_content_block_by_block() -> None:
 
 
 @pytest.mark.requirement("bridge.tool-functions")
-def test_a_function_that_cannot_be_called_by_name_is_refused_when_the_server_is_made() -> None:
+def test_variadic_function_is_rejected_when_the_server_is_created() -> None:
     def any_number(*numbers: int) -> int:
         return sum(numbers)
 
@@ -186,7 +186,7 @@ async def test_a_deny_list_hides_and_blocks_its_tools_and_no_others() -> None:
     "bridge.tools-allow-list-works",
     "bridge.tools-allow-list-blocks",
 )
-async def test_an_allow_list_shows_and_lets_work_its_tools_only() -> None:
+async def test_allow_list_shows_and_enables_only_its_tools() -> None:
     server = ToolServer("tools", [echo, add], allow={"echo"})
     assert await names(connected(server)) == ["echo"]
     assert text(await call(server, "echo", {"message": "x"})) == '"Echo: x"'
@@ -203,7 +203,7 @@ def test_error_for_unknown_tool_names_lists_the_known_ones() -> None:
 
 
 @pytest.mark.requirement("bridge.tools-raise")
-async def test_a_tool_that_raises_yields_its_text_and_the_next_call_works() -> None:
+async def test_exception_of_a_tool_becomes_its_result() -> None:
     def fragile(wish: str) -> str:
         if wish == "break":
             raise ValueError("not today")
@@ -217,7 +217,7 @@ async def test_a_tool_that_raises_yields_its_text_and_the_next_call_works() -> N
 
 @pytest.mark.requirement("bridge.tools-raise")
 @pytest.mark.parametrize("arguments", [{}, {"message": 1}, {"message": "x", "more": 1}, [], "x"])
-async def test_arguments_that_do_not_fit_are_an_error_of_the_tool(arguments: Any) -> None:
+async def test_invalid_arguments_are_an_error_of_the_tool(arguments: Any) -> None:
     result = await call(ToolServer("tools", [echo]), "echo", arguments)
     assert result["isError"] is True
     assert result["content"][0]["text"].startswith("echo: ")
@@ -233,7 +233,7 @@ async def test_a_result_without_a_json_form_is_an_error_of_the_tool() -> None:
 
 
 @pytest.mark.requirement("bridge.tool-context")
-async def test_a_tool_that_asks_for_its_context_gets_it_and_it_is_no_argument() -> None:
+async def test_context_is_passed_to_a_tool_and_is_not_in_its_schema() -> None:
     def who(context: ToolContext, prefix: str = "") -> str:
         return f"{prefix}{context.server_id} {context.connection_id}"
 
@@ -258,7 +258,7 @@ def named(**texts: str) -> str:
 
 @pytest.mark.requirement("bridge.tool-functions")
 @pytest.mark.parametrize("function", [positional, several, named])
-def test_a_function_whose_parameters_have_no_names_is_no_tool(
+def test_function_without_named_parameters_is_not_a_tool(
     function: Callable[..., str],
 ) -> None:
     with pytest.raises(TypeError, match="tools are called with named arguments"):
@@ -277,9 +277,7 @@ def test_a_function_whose_parameters_have_no_names_is_no_tool(
         (None, "2025-11-25"),
     ],
 )
-async def test_every_revision_that_begins_with_initialize_is_spoken(
-    asked: str | None, agreed: str
-) -> None:
+async def test_every_revision_with_initialize_is_supported(asked: str | None, agreed: str) -> None:
     connection = connected(ToolServer("tools", [echo]))
     answer = await connection.answer("initialize", {"protocolVersion": asked})
     assert answer["protocolVersion"] == agreed
@@ -297,7 +295,7 @@ async def test_every_revision_that_begins_with_initialize_is_spoken(
     ],
 )
 @pytest.mark.requirement("bridge.message-params")
-async def test_what_is_no_request_of_tools_is_refused(method: str, params: Any, code: int) -> None:
+async def test_unknown_requests_are_rejected(method: str, params: Any, code: int) -> None:
     with pytest.raises(RpcError) as caught:
         await connected(ToolServer("tools", [echo])).answer(method, params)
     assert caught.value.code == code
@@ -320,7 +318,7 @@ async def test_initialized_clients_are_notified_when_the_tools_change() -> None:
 
 
 @pytest.mark.requirement("bridge.ids-per-server")
-def test_every_server_object_has_an_id_of_its_own_and_keeps_it() -> None:
+def test_each_server_object_has_a_unique_constant_id() -> None:
     one, other = ToolServer("tools", [echo]), ToolServer("tools", [echo])
     assert one.server_id.startswith("mcp-server:")
     assert one.server_id != other.server_id
@@ -329,7 +327,7 @@ def test_every_server_object_has_an_id_of_its_own_and_keeps_it() -> None:
 
 
 @pytest.mark.requirement("bridge.tool-functions")
-def test_a_tool_may_have_another_name_than_its_function() -> None:
+def test_tool_name_can_differ_from_the_function() -> None:
     assert Tool(echo, name="say-again").listed()["name"] == "say-again"
 
 

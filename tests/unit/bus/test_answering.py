@@ -1,4 +1,4 @@
-"""What a peer is sent back for each way in which its request can end."""
+"""Response to a request for each way in which it can end."""
 
 import asyncio
 
@@ -72,7 +72,7 @@ def raising(error: Exception) -> HandlerTable:
         (KeyError("x"), refusals.FAILED, "this is a bug in the handler of delete_taskspace"),
     ],
 )
-async def test_each_kind_of_error_has_its_code_and_says_what_failed(
+async def test_each_kind_of_error_has_its_code_and_message(
     error: Exception, code: str, text: str
 ) -> None:
     outcome = await outcome_of(envelope_of(DELETE, US), raising(error))
@@ -92,9 +92,7 @@ async def test_each_kind_of_error_has_its_code_and_says_what_failed(
     ],
     ids=["no payload", "unknown type", "no function"],
 )
-async def test_a_message_that_cannot_be_answered_is_refused_with_a_code(
-    envelope: Envelope, code: str
-) -> None:
+async def test_unanswerable_message_is_rejected_with_a_code(envelope: Envelope, code: str) -> None:
     outcome = await outcome_of(envelope, raising(NotFoundError("never asked", "")))
 
     assert (outcome.success, outcome.code) == (False, code)
@@ -103,7 +101,7 @@ async def test_a_message_that_cannot_be_answered_is_refused_with_a_code(
 
 @pytest.mark.requirement("bus.odd-answers")
 @pytest.mark.parametrize("by", ["window-1", ""])
-async def test_who_answers_learns_which_connection_asked(by: str) -> None:
+async def test_handler_receives_the_connection_of_the_sender(by: str) -> None:
     askers: list[str] = []
 
     async def note(message: DeleteTaskspace, asked: RequestContext) -> object:
@@ -120,9 +118,7 @@ async def test_who_answers_learns_which_connection_asked(by: str) -> None:
 
 @pytest.mark.requirement("bus.error-codes")
 @pytest.mark.parametrize(("more", "ends"), [(0, "xx"), (1, "x…")])
-def test_a_refusal_of_a_thousand_characters_is_whole_and_a_longer_one_is_cut(
-    more: int, ends: str
-) -> None:
+def test_error_text_is_cut_beyond_a_thousand_characters(more: int, ends: str) -> None:
     line = refusals.refusal("1", refusals.FAILED, "x" * (1000 + more))
     error = read_outcome(read_envelope(line)).error
 

@@ -1,4 +1,4 @@
-"""Functions that answer and hear messages: one for each type, and only for messages that arrive."""
+"""Tables of handlers: one per type, and only for messages that arrive."""
 
 import pytest
 
@@ -14,13 +14,13 @@ async def heard(message: object, asked: RequestContext) -> None:
 
 
 @pytest.mark.requirement("bus.one-listener")
-def test_listening_to_a_request_that_is_never_copied_is_an_error() -> None:
+def test_handler_for_a_request_without_copies_is_an_error() -> None:
     with pytest.raises(ValueError, match="snapshot_taskspace is a request that is not public"):
         HandlerTable().on_announcement(SnapshotTaskspace, heard)
 
 
 @pytest.mark.requirement("bus.one-listener")
-def test_second_function_for_a_type_is_an_error() -> None:
+def test_second_handler_for_a_type_is_an_error() -> None:
     answers = HandlerTable()
     answers.on_announcement(LogProgress, heard)
     answers.on_announcement(SnapshotTaken, heard)
@@ -35,7 +35,7 @@ def test_second_function_for_a_type_is_an_error() -> None:
 
 
 @pytest.mark.requirement("bus.one-listener")
-def test_two_parts_that_answer_the_same_are_an_error() -> None:
+def test_tables_with_the_same_handler_cannot_be_joined() -> None:
     one, two = HandlerTable(), HandlerTable()
     one.on_request(SnapshotTaskspace, heard)
     two.on_request(SnapshotTaskspace, heard)

@@ -1,4 +1,4 @@
-"""The broker between peers of version 2: who is let in, who hears what, who may answer."""
+"""The broker between peers of version 2: hello, delivery, and permissions."""
 
 import json
 from typing import Any
@@ -68,7 +68,7 @@ def test_a_hello_that_cannot_be_accepted_ends_the_connection_with_the_reason(
 
 
 @pytest.mark.requirement("bus.hello")
-def test_hello_is_said_once(scene: Scene) -> None:
+def test_second_hello_is_rejected(scene: Scene) -> None:
     scene.join("c1", "cli")
     scene.say("c1", "hello", {"protocol": 2, "role": "app", "name": "x"})
 
@@ -77,12 +77,12 @@ def test_hello_is_said_once(scene: Scene) -> None:
 
 @pytest.mark.requirement("bus.no-role-no-levers")
 @pytest.mark.parametrize("type_", ["delete_taskspace", "response", "reload_window", "who", "polo"])
-def test_who_has_not_said_hello_can_do_nothing(scene: Scene, type_: str) -> None:
+def test_peer_without_hello_is_rejected(scene: Scene, type_: str) -> None:
     scene.join("app", "app", subscribes=["polo", "reload_window"])
-    scene.connect("stranger")
-    scene.say("stranger", type_, TASK)
+    scene.connect("unknown")
+    scene.say("unknown", type_, TASK)
 
-    assert scene.code("stranger") == "hello_required"
+    assert scene.code("unknown") == "hello_required"
     assert not scene.raw["app"]
 
 
@@ -90,7 +90,7 @@ def test_who_has_not_said_hello_can_do_nothing(scene: Scene, type_: str) -> None
 
 
 @pytest.mark.requirement("bus.addressed", "bus.acknowledged")
-def test_a_request_reaches_one_peer_and_its_response_who_asked(scene: Scene) -> None:
+def test_request_reaches_one_peer_and_its_response_the_sender(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("engine", "app", handles=["signal_user"])
     scene.join("other", "cli", subscribes=["update_taskspace"])
@@ -139,7 +139,7 @@ def test_a_subscriber_gets_no_copy_of_another_request(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.addressed")
-def test_the_first_who_came_is_asked_and_nobody_twice(scene: Scene) -> None:
+def test_request_goes_to_the_first_handler_once(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("first", "app", handles=["signal_user"])
     scene.join("second", "app", handles=["signal_user"])
@@ -159,7 +159,7 @@ def test_the_first_who_came_is_asked_and_nobody_twice(scene: Scene) -> None:
         {"role": "cli", "taskspace": "t2"},
     ],
 )
-def test_a_request_goes_to_whom_its_envelope_names(scene: Scene, to: dict[str, str]) -> None:
+def test_request_goes_to_the_peer_in_its_address(scene: Scene, to: dict[str, str]) -> None:
     scene.join("asker", "mcp-server")
     scene.join("first", "app", handles=["signal_user"])
     there = {**SENDER, "taskspaceUuid": "t2"}
@@ -171,7 +171,7 @@ def test_a_request_goes_to_whom_its_envelope_names(scene: Scene, to: dict[str, s
 
 
 @pytest.mark.requirement("bus.addressed", "bus.no-handler")
-def test_who_is_named_and_does_not_answer_the_type_is_not_asked(scene: Scene) -> None:
+def test_addressed_peer_without_a_handler_is_not_asked(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     scene.join("cli", "cli")
@@ -182,7 +182,7 @@ def test_who_is_named_and_does_not_answer_the_type_is_not_asked(scene: Scene) ->
 
 
 @pytest.mark.requirement("bus.no-handler")
-def test_what_nobody_answers_is_refused_at_once(scene: Scene) -> None:
+def test_request_without_a_handler_is_rejected_at_once(scene: Scene) -> None:
     scene.join("asker", "mcp-server", handles=["signal_user"])
     scene.say("asker", "signal_user", {**TASK, "message": ""})
 
@@ -190,7 +190,7 @@ def test_what_nobody_answers_is_refused_at_once(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.subscriptions")
-def test_an_announcement_reaches_those_who_subscribed_and_no_others(scene: Scene) -> None:
+def test_announcement_reaches_only_subscribers(scene: Scene) -> None:
     scene.join("mcp", "mcp-server")
     scene.join("editor", "editor", subscribes=["polo"])
     scene.join("app", "app")
@@ -205,7 +205,7 @@ def test_an_announcement_reaches_those_who_subscribed_and_no_others(scene: Scene
 
 
 @pytest.mark.requirement("bus.subscriptions")
-def test_an_announcement_that_names_a_peer_reaches_it_alone(scene: Scene) -> None:
+def test_addressed_announcement_reaches_only_that_peer(scene: Scene) -> None:
     scene.join("app", "app")
     scene.join("one", "editor", subscribes=["taskspace_roll_call"])
     scene.join("two", "editor")
@@ -216,7 +216,7 @@ def test_an_announcement_that_names_a_peer_reaches_it_alone(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("bus.acknowledged")
-def test_who_wants_to_know_is_told_how_many_heard_an_announcement(scene: Scene) -> None:
+def test_acknowledgment_has_the_number_of_receivers(scene: Scene) -> None:
     scene.join("mcp", "mcp-server")
     scene.join("editor", "editor", subscribes=["polo"])
     line = {"type": "polo", "id": "p", "sender": SENDER, "payload": {}, "ack": True}
@@ -229,12 +229,12 @@ def test_who_wants_to_know_is_told_how_many_heard_an_announcement(scene: Scene) 
 
 
 @pytest.mark.requirement("bus.route-single", "bus.no-handler")
-def test_a_message_for_a_window_reaches_the_one_that_holds_its_sender(scene: Scene) -> None:
+def test_window_message_reaches_the_window_of_the_senders_folder(scene: Scene) -> None:
     scene.join("mcp", "mcp-server")
-    editor(scene, "outer", "/work")
-    editor(scene, "inner", "/work/deep")
-    scene.say("mcp", "get_selection", sender={"workingDirectory": "/work/deep/er"})
-    scene.say("mcp", "get_selection", sender={"workingDirectory": "/work"})
+    editor(scene, "outer", "/project")
+    editor(scene, "inner", "/project/deep")
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/project/deep/er"})
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/project"})
 
     assert (scene.types("inner"), scene.types("outer")) == (["get_selection"], ["get_selection"])
     scene.say("mcp", "get_selection", sender={"workingDirectory": "/"})
@@ -242,18 +242,18 @@ def test_a_message_for_a_window_reaches_the_one_that_holds_its_sender(scene: Sce
 
 
 @pytest.mark.requirement("bus.route-single", "bus.presence")
-def test_of_two_windows_the_one_looked_at_last_is_asked_and_a_silent_one_loses(
+def test_last_focused_window_is_asked_and_a_silent_one_is_not(
     scene: Scene,
 ) -> None:
     scene.join("mcp", "mcp-server")
-    editor(scene, "one", "/work", focus_uri="a")
+    editor(scene, "one", "/project", focus_uri="a")
     scene.now += 1
-    editor(scene, "two", "/work", focus_uri="a")
+    editor(scene, "two", "/project", focus_uri="a")
     scene.say("mcp", "get_selection")
     assert scene.types("two") == ["get_selection"]
 
     scene.now += FRESH + 1
-    where = {"kind": "editor", "workspace_folders": ["/work"], "focus_uri": "a"}
+    where = {"kind": "editor", "workspace_folders": ["/project"], "focus_uri": "a"}
     scene.say("one", "presence", where)
     scene.say("mcp", "get_selection")
     assert scene.types("one") == ["response", "get_selection"]
@@ -262,9 +262,9 @@ def test_of_two_windows_the_one_looked_at_last_is_asked_and_a_silent_one_loses(
 @pytest.mark.requirement("bus.route-pid")
 def test_the_window_with_the_senders_terminal_is_asked(scene: Scene) -> None:
     scene.join("mcp", "mcp-server")
-    editor(scene, "one", "/work", focus_uri="x")
-    editor(scene, "two", "/work", terminals=[77])
-    scene.say("mcp", "get_selection", sender={"workingDirectory": "/work", "shellPid": 77})
+    editor(scene, "one", "/project", focus_uri="x")
+    editor(scene, "two", "/project", terminals=[77])
+    scene.say("mcp", "get_selection", sender={"workingDirectory": "/project", "shellPid": 77})
 
     assert scene.types("two") == ["get_selection"]
 
@@ -286,7 +286,7 @@ def test_feedback_reaches_the_mcp_server_of_the_same_taskspace(scene: Scene) -> 
 
 
 @pytest.mark.requirement("bus.forged-response")
-def test_only_who_was_asked_can_answer(scene: Scene) -> None:
+def test_only_the_assigned_peer_can_answer(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     scene.join("thief", "cli")
@@ -302,7 +302,7 @@ def test_only_who_was_asked_can_answer(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.forged-response")
-def test_who_forges_is_told_each_time_and_written_down_once(scene: Scene) -> None:
+def test_forged_answer_is_rejected_each_time_and_logged_once(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     scene.join("thief", "cli")
@@ -321,7 +321,7 @@ def test_who_forges_is_told_each_time_and_written_down_once(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("bus.forged-response")
-def test_an_answer_to_what_nobody_waits_for_is_refused_and_news_of_it_are_dropped(
+def test_late_answer_is_rejected_and_late_progress_dropped(
     scene: Scene,
 ) -> None:
     scene.join("asker", "mcp-server")
@@ -351,7 +351,7 @@ def test_a_request_is_answered_once(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.budget")
-def test_what_is_not_answered_in_its_time_is_answered_for(scene: Scene) -> None:
+def test_request_without_an_answer_times_out(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user", "spawn_taskspace"])
     scene.say("asker", "signal_user", {**TASK, "message": ""})
@@ -368,7 +368,7 @@ def test_what_is_not_answered_in_its_time_is_answered_for(scene: Scene) -> None:
 
 @pytest.mark.requirement("bus.steady-clock")
 @pytest.mark.parametrize("step", [86_400.0, -86_400.0])
-def test_a_request_keeps_its_time_when_the_wall_clock_is_set(scene: Scene, step: float) -> None:
+def test_timeout_is_unaffected_by_the_system_clock(scene: Scene, step: float) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     scene.say("asker", "signal_user", {**TASK, "message": ""})
@@ -381,7 +381,7 @@ def test_a_request_keeps_its_time_when_the_wall_clock_is_set(scene: Scene, step:
 
 
 @pytest.mark.requirement("bus.long-names")
-def test_a_name_that_is_too_long_is_refused_in_short_words(scene: Scene) -> None:
+def test_long_name_is_rejected_with_a_short_error(scene: Scene) -> None:
     scene.connect("a")
     scene.say("a", "hello", {"protocol": 2, "role": "app", "name": "n" * 1_000_000})
     scene.connect("b")
@@ -407,7 +407,7 @@ def test_each_type_has_its_own_budget(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.latency")
-def test_how_long_answers_take_is_known_by_type(scene: Scene) -> None:
+def test_response_times_are_measured_by_type(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     for seconds in (0.5, 1.5):
@@ -420,7 +420,7 @@ def test_how_long_answers_take_is_known_by_type(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.answered-once")
-def test_who_leaves_is_answered_for(scene: Scene) -> None:
+def test_requests_to_a_disconnected_peer_fail(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     scene.say("asker", "signal_user", {**TASK, "message": ""})
@@ -432,7 +432,7 @@ def test_who_leaves_is_answered_for(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.cancelled")
-def test_who_is_asked_learns_that_the_asker_has_gone(scene: Scene) -> None:
+def test_handler_is_notified_when_the_sender_disconnects(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["delete_taskspace"])
     request_id = scene.say("asker", "delete_taskspace", TASK)
@@ -444,7 +444,7 @@ def test_who_is_asked_learns_that_the_asker_has_gone(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.cancelled")
-def test_a_request_can_be_taken_back_by_its_asker_alone(scene: Scene) -> None:
+def test_request_can_be_canceled_only_by_its_sender(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("thief", "cli")
     scene.join("app", "app", handles=["delete_taskspace"])
@@ -458,7 +458,7 @@ def test_a_request_can_be_taken_back_by_its_asker_alone(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.progress")
-def test_news_of_a_request_reach_its_asker_from_who_was_asked(scene: Scene) -> None:
+def test_progress_reaches_the_sender_of_the_request(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("thief", "cli")
     scene.join("app", "app", handles=["delete_taskspace"])
@@ -491,7 +491,7 @@ def test_news_of_a_request_reach_its_asker_from_who_was_asked(scene: Scene) -> N
         ("host", "presence_changed"),
     ],
 )
-def test_a_role_has_its_limits(scene: Scene, role: str, type_: str) -> None:
+def test_role_limits_message_types(scene: Scene, role: str, type_: str) -> None:
     everything = ["reload_window", "taskspace_will_delete", "polo", "presence_changed"]
     scene.join("app", "app", subscribes=everything, handles=["delete_taskspace", "stop_daemon"])
     scene.join("peer", role)
@@ -503,7 +503,7 @@ def test_a_role_has_its_limits(scene: Scene, role: str, type_: str) -> None:
 
 
 @pytest.mark.requirement("bus.roles")
-def test_who_may_not_watch_cannot_subscribe_to_the_traffic(scene: Scene) -> None:
+def test_only_watching_roles_can_subscribe_to_the_traffic(scene: Scene) -> None:
     scene.join("mcp", "mcp-server")
     scene.say("mcp", "subscribe", {"types": ["*"]})
 
@@ -511,7 +511,7 @@ def test_who_may_not_watch_cannot_subscribe_to_the_traffic(scene: Scene) -> None
 
 
 @pytest.mark.requirement("bus.answered-once")
-def test_an_id_that_is_open_is_used_by_nobody_else(scene: Scene) -> None:
+def test_open_request_id_cannot_be_reused(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("thief", "cli")
     scene.join("app", "app", handles=["signal_user"])
@@ -524,7 +524,7 @@ def test_an_id_that_is_open_is_used_by_nobody_else(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.bounded-requests")
-def test_a_peer_has_so_many_open_requests_and_no_more(scene: Scene) -> None:
+def test_open_requests_of_a_peer_are_limited(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["delete_taskspace"])
     for _ in range(MAX_OPEN):
@@ -543,9 +543,9 @@ def test_a_peer_has_so_many_open_requests_and_no_more(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.presence")
-def test_everyone_can_see_who_is_there_and_where(scene: Scene) -> None:
+def test_peers_are_listed_with_their_location(scene: Scene) -> None:
     scene.join("watcher", "app", subscribes=["presence_changed"])
-    editor(scene, "ed", "/work", pid=5, taskspace_uuid="t", focus_uri="file:///a", terminals=[7])
+    editor(scene, "ed", "/project", pid=5, taskspace_uuid="t", focus_uri="file:///a", terminals=[7])
     scene.say("watcher", "who", {"kind": "editor"})
     seen = scene.heard("watcher")
 
@@ -556,8 +556,8 @@ def test_everyone_can_see_who_is_there_and_where(scene: Scene) -> None:
     assert found.items() >= told.items()
     assert (found["connection"], found["role"], found["terminals"]) == ("ed", "editor", [7])
     scene.raw["watcher"].clear()
-    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/work"]})
-    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/work"]})
+    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/project"]})
+    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/project"]})
     scene.leave("ed")
     changes = [each["payload"]["change"] for each in scene.heard("watcher")]
     assert changes == ["moved", "gone"], "the same again is a heartbeat, and no news"
@@ -574,7 +574,7 @@ def test_a_member_without_a_window_is_listed_with_the_process_of_its_hello(scene
 
 @pytest.mark.requirement("bus.presence")
 @pytest.mark.parametrize("asked", [{"role": "editor"}, {"taskspace_uuid": "T"}, {"kind": "web"}])
-def test_who_can_be_asked_for_some(scene: Scene, asked: dict[str, str]) -> None:
+def test_who_filters_peers(scene: Scene, asked: dict[str, str]) -> None:
     scene.join("me", "cli")
     scene.join("ed", "editor", sender={**SENDER, "taskspaceUuid": "t"})
     scene.say("ed", "presence", {"kind": "web"}, sender={**SENDER, "taskspaceUuid": "t"})
@@ -584,7 +584,7 @@ def test_who_can_be_asked_for_some(scene: Scene, asked: dict[str, str]) -> None:
 
 
 @pytest.mark.requirement("bus.presence")
-def test_a_peer_that_came_later_is_asked_from_then_on(scene: Scene) -> None:
+def test_later_peer_receives_later_requests(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.say("asker", "signal_user", {**TASK, "message": ""})
     scene.say("asker", "polo")
@@ -601,7 +601,7 @@ def test_a_peer_that_came_later_is_asked_from_then_on(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.presence")
-def test_a_subscription_counts_at_once_and_a_peer_hears_no_news_of_itself(scene: Scene) -> None:
+def test_subscription_applies_at_once_and_excludes_own_presence(scene: Scene) -> None:
     scene.join("one", "app", subscribes=["presence_changed"])
     scene.join("two", "app")
     scene.raw["one"].clear()
@@ -639,7 +639,7 @@ def test_only_roles_of_the_user_may_subscribe_to_everything(
         ({"role": "editor"}, True),
     ],
 )
-def test_an_announcement_goes_to_whom_all_of_its_address_fits(
+def test_announcement_goes_to_peers_that_match_the_whole_address(
     scene: Scene, to: dict[str, str], *, hears: bool
 ) -> None:
     scene.join("mcp", "mcp-server")
@@ -654,7 +654,7 @@ def test_an_announcement_goes_to_whom_all_of_its_address_fits(
 
 
 @pytest.mark.requirement("bus.presence")
-def test_a_peer_is_asked_from_its_hello_on_and_a_server_hears_not_of_itself(scene: Scene) -> None:
+def test_peer_receives_requests_after_hello_and_a_server_no_news_of_itself(scene: Scene) -> None:
     scene.join("asker", "mcp-server", subscribes=["polo"])
     assert scene.types("asker") == []
     scene.connect("engine")
@@ -668,7 +668,7 @@ def test_a_peer_is_asked_from_its_hello_on_and_a_server_hears_not_of_itself(scen
 
 
 @pytest.mark.requirement("bus.cancelled")
-def test_a_request_that_was_taken_back_is_answered_once(scene: Scene) -> None:
+def test_canceled_request_is_answered_once(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("engine", "app", handles=["signal_user"])
     name = scene.say("asker", "signal_user", {**TASK, "message": ""})
@@ -680,7 +680,7 @@ def test_a_request_that_was_taken_back_is_answered_once(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.presence")
-def test_a_peer_was_seen_when_it_came_until_it_says_where_it_is(scene: Scene) -> None:
+def test_peer_was_seen_at_connection_until_its_first_presence(scene: Scene) -> None:
     scene.join("ed", "editor")
     scene.wait(5)
     scene.join("me", "cli")
@@ -784,7 +784,7 @@ def test_a_log_of_another_shape_is_refused(scene: Scene, payload: dict[str, str]
         b'{"payload":{"id":"other"},"type":"polo","id":"mine","sender":7}',
     ],
 )
-def test_an_error_names_the_message_where_one_can_tell(scene: Scene, line: bytes) -> None:
+def test_error_names_the_message_id_if_readable(scene: Scene, line: bytes) -> None:
     scene.join("peer", "cli")
     scene.write("peer", line)
 
@@ -794,7 +794,7 @@ def test_an_error_names_the_message_where_one_can_tell(scene: Scene, line: bytes
 
 
 @pytest.mark.requirement("bus.malformed")
-def test_unknown_types_are_refused_and_near_ones_named(scene: Scene) -> None:
+def test_unknown_type_is_rejected_with_similar_names(scene: Scene) -> None:
     scene.join("peer", "cli")
     scene.say("peer", "signal_usr")
 
@@ -805,7 +805,7 @@ def test_unknown_types_are_refused_and_near_ones_named(scene: Scene) -> None:
 
 @pytest.mark.requirement("bus.malformed")
 @pytest.mark.parametrize("type_", ["subscribe", "presence", "who", "cancel_request", "history"])
-def test_a_payload_for_the_broker_that_is_none_is_refused(scene: Scene, type_: str) -> None:
+def test_malformed_payload_for_the_broker_is_rejected(scene: Scene, type_: str) -> None:
     scene.join("peer", "cli")
     scene.say("peer", type_, [1])
 
@@ -813,7 +813,7 @@ def test_a_payload_for_the_broker_that_is_none_is_refused(scene: Scene, type_: s
 
 
 @pytest.mark.requirement("bus.long-lines")
-def test_a_line_that_is_too_long_is_refused_by_name(scene: Scene) -> None:
+def test_long_line_is_rejected_with_its_id(scene: Scene) -> None:
     scene.join("peer", "cli")
     scene.write("peer", OversizedLine(b'{"type":"polo","id":"big","payload":"xxx', 16, b"xxx"))
 
@@ -823,7 +823,7 @@ def test_a_line_that_is_too_long_is_refused_by_name(scene: Scene) -> None:
 
 @pytest.mark.requirement("bus.malformed")
 @given(st.lists(st.binary(max_size=80), max_size=5))
-def test_no_bytes_break_the_broker(lines: list[bytes]) -> None:
+def test_broker_handles_arbitrary_bytes(lines: list[bytes]) -> None:
     scene = Scene()
     scene.join("peer", "cli")
     scene.join("other", "app", subscribes=["polo"])
@@ -835,7 +835,7 @@ def test_no_bytes_break_the_broker(lines: list[bytes]) -> None:
 
 
 @pytest.mark.requirement("bus.malformed")
-def test_a_blank_line_and_a_line_of_nobody_are_nothing(scene: Scene) -> None:
+def test_blank_line_and_line_of_an_unknown_connection_are_ignored(scene: Scene) -> None:
     scene.join("peer", "cli")
     scene.write("peer", b"  ")
     scene.write("nobody", b"{}")

@@ -1,4 +1,4 @@
-"""How long a request waits, and for what."""
+"""Waiting times of a request, for a connection and for a response."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -79,7 +79,7 @@ def test_a_request_waits_ten_seconds_for_a_connection() -> None:
         (True, 1.0, 1.0),
     ],
 )
-async def test_a_caller_can_only_wait_less_than_the_rule(
+async def test_caller_can_only_shorten_the_timeout(
     *, is_sent: bool, limit: float | None, expected: float
 ) -> None:
     assert Pending(LogProgress, is_sent=is_sent, limit=limit).timeout == expected
@@ -94,7 +94,7 @@ async def test_a_long_limit_does_not_delay_the_error_while_there_is_no_connectio
 
 
 @pytest.mark.requirement("bus.one-budget")
-async def test_a_request_whose_connection_was_lost_waits_for_the_next_one_only_so_long() -> None:
+async def test_wait_for_a_new_connection_is_limited() -> None:
     wire = Wire(is_up=True)
     exchange = exchange_on(wire)
     async with asking(exchange, BusReconnectingError) as errors:
@@ -105,7 +105,7 @@ async def test_a_request_whose_connection_was_lost_waits_for_the_next_one_only_s
 
 
 @pytest.mark.requirement("bus.one-budget")
-async def test_a_request_that_is_sent_again_has_its_whole_budget_again(
+async def test_repeated_request_has_its_full_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(exchange_module, "GRACE", -DaemonStatus.about.budget + 0.02)
@@ -120,7 +120,7 @@ async def test_a_request_that_is_sent_again_has_its_whole_budget_again(
 
 
 @pytest.mark.requirement("bus.one-budget")
-async def test_a_request_that_may_not_be_repeated_fails_when_its_connection_is_lost() -> None:
+async def test_request_that_is_not_idempotent_fails_when_its_connection_is_lost() -> None:
     wire = Wire(is_up=True)
     exchange = exchange_on(wire, connect_timeout=60.0)
     errors: list[BusLostError] = []
@@ -182,7 +182,7 @@ async def test_a_request_that_is_canceled_is_canceled_where_it_was_sent(*, is_up
         (b'{"success":true}', None),
     ],
 )
-async def test_an_announcement_counts_as_delivered_only_if_the_broker_says_so(
+async def test_announcement_is_delivered_only_if_the_broker_confirms_it(
     payload: bytes, delivered: int | None
 ) -> None:
     wire = Wire(is_up=True)
@@ -205,7 +205,7 @@ async def test_an_announcement_counts_as_delivered_only_if_the_broker_says_so(
 
 
 @pytest.mark.requirement("bus.odd-answers")
-async def test_an_answer_of_the_wrong_shape_is_an_error_that_names_the_request() -> None:
+async def test_malformed_reply_is_an_error_that_names_the_request() -> None:
     wire = Wire(is_up=True)
     exchange = exchange_on(wire, connect_timeout=60.0)
     async with asking(exchange, BusRefusedError) as errors:
@@ -216,7 +216,7 @@ async def test_an_answer_of_the_wrong_shape_is_an_error_that_names_the_request()
 
 
 @pytest.mark.requirement("bus.odd-answers")
-async def test_progress_of_a_request_that_is_over_or_wants_none_is_ignored() -> None:
+async def test_late_or_unwanted_progress_is_ignored() -> None:
     wire = Wire(is_up=True)
     exchange = exchange_on(wire, connect_timeout=60.0)
     async with asking(exchange, BusRefusedError) as errors:

@@ -1,6 +1,6 @@
-"""Broken lines and random conversations: nothing is raised, each request is answered exactly once.
+"""Broken lines and random conversations: no exceptions, and one answer per request.
 
-`FUZZ_ROUNDS=100000 pytest tests/unit/bus/test_fuzz.py --timeout 0` goes on for longer.
+`FUZZ_ROUNDS=100000 pytest tests/unit/bus/test_fuzz.py --timeout 0` runs longer.
 """
 
 import json
@@ -62,7 +62,7 @@ def test_a_broken_line_of_version_2_gets_an_error_or_is_a_message() -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.requirement("bus.v1-relay")
-def test_a_broken_line_of_version_1_is_relayed_as_it_is() -> None:
+def test_broken_line_of_version_1_is_relayed_unchanged() -> None:
     dice = random_source("bus", 8)
     scene = Scene()
     scene.legacy("v1", "v2")
@@ -142,7 +142,7 @@ class Talk:
     def move(self) -> None:
         if self.here:
             name = self.dice.choice(list(self.here))
-            folders = self.dice.choice([["/work"], ["/"], []])
+            folders = self.dice.choice([["/project"], ["/"], []])
             self.scene.say(name, "presence", {"kind": "editor", "workspace_folders": folders})
 
     def take_back(self) -> None:
@@ -154,7 +154,7 @@ class Talk:
 
 @pytest.mark.fuzz
 @pytest.mark.requirement("bus.answered-once")
-def test_whatever_happens_each_request_is_answered_once_and_to_its_asker() -> None:
+def test_each_request_is_answered_once_to_its_sender() -> None:
     for seed in range(max(1, ROUNDS // 30)):
         talk = Talk(seed)
         for _ in range(150):
@@ -164,7 +164,7 @@ def test_whatever_happens_each_request_is_answered_once_and_to_its_asker() -> No
         for name in (*talk.here, *talk.gone):
             for message in talk.scene.heard(name):
                 if message["type"] == "response" and message["id"] in talk.asked:
-                    assert talk.asked[message["id"]] == name, "told to somebody else"
+                    assert talk.asked[message["id"]] == name, "sent to another peer"
                     answers[message["id"]] += 1
 
         assert len(talk.scene.broker.open) == 0

@@ -1,4 +1,4 @@
-"""What is remembered: within bounds, without secrets, for a person's programs only."""
+"""The message history: bounded, without secrets, and only for the user's programs."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def scene() -> Scene:
 
 
 @pytest.mark.requirement("bus.history-private")
-def test_secrets_are_taken_out_of_what_is_shown(scene: Scene) -> None:
+def test_history_is_shown_without_secrets(scene: Scene) -> None:
     scene.say("mcp", "log", {"level": "info", "message": f"key {SECRET}"})
     scene.say("mcp", "log", {"level": "info", "message": SECRET + "x" * KEPT})
     found = asked(scene)
@@ -37,7 +37,7 @@ def test_secrets_are_taken_out_of_what_is_shown(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.history-bounds")
-def test_a_long_line_is_kept_in_part_with_its_size() -> None:
+def test_long_line_is_truncated_with_its_size() -> None:
     scene = Scene()
     scene.join("me", "cli")
     scene.say("me", "log", {"level": "info", "message": "x" * 2 * KEPT})
@@ -58,7 +58,7 @@ def test_bytes_are_bounded_too() -> None:
 
 
 @pytest.mark.requirement("bus.history-private")
-def test_no_message_is_remembered_where_nobody_wants_it() -> None:
+def test_disabled_history_stores_nothing() -> None:
     scene = Scene(BusHistory(messages=0))
     scene.join("me", "cli")
     scene.say("me", "polo")
@@ -68,7 +68,7 @@ def test_no_message_is_remembered_where_nobody_wants_it() -> None:
 
 
 @pytest.mark.requirement("bus.history-filters")
-def test_one_can_ask_for_some_of_it(scene: Scene) -> None:
+def test_history_can_be_filtered(scene: Scene) -> None:
     there = {**SENDER, "taskspaceUuid": "AB"}
     scene.say("mcp", "polo")
     scene.say("me", "goodbye")
@@ -86,7 +86,7 @@ def test_one_can_ask_for_some_of_it(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.traffic")
-def test_who_watches_sees_every_message_pass_once_without_secrets(scene: Scene) -> None:
+def test_watcher_receives_each_message_once_without_secrets(scene: Scene) -> None:
     scene.join("watcher", "observer", subscribes=["*"])
     scene.join("app", "app", handles=["signal_user"])
     scene.raw["watcher"].clear()

@@ -1,4 +1,4 @@
-"""Peers of version 1: among themselves the reference's daemon, towards version 2 what it allows."""
+"""Peers of version 1: like the reference among themselves, limited toward version 2."""
 
 import json
 from typing import Any
@@ -54,7 +54,7 @@ def test_a_line_is_trimmed_and_a_blank_one_ignored(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.v1-relay")
-def test_who_has_gone_breaks_nothing(scene: Scene) -> None:
+def test_disconnected_peer_is_skipped(scene: Scene) -> None:
     scene.leave("v2")
     scene.write("v1", LINE)
 
@@ -106,7 +106,7 @@ def test_the_history_keeps_the_newest_up_to_its_cap() -> None:
 
 
 @pytest.mark.requirement("bus.v1-privacy")
-def test_what_is_said_on_version_2_is_not_dumped_to_version_1(scene: Scene) -> None:
+def test_dump_for_version_1_excludes_messages_of_version_2(scene: Scene) -> None:
     scene.join("cli", "cli")
     scene.say("cli", "log", {"level": "info", "message": "among us"})
 
@@ -177,7 +177,7 @@ def test_an_error_for_version_1_has_no_code(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.v1-crossing")
-def test_a_request_of_version_2_reaches_version_1_where_nobody_else_answers(scene: Scene) -> None:
+def test_request_of_version_2_reaches_version_1_if_no_other_peer_handles_it(scene: Scene) -> None:
     scene.join("mcp", "mcp-server")
     scene.raw["v1"].clear()
     scene.raw["v2"].clear()
@@ -193,10 +193,12 @@ def test_a_request_of_version_2_reaches_version_1_where_nobody_else_answers(scen
 
 
 @pytest.mark.requirement("bus.v1-crossing")
-def test_version_1_is_not_asked_what_a_window_of_version_2_answers(scene: Scene) -> None:
+def test_version_1_does_not_receive_a_request_that_a_window_of_version_2_handles(
+    scene: Scene,
+) -> None:
     scene.join("mcp", "mcp-server")
     scene.join("ed", "editor", handles=["get_selection"])
-    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/work"]})
+    scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/project"]})
     scene.raw["v1"].clear()
     scene.say("mcp", "get_selection")
 
@@ -205,7 +207,7 @@ def test_version_1_is_not_asked_what_a_window_of_version_2_answers(scene: Scene)
 
 
 @pytest.mark.requirement("bus.v1-crossing")
-def test_announcements_cross_both_ways(scene: Scene) -> None:
+def test_announcements_are_translated_between_versions(scene: Scene) -> None:
     scene.join("mcp", "mcp-server")
     scene.join("app", "app", subscribes=["polo"])
     scene.raw["v1"].clear()
@@ -218,7 +220,7 @@ def test_announcements_cross_both_ways(scene: Scene) -> None:
 
 @pytest.mark.requirement("bus.no-role-no-levers")
 @pytest.mark.parametrize("type_", ["delete_taskspace", "spawn_taskspace", "reload_window"])
-def test_version_1_pulls_no_levers_of_version_2(scene: Scene, type_: str) -> None:
+def test_version_1_cannot_send_control_messages_of_version_2(scene: Scene, type_: str) -> None:
     scene.join("app", "app", handles=[type_], subscribes=[type_])
     scene.say("v1", type_, TASK)
 
@@ -228,9 +230,7 @@ def test_version_1_pulls_no_levers_of_version_2(scene: Scene, type_: str) -> Non
 
 @pytest.mark.requirement("bus.v1-refused-in-words")
 @pytest.mark.parametrize("type_", ["delete_taskspace", "spawn_taskspace"])
-def test_version_1_reads_why_it_is_refused_when_no_other_peer_can_answer(
-    scene: Scene, type_: str
-) -> None:
+def test_version_1_receives_an_error_if_no_other_peer_can_answer(scene: Scene, type_: str) -> None:
     scene.leave("v2")
     scene.say("v1", type_, TASK, id_="q")
 
@@ -255,7 +255,7 @@ def test_version_1_cannot_answer_what_version_2_was_asked(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.v1-crossing")
-def test_a_types_of_version_2_are_not_for_version_1(scene: Scene) -> None:
+def test_types_of_version_2_are_not_sent_to_version_1(scene: Scene) -> None:
     scene.join("asker", "cli")
     scene.say("asker", "daemon_status")
 
@@ -264,7 +264,7 @@ def test_a_types_of_version_2_are_not_for_version_1(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.hello")
-def test_who_says_hello_at_the_compat_socket_speaks_version_2(scene: Scene) -> None:
+def test_peer_of_the_compat_socket_speaks_version_2_after_hello(scene: Scene) -> None:
     scene.say("v1", "hello", {"protocol": 2, "role": "cli", "name": "me"})
     scene.raw["v1"].clear()
     scene.write("v2", LINE)

@@ -1,4 +1,4 @@
-"""Message types: each is held by its class, and the reference's lines are read and written."""
+"""Message classes: complete, and compatible with lines of the reference."""
 
 import json
 import re
@@ -83,7 +83,7 @@ def test_every_type_of_the_reference_has_a_class() -> None:
 
 @pytest.mark.requirement("bus.one-class-each")
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.about.type)
-def test_a_message_class_says_what_the_bus_must_know(kind: type[BusMessage]) -> None:
+def test_message_class_has_a_complete_spec(kind: type[BusMessage]) -> None:
     about = kind.about
     is_request = issubclass(kind, BusRequest)
 
@@ -144,7 +144,7 @@ def golden(kind: str) -> list[Any]:
 
 @pytest.mark.requirement("bus.golden", "bus.casing")
 @pytest.mark.parametrize("path", golden("messages"))
-def test_a_line_of_the_reference_is_read_and_written_as_it_stands(path: Path) -> None:
+def test_line_of_the_reference_survives_reading_and_writing(path: Path) -> None:
     line = path.read_bytes().strip()
     envelope = read_envelope(line)
     message = message_types()[envelope.type].read(envelope.payload)
@@ -155,7 +155,7 @@ def test_a_line_of_the_reference_is_read_and_written_as_it_stands(path: Path) ->
 
 @pytest.mark.requirement("bus.golden", "bus.aliases")
 @pytest.mark.parametrize("path", golden("seed"))
-def test_a_line_in_the_words_of_the_seed_is_read_and_written_in_those_of_the_code(
+def test_line_in_the_spelling_of_the_seed_is_written_in_that_of_the_code(
     path: Path,
 ) -> None:
     envelope = read_envelope(path.read_bytes().strip())
@@ -173,7 +173,7 @@ def test_every_type_of_the_seed_has_a_golden_line() -> None:
 
 @pytest.mark.requirement("bus.golden")
 @pytest.mark.parametrize("path", golden("replies"))
-def test_a_reply_of_the_reference_is_read_and_written_as_it_stands(path: Path) -> None:
+def test_reply_of_the_reference_survives_reading_and_writing(path: Path) -> None:
     kind = message_types()[path.stem.partition(".")[0]]
     data = Raw(path.read_bytes().strip())
     reply: object = read_reply(cast("type[BusRequest[object]]", kind), data)
@@ -251,7 +251,7 @@ def test_a_symbol_without_a_name_is_refused() -> None:
 
 
 @pytest.mark.requirement("bus.aliases")
-def test_the_seeds_name_for_reading_a_taskspace_stands_for_the_other() -> None:
+def test_seed_name_for_reading_a_taskspace_is_an_alias() -> None:
     seed = GetTaskspaceState.read(Raw(b'{"taskspace_uuid":"u"}'))
 
     assert seed.canonical() == TaskspaceState(project_path="", taskspace_uuid="u")
@@ -280,14 +280,14 @@ def test_a_category_is_written_as_its_word() -> None:
 
 @pytest.mark.requirement("bus.envelope")
 def test_an_envelope_has_a_fresh_uuid_and_an_object_as_payload() -> None:
-    sender = Sender("/work", shell_pid=7)
+    sender = Sender("/project", shell_pid=7)
     one, other = (envelope_of(SignalUser(**TASK, message="m"), sender) for _ in range(2))
     line = json.loads(write_envelope(one))
 
     assert len(one.id) == 36
     assert one.id != other.id
     assert line["payload"] == {**TASK, "message": "m"}
-    assert line["sender"] == {"workingDirectory": "/work", "taskspaceUuid": None, "shellPid": 7}
+    assert line["sender"] == {"workingDirectory": "/project", "taskspaceUuid": None, "shellPid": 7}
     assert line.keys() == {"type", "id", "sender", "payload"}
 
 
@@ -328,7 +328,7 @@ def test_members_that_we_do_not_know_are_passed_on() -> None:
 
 @pytest.mark.requirement("bus.stamp")
 @pytest.mark.parametrize("key", [b"from", b"fr\\u006fm"])
-def test_nobody_can_say_that_another_has_sent_it(key: bytes) -> None:
+def test_sender_stamp_cannot_be_forged(key: bytes) -> None:
     sent = b'{"type":"polo","id":"1","sender":{"workingDirectory":"/"},"%b":"c9"}' % key
     line = stamped(sent, read_envelope(sent), stamp("c1"))
 
@@ -338,7 +338,7 @@ def test_nobody_can_say_that_another_has_sent_it(key: bytes) -> None:
 
 
 @pytest.mark.requirement("bus.v1-lines")
-def test_a_peer_of_version_1_is_sent_nothing_new() -> None:
+def test_line_for_version_1_has_no_new_members() -> None:
     sent = (
         b'{"from":"c1","to":{"role":"editor"},"ack":true,'
         b'"type":"polo","id":"1","sender":{"workingDirectory":"/"}}'
@@ -353,7 +353,7 @@ def test_a_peer_of_version_1_is_sent_nothing_new() -> None:
 
 
 @pytest.mark.requirement("bus.casing")
-def test_spellings_are_mixed_as_the_reference_mixes_them() -> None:
+def test_member_names_have_the_spelling_of_the_reference() -> None:
     walkthrough = PresentWalkthrough(content="<p>", base_uri="/b")
     spawn = SpawnTaskspace(**TASK, name="n", task_description="d", initial_prompt="p")
 
@@ -365,7 +365,7 @@ def test_spellings_are_mixed_as_the_reference_mixes_them() -> None:
 
 @pytest.mark.requirement("bus.malformed")
 @given(st.binary(max_size=200))
-def test_any_bytes_are_an_envelope_or_refused(line: bytes) -> None:
+def test_arbitrary_bytes_are_an_envelope_or_an_error(line: bytes) -> None:
     try:
         envelope = read_envelope(line)
     except EnvelopeError:
@@ -386,7 +386,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.about.type)
 @settings(max_examples=20)
 @given(data=st.data())
-def test_any_payload_is_a_message_or_refused_and_a_message_comes_back(
+def test_arbitrary_payload_is_a_message_or_an_error(
     kind: type[BusMessage], data: st.DataObject
 ) -> None:
     # Members of the right names, so that more than a few are messages.
@@ -426,8 +426,8 @@ def without_nulls(value: Any) -> Any:
 
 
 @pytest.mark.requirement("bus.enum-words")
-def test_the_enum_values_of_the_wire_are_words() -> None:
-    """A member of an enum that stands in a payload is written by its value."""
+def test_enum_values_on_the_wire_are_strings() -> None:
+    """A member of an enum in a payload is written by its value."""
     for kind in TYPES:
         for hint in kind.__annotations__.values():
             for each in (hint, *get_args(hint)):

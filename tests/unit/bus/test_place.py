@@ -1,4 +1,4 @@
-"""Where the daemon is met, and which places are refused."""
+"""Address of the daemon, and rejected directories."""
 
 import os
 import socket
@@ -29,15 +29,13 @@ from symposium.daemon.server import FRESH, RealPaths
         ({"HOME": "/h", "SYMPOSIUM_SOCKET": "/x/y"}, "/x/y"),
     ],
 )
-def test_the_environment_says_where_the_socket_is(
-    environment: dict[str, str], socket_: str
-) -> None:
+def test_environment_determines_the_socket(environment: dict[str, str], socket_: str) -> None:
     assert daemon_address(None, environment).socket == Path(socket_)
     assert daemon_address(Path("/z"), environment).socket == Path("/z"), "who names one means it"
 
 
 @pytest.mark.requirement("daemon.place")
-def test_each_socket_has_locks_and_a_log_of_its_own() -> None:
+def test_each_socket_has_its_own_locks_and_log() -> None:
     one, two = (daemon_address(Path(each), {"HOME": "/h"}) for each in ("/x/a", "/x/b"))
 
     assert (
@@ -49,7 +47,7 @@ def test_each_socket_has_locks_and_a_log_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("kind", "says"), [("link", "is a link"), ("file", "is not a directory"), ("open", "chmod 700")]
 )
-def test_what_is_no_private_directory_is_refused(kind: str, says: str, tmp_path: Path) -> None:
+def test_directory_that_is_not_private_is_rejected(kind: str, says: str, tmp_path: Path) -> None:
     place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
     if kind == "link":
         (tmp_path / "elsewhere").mkdir(mode=0o700)
@@ -66,7 +64,7 @@ def test_what_is_no_private_directory_is_refused(kind: str, says: str, tmp_path:
 
 
 @pytest.mark.requirement("daemon.private")
-def test_another_users_directory_is_refused(
+def test_directory_of_another_user_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
@@ -78,7 +76,7 @@ def test_another_users_directory_is_refused(
 
 
 @pytest.mark.requirement("daemon.private")
-def test_a_daemon_in_a_directory_of_another_user_is_not_spoken_to(
+def test_daemon_in_a_directory_of_another_user_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = DaemonAddress(tmp_path / "run" / "s", tmp_path / "log")
@@ -95,7 +93,7 @@ def test_a_daemon_in_a_directory_of_another_user_is_not_spoken_to(
 
 
 @pytest.mark.requirement("daemon.private")
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_error_names_a_directory_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(PlaceError, match="could not create"):
@@ -129,7 +127,7 @@ async def test_a_daemon_of_another_user_is_refused_before_anything_is_sent(tmp_p
 
 
 @pytest.mark.requirement("bus.route-directory")
-def test_a_path_is_canonical_when_links_and_dots_are_gone(tmp_path: Path) -> None:
+def test_canonical_path_has_no_links_or_dots(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
 
@@ -140,7 +138,7 @@ def test_a_path_is_canonical_when_links_and_dots_are_gone(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("bus.route-directory")
-def test_a_path_is_looked_up_again_once_it_is_old(tmp_path: Path) -> None:
+def test_cached_path_expires(tmp_path: Path) -> None:
     now = [0.0]
     real = RealPaths(lambda: now[0])
     link = tmp_path / "link"

@@ -1,4 +1,4 @@
-"""A message between a peer and the daemon itself is read once."""
+"""A message between a peer and the daemon itself is decoded once."""
 
 import msgspec
 import pytest
@@ -74,7 +74,7 @@ def test_an_answer_of_the_daemon_is_passed_on_without_reading_its_line(broker: B
 
 
 @pytest.mark.requirement("bus.read-once")
-def test_nothing_is_taken_from_who_is_not_connected(broker: Broker) -> None:
+def test_messages_of_an_unknown_connection_are_ignored(broker: Broker) -> None:
     answer = response("1", HERE, BusOutcome(success=True))
 
     assert broker.receive("nobody", answer, 0.0) == ()

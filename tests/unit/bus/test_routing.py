@@ -1,4 +1,4 @@
-"""Which window a message is for: bus §1.9, with every edge case of its table."""
+"""Choice of the window for a message: bus §1.9, with every edge case of its table."""
 
 import pytest
 from hypothesis import given
@@ -45,14 +45,14 @@ def chosen(where: MessageOrigin, *windows: Window) -> str | None:
         pytest.param("relative", "/a", False, id="no absolute path"),
     ],
 )
-def test_a_folder_holds_a_directory_by_whole_names(
+def test_folder_contains_directory_by_whole_components(
     directory: str, folder: str, *, matches: bool
 ) -> None:
     assert (chosen(place(directory), window("w", folder)) == "w") is matches
 
 
 @pytest.mark.requirement("bus.route-directory")
-def test_without_an_open_folder_nothing_is_for_a_window() -> None:
+def test_window_without_a_folder_receives_nothing() -> None:
     assert chosen(place("/a"), window("w")) is None
     assert chosen(place("/a")) is None
 
@@ -79,19 +79,19 @@ def test_of_two_windows_on_a_folder_the_one_with_the_terminal_wins() -> None:
 
 
 @pytest.mark.requirement("bus.route-pid")
-def test_a_terminal_decides_though_its_agent_has_gone_elsewhere() -> None:
+def test_terminal_decides_even_if_the_agent_changed_its_directory() -> None:
     owner, other = window("owner", "/a", pids=(7,)), window("other", "/b")
 
     assert chosen(place("/b", pid=7), owner, other) == "owner"
 
 
 @pytest.mark.requirement("bus.route-pid")
-def test_a_terminal_that_was_closed_leaves_it_to_the_directory() -> None:
+def test_directory_decides_when_the_terminal_is_closed() -> None:
     assert chosen(place("/a/x", pid=7), window("w", "/a", pids=(8,))) == "w"
 
 
 @pytest.mark.requirement("bus.route-pid")
-def test_a_shell_of_no_number_is_none() -> None:
+def test_shell_pid_0_counts_as_missing() -> None:
     assert chosen(place("/a", pid=0), window("odd", "/b", pids=(0,)), window("w", "/a")) == "w"
 
 
@@ -123,7 +123,7 @@ def test_among_windows_of_a_taskspace_terminal_and_directory_decide() -> None:
 
 
 @pytest.mark.requirement("bus.route-taskspace")
-def test_without_a_window_of_the_taskspace_a_window_of_none_is_taken() -> None:
+def test_window_without_a_taskspace_is_used_if_the_taskspace_has_no_window() -> None:
     other, free = window("other", "/a", taskspace="t2"), window("free", "/a")
 
     assert chosen(place("/a", taskspace="t1"), other, free) == "free"
@@ -132,7 +132,7 @@ def test_without_a_window_of_the_taskspace_a_window_of_none_is_taken() -> None:
 
 
 @pytest.mark.requirement("bus.route-taskspace")
-def test_uuids_have_no_case_and_none_is_not_the_same_as_none() -> None:
+def test_taskspace_comparison_ignores_case_and_missing_ones_differ() -> None:
     assert is_same_taskspace("AbC", "aBc")
     assert not is_same_taskspace(None, None)
     assert not is_same_taskspace("", "")
@@ -159,7 +159,7 @@ PLACES = st.builds(
 
 @pytest.mark.requirement("bus.route-single")
 @given(PLACES, WINDOWS)
-def test_whoever_is_chosen_has_a_reason(where: MessageOrigin, windows: list[Window]) -> None:
+def test_chosen_window_satisfies_a_rule(where: MessageOrigin, windows: list[Window]) -> None:
     found = window_for(where, windows)
 
     def reasons(each: Window) -> bool:

@@ -64,7 +64,7 @@ class Adding(Mod):
 
 
 @pytest.mark.requirement("planning.agent-first")
-async def test_the_answer_that_was_kept_is_the_answer() -> None:
+async def test_stored_answer_is_returned() -> None:
     spawned = Spawned()
     async with (
         asyncio.TaskGroup() as tasks,
@@ -77,7 +77,7 @@ async def test_the_answer_that_was_kept_is_the_answer() -> None:
 
 
 @pytest.mark.requirement("planning.agent-first")
-async def test_the_agent_is_asked_while_the_chain_still_makes_up_its_mind() -> None:
+async def test_agent_is_initialized_while_mods_still_work() -> None:
     spawned = Spawned()
     decided = asyncio.Event()
 
@@ -129,7 +129,7 @@ def test_empty_meta_makes_no_difference() -> None:
 
 
 @pytest.mark.requirement("planning.agent-first")
-async def test_a_real_program_is_asked_first_and_serves_as_ever(
+async def test_real_program_is_initialized_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     chain = ChainSpec((lambda: InProcess("pass", pass_spec.make()),), Program("testy", COMMAND))

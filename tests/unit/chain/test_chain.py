@@ -128,7 +128,7 @@ def down(method: str, handler: Any) -> list[Interception]:
 
 
 @pytest.mark.requirement("conductor.route-pure")
-def test_where_a_message_goes_is_decided_without_a_loop_or_a_wire() -> None:
+def test_message_is_routed_without_a_loop_or_a_connection() -> None:
     span = Span(down("reply", replies), down("on", renames))
     answered, passed = span.ask("reply"), span.ask("on")
     span.tell("notified")
@@ -141,7 +141,7 @@ def test_where_a_message_goes_is_decided_without_a_loop_or_a_wire() -> None:
 
 
 @pytest.mark.requirement("conductor.route-pure", "conductor.mod-may-wait")
-def test_what_is_held_is_passed_by_other_sessions_only() -> None:
+def test_held_message_is_overtaken_only_by_other_sessions() -> None:
     span = Span(down("held", waits))
     for method, session in (("held", "a"), ("next", "a"), ("other", "b"), ("none", ""), ("b", "b")):
         span.tell(method, session)
@@ -154,7 +154,7 @@ def test_what_is_held_is_passed_by_other_sessions_only() -> None:
 
 
 @pytest.mark.requirement("conductor.lanes")
-def test_each_mod_holds_up_only_what_reaches_it() -> None:
+def test_mod_holds_only_messages_that_reach_it() -> None:
     span = Span(down("early", waits), down("late", waits))
     span.tell("late", "a")
     span.tell("early", "a")
@@ -217,7 +217,7 @@ def test_message_that_comes_during_a_release_follows_the_released_ones() -> None
 
 
 @pytest.mark.requirement("conductor.lanes")
-def test_lanes_of_no_stop_keep_nothing() -> None:
+def test_queues_without_stops_are_idle() -> None:
     lanes = OrderedQueues(FakeTask, lambda _: None)
 
     assert not lanes.keeps(0, QueuedItem(b"s", 1, lambda: None))
@@ -295,7 +295,7 @@ def test_the_session_of_edited_params_is_read_too() -> None:
 @pytest.mark.requirement("conductor.envelopes")
 @pytest.mark.parametrize("dialect", list(Dialect))
 @pytest.mark.parametrize("extra", [b"", b',"peer":[1, 2]', b',"_meta":{"k":1.0},"peer":null'])
-def test_what_is_wrapped_is_unwrapped_the_same(dialect: Dialect, extra: bytes) -> None:
+def test_envelope_survives_wrapping_and_unwrapping(dialect: Dialect, extra: bytes) -> None:
     for params in (Raw(b'{ "x":1e2}'), Raw(b"null"), Raw(b"[1]")):
         envelope = unwrap(wrap(dialect, "a/\ud800b", params, extra), dialect)
         assert envelope is not None
@@ -347,7 +347,7 @@ def test_request_for_the_same_version_is_unchanged() -> None:
 
 
 @pytest.mark.requirement("conductor.envelopes")
-def test_the_old_flag_is_put_and_taken_without_touching_the_rest() -> None:
+def test_old_flag_is_added_and_removed_without_other_changes() -> None:
     params = {"a": 1, "_meta": {"b": 2}}
 
     assert not is_flagged(params)
@@ -359,7 +359,7 @@ def test_the_old_flag_is_put_and_taken_without_touching_the_rest() -> None:
 
 
 @pytest.mark.requirement("conductor.cancel-without-request")
-def test_a_cancel_that_names_nothing_has_a_key_that_is_never_in_use() -> None:
+def test_cancellation_without_an_id_has_an_unused_key() -> None:
     assert cancelled_id(b'{"requestId":7}') == b"7"
     assert cancelled_id(b'{"requestId":"\\u0061"}') == b'"a"'
     for odd in (b"{}", b"[]", b"\xff", b'{"requestId":'):

@@ -1,4 +1,4 @@
-"""The debug log: what stood on each wire, line by line."""
+"""The debug log: lines of each connection."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ async def test_a_log_begins_with_its_header_and_names_who_said_what_when(tmp_pat
     ]
 
 
-async def test_what_passes_is_untouched_and_what_is_written_holds_no_secret(
+async def test_messages_are_unchanged_and_logged_without_secrets(
     tmp_path: Path,
 ) -> None:
     log = log_in(tmp_path, *[0.0] * 4)

@@ -1,4 +1,4 @@
-"""The handshake with one component: its timer, its attempts, and the version that it answers."""
+"""Handshake with one component: timer, attempts, and version."""
 
 import json
 from collections.abc import Coroutine
@@ -96,7 +96,7 @@ VERSION_ONE = Answer(value={"protocolVersion": 1})
 
 
 @pytest.mark.requirement("conductor.init-timeout")
-def test_a_component_may_take_its_whole_time_and_no_more() -> None:
+def test_component_has_its_full_timeout_and_no_more() -> None:
     async def run(clock: SetClock) -> None:
         greeted = Greeted()
         await clock.advance(9.9)

@@ -72,7 +72,7 @@ def peer(far: ClosedEnd) -> tuple[Intake, Link, FakeTransport]:
 
 @pytest.mark.requirement("conductor.state-draining-in")
 @pytest.mark.parametrize("name", [b"1", b'"x"'])
-def test_a_draining_peer_may_ask_nothing_more_and_its_answers_are_taken(name: bytes) -> None:
+def test_draining_peer_cannot_send_requests_but_can_answer(name: bytes) -> None:
     intake, link, transport = peer(ClosedEnd())
     link.state = PeerState.DRAINING
     answers: list[Any] = []

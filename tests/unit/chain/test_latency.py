@@ -74,7 +74,7 @@ def test_work_without_a_waiter_is_closed() -> None:
 
 
 @pytest.mark.requirement("stories.a-12-latency")
-def test_a_program_is_measured_by_the_requests_that_come_out_of_it() -> None:
+def test_program_is_measured_by_forwarded_requests() -> None:
     passing = Passing()
     passing.left("its own")
     passing.entered("m")

@@ -22,7 +22,7 @@ def spelt_out(text: str) -> Iterator[str]:
 
 
 @pytest.mark.requirement("acp.names-one-table")
-def test_no_module_but_the_tables_spells_out_a_name_of_an_era() -> None:
+def test_names_of_an_era_occur_only_in_the_tables() -> None:
     others = [path for path in SOURCES.rglob("*.py") if TABLES not in path.parents]
 
     assert len(others) > 50
@@ -32,7 +32,7 @@ def test_no_module_but_the_tables_spells_out_a_name_of_an_era() -> None:
 
 
 @pytest.mark.requirement("acp.names-spelled-out")
-def test_a_name_that_is_spelt_out_is_seen() -> None:
+def test_spelled_out_name_is_found() -> None:
     assert [*spelt_out('x = "_proxy/successor"; y = {"mcp/message"}')] == [
         "_proxy/successor",
         "mcp/message",

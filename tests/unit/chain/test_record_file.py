@@ -32,7 +32,7 @@ async def test_a_trace_is_a_new_private_file_named_by_time_and_process(tmp_path:
 
 
 @pytest.mark.requirement("cli.run-with-trace-dir-collision")
-def test_two_files_of_one_moment_are_two_files(tmp_path: Path) -> None:
+def test_recordings_of_the_same_second_have_separate_files(tmp_path: Path) -> None:
     files = [new_file(tmp_path, "now", ".jsons") for _ in range(3)]
     for file in files:
         file.close()
@@ -50,7 +50,7 @@ def test_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("conductor.trace-file")
-async def test_what_is_written_is_there_after_the_turn(tmp_path: Path) -> None:
+async def test_lines_are_written_at_the_end_of_the_turn(tmp_path: Path) -> None:
     file = new_file(tmp_path, "now", ".jsons")
 
     file.write(b"one")
@@ -65,7 +65,7 @@ async def test_what_is_written_is_there_after_the_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("conductor.trace-file")
-async def test_a_long_turn_writes_meanwhile_and_closing_writes_the_rest(tmp_path: Path) -> None:
+async def test_long_turn_writes_early_and_close_writes_the_rest(tmp_path: Path) -> None:
     file = new_file(tmp_path, "now", ".jsons")
 
     file.write(b"x" * (SOON + 1))
@@ -128,7 +128,7 @@ def no_file_longer_than(size: int) -> Generator[None, None, None]:
 
 
 @pytest.mark.requirement("conductor.trace-write-error")
-async def test_a_full_disk_ends_the_recording_after_a_whole_line_and_is_said_once(
+async def test_full_disk_stops_the_recording_after_a_whole_line_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = new_file(tmp_path, "now", ".jsons")
@@ -167,7 +167,7 @@ asyncio.run(main())
 
 
 @pytest.mark.requirement("conductor.trace-crash-safe")
-def test_what_was_recorded_before_a_kill_is_there_in_whole_lines(tmp_path: Path) -> None:
+def test_recording_survives_a_kill_in_whole_lines(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

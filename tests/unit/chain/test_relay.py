@@ -1,4 +1,4 @@
-"""Into an envelope and out of it by moving bytes; and when it is the long way instead."""
+"""Envelopes added and removed by copying bytes, and the cases that need decoding."""
 
 import json
 
@@ -86,5 +86,5 @@ def test_an_unusual_writing_is_not_put_in_by_moving_bytes(line: bytes) -> None:
         envelope(b'{"method":"x","params":' + b"[" * 100_000 + b"}"),
     ],
 )
-def test_what_is_more_than_a_notification_or_less_goes_the_long_way(line: bytes) -> None:
+def test_envelope_that_is_not_a_plain_notification_is_decoded(line: bytes) -> None:
     assert opened(line) is None

@@ -88,7 +88,7 @@ def test_every_message_passes_and_becomes_one_line(
 
 @pytest.mark.requirement("conductor.trace-leg")
 @given(st.binary(max_size=60).map(Raw), METHODS)
-def test_no_bytes_are_too_odd_to_pass(
+def test_arbitrary_bytes_are_forwarded(
     tmp_path_factory: pytest.TempPathFactory, body: Raw, method: str
 ) -> None:
     written = Written(tmp_path_factory.mktemp("trace"))
@@ -114,7 +114,7 @@ def test_params_that_a_mod_has_made_are_recorded_and_may_still_change(tmp_path: 
 
 
 @pytest.mark.requirement("conductor.trace-leg")
-def test_params_that_json_cannot_say_are_no_fault_of_the_trace(tmp_path: Path) -> None:
+def test_trace_ignores_params_without_a_json_form(tmp_path: Path) -> None:
     written = Written(tmp_path)
     crossing = ChainMessage("x", UNSET, is_request=False)
     crossing.replace(method=None, params={"a": object()})
@@ -160,7 +160,7 @@ def test_no_secret_hides_in_a_method_a_session_or_a_connection(tmp_path: Path) -
 
 
 @pytest.mark.requirement("conductor.trace-leg")
-def test_once_the_file_is_gone_a_leg_does_nothing_more(tmp_path: Path) -> None:
+def test_leg_stops_recording_after_the_file_is_removed(tmp_path: Path) -> None:
     written = Written(tmp_path)
     written.recorder.close()
 

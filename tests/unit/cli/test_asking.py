@@ -68,14 +68,14 @@ async def test_options_are_shown_before_the_prompt() -> None:
 
 async def shown(call: ToolCall, *lines: str) -> list[str]:
     user = FakeUser(*lines)
-    asking = TerminalDecider(user.read_line, user.shown.append, Path("/work"))
+    asking = TerminalDecider(user.read_line, user.shown.append, Path("/project"))
     await asking.decide(Permission(call, (ONCE, NO)))
     return user.shown
 
 
 @pytest.mark.requirement("approvals.change-shown")
 async def test_change_is_shown_below_the_question_with_its_whitespace() -> None:
-    path = "/work/a.py"
+    path = "/project/a.py"
     new = "def f():\n\treturn  1  # \x1b[2K\n"
     call = ToolCall("1", path, None, "edit", "", (path,), (ToolDiff(path, "", new),))
 
@@ -90,8 +90,8 @@ async def test_change_is_shown_below_the_question_with_its_whitespace() -> None:
 
 @pytest.mark.requirement("approvals.change-shown")
 async def test_omitted_lines_are_counted_and_shown_on_request() -> None:
-    change = ToolDiff("/work/a", "", "".join(f"line {number}\n" for number in range(100)))
-    call = ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,))
+    change = ToolDiff("/project/a", "", "".join(f"line {number}\n" for number in range(100)))
+    call = ToolCall("1", "a", None, "edit", "", ("/project/a",), (change,))
     lines = await shown(call, "?", "1")
 
     assert lines[LINES_SHOWN : LINES_SHOWN + 2] == ["    +line 29", "    [… 70 more lines]"]
@@ -141,8 +141,8 @@ async def test_change_of_exactly_the_maximum_lines_is_shown_whole(
     over: int, note: list[str]
 ) -> None:
     count = LINES_SHOWN + over
-    change = ToolDiff("/work/a", "", "".join(f"line {number}\n" for number in range(count)))
-    lines = await shown(ToolCall("1", "a", None, "edit", "", ("/work/a",), (change,)))
+    change = ToolDiff("/project/a", "", "".join(f"line {number}\n" for number in range(count)))
+    lines = await shown(ToolCall("1", "a", None, "edit", "", ("/project/a",), (change,)))
 
     assert [line for line in lines if "more lines]" in line] == note
     assert ("to see all" in lines[-1]) == bool(over)

@@ -202,7 +202,7 @@ def test_a_place_is_read_as_each_tool_writes_it(text: str, problem: Problem) -> 
 
 @pytest.mark.requirement("built-in-mods.npm")
 @pytest.mark.parametrize("text", ["12:30: lunch", "http://a.b:80/c", "done: a.b", "x.y: 3"])
-def test_what_is_no_place_is_no_problem(text: str) -> None:
+def test_line_without_a_position_is_not_a_problem(text: str) -> None:
     assert read(ScriptReading(), text).problems.first() == []
 
 
@@ -236,7 +236,7 @@ def test_crosses_without_sums_are_no_tests() -> None:
 @given(
     st.lists(st.text(max_size=80)), st.sampled_from([CargoReading, PytestReading, ScriptReading])
 )
-def test_any_line_is_read_or_passed_over(lines: list[str], kind: type[BuildReading]) -> None:
+def test_arbitrary_line_is_parsed_or_skipped(lines: list[str], kind: type[BuildReading]) -> None:
     reading = kind()
     for line in lines:
         reading.line("out", line)
@@ -260,12 +260,12 @@ def test_any_line_is_read_or_passed_over(lines: list[str], kind: type[BuildReadi
     ],
     ids=range(9),
 )
-def test_a_line_made_to_take_long_does_not(kind: type[BuildReading], line: str) -> None:
+def test_hostile_line_is_parsed_fast(kind: type[BuildReading], line: str) -> None:
     kind().line("out", line)
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
-def test_what_is_kept_is_bounded() -> None:
+def test_stored_output_is_bounded() -> None:
     problems, counts, tail = Problems(), ResultCounts(), Tail()
     for number in range(10_000):
         problems.add(Problem("warning", f"{number} " * 1000))
@@ -282,7 +282,7 @@ def test_what_is_kept_is_bounded() -> None:
 
 
 @pytest.mark.requirement("built-in-mods.condensed")
-def test_colours_are_taken_out() -> None:
+def test_colors_are_removed() -> None:
     assert plain("\x1b[1;31mred\x1b[0m \x1b]8;;http://a\x1b\\link\x1b]8;;\x07") == "red link"
 
 

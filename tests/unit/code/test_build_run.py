@@ -67,7 +67,7 @@ async def outcome(code: str, tmp_path: Path, env: dict[str, str], seconds: float
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
-async def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
+async def test_child_processes_end_with_the_program(tmp_path: Path) -> None:
     said: list[str] = []
     code = await run(python(LEAVES_A_CHILD, tmp_path), lambda _, text: said.append(text), seconds=9)
     assert code == 0
@@ -84,7 +84,7 @@ async def test_a_run_that_takes_too_long_is_ended_with_its_children(tmp_path: Pa
 
 
 @pytest.mark.requirement("built-in-mods.run-ends")
-async def test_who_is_cancelled_ends_even_a_program_that_does_not_want_to(
+async def test_cancellation_kills_a_program_that_ignores_signals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("symposium.code.build_run.GRACE", 0.2)
@@ -107,7 +107,7 @@ async def test_exit_code_shows_a_signal(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("built-in-mods.whole-log")
-async def test_both_streams_are_heard_whole_lines_at_a_time(tmp_path: Path) -> None:
+async def test_both_streams_are_read_by_lines(tmp_path: Path) -> None:
     said = Said()
     code = (
         "import sys; sys.stdout.write('a\\n10%\\r20%\\r\\nlast'); sys.stdout.flush();"
@@ -141,9 +141,7 @@ async def test_problems_that_are_left_out_are_counted(tmp_path: Path, env: dict[
 
 
 @pytest.mark.requirement("built-in-mods.run-ends", "built-in-mods.condensed")
-async def test_a_run_that_is_stopped_says_so_and_what_it_said(
-    tmp_path: Path, env: dict[str, str]
-) -> None:
+async def test_stopped_run_reports_its_output(tmp_path: Path, env: dict[str, str]) -> None:
     result = await outcome(
         "import time; print('begun', flush=True); time.sleep(60)", tmp_path, env, seconds=1
     )
@@ -151,7 +149,7 @@ async def test_a_run_that_is_stopped_says_so_and_what_it_said(
 
 
 @pytest.mark.requirement("built-in-mods.whole-log")
-def test_of_a_log_that_grows_too_large_begin_and_end_are_kept(tmp_path: Path) -> None:
+def test_large_log_keeps_beginning_and_end(tmp_path: Path) -> None:
     log = LogFile(tmp_path, "x", half=100)
     for number in range(1000):
         log.write(f"line {number}")
@@ -209,7 +207,7 @@ async def test_missing_tool_is_named(tmp_path: Path, env: dict[str, str]) -> Non
 
 @pytest.mark.requirement("built-in-mods.no-shell")
 @pytest.mark.parametrize("value", ["", "-p", "--config=x", "a\0b"])
-def test_a_value_that_would_be_an_option_is_refused(value: str) -> None:
+def test_value_that_looks_like_an_option_is_rejected(value: str) -> None:
     with pytest.raises(BuildError):
         argument(value, "name")
     assert argument("a b; rm -rf", "name") == "a b; rm -rf"

@@ -87,7 +87,7 @@ def test_outside_a_taskspace_all_but_the_task_is_there(boot: BootPrompts) -> Non
         (" Sparkle ", None, "sparkle"),
         ("base-agent", "sparkle", "base-agent"),
         ("claude", None, "base-agent"),
-        ("somebody else", None, "base-agent"),
+        ("another", None, "base-agent"),
         ("", "sparkle", "sparkle"),
     ],
 )

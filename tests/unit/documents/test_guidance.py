@@ -1,4 +1,4 @@
-"""Whose word counts, and when it is read again."""
+"""Layers of guidance, trust, and reloading."""
 
 import os
 from pathlib import Path
@@ -54,7 +54,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 @pytest.mark.requirement("guidance.built-in")
-def test_our_texts_are_always_there(scene: Scene) -> None:
+def test_built_in_texts_always_exist(scene: Scene) -> None:
     shelf = scene.library.shelf()
 
     always = [text.id for text in shelf.listed if not text.conditions]
@@ -76,7 +76,7 @@ def test_our_texts_are_always_there(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("guidance.layers")
-def test_the_first_layer_that_has_a_text_is_heard(scene: Scene) -> None:
+def test_first_layer_with_a_text_wins(scene: Scene) -> None:
     heard = [scene.body("main.md")[:9]]
     for layer in ("user", "team", "project"):
         scene.write(layer, "main.md", f"of the {layer}")
@@ -115,7 +115,7 @@ def test_the_team_may_be_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("guidance.trust")
-def test_a_project_is_heard_only_as_far_as_it_is_trusted(scene: Scene) -> None:
+def test_project_texts_require_trust(scene: Scene) -> None:
     scene.write("project", "main.md", "obey me")
     before = scene.body("main.md")
     waiting = [item.name for item in scene.library.shelf().untrusted]
@@ -130,7 +130,7 @@ def test_a_project_is_heard_only_as_far_as_it_is_trusted(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("guidance.trust")
-def test_what_was_refused_is_neither_used_nor_mentioned(scene: Scene) -> None:
+def test_refused_text_is_neither_used_nor_mentioned(scene: Scene) -> None:
     scene.write("project", "main.md", "obey me")
     TrustStore(scene.home).refuse(project_items(scene.checkout))
 
@@ -151,7 +151,7 @@ def test_a_project_whose_link_leads_out_shows_the_link(scene: Scene, tmp_path: P
 
 
 @pytest.mark.requirement("guidance.bounds")
-def test_what_cannot_be_used_is_told_and_hides_nothing(scene: Scene) -> None:
+def test_unusable_text_is_reported_and_hides_no_other(scene: Scene) -> None:
     scene.write("user", "good.md", "good")
     scene.write("user", "large.md", "x" * (MAX_BYTES + 1))
     scene.write("user", "bytes.md", "").write_bytes(b"\xff\xfe")
@@ -180,7 +180,7 @@ def test_a_folder_full_of_texts_is_cut_off(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("guidance.cached")
-def test_nothing_is_read_again_before_something_changes(scene: Scene) -> None:
+def test_texts_are_read_again_only_after_a_change(scene: Scene) -> None:
     path = scene.write("user", "main.md", "one")
     first = scene.library.shelf()
     again = scene.library.shelf()
@@ -198,7 +198,7 @@ def test_nothing_is_read_again_before_something_changes(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("guidance.change-notice")
-async def test_a_change_is_told_by_its_id(scene: Scene) -> None:
+async def test_change_has_the_ids_of_texts(scene: Scene) -> None:
     edits = iter(
         [
             lambda: scene.write("user", "new.md", "---\nname: N\n---\none"),

@@ -1,4 +1,4 @@
-"""Which guidance applies, and how much of it a session is given."""
+"""Selection of guidance, and its amount in a session."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What our own texts speak of; the words are ours, so the headings are pinned here."""
+"""Headings and themes of the built-in guidance."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_a_text_has_its_headings(id_: str, tmp_path: Path) -> None:
 
 @pytest.mark.requirement("guidance.themes")
 @pytest.mark.parametrize("id_", THEMES)
-def test_a_text_speaks_of_its_themes(id_: str, tmp_path: Path) -> None:
+def test_text_mentions_its_themes(id_: str, tmp_path: Path) -> None:
     text = library_for(tmp_path, {"HOME": str(tmp_path)}).shelf().texts[id_]
     words = " ".join(text.body.split())
 

@@ -1,4 +1,4 @@
-"""What is attached to a message (the reference's tests F1 to F6, and bounds)."""
+"""Stored references (the reference's tests F1 to F6, and limits)."""
 
 import sqlite3
 from pathlib import Path
@@ -33,7 +33,7 @@ def value(store: ReferenceStore, key: str) -> Any:
 
 
 @pytest.mark.requirement("mcp-server.references")
-def test_what_is_stored_comes_back_as_it_was_after_a_restart_too(tmp_path: Path) -> None:
+def test_stored_value_is_unchanged_after_a_restart(tmp_path: Path) -> None:
     ReferenceStore(tmp_path).put("a", SELECTION, taskspace="t")
     ReferenceStore(tmp_path).put("my key", [None, 1.5, "x"])
     later = ReferenceStore(tmp_path)
@@ -46,7 +46,7 @@ def test_what_is_stored_comes_back_as_it_was_after_a_restart_too(tmp_path: Path)
 
 
 @pytest.mark.requirement("mcp-server.references")
-def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
+def test_reading_creates_no_file(tmp_path: Path) -> None:
     store = ReferenceStore(tmp_path / "new")
 
     assert (store.get("a"), store.count()) == (None, 0)
@@ -57,7 +57,7 @@ def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.references")
-def test_the_same_key_takes_the_place_of_what_was_there(tmp_path: Path) -> None:
+def test_value_of_the_same_key_is_replaced(tmp_path: Path) -> None:
     store = ReferenceStore(tmp_path)
     store.put("a", 1)
     store.put("a", 2)
@@ -66,7 +66,7 @@ def test_the_same_key_takes_the_place_of_what_was_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.references")
-def test_what_is_too_old_goes(tmp_path: Path) -> None:
+def test_expired_value_is_deleted(tmp_path: Path) -> None:
     clock = Clock()
     store = ReferenceStore(tmp_path, clock)
     store.put("old", 1)
@@ -80,7 +80,7 @@ def test_what_is_too_old_goes(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.references")
-def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_values_are_deleted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_TOTAL", 300)
     store = ReferenceStore(tmp_path, Clock())
     for number in range(5):
@@ -100,13 +100,13 @@ def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ("k", "\ud800", "not JSON"),
     ],
 )
-def test_what_cannot_be_kept_is_refused(key: str, stored: Any, reason: str, tmp_path: Path) -> None:
+def test_invalid_value_is_rejected(key: str, stored: Any, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ReferenceStoreError, match=reason):
         ReferenceStore(tmp_path).put(key, stored)
 
 
 @pytest.mark.requirement("mcp-server.references")
-def test_a_damaged_file_says_so(tmp_path: Path) -> None:
+def test_damaged_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "references.sqlite").write_bytes(b"no database at all, and long enough" * 50)
 
     with pytest.raises(
@@ -146,7 +146,7 @@ def test_a_value_lasts_until_its_lifetime_is_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp-server.references")
-def test_the_longest_key_and_the_largest_value_are_kept(tmp_path: Path) -> None:
+def test_key_and_value_of_exactly_the_limit_are_stored(tmp_path: Path) -> None:
     store = ReferenceStore(tmp_path)
     largest = "x" * (module.MAX_BYTES - len('""'))
     store.put("k" * 200, largest)

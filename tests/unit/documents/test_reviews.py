@@ -1,4 +1,4 @@
-"""Reviews: comments that were marked in code, what people say, and what is kept of both."""
+"""Reviews: marked comments, feedback, and storage."""
 
 import json
 import logging
@@ -128,12 +128,12 @@ async def test_a_review_holds_what_changed_and_what_was_noted_in_it(
 
 
 @pytest.mark.requirement("reviews.update", "reviews.c5")
-async def test_a_review_made_anew_keeps_what_people_said(repository: GitRepository) -> None:
+async def test_updated_review_keeps_replies(repository: GitRepository) -> None:
     request = ReviewRequest("HEAD~1", "Title", None)
     review = await make_review(repository.path, request, review_id="r-1", now=NOW)
     for path, line, text in (("a.py", 4, "no"), ("new.rs", 3, "when?"), ("a.py", 99, "hm")):
         review = with_feedback(review, Commented("r-1", path, line, text, ()), NOW)
-    review = with_feedback(review, Completed("r-1", "request_changes", "mend it"), NOW)
+    review = with_feedback(review, Completed("r-1", "request_changes", "fix it"), NOW)
     repository.write("new.rs", "// 💡 one\nfn x() {}\n")
     repository.write("a.py", "0\n1\n# 💡 near\n4\n# FIXME: comes\n5\n6\n7\n8\n9\n# ❓ far away\n")
     remade = await remake_review(repository.path, review, now=LATER)
@@ -258,7 +258,7 @@ def test_an_id_leads_nowhere_else(review_id: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("reviews.feedback-unknown")
-def test_a_word_on_an_unknown_review_is_a_warning(
+def test_feedback_on_an_unknown_review_is_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):

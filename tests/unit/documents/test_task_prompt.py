@@ -1,4 +1,4 @@
-"""The user's words in what an agent of a task hears first."""
+"""The user's words in the first prompt of a task's agent."""
 
 import pytest
 from hypothesis import given
@@ -19,12 +19,12 @@ def test_the_users_words_are_what_comes_out_again(task: str, has_own: bool) -> N
 @pytest.mark.parametrize(
     "text", ["", "Fix it", "The task:\n\nfix it\n", "You work in a taskspace of the project x"]
 )
-def test_what_is_no_prompt_of_a_task_is_the_users_own(text: str) -> None:
+def test_other_prompt_consists_of_the_users_words(text: str) -> None:
     assert user_words(text) == text
 
 
 @pytest.mark.requirement("showing.user-words")
-def test_an_agent_is_told_the_task_and_what_is_its_own() -> None:
+def test_prompt_has_the_task_and_reserved_resources() -> None:
     prompt = with_own(prompt_for("proj", "Fix it"), OWN)
 
     assert prompt.startswith("You work in a taskspace of the project proj: ")

@@ -1,4 +1,4 @@
-"""Where timelines are kept: private, bounded, whole lines, no secrets."""
+"""Storage of timelines: private, bounded, whole lines, no secrets."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def begin(store: TimelineStore, session: str, cwd: str = "/w", goal: str = "goal
 
 @pytest.mark.requirement("timelines.private")
 @pytest.mark.parametrize("session", ["../../etc/passwd", "a/b\0c", "x" * 5000, "", "\udcff"])
-def test_a_session_id_cannot_choose_the_path_and_nobody_else_can_read_it(
+def test_session_id_cannot_choose_the_path_and_the_file_is_private(
     session: str, tmp_path: Path
 ) -> None:
     directory = tmp_path / "timelines"
@@ -34,7 +34,7 @@ def test_a_session_id_cannot_choose_the_path_and_nobody_else_can_read_it(
 
 
 @pytest.mark.requirement("timelines.private")
-def test_secrets_are_taken_out(tmp_path: Path) -> None:
+def test_secrets_are_removed(tmp_path: Path) -> None:
     store = TimelineStore(tmp_path)
     store.open("s").add("prompt", {"text": "use ghp_" + "a1B2" * 9, "api_key": "hunter2hunter2"})
 
@@ -70,7 +70,9 @@ def test_a_full_timeline_takes_only_what_asks_and_links(
 
 
 @pytest.mark.requirement("timelines.bounded")
-def test_the_oldest_timelines_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_timelines_are_deleted_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MAX_TIMELINES", 3)
     store = TimelineStore(tmp_path)
     for at, session in enumerate("abcde"):
@@ -107,9 +109,9 @@ def test_a_timeline_that_has_no_beginning_hides_no_other(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("timelines.list")
-def test_a_session_that_is_not_kept_is_an_error_that_says_what_is(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"of session nobody; .*timeline list"):
-        TimelineStore(tmp_path).read("nobody")
+def test_unknown_session_is_an_error_with_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"of session unknown; .*timeline list"):
+        TimelineStore(tmp_path).read("unknown")
 
 
 @pytest.mark.requirement("timelines.origin")

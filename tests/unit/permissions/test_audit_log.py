@@ -1,4 +1,4 @@
-"""The record of permissions: written, bounded, redacted, and proved (users A-7, E-8)."""
+"""The audit log: written, bounded, redacted, and verified (users A-7, E-8)."""
 
 import fcntl
 import hashlib
@@ -85,7 +85,7 @@ CHANGES: dict[str, Callable[[list[str]], list[str]]] = {
 
 @pytest.mark.requirement("stories.a-07-verify")
 @pytest.mark.parametrize("change", CHANGES)
-def test_whatever_is_done_to_a_line_is_found(tmp_path: Path, change: str) -> None:
+def test_any_change_of_a_line_is_detected(tmp_path: Path, change: str) -> None:
     log = filled(tmp_path)
     assert log.verify() == []
     (tmp_path / NOW).write_text("".join(CHANGES[change](lines(tmp_path))), encoding="utf-8")
@@ -94,7 +94,7 @@ def test_whatever_is_done_to_a_line_is_found(tmp_path: Path, change: str) -> Non
 
 
 @pytest.mark.requirement("stories.a-07-verify")
-def test_lines_that_were_all_written_anew_are_not_those_that_were_marked(tmp_path: Path) -> None:
+def test_completely_rewritten_log_does_not_match_its_mark(tmp_path: Path) -> None:
     log = filled(tmp_path / "old")
     other = log_in(tmp_path / "new")
     for number in range(5):
@@ -105,7 +105,7 @@ def test_lines_that_were_all_written_anew_are_not_those_that_were_marked(tmp_pat
 
 
 @pytest.mark.requirement("stories.a-07-verify")
-def test_a_record_without_its_mark_is_not_taken_for_whole(tmp_path: Path) -> None:
+def test_log_without_its_mark_is_incomplete(tmp_path: Path) -> None:
     log = filled(tmp_path)
     (tmp_path / "audit.mark").unlink()
     (fault,) = log.verify()
@@ -119,7 +119,7 @@ def test_a_writer_that_died_before_it_moved_the_mark_has_broken_nothing(tmp_path
     log.write({"chosen": "last words"})
     (tmp_path / "audit.mark").write_bytes(mark)
     assert log.verify() == []
-    log.write({"chosen": "goes on"})
+    log.write({"chosen": "continues"})
     assert log.verify() == []
     assert [entry["seq"] for entry in log.entries()] == [1, 2, 3, 4]
 
@@ -132,7 +132,7 @@ def test_a_writer_that_died_among_many_lines_has_broken_nothing(tmp_path: Path) 
     (tmp_path / "audit.mark").write_bytes(mark)
     with (tmp_path / NOW).open("ab") as file:
         file.write(b'{"seq":33,"ts":"th')
-    log.write({"chosen": "goes on"})
+    log.write({"chosen": "continues"})
     assert log.verify() == []
     assert [entry["seq"] for entry in log.entries()] == list(range(1, 34))
 
@@ -147,7 +147,7 @@ def test_a_writer_that_died_as_a_file_was_put_aside_has_broken_nothing(tmp_path:
     log.write({"chosen": "in the next file"})
     (tmp_path / NOW).unlink()
     assert log.verify() != [], "what was put aside and marked is not all"
-    log.write({"chosen": "goes on"})
+    log.write({"chosen": "continues"})
     assert [entry["seq"] for entry in log.entries()] == [1, 2, 3, 4, 5, 6, 8]
 
 
@@ -182,7 +182,7 @@ def test_several_writers_make_one_chain(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("stories.a-07-verify")
-def test_where_nothing_was_ever_asked_nothing_is_wrong(tmp_path: Path) -> None:
+def test_empty_log_is_intact(tmp_path: Path) -> None:
     log = log_in(tmp_path / "none")
     assert (log.entries(), log.verify()) == ([], [])
 
@@ -214,9 +214,9 @@ def test_a_line_that_is_not_ours_ends_no_writer_and_is_found(tmp_path: Path) -> 
     with (tmp_path / NOW).open("ab") as file:
         file.write(b'{"seq":2,"chosen":"forged"}\n')
 
-    log.write({"chosen": "goes on"})
+    log.write({"chosen": "continues"})
 
-    assert log.entries()[-1]["chosen"] == "goes on"
+    assert log.entries()[-1]["chosen"] == "continues"
     (fault,) = log.verify()
     assert fault.place.endswith(":2")
 
@@ -235,7 +235,7 @@ def test_the_time_is_read_while_no_other_host_can_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("stories.a-07-bounded")
-def test_a_file_is_put_aside_at_exactly_its_bound(tmp_path: Path) -> None:
+def test_file_is_rotated_at_exactly_its_limit(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     size = (tmp_path / NOW).stat().st_size
 

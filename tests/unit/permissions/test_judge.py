@@ -1,4 +1,4 @@
-"""Commands, files and tools against rules: the strictest word counts, and a doubt is asked."""
+"""Commands, files, and tools against rules: the strictest rule wins, and doubts are asked."""
 
 from pathlib import Path
 
@@ -403,7 +403,7 @@ def test_no_script_of_any_shape_crashes_or_is_allowed_by_an_odd_reading(script: 
 
 @pytest.mark.requirement("policy.no-way-around")
 @given(st.binary(max_size=80))
-def test_bytes_of_a_stranger_are_judged(data: bytes) -> None:
+def test_arbitrary_bytes_are_judged(data: bytes) -> None:
     script = data.decode("utf-8", errors="surrogateescape")
 
     assert POLICY.judge([RunScript(script)], PolicyWorkspace(Path("/tmp/nowhere"))).reasons

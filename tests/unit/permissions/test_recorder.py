@@ -1,4 +1,4 @@
-"""The witness of permission requests: when a decision is written, and what is said of it."""
+"""Recorder of permission requests: timing and content of entries."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The screen that asks."""
+"""The question for trust in workspace content."""
 
 from pathlib import Path
 
@@ -95,16 +95,16 @@ FOREIGN: list[tuple[str, str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "told"), FOREIGN)
+@pytest.mark.parametrize(("name", "text", "shown"), FOREIGN)
 @pytest.mark.requirement("trust.others-shown")
 def test_what_other_programs_would_start_is_shown(
-    tmp_path: Path, name: str, text: str, told: list[str]
+    tmp_path: Path, name: str, text: str, shown: list[str]
 ) -> None:
-    assert foreign(tmp_path, name, text) == told
+    assert foreign(tmp_path, name, text) == shown
 
 
 @pytest.mark.requirement("trust.others-shown")
 def test_a_file_with_very_many_commands_says_how_many_more(tmp_path: Path) -> None:
-    told = foreign(tmp_path, ".mcp.json", str([{"command": "x"}] * 300).replace("'", '"'))
-    assert len(told) == MAX_EFFECTS + 1
-    assert told[-1] == "command: and 100 more"
+    shown = foreign(tmp_path, ".mcp.json", str([{"command": "x"}] * 300).replace("'", '"'))
+    assert len(shown) == MAX_EFFECTS + 1
+    assert shown[-1] == "command: and 100 more"

@@ -1,4 +1,4 @@
-"""The decisions on stored content."""
+"""The user's trust decisions on stored content."""
 
 import fcntl
 import os

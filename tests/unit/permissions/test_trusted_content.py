@@ -1,4 +1,4 @@
-"""Stored content as it is read."""
+"""Reading of workspace content."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from symposium.permissions.trusted_content import TrustError, TrustLink, read_it
 
 
 @pytest.mark.requirement("trust.read-once")
-def test_what_was_read_stays_what_it_was(tmp_path: Path) -> None:
+def test_content_is_kept_as_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one")
     found = read_item(tmp_path, "mods", "a")
     assert found is not None
@@ -37,7 +37,7 @@ def test_a_file_that_is_moved_while_it_is_read_is_an_error(
 
 
 @pytest.mark.requirement("trust.read-once")
-def test_there_may_be_nothing(tmp_path: Path) -> None:
+def test_missing_content_is_not_an_error(tmp_path: Path) -> None:
     assert read_item(tmp_path, "mods", "nothing") is None
     (tmp_path / "file").write_text("")
     assert read_item(tmp_path, "mods", "file/below") is None
@@ -72,7 +72,7 @@ def test_a_workspace_that_is_reached_by_a_link_is_the_same_workspace(tmp_path: P
 
 
 @pytest.mark.requirement("trust.odd-files")
-def test_what_nobody_can_judge_is_not_read(tmp_path: Path) -> None:
+def test_unreadable_content_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"x" * 11)

@@ -1,4 +1,4 @@
-"""Language servers as programs: their messages, their exit, and the way they are stopped."""
+"""Language servers as programs: messages, exit, and stopping."""
 
 import asyncio
 import sys

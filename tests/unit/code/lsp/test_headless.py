@@ -271,7 +271,7 @@ async def test_without_an_editor_nothing_is_selected(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("ide.says-what-is-wrong")
-async def test_what_cannot_be_answered_is_said_to_be(file: Path) -> None:
+async def test_unanswerable_request_is_an_error(file: Path) -> None:
     missing = ServerSpec("shell", {".sh": "sh"}, [["no-such-server"]], [], "buy one")
     server = ScriptedServer()
     server.answers["textDocument/hover"] = {"odd": 1}
@@ -374,7 +374,7 @@ async def test_every_shape_of_a_hover_is_one_text(file: Path, contents: Any, tex
 
 
 @pytest.mark.requirement("ide.server-asks")
-async def test_what_a_server_asks_of_its_client_is_answered(file: Path) -> None:
+async def test_requests_of_a_server_are_answered(file: Path) -> None:
     server = ScriptedServer()
     server.answers["textDocument/hover"] = None
     async with headless(server) as ide:

@@ -143,7 +143,7 @@ def test_a_header_that_announces_much_is_refused_unread(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("package-sources.bounded-archives")
-def test_what_stands_between_the_files_counts_as_well(
+def test_data_between_the_files_counts_toward_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "MAX_UNPACKED", 4096)
@@ -185,7 +185,7 @@ def archive(tmp_path: Path, files: dict[str, bytes]) -> tuple[Path, str]:
 
 
 @pytest.mark.requirement("package-sources.whole-or-absent")
-def test_what_is_kept_is_found_again_without_its_outer_directory(tmp_path: Path) -> None:
+def test_stored_source_has_no_outer_directory(tmp_path: Path) -> None:
     store = SourceStore(tmp_path / "kept")
     packed = archive(tmp_path, {"a-1.0/a-1.0/x": b"1", "a-1.0/y": b"2"})
     place = store.keep(Ecosystem.RUST, "a", "1.0.0", packed)
@@ -195,7 +195,7 @@ def test_what_is_kept_is_found_again_without_its_outer_directory(tmp_path: Path)
 
 
 @pytest.mark.requirement("package-sources.whole-or-absent")
-def test_an_unpacking_that_breaks_off_leaves_nothing_that_counts(tmp_path: Path) -> None:
+def test_interrupted_unpacking_leaves_no_source(tmp_path: Path) -> None:
     store = SourceStore(tmp_path / "kept")
     file, kind = archive(tmp_path, {"a-1.0/x": b"1" * 50_000, "a-1.0/y": b"2" * 50_000})
     whole = file.read_bytes()
@@ -240,7 +240,7 @@ def test_source_that_is_stored_already_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("package-sources.whole-or-absent")
-def test_an_archive_of_nothing_is_no_source(tmp_path: Path) -> None:
+def test_empty_archive_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match=r"^the archive of a 1\.0\.0 contains no files"):
         SourceStore(tmp_path).keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {}))
 
@@ -250,7 +250,7 @@ NAMES = ["a/b", "A/b", "a+b", "..", ".", "@a/b", "a b", "~", ".a", "a", "A"]
 
 @pytest.mark.requirement("package-sources.names")
 @given(st.lists(st.sampled_from(NAMES), unique=True))
-def test_each_name_has_a_place_of_its_own(names: list[str]) -> None:
+def test_each_name_has_its_own_directory(names: list[str]) -> None:
     places = [file_name(each) for each in names]
     assert len({each.lower() for each in places}) == len(names)
     assert not any("/" in each or each.startswith(".") for each in places)
@@ -269,7 +269,7 @@ def test_a_receipt_without_its_source_does_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("package-sources.secrets-stay")
-def test_what_is_kept_of_a_package_is_for_its_user_only(tmp_path: Path) -> None:
+def test_stored_sources_are_private(tmp_path: Path) -> None:
     store = SourceStore(tmp_path / "kept")
     place = store.keep(Ecosystem.RUST, "a", "1.0.0", archive(tmp_path, {"a/x": b"1"}))
 

@@ -160,7 +160,7 @@ async def test_a_range_gives_the_highest_crate_that_it_allows(scene: Scene) -> N
 
 
 @pytest.mark.requirement("package-sources.version-choice")
-async def test_the_lock_decides_where_nothing_was_asked_for(scene: Scene) -> None:
+async def test_lock_file_decides_when_no_version_is_given(scene: Scene) -> None:
     scene.publish_crate("serde", {each: crate("serde", each) for each in ("1.0.0", "2.0.0")})
     (scene.project / "Cargo.lock").write_text(LOCKED)
     found = await scene.finder(Ecosystem.RUST).find("serde")
@@ -168,7 +168,7 @@ async def test_the_lock_decides_where_nothing_was_asked_for(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("package-sources.version-choice")
-async def test_what_the_project_has_from_elsewhere_is_not_taken_from_an_index(scene: Scene) -> None:
+async def test_package_from_a_repository_is_not_taken_from_an_index(scene: Scene) -> None:
     scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
     text = LOCKED.replace("registry+", "git+")
     (scene.project / "Cargo.lock").write_text(text)
@@ -204,7 +204,7 @@ async def test_yanked_version_is_used_only_when_it_is_named(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("package-sources.version-choice")
-async def test_a_range_that_nothing_satisfies_says_what_there_is(scene: Scene) -> None:
+async def test_unsatisfiable_range_is_an_error_with_available_versions(scene: Scene) -> None:
     scene.publish_crate("serde", {"1.0.0": b""})
     with pytest.raises(UnknownVersionError, match=r"3.*the newest are 1\.0\.0"):
         await scene.finder(Ecosystem.RUST).find("serde", "3")
@@ -224,7 +224,9 @@ async def test_source_that_cargo_has_unpacked_is_used(scene: Scene) -> None:
 
 @pytest.mark.requirement("package-sources.crate-places", "package-sources.whole-or-absent")
 @pytest.mark.parametrize("mark", [None, ""])
-async def test_what_cargo_has_not_finished_does_not_count(scene: Scene, mark: str | None) -> None:
+async def test_source_incompletely_unpacked_by_cargo_is_ignored(
+    scene: Scene, mark: str | None
+) -> None:
     folder = scene.home / ".cargo/registry/src/index.crates.io-1949/serde-1.0.0"
     folder.mkdir(parents=True)
     if mark is not None:
@@ -246,7 +248,7 @@ async def test_an_archive_of_cargo_s_is_unpacked_into_our_own_place(scene: Scene
 
 
 @pytest.mark.requirement("package-sources.crate-places")
-async def test_what_was_fetched_once_is_not_fetched_again(scene: Scene) -> None:
+async def test_downloaded_source_is_reused(scene: Scene) -> None:
     scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
     first = await scene.finder(Ecosystem.RUST).find("serde")
     scene.go_offline()
@@ -260,7 +262,7 @@ async def test_what_was_fetched_once_is_not_fetched_again(scene: Scene) -> None:
 
 @pytest.mark.requirement("package-sources.offline-is-not-absent")
 @pytest.mark.parametrize("ecosystem", Ecosystem)
-async def test_what_is_not_published_is_unknown(scene: Scene, ecosystem: Ecosystem) -> None:
+async def test_unpublished_package_is_unknown(scene: Scene, ecosystem: Ecosystem) -> None:
     scene.publish_crate("other", {})
     with pytest.raises(UnknownPackageError, match="is not published"):
         await scene.finder(ecosystem).find("nosuch")
@@ -286,7 +288,7 @@ async def test_package_is_not_unknown_when_no_index_can_be_asked(
         (Ecosystem.NPM, "npm_config_offline"),
     ],
 )
-async def test_who_set_a_tool_to_stay_offline_has_us_offline(
+async def test_offline_setting_of_a_tool_is_respected(
     scene: Scene, ecosystem: Ecosystem, name: str
 ) -> None:
     scene.env[name] = "true"
@@ -296,7 +298,7 @@ async def test_who_set_a_tool_to_stay_offline_has_us_offline(
 
 
 @pytest.mark.requirement("package-sources.offline-is-not-absent")
-async def test_an_index_that_is_broken_is_neither(scene: Scene) -> None:
+async def test_malformed_index_is_a_separate_error(scene: Scene) -> None:
     scene.web.answers["/simple/click/"] = reply(b"", status=503)
     with pytest.raises(OfflineError, match="503"):
         await scene.finder(Ecosystem.PYTHON).find("click")
@@ -341,9 +343,7 @@ async def test_another_archive_than_the_published_one_is_refused(
     "name", ["", "..", "../x", "a/b/c", "a b", "x" * 300, "a\0b", "@a", "@../x", "-x/..", "a?b"]
 )
 @pytest.mark.parametrize("ecosystem", Ecosystem)
-async def test_what_can_be_no_name_is_refused(
-    scene: Scene, ecosystem: Ecosystem, name: str
-) -> None:
+async def test_invalid_name_is_rejected(scene: Scene, ecosystem: Ecosystem, name: str) -> None:
     with pytest.raises(PackageNameError):
         await scene.finder(ecosystem).find(name)
     assert scene.web.asked == []
@@ -441,7 +441,7 @@ async def test_a_source_distribution_is_taken_before_a_wheel(scene: Scene) -> No
 
 
 @pytest.mark.requirement("package-sources.python-published")
-async def test_an_index_of_links_will_do(scene: Scene) -> None:
+async def test_html_index_is_supported(scene: Scene) -> None:
     body = tar_gz({"click-1.0/a.py": b""})
     scene.web.answers["/simple/click/"] = reply(
         f'<html><a href="../../f/click-1.0.tar.gz#sha256={sha256(body)}">x</a>'
@@ -544,7 +544,7 @@ async def test_a_scope_has_its_own_registry_and_only_that_one_gets_its_token(
 
 
 @pytest.mark.requirement("package-sources.user-settings-only")
-async def test_what_a_workspace_says_of_indexes_counts_for_nothing(scene: Scene) -> None:
+async def test_index_settings_of_a_workspace_are_ignored(scene: Scene) -> None:
     with serving() as other:
         at = other.url("/evil")
         (scene.project / ".cargo").mkdir()

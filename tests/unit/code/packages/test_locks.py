@@ -93,7 +93,9 @@ def test_cargo_lock_names_each_version_that_it_has(project: Path) -> None:
         ('{ type = "legacy", url = "https://example.org/simple" }', ""),
     ],
 )
-def test_a_lock_says_what_comes_from_no_index(project: Path, source: str, elsewhere: str) -> None:
+def test_lock_file_names_packages_that_are_not_from_an_index(
+    project: Path, source: str, elsewhere: str
+) -> None:
     row = f'[[package]]\nname = "a"\nversion = "1"\nsource = {source}\n'
     (project / "uv.lock").write_text(row)
     versions = () if elsewhere else ("1",)
@@ -101,7 +103,7 @@ def test_a_lock_says_what_comes_from_no_index(project: Path, source: str, elsewh
 
 
 @pytest.mark.requirement("package-sources.lock-files")
-def test_a_lock_beyond_the_repository_is_another_s(project: Path) -> None:
+def test_lock_file_outside_the_repository_is_ignored(project: Path) -> None:
     inner = project / "inner"
     (inner / ".git").mkdir(parents=True)
     (project / "Cargo.lock").write_text(CARGO)

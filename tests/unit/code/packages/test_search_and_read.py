@@ -107,7 +107,7 @@ async def test_endless_pattern_is_stopped_and_delays_nothing(
 
 @pytest.mark.requirement("package-sources.bad-pattern")
 @pytest.mark.parametrize("pattern", ["(", "[z-a]", "x" * 5000, "a{1,99999999999}"])
-async def test_what_is_no_pattern_is_said_to_be_none(root: Path, pattern: str) -> None:
+async def test_invalid_pattern_is_an_error(root: Path, pattern: str) -> None:
     with pytest.raises(PatternError, match="Invalid regex pattern"):
         await search_source(source(root), pattern)
 
@@ -145,14 +145,14 @@ def test_a_directory_is_listed(root: Path) -> None:
     "path",
     ["../secret", "/etc/passwd", "src/link.rs", "away/secret", "away", "src/../../secret", ".."],
 )
-def test_what_lies_outside_is_not_read(root: Path, path: str) -> None:
+def test_files_outside_are_not_read(root: Path, path: str) -> None:
     with pytest.raises(PackageError, match="outside"):
         read_source(source(root), path)
 
 
 @pytest.mark.requirement("package-sources.read-stays-inside")
 @pytest.mark.parametrize("path", ["nothing", "src/pipe.rs", "src/lib.rs/x", "a\0b", "x" * 5000])
-def test_what_is_no_file_of_text_is_said_to_be_none(root: Path, path: str) -> None:
+def test_file_that_is_not_text_is_an_error(root: Path, path: str) -> None:
     with pytest.raises(NotFoundError):
         read_source(source(root), path)
 
@@ -173,7 +173,7 @@ def test_a_directory_shows_only_what_leads_to_the_parts(root: Path) -> None:
 
 
 @pytest.mark.requirement("package-sources.read-stays-inside")
-def test_another_package_beside_it_is_not_read(root: Path) -> None:
+def test_neighboring_package_is_not_read(root: Path) -> None:
     with pytest.raises(NotFoundError):
         read_source(source(root, "examples"), "src/lib.rs")
 

@@ -220,13 +220,13 @@ async def test_a_comment_on_symbols_stands_where_they_are_defined_and_on_uses_wh
 
 
 @pytest.mark.requirement("dialect.i20")
-async def test_an_action_is_its_button_and_what_it_tells() -> None:
+async def test_action_has_a_button_and_a_message() -> None:
     assert await value("action(`Go`, `now`)") == {"button": "Go", "tell_agent": "now"}
     assert await value("action(`Go`)") == {"button": "Go", "tell_agent": None}
 
 
 @pytest.mark.requirement("dialect.more-functions")
-async def test_the_functions_beyond_the_reference_ask_for_what_they_tell() -> None:
+async def test_additional_functions_query_the_port() -> None:
     ide = FakeIde()
     info = await evaluated("getSymbolInfo(`User`)", ide)
     where = await evaluated("definitionAt(`src/a.rs`, 3, 4)", ide)

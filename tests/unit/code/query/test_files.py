@@ -48,7 +48,7 @@ def hits(found: list[dict[str, Any]]) -> list[tuple[str, int, int, int]]:
 
 
 @pytest.mark.requirement("dialect.i16")
-async def test_a_search_where_nothing_is_finds_nothing(repository: GitRepository) -> None:
+async def test_search_in_a_missing_path_finds_nothing(repository: GitRepository) -> None:
     found = await evaluated("search(`gone.py`, `x`)", repository)
 
     assert found.value == []
@@ -56,7 +56,7 @@ async def test_a_search_where_nothing_is_finds_nothing(repository: GitRepository
 
 
 @pytest.mark.requirement("dialect.search")
-async def test_a_search_tells_the_first_hit_of_each_line(repository: GitRepository) -> None:
+async def test_search_returns_the_first_hit_of_each_line(repository: GitRepository) -> None:
     found = await value(r"search(`src`, `(def|fn)?\s*login`)", repository)
 
     assert hits(found) == [
@@ -168,7 +168,7 @@ async def test_missing_lines_are_an_error(
 
 @pytest.mark.requirement("house.odd-files")
 @pytest.mark.timeout(240)
-async def test_a_pipe_is_not_waited_for(repository: GitRepository) -> None:
+async def test_pipe_does_not_block(repository: GitRepository) -> None:
     os.mkfifo(repository.path / "pipe.txt")
 
     assert "it is no file" in await failure("lines(`pipe.txt`, 1, 1)", repository)

@@ -1,4 +1,4 @@
-"""What is read in a walkthrough: blocks in each of their forms, and links."""
+"""Parsing of walkthroughs: blocks in each form, and links."""
 
 from urllib.parse import unquote
 
@@ -126,12 +126,12 @@ def test_a_block_is_read_in_each_of_its_forms(markdown: str, block: Block) -> No
         "say gitdiff(range='HEAD') twice",
     ],
 )
-def test_what_only_looks_like_a_block_is_none(markdown: str) -> None:
+def test_text_that_looks_like_a_block_is_text(markdown: str) -> None:
     assert blocks(markdown) == []
 
 
 @pytest.mark.requirement("walkthroughs.forms")
-def test_blocks_stand_in_lists_and_quotes_too() -> None:
+def test_blocks_are_parsed_in_lists_and_quotes() -> None:
     found = blocks(
         "- one\n  ```action\n  now\n  ```\n- <action>then</action>\n\n"
         "> <mermaid>\n> A-->B\n> </mermaid>"
@@ -268,7 +268,7 @@ def test_other_brackets_stay_text() -> None:
 
 
 @pytest.mark.requirement("walkthroughs.u4")
-def test_several_links_stand_in_one_text() -> None:
+def test_several_links_in_one_text_are_parsed() -> None:
     found = [
         link.url
         for link in parse_walkthrough("see [a](a.rs?x y), [b](b.rs#L3) and [c.rs:4][].").links

@@ -1,4 +1,4 @@
-"""The page and the lines of a walkthrough: whole, placed, and of harmless signs only."""
+"""Page and terminal output of a walkthrough: complete, placed, and escaped."""
 
 import gzip
 import json
@@ -89,11 +89,11 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
     def count(self, tag: str) -> int:
-        """How many elements of a kind there are."""
+        """Number of elements with a tag."""
         return sum(each == tag for each, _ in self.found)
 
     def policy(self) -> str:
-        """What the page forbids itself."""
+        """Content security policy of the page."""
         return next(a["content"] or "" for _, a in self.found if a.get("http-equiv"))
 
 
@@ -140,7 +140,7 @@ async def test_the_policy_of_a_page_names_what_may_run_by_its_hash(
 
 
 @pytest.mark.requirement("walkthroughs.page-placed")
-async def test_code_stands_beside_its_comment(repository: GitRepository) -> None:
+async def test_code_is_next_to_its_comment(repository: GitRepository) -> None:
     found = page(await resolved(TOUR, repository))
     first, second, third = re.findall(r'<section class="comment".*?</section>', found, re.DOTALL)
 
@@ -219,7 +219,7 @@ async def test_marks_of_the_template_mean_nothing_in_a_walkthrough(
 
 
 @pytest.mark.requirement("walkthroughs.mermaid")
-def test_the_program_for_diagrams_is_as_it_was_published() -> None:
+def test_diagram_renderer_is_unchanged() -> None:
     packed = files("symposium.documents.walkthroughs").joinpath(MERMAID).read_bytes()
     script = gzip.decompress(packed)
     licence = (
@@ -232,13 +232,13 @@ def test_the_program_for_diagrams_is_as_it_was_published() -> None:
         "07e37dfa97b337ccc85365d57eddf99b9706f09db3b59b260d0333b23b343c4b"
     )
     assert len(packed) < 900_000
-    # Else it could not stand in a page, or its hash would not be that of what the browser reads.
+    # Otherwise it could not be in a page, or its hash would differ from the one in the browser.
     assert not re.search(rb"</script|<!--<script|\r|\0", script, re.IGNORECASE)
     assert licence.startswith("The MIT License")
 
 
 @pytest.mark.requirement("walkthroughs.excerpts")
-def test_an_excerpt_has_lines_around_its_place(tmp_path: Path) -> None:
+def test_excerpt_has_context_lines(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("".join(f"{n}\n" for n in range(1, 101)), encoding="utf-8")
     (tmp_path / "wide.py").write_text("x" * 5000, encoding="utf-8")
     (tmp_path.parent / "out.py").write_text("secret", encoding="utf-8")
@@ -312,7 +312,7 @@ async def test_what_controls_a_terminal_is_shown_instead(repository: GitReposito
 
 
 @pytest.mark.requirement("walkthroughs.terminal")
-async def test_faults_are_told_a_line_each_with_what_to_do(repository: GitRepository) -> None:
+async def test_faults_have_one_line_each_with_a_fix(repository: GitRepository) -> None:
     text = (
         "```comment\nlocation: findDefinition(`validateToken`)\n\nx\n```\n\n"
         "```comment\nlocation: a b\n```"

@@ -1,4 +1,4 @@
-"""Walkthroughs as the first protocol shows them, and what became of each block."""
+"""Walkthroughs for the first protocol, and results of each block."""
 
 import html
 import json
@@ -103,7 +103,7 @@ async def test_a_diff_names_its_range_and_shows_what_changed(repository: GitRepo
 
 
 @pytest.mark.requirement("walkthroughs.real-diffs")
-async def test_the_flags_of_a_diff_are_honoured(repository: GitRepository) -> None:
+async def test_flags_of_a_diff_are_respected(repository: GitRepository) -> None:
     repository.write("staged.py", "x\n")
     repository.git("add", "staged.py")
     repository.write("unknown.py", "y\n")
@@ -173,7 +173,7 @@ async def test_a_mixed_document_keeps_its_order(repository: GitRepository) -> No
 
 
 @pytest.mark.requirement("walkthroughs.w6")
-async def test_markdown_in_a_comment_is_sent_as_it_was_written(repository: GitRepository) -> None:
+async def test_markdown_in_a_comment_is_sent_unchanged(repository: GitRepository) -> None:
     found = await presented(
         "```comment\nlocation:findDefinition(`User`)\n\nso *very* `much`\n```", repository
     )
@@ -199,7 +199,7 @@ async def test_an_unknown_symbol_has_no_location(repository: GitRepository) -> N
 
 
 @pytest.mark.requirement("walkthroughs.w12")
-async def test_quotes_around_a_range_and_a_stray_fence_stay_as_they_are(
+async def test_quoted_range_and_stray_fence_are_unchanged(
     repository: GitRepository,
 ) -> None:
     text = (
@@ -296,7 +296,7 @@ async def test_each_of_several_places_is_named_and_can_be_written_instead(
 
 
 @pytest.mark.requirement("walkthroughs.diagnostics")
-async def test_what_was_not_found_is_told_with_its_line_and_how_to_mend_it(
+async def test_missing_place_is_reported_with_its_line_and_a_fix(
     repository: GitRepository,
 ) -> None:
     text = (
@@ -328,7 +328,7 @@ async def test_what_was_not_found_is_told_with_its_line_and_how_to_mend_it(
 
 
 @pytest.mark.requirement("walkthroughs.diagnostics")
-async def test_what_takes_too_long_is_told(
+async def test_timeout_is_reported(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "LOCATE_TIMEOUT", -1.0)
@@ -359,7 +359,7 @@ async def test_links_are_looked_up_like_places(repository: GitRepository) -> Non
 
 
 @pytest.mark.requirement("walkthroughs.base")
-async def test_a_folder_that_is_none_is_refused(repository: GitRepository) -> None:
+async def test_base_that_is_not_a_folder_is_rejected(repository: GitRepository) -> None:
     with pytest.raises(SymposiumError, match="is not a folder"):
         await present("x", str(repository.path / "gone"), FakeIde())
 

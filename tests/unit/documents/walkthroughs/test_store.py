@@ -1,4 +1,4 @@
-"""What is kept of walkthroughs: versions, lists, changes of one section."""
+"""Storage of walkthroughs: versions, lists, and changed sections."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> WalkthroughStore:
 
 
 @pytest.mark.requirement("walkthroughs.store")
-def test_what_was_stored_is_there_for_whoever_comes_later(
+def test_stored_walkthrough_is_available_to_other_stores(
     store: WalkthroughStore, tmp_path: Path
 ) -> None:
     first = store.save(Draft("# One\n\n100% “é”\n", "/base"))
@@ -102,7 +102,7 @@ def test_a_replaced_section_leaves_the_others(before: str, after: str) -> None:
 
 
 @pytest.mark.requirement("walkthroughs.store-errors")
-def test_what_is_not_there_is_said(store: WalkthroughStore, tmp_path: Path) -> None:
+def test_missing_walkthrough_is_an_error(store: WalkthroughStore, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no walkthrough is stored here"):
         store.load()
     with pytest.raises(NotFoundError, match="no walkthrough is stored here"):
@@ -186,7 +186,7 @@ def test_a_project_is_the_top_of_its_worktree(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("walkthroughs.bounded")
-def test_a_title_has_at_most_120_characters() -> None:
+def test_title_is_limited_to_120_characters() -> None:
     assert title_of(f"# {'x' * 120}") == "x" * 120
     assert title_of(f"# {'x' * 121}") == "x" * 120
 
