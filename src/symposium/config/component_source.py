@@ -41,7 +41,7 @@ class SourceError(SymposiumError):
     """A component's source is not one of the known forms.
 
     Attributes:
-        where: the path to what is wrong, as in `agent.local.command`.
+        where: path to the invalid member, as in `agent.local.command`.
     """
 
     def __init__(self, where: str, message: str, hint: str) -> None:
@@ -54,18 +54,18 @@ class ComponentSource(Struct, frozen=True):
 
     Attributes:
         kind: the key: `builtin`, `registry`, `local`, `npx`, ….
-        value: what stands under it: a string, or an object as in the table above.
+        value: a string, or an object as in the table above.
     """
 
     kind: str
     value: Any
 
     def __lt__(self, other: "ComponentSource") -> bool:
-        """By kind, then by what is shown, then by the rest: lists of sources can be sorted."""
+        """Order by kind, then by displayed name, then by value, so that lists can be sorted."""
         return self._order() < other._order()
 
     def __hash__(self) -> int:
-        """Equal for equal sources, though their values are dicts."""
+        """Hash the value as well, although it may be a dict."""
         return hash(self._order())
 
     def _order(self) -> tuple[str, str, str]:

@@ -1,7 +1,6 @@
-"""Finds what the reference's other layouts have set, so that it can be offered for import (§4.2).
+"""Find settings of older layouts of the reference, to offer them for import (§4.2).
 
-Nothing here is written or taken over unasked: the first-time set-up offers it. What cannot be read
-is passed over; Symposium does not repair it.
+Only the initial set-up imports them, if the user agrees. Unreadable files are ignored.
 """
 
 import hashlib
@@ -31,9 +30,9 @@ def find_legacy(
     file names the agent too.
 
     Args:
-        paths: where our own files are.
+        paths: the user's directories.
         workspace: the directory that the editor works in.
-        environment: ours, by default.
+        environment: default: this process's.
     """
     env = os.environ if environment is None else environment
     for root in _roots(paths, env):
@@ -56,7 +55,7 @@ def _roots(paths: Paths, env: Mapping[str, str]) -> Iterator[Path]:
     if override:
         yield Path(override)
     elif not env.get("SYMPOSIUM_HOME"):
-        # A user with one custom home wants nothing from elsewhere.
+        # A custom home is meant to be self-contained.
         yield _platform_directory(env, sys.platform)
     yield paths.home
 
@@ -75,7 +74,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         text = read_text(path)
         value = None if text is None else parse(text).value
     except (OSError, UnicodeDecodeError, JsoncError) as error:
-        _log.info("%s: passed over: %s", path, error)
+        _log.info("ignoring %s: %s", path, error)
         return {}
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
@@ -84,7 +83,7 @@ def _agent(file: Mapping[str, Any]) -> ComponentSource | None:
     try:
         return read_source(file["agent"], "agent") if "agent" in file else None
     except SourceError as error:
-        _log.info("an older agent is passed over: %s", error)
+        _log.info("ignoring an agent of an older layout: %s", error)
         return None
 
 
@@ -104,12 +103,12 @@ def _mod(value: Any) -> ModEntry | None:
         entry.pop("when", None)
     source = entry.get("source")
     if isinstance(source, Mapping) and "builtin" in source:
-        # Ours is called by its name alone.
+        # Built-in mods are identified by name only.
         entry["name"] = cast("Mapping[str, Any]", source)["builtin"]
         del entry["source"]
     try:
         (mod,) = read_config({"agent": "", "mods": [entry]}).mods
     except (ConfigError, SourceError) as error:
-        _log.info("an older mod is passed over: %s", error)
+        _log.info("ignoring a mod of an older layout: %s", error)
         return None
     return mod

@@ -1,4 +1,4 @@
-"""Sources read as what they are, are shown by a short name, and can be sorted."""
+"""Parsing, display, and order of sources."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ EXAMPLES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.requirement("config.sources")
 @pytest.mark.parametrize(("value", "name"), EXAMPLES)
-def test_a_source_is_written_as_it_was_read_and_shown_by_its_name(
+def test_source_is_written_unchanged_and_displayed_by_name(
     value: dict[str, Any], name: str
 ) -> None:
     source = read_source(value, "agent")
@@ -43,17 +43,17 @@ def test_a_source_is_written_as_it_was_read_and_shown_by_its_name(
 
 
 @pytest.mark.requirement("config.sources")
-def test_every_known_source_has_an_example() -> None:
+def test_every_kind_of_source_has_an_example() -> None:
     assert {key for value, _ in EXAMPLES for key in value} == NAMED | DETAILED.keys()
 
 
 @pytest.mark.requirement("config.sources")
-def test_a_crate_may_be_named_by_a_string() -> None:
+def test_crate_may_be_a_string() -> None:
     assert read_source({"cargo": "x"}, "agent") == ComponentSource("cargo", {"crate": "x"})
 
 
 @pytest.mark.requirement("config.sources")
-def test_sources_can_be_sorted_and_told_apart() -> None:
+def test_sources_can_be_sorted_and_compared() -> None:
     sources = [read_source(value, "agent") for value, _ in EXAMPLES]
 
     assert [source.kind for source in sorted(sources)] == sorted(each.kind for each in sources)
@@ -62,7 +62,7 @@ def test_sources_can_be_sorted_and_told_apart() -> None:
 
 @pytest.mark.requirement("config.sources", "config.errors-have-places")
 @pytest.mark.parametrize(
-    ("value", "where", "told"),
+    ("value", "where", "message"),
     [
         ("x", "agent", "exactly one key"),
         ({}, "agent", "exactly one key"),
@@ -81,16 +81,16 @@ def test_sources_can_be_sorted_and_told_apart() -> None:
         ({"binary": {"linux-x86_64": "a"}}, "agent.binary.linux-x86_64", "`archive`"),
     ],
 )
-def test_what_is_no_source_is_refused_at_its_place(value: Any, where: str, told: str) -> None:
+def test_invalid_source_is_an_error_with_its_path(value: Any, where: str, message: str) -> None:
     with pytest.raises(SourceError) as caught:
         read_source(value, "agent")
 
     assert caught.value.where == where
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.requirement("config.sources")
-def test_an_empty_text_is_no_member_and_a_bare_scope_is_a_name() -> None:
+def test_empty_text_is_missing_and_a_bare_scope_is_a_name() -> None:
     with pytest.raises(SourceError, match="`package` is missing"):
         read_source({"npx": {"package": ""}}, "agent")
     with pytest.raises(SourceError) as refused:

@@ -1,4 +1,4 @@
-"""The page on the config file says what the program does."""
+"""The documentation of the config file matches the program."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[3] / "docs/reference/config.md").read_text()
 
 
 @pytest.mark.requirement("config.fields")
-def test_the_example_is_a_config() -> None:
+def test_example_is_a_config() -> None:
     (example,) = re.findall(r"```jsonc\n(.*?)```", PAGE, re.DOTALL)
 
     config = read_config(parse(example).value)
@@ -22,14 +22,14 @@ def test_the_example_is_a_config() -> None:
 
 
 @pytest.mark.requirement("config.sources")
-def test_every_source_is_listed() -> None:
+def test_every_source_is_documented() -> None:
     listed = set(re.findall(r'^\| `\{"(\w+)"|, `\{"(\w+)"', PAGE, re.MULTILINE))
 
     assert {name for pair in listed for name in pair if name} == NAMED | DETAILED.keys()
 
 
 @pytest.mark.requirement("config.errors-have-places")
-def test_the_message_is_as_shown(tmp_path: Path) -> None:
+def test_documented_message_matches(tmp_path: Path) -> None:
     (shown,) = re.findall(r"```text\n~/.symposium/config.jsonc(.*?)\n```", PAGE)
     path = tmp_path / "config.jsonc"
     lines = ["{", '"agent": "x",', '"proxies": [', "", "", '{"name": "a"},', '{"name": "b",']

@@ -1,4 +1,4 @@
-"""Older layouts are found and read, and never touched."""
+"""Older layouts are found and read, but never changed."""
 
 import json
 import sys
@@ -42,18 +42,18 @@ OWN = f"{encoded(WORKSPACE)}/config.json"
 
 
 @pytest.mark.requirement("config.legacy")
-def test_a_workspace_is_known_by_its_last_part_and_its_hash() -> None:
+def test_workspace_is_encoded_by_name_and_hash() -> None:
     assert encoded(WORKSPACE) == "my-project-45eb29223e948799"
     assert encoded(Path("/")).startswith("root-")
 
 
 @pytest.mark.requirement("config.legacy")
-def test_no_older_layout_is_none(environment: dict[str, str]) -> None:
+def test_nothing_is_found_without_an_older_layout(environment: dict[str, str]) -> None:
     assert find_legacy(here(environment), WORKSPACE, environment) is None
 
 
 @pytest.mark.requirement("config.legacy")
-def test_the_first_layout_has_agent_and_extensions_in_one_file(
+def test_first_layout_has_agent_and_extensions_in_one_file(
     environment: dict[str, str],
 ) -> None:
     home = here(environment).home
@@ -65,7 +65,7 @@ def test_the_first_layout_has_agent_and_extensions_in_one_file(
 
 
 @pytest.mark.requirement("config.legacy")
-def test_the_second_layout_has_one_agent_for_all(environment: dict[str, str]) -> None:
+def test_second_layout_has_one_agent_for_all_workspaces(environment: dict[str, str]) -> None:
     home = here(environment).home
     write(home, "agent.json", {"agent": {"builtin": "eliza"}})
     assert find_legacy(here(environment), WORKSPACE, environment) == Config(ELIZA)
@@ -78,7 +78,7 @@ def test_the_second_layout_has_one_agent_for_all(environment: dict[str, str]) ->
 
 @pytest.mark.requirement("config.legacy")
 @pytest.mark.parametrize("is_overridden", [False, True])
-def test_the_third_layout_has_its_own_directory_and_comes_first(
+def test_third_layout_has_its_own_directory_and_takes_precedence(
     environment: dict[str, str], tmp_path: Path, *, is_overridden: bool
 ) -> None:
     root = tmp_path / ("elsewhere" if is_overridden else "xdg/symposium")
@@ -107,7 +107,7 @@ def test_the_third_layout_has_its_own_directory_and_comes_first(
         ("win32", {"APPDATA": "roaming"}, "roaming/symposium"),
     ],
 )
-def test_the_third_layout_is_looked_for_where_each_platform_kept_it(
+def test_third_layout_is_found_in_the_directory_of_each_platform(
     platform: str,
     variables: dict[str, str],
     root: str,
@@ -124,9 +124,7 @@ def test_the_third_layout_is_looked_for_where_each_platform_kept_it(
 
 
 @pytest.mark.requirement("config.legacy")
-def test_a_home_of_ones_own_takes_nothing_from_elsewhere(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_custom_home_ignores_other_directories(environment: dict[str, str], tmp_path: Path) -> None:
     write(tmp_path / ".config" / "symposium", "agent.json", {"agent": {"builtin": "eliza"}})
     environment |= {"SYMPOSIUM_HOME": str(tmp_path / "own")}
 
@@ -135,7 +133,7 @@ def test_a_home_of_ones_own_takes_nothing_from_elsewhere(
 
 @pytest.mark.requirement("config.legacy-broken")
 @pytest.mark.parametrize("agent", ["{ broken", "[]", '{"agent": "words"}', '{"agent": {}}'])
-def test_what_cannot_be_read_is_passed_over(environment: dict[str, str], agent: str) -> None:
+def test_unreadable_files_are_ignored(environment: dict[str, str], agent: str) -> None:
     home = here(environment).home
     write(home, "agent.json", agent)
     assert find_legacy(here(environment), WORKSPACE, environment) is None

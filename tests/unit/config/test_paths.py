@@ -1,4 +1,4 @@
-"""One place for everything, or the conventional ones."""
+"""Directories: one override, or the usual ones."""
 
 import os
 from pathlib import Path
@@ -27,14 +27,14 @@ HOME = {"HOME": "/home/ada"}
         (HOME | {"SYMPOSIUM_HOME": "~/s"}, ("/home/ada/s", "/home/ada/s/cache", "/home/ada/s/run")),
     ],
 )
-def test_the_environment_says_where_files_are(
+def test_environment_determines_the_directories(
     environment: dict[str, str], expected: tuple[str, str, str]
 ) -> None:
     assert paths(environment) == Paths(*map(Path, expected))
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_home_keeps_the_directory_of_its_sockets_as_long_as_it_is_there(
+def test_home_keeps_its_runtime_directory_while_it_exists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cron = {"HOME": str(tmp_path)}
@@ -58,7 +58,7 @@ def test_a_home_keeps_the_directory_of_its_sockets_as_long_as_it_is_there(
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_the_directory_that_is_kept_changes_when_it_has_gone(tmp_path: Path) -> None:
+def test_missing_runtime_directory_is_replaced(tmp_path: Path) -> None:
     session = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "r")}
     keep_runtime({"HOME": str(tmp_path)})
     assert paths(session).runtime == tmp_path / "r" / "symposium", "nothing is there yet"
@@ -70,7 +70,7 @@ def test_the_directory_that_is_kept_changes_when_it_has_gone(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_home_of_its_own_needs_to_keep_nothing(tmp_path: Path) -> None:
+def test_custom_home_needs_no_runtime_link(tmp_path: Path) -> None:
     keep_runtime({"HOME": str(tmp_path), "SYMPOSIUM_HOME": str(tmp_path / "s")})
 
     assert list(tmp_path.iterdir()) == []
@@ -87,7 +87,7 @@ def test_a_home_of_its_own_needs_to_keep_nothing(tmp_path: Path) -> None:
         ("/n.jsonc", {"SYMPOSIUM_HOME": "/s", "SYMPOSIUM_CONFIG": "/e.jsonc"}, "/n.jsonc"),
     ],
 )
-def test_the_config_is_the_one_named_then_the_one_of_the_environment_then_the_usual_one(
+def test_config_file_comes_from_option_then_environment_then_default(
     named: str | None, environment: dict[str, str], expected: str
 ) -> None:
     found = config_file(None if named is None else Path(named), HOME | environment)
@@ -96,7 +96,7 @@ def test_the_config_is_the_one_named_then_the_one_of_the_environment_then_the_us
 
 
 @pytest.mark.requirement("config.trusted-places")
-def test_programs_come_from_no_relative_place_and_from_none_in_the_workspace(
+def test_programs_are_not_taken_from_relative_or_workspace_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -112,7 +112,7 @@ def test_programs_come_from_no_relative_place_and_from_none_in_the_workspace(
 
 
 @pytest.mark.requirement("config.trusted-places")
-def test_a_home_that_is_opened_still_has_its_programs(
+def test_programs_are_found_when_the_home_is_the_workspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -125,7 +125,7 @@ def test_a_home_that_is_opened_still_has_its_programs(
 
 
 @pytest.mark.requirement("config.trusted-places")
-def test_a_directory_that_has_been_removed_has_no_programs(
+def test_programs_are_found_when_the_working_directory_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "gone").mkdir()
@@ -136,7 +136,7 @@ def test_a_directory_that_has_been_removed_has_no_programs(
 
 
 @pytest.mark.requirement("daemon.one-home")
-def test_a_home_is_made_with_the_directories_above_it(tmp_path: Path) -> None:
+def test_home_is_created_with_its_parents(tmp_path: Path) -> None:
     keep_runtime({"HOME": str(tmp_path / "new" / "user"), "XDG_RUNTIME_DIR": str(tmp_path)})
 
     home = tmp_path / "new" / "user" / ".symposium"
@@ -145,7 +145,7 @@ def test_a_home_is_made_with_the_directories_above_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("config.trusted-places")
-def test_relative_places_are_taken_from_our_own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_directories_are_removed_from_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/bin:tools:.::/usr/bin")
     leave_relative_places()
     assert os.environ["PATH"] == "/bin:/usr/bin"

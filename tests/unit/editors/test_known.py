@@ -1,4 +1,4 @@
-"""Each editor is given what it needs, where it looks for it."""
+"""Settings and their locations, for each editor."""
 
 import json
 import shlex
@@ -31,14 +31,14 @@ def known(name: str) -> Editor:
 
 
 @pytest.mark.requirement("editors.snippet")
-def test_the_six_editors_are_known_and_two_agents_that_take_our_server() -> None:
+def test_six_editors_and_two_mcp_clients_are_known() -> None:
     editors = ["emacs", "jetbrains", "neovim", "toad", "vscode", "zed"]
 
     assert names_in(PACKAGE) == sorted([*editors, "claude-mcp", "codex-mcp"])
 
 
 @pytest.mark.requirement("editors.mcp-server")
-def test_an_agent_is_given_the_server_as_its_own_settings_say_it() -> None:
+def test_mcp_client_gets_the_server_in_its_own_format() -> None:
     claude = known("claude-mcp").setting
     assert isinstance(claude, JsonSetting)
     moved = {"CLAUDE_CONFIG_DIR": "/moved"}
@@ -62,7 +62,7 @@ def test_an_agent_is_given_the_server_as_its_own_settings_say_it() -> None:
 
 
 @pytest.mark.requirement("editors.mcp-server")
-def test_mcp_server_keeps_the_words_that_start_symposium_with_python() -> None:
+def test_mcp_server_is_started_with_python_if_needed() -> None:
     launch = EditorLaunch("/bin/python", ("-P", "-m", "symposium", "run"))
 
     value: Any = json.loads(snippet(known("claude-mcp").setting, launch))
@@ -107,7 +107,7 @@ def test_mcp_server_keeps_the_words_that_start_symposium_with_python() -> None:
         ("emacs", "linux", {}, "/home/ada/.emacs.d/symposium.el"),
     ],
 )
-def test_settings_are_where_the_editor_keeps_them(
+def test_settings_file_of_each_editor_and_platform(
     name: str, platform: str, environment: dict[str, str], expected: str
 ) -> None:
     setting = known(name).setting
@@ -117,7 +117,7 @@ def test_settings_are_where_the_editor_keeps_them(
 
 
 @pytest.mark.requirement("editors.places")
-def test_emacs_is_followed_to_the_directory_it_uses(tmp_path: Path) -> None:
+def test_emacs_directory_follows_its_own_rules(tmp_path: Path) -> None:
     setting = known("emacs").setting
     assert isinstance(setting, OwnFile)
     where = EditorEnvironment(tmp_path, {}, "linux")
@@ -143,7 +143,7 @@ def test_emacs_is_followed_to_the_directory_it_uses(tmp_path: Path) -> None:
         ("vscode", ("acp.agents", "Symposium")),
     ],
 )
-def test_a_json_snippet_is_a_whole_settings_file(name: str, keys: tuple[str, ...]) -> None:
+def test_json_snippet_is_a_complete_settings_file(name: str, keys: tuple[str, ...]) -> None:
     setting = known(name).setting
     assert isinstance(setting, JsonSetting)
 
@@ -157,7 +157,7 @@ def test_a_json_snippet_is_a_whole_settings_file(name: str, keys: tuple[str, ...
 
 
 @pytest.mark.requirement("editors.snippet")
-def test_a_line_for_the_terminal_reads_back_as_the_command() -> None:
+def test_command_line_parses_to_the_command() -> None:
     words = shlex.split(snippet(known("toad").setting, ODD))
 
     assert words[:3] == ["SYMPOSIUM_HOME=/s p", "toad", "acp"]
@@ -166,7 +166,7 @@ def test_a_line_for_the_terminal_reads_back_as_the_command() -> None:
 
 
 @pytest.mark.requirement("editors.snippet")
-def test_words_are_quoted_as_each_language_wants_them() -> None:
+def test_words_are_quoted_for_each_language() -> None:
     assert lua_string('a "b"\\c\n') == '"a \\"b\\"\\\\c\\010"'
     assert lisp_string('a "b"\\c\n') == '"a \\"b\\"\\\\c\n"'
     lua = snippet(known("neovim").setting, ODD)
@@ -193,7 +193,7 @@ def test_values_of_variables_are_quoted_too() -> None:
 
 
 @pytest.mark.requirement("editors.absolute-path")
-def test_this_installation_is_started_by_an_absolute_path(tmp_path: Path) -> None:
+def test_launch_command_has_an_absolute_path(tmp_path: Path) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     script, link = python.with_name("symposium"), tmp_path / "bin" / "symposium"
@@ -217,7 +217,7 @@ def test_this_installation_is_started_by_an_absolute_path(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("editors.absolute-path")
-def test_where_our_files_are_is_passed_on() -> None:
+def test_variables_of_symposium_are_passed_on() -> None:
     launch = find_launch(
         "/bin/python", {"SYMPOSIUM_HOME": "/s", "SYMPOSIUM_CONFIG": "~/c", "HOME": "/h", "X": "1"}
     )

@@ -1,4 +1,4 @@
-"""Starts the test agent on standard input and output: `python -m symposium.agents.testy`."""
+"""Run the test agent over stdio: `python -m symposium.agents.testy`."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from peerwire.transports.fd import stdio_transport
 from symposium.agents.testy.agent import serve_testy
 
 INTERRUPTED = 130
-"""The exit code of a program that was interrupted from its terminal."""
+"""Exit code after an interrupt from the terminal."""
 
 
 async def _main() -> None:

@@ -42,7 +42,7 @@ END_TURN = "end_turn"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The client that is served, and its capabilities."""
+    """The connected client and its capabilities."""
 
     connection: Connection
     tunnels: AcpMcpConnections
@@ -51,11 +51,11 @@ class Client:
 
 @dataclass(slots=True)
 class ScenarioTurn:
-    """One turn as it runs.
+    """A running turn.
 
     Attributes:
-        number: makes the ids of this turn.
-        request_id: of the prompt being served.
+        number: makes the ids of this turn unique.
+        request_id: of the prompt.
     """
 
     client: Client
@@ -64,7 +64,7 @@ class ScenarioTurn:
     request_id: str | int | None
 
     async def run(self, command: Command) -> str:
-        """Do what the command says; the stop reason."""
+        """Execute the command; return the stop reason."""
         for update in updates_for(command, self.number):
             self.send(update)
         await self.client.connection.drain()
@@ -89,7 +89,7 @@ class ScenarioTurn:
         return END_TURN
 
     def send(self, update: Update) -> None:
-        """Tell the client, and remember what was said."""
+        """Send an update, and record messages and tool calls for a replay."""
         if update["sessionUpdate"] in {"agent_message_chunk", "tool_call", "tool_call_update"}:
             self.session.history.append(update)
         self.client.connection.notify(
@@ -138,7 +138,7 @@ class ScenarioTurn:
         try:
             outcomes = [_worded(step, await self._ask(step)) for step in steps]
         except asyncio.CancelledError:
-            # The client keeps a terminal until it is given back, whatever becomes of the turn.
+            # The client keeps a terminal until it is released, even if the turn is cancelled.
             self.client.connection.post(release.method, release.params)
             raise
         return [*outcomes, _worded(release, await self._ask(release))]
@@ -191,7 +191,7 @@ def _worded(request: ClientRequest, outcome: dict[str, Any] | RpcError) -> str:
 
 
 NEWEST: Final = 2
-"""The highest version of ACP it answers with; of version 2 it knows the handshake only."""
+"""Highest supported version of ACP; of version 2, only the handshake."""
 
 CAPABILITIES: Final[dict[str, Any]] = {
     "loadSession": True,
@@ -277,7 +277,7 @@ def _remember(session: ScriptedSession, prompt: Prompt, number: int) -> None:
 
 
 async def serve_testy(transport: Transport) -> None:
-    """Be the test agent to one client until it ends the connection."""
+    """Serve one client until it closes the connection."""
     await ScriptedAgent(transport).run()
 
 

@@ -1,8 +1,8 @@
-"""The command language of the scripted test agent: a prompt is one JSON object.
+"""Command language of the scripted test agent: a prompt is one JSON object.
 
 `{"command": "echo", "message": "hi"}`; the names are those of the reference's test agent (acp-host
 §5, row `testy`), and so is the longer form `{"command": "run_scenario", "scenario": "content"}`.
-Knows what can be asked, not what is done about it (updates.py, requests.py).
+This module parses commands only.
 """
 
 from decimal import Decimal
@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 
 class ScenarioError(ValueError):
-    """A prompt is no command of this agent; the message says what would be one."""
+    """A prompt is not a command of this agent; the message explains the syntax."""
 
 
 def _wire_name(class_name: str) -> str:
@@ -38,7 +38,7 @@ class Echo(_Command, frozen=True):
 
 
 class WaitForCancel(_Command, frozen=True):
-    """Say that the turn waits, and end it only when it is cancelled."""
+    """Report that the turn waits, and end it only when it is cancelled."""
 
 
 class SessionUpdates(_Command, frozen=True):
@@ -54,23 +54,23 @@ class ToolCalls(_Command, frozen=True):
 
 
 class Callbacks(_Command, frozen=True):
-    """Ask the client for everything it offered: permission, files, terminals."""
+    """Send every supported request to the client: permission, files, terminals."""
 
 
 class Elicitations(_Command, frozen=True):
-    """Ask the person for input in every mode and scope."""
+    """Ask the user for input in every mode and scope."""
 
 
 class CancelStatus(_Command, frozen=True):
-    """Say whether the session was cancelled, and end the turn accordingly."""
+    """Report whether the session was cancelled, and end the turn accordingly."""
 
 
 class Full(_Command, frozen=True):
-    """Everything that ends by itself, one after the other."""
+    """Run every scenario that ends by itself, in order."""
 
 
 class ListTools(_Command, frozen=True):
-    """Name the tools of one of the session's MCP servers."""
+    """List the tools of one of the session's MCP servers."""
 
     server: str
 
@@ -112,7 +112,7 @@ class _RunScenario(_Command, frozen=True, tag="run_scenario"):
 
 
 COMMAND_NAMES = tuple(sorted(_wire_name(command.__name__) for command in get_args(Command)))
-"""Every command, as the prompt writes it."""
+"""Names of all commands."""
 
 _SCENARIOS = {
     **{_wire_name(scenario.__name__): scenario for scenario in get_args(Scenario)},
@@ -126,14 +126,13 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def parse_command(text: str) -> Command:
-    """The command that a prompt's text holds.
+    """Parse the text of a prompt.
 
-    A scenario may be named in plain words, `wait for cancel` say; other words are greeted, so that
-    a person who just types gets an answer.
+    A scenario may be named in plain words, such as `wait for cancel`; other text gets a greeting.
 
     Raises:
-        ScenarioError: the text begins like a JSON object but is invalid, names no command, or has
-            a wrong, unknown or missing field.
+        ScenarioError: the text starts like a JSON object but is invalid, names no command, or
+            has a wrong, unknown, or missing field.
     """
     if not text.lstrip().startswith("{"):
         return _SCENARIOS.get("_".join(text.lower().split()), Greet)()
@@ -141,7 +140,7 @@ def parse_command(text: str) -> Command:
         command = _decode(text)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise ScenarioError(
-            f"{_plainly(error)}. A JSON prompt to this agent is an object such as"
+            f"{_explain(error)}. A JSON prompt to this agent is an object such as"
             f' {{"command": "greet"}}; the commands are {", ".join(COMMAND_NAMES)}.'
         ) from error
     match command:
@@ -151,7 +150,7 @@ def parse_command(text: str) -> Command:
             return command
 
 
-def _plainly(error: ValueError | ArithmeticError | RecursionError) -> str:
+def _explain(error: ValueError | ArithmeticError | RecursionError) -> str:
     match error:
         case RecursionError():
             return "The JSON is nested too deeply"
@@ -164,5 +163,5 @@ def _plainly(error: ValueError | ArithmeticError | RecursionError) -> str:
 
 
 def render_command(command: Command) -> str:
-    """The prompt text that encodes a command."""
+    """Text of a prompt that encodes a command."""
     return _encode(command).decode()

@@ -1,7 +1,7 @@
-"""The scripted agent's sessions, and its requests to the client.
+"""Sessions of the scripted agent, and its requests to the client.
 
-A request is sent only where the client declared the capability it needs. Those of a terminal wait
-for the id that `terminal/create` was answered with.
+A request is sent only if the client declared the required capability. Terminal requests need the
+id from the response to `terminal/create`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,22 +25,22 @@ from peerwire.jsonrpc.handlers import Request, RequestHandler
 from symposium.agents.testy.updates import Update, config_options, modes
 
 PAGE: Final = 20
-"""Sessions in one answer to `session/list`; the rest is behind its cursor."""
+"""Sessions in one response to `session/list`; the cursor leads to the next page."""
 
 SendUpdate: TypeAlias = Callable[[str, Update], None]
 
 
 @dataclass(slots=True)
 class ScriptedSession:
-    """One conversation, in the memory of the agent.
+    """One conversation, in memory.
 
     Attributes:
         id: as on the wire.
-        directory: where the client works.
+        directory: the client's working directory.
         servers: the MCP servers that the client declared.
-        history: every update that tells what was said, for a replay.
-        turns: what runs in it.
-        is_open: whether it can be prompted; a closed one can be loaded again.
+        history: updates with messages and tool calls, for a replay.
+        turns: the running turns.
+        is_open: whether it accepts prompts; a closed one can be loaded again.
     """
 
     id: str
@@ -58,7 +58,7 @@ class ScriptedSession:
 
 
 class ScriptedSessions:
-    """All of them, by id, and what the client may do to them."""
+    """All sessions by id, and their request handlers."""
 
     def __init__(self, send: SendUpdate) -> None:
         self._send = send
@@ -80,7 +80,7 @@ class ScriptedSessions:
         }
 
     def open_session(self, session_id: str) -> ScriptedSession:
-        """The session of that id.
+        """Return the open session with that id.
 
         Raises:
             RpcError: it does not exist, or is closed.
@@ -91,7 +91,7 @@ class ScriptedSessions:
         return session
 
     def cancel(self, params: Any) -> None:
-        """End the turns of a session; of one that is unknown there is nothing to end."""
+        """Cancel the turns of a session; an unknown session is ignored."""
         session = self._sessions.get(read_params(params, InSession).session_id)
         if session is not None:
             session.turns.cancel()
@@ -170,7 +170,7 @@ class ScriptedSessions:
 
     def _again(self, request: Request) -> ScriptedSession:
         params = read_params(request.params, SetUpAgain)
-        # An id of an earlier run is accepted unchecked: to a client, that run might have been ours.
+        # Accept any id: an earlier run of this agent may have created the session.
         session = self._sessions.get(params.session_id)
         if session is None:
             return self._open(params.session_id, params)
@@ -193,7 +193,7 @@ class ClientRequest(Struct, frozen=True):
     Attributes:
         method: as on the wire.
         params: as on the wire.
-        needs: path of the client's capability, `fs.readTextFile` say; empty where none is needed.
+        needs: path of the required client capability, such as `fs.readTextFile`; may be empty.
     """
 
     method: str
@@ -202,12 +202,12 @@ class ClientRequest(Struct, frozen=True):
 
 
 def callbacks(session_id: str, directory: str, turn: int) -> tuple[ClientRequest, ...]:
-    """Permission first, then a file written and read again, then a terminal made.
+    """Requests for permission, then to write and read a file, then to create a terminal.
 
     Args:
-        session_id: of the session whose turn this is.
-        directory: an absolute path; the file is written there.
-        turn: makes the ids of this turn.
+        session_id: of the session.
+        directory: absolute path for the file.
+        turn: makes the ids of this turn unique.
     """
     session = {"sessionId": session_id}
     path = f"{directory}/testy-{turn}.txt"
@@ -231,7 +231,7 @@ def callbacks(session_id: str, directory: str, turn: int) -> tuple[ClientRequest
 
 
 def terminal_steps(session_id: str, terminal_id: str) -> tuple[ClientRequest, ...]:
-    """Requests to make on a terminal that the client has created, its release last."""
+    """Requests for a terminal that the client has created, its release last."""
     params = {"sessionId": session_id, "terminalId": terminal_id}
     steps = ("output", "wait_for_exit", "kill", "release")
     return tuple(ClientRequest(f"terminal/{step}", params, "terminal") for step in steps)
@@ -240,12 +240,12 @@ def terminal_steps(session_id: str, terminal_id: str) -> tuple[ClientRequest, ..
 def elicitations(
     session_id: str, request_id: str | int | None, turn: int
 ) -> tuple[ClientRequest, ...]:
-    """Every mode in every scope: the session, a tool call of it, the request being served.
+    """Elicitations in every mode and scope: the session, a tool call, the current request.
 
     Args:
-        session_id: of the session whose turn this is.
-        request_id: of the prompt being served, as it reached this agent.
-        turn: makes the ids of this turn.
+        session_id: of the session.
+        request_id: of the prompt, as this agent received it.
+        turn: makes the ids of this turn unique.
     """
     session = {"sessionId": session_id}
     scopes = (session, session | {"toolCallId": f"elicit-{turn}"}, {"requestId": request_id})
@@ -259,7 +259,7 @@ def elicitations(
 
 
 def is_offered(needs: str, capabilities: Mapping[str, Any]) -> bool:
-    """Whether the client declared a capability: there, and neither null nor false."""
+    """Whether the client declared a capability: present, and neither null nor false."""
     declared: Any = capabilities
     for name in needs.split(".") if needs else ():
         if not isinstance(declared, Mapping):

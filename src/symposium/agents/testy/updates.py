@@ -1,7 +1,7 @@
-"""The `session/update` bodies that each command of the test agent sends (acp-host §7.1).
+"""Bodies of `session/update` for each command of the test agent (acp-host §7.1).
 
-Every kind of update and of content that version 1 of the protocol knows occurs here. Ids are made
-from the number of the turn, so that repeated commands never use one twice.
+They cover every kind of update and content in version 1 of the protocol. Ids contain the number
+of the turn, so that repeated commands never reuse one.
 """
 
 from typing import Any, TypeAlias
@@ -33,7 +33,7 @@ WAITING = "Waiting for session/cancel."
 _PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg=="
 )
-"""A PNG of one grey pixel."""
+"""A PNG of one gray pixel."""
 _SAMPLE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
 """A WAV of one silent sample."""
 
@@ -41,7 +41,7 @@ _SAMPLE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
 def updates_for(command: Command, turn: int) -> tuple[Update, ...]:
     """Updates that the agent sends for a command before its first request.
 
-    The outcome of what it must ask first (a tool, the client, a person) is sent as a `message`.
+    Results that depend on a tool, the client, or the user are sent as a `message` later.
     """
     updates: tuple[Update, ...]
     match command:
@@ -66,12 +66,12 @@ def updates_for(command: Command, turn: int) -> tuple[Update, ...]:
 
 
 def message(text: str, turn: int) -> Update:
-    """The agent's words as one chunk of this turn's message."""
+    """One chunk of this turn's agent message."""
     return _chunk(_text(text), f"message-{turn}")
 
 
 def modes(current: str) -> dict[str, Any]:
-    """The session's modes, as the answer to `session/new` lists them."""
+    """The session's modes, as in the response to `session/new`."""
     return {
         "currentModeId": current,
         "availableModes": [
@@ -82,7 +82,7 @@ def modes(current: str) -> dict[str, Any]:
 
 
 def config_options(verbosity: str) -> list[dict[str, Any]]:
-    """The session's options; one, of a kind that every client understands."""
+    """The session's config options: one, of a kind that every client supports."""
     return [
         {
             "id": "verbosity",
@@ -99,7 +99,7 @@ def config_options(verbosity: str) -> list[dict[str, Any]]:
 
 
 def terminal_call(terminal_id: str, turn: int) -> tuple[Update, ...]:
-    """A tool call whose content is a terminal that the client has made."""
+    """Updates of a tool call whose content is a terminal that the client has created."""
     call = f"terminal-{turn}"
     return (
         _call(call, "Run a command", "execute", {"rawInput": {"command": "echo"}}),
@@ -111,7 +111,7 @@ def terminal_call(terminal_id: str, turn: int) -> tuple[Update, ...]:
 
 
 def asking_call(turn: int) -> tuple[Update, Update]:
-    """The tool call during which a person is asked for input: its start and its end."""
+    """Start and end of the tool call during which the user is asked for input."""
     call = f"elicit-{turn}"
     return _call(call, "Ask for input", "other", {}), _progress(call, "completed")
 
@@ -251,11 +251,11 @@ def _chunk(block: Block, message_id: str, kind: str = "agent_message_chunk") -> 
     return {"sessionUpdate": kind, "messageId": message_id, "content": block}
 
 
-def _call(call: str, title: str, kind: str, told: dict[str, Any]) -> Update:
+def _call(call: str, title: str, kind: str, members: dict[str, Any]) -> Update:
     start = {"sessionUpdate": "tool_call", "toolCallId": call, "title": title, "kind": kind}
-    return start | {"status": "pending"} | told
+    return start | {"status": "pending"} | members
 
 
-def _progress(call: str, status: str, told: dict[str, Any] | None = None) -> Update:
+def _progress(call: str, status: str, members: dict[str, Any] | None = None) -> Update:
     change = {"sessionUpdate": "tool_call_update", "toolCallId": call, "status": status}
-    return change | (told or {})
+    return change | (members or {})

@@ -1,4 +1,4 @@
-"""What a prompt asks of Eliza beyond talk, and how the outcome is worded."""
+"""Commands in a prompt to Eliza, and the texts of their results."""
 
 import json
 from decimal import Decimal
@@ -29,7 +29,7 @@ from symposium.agents.eliza.commands import (
         ("list tools from my server", "my server"),
     ],
 )
-def test_tools_are_listed_of_a_server(text: str, server: str) -> None:
+def test_list_command_names_a_server(text: str, server: str) -> None:
     assert parse_command(text) == ListToolsCommand(server)
 
 
@@ -49,7 +49,7 @@ def test_tools_are_listed_of_a_server(text: str, server: str) -> None:
         ),
     ],
 )
-def test_a_tool_is_used_with_its_arguments(text: str, expected: UseTool) -> None:
+def test_use_command_has_a_tool_and_arguments(text: str, expected: UseTool) -> None:
     assert parse_command(text) == expected
 
 
@@ -74,7 +74,7 @@ def test_a_tool_is_used_with_its_arguments(text: str, expected: UseTool) -> None
         "use the tool s::t with {}",
     ],
 )
-def test_everything_else_is_talk(text: str) -> None:
+def test_other_text_is_conversation(text: str) -> None:
     assert parse_command(text) == Talk(text)
 
 
@@ -95,7 +95,7 @@ def test_everything_else_is_talk(text: str) -> None:
     ],
     ids=range(10),
 )
-def test_arguments_that_cannot_be_read_are_explained(arguments: str, problem: str) -> None:
+def test_malformed_arguments_are_explained(arguments: str, problem: str) -> None:
     command = parse_command(f"use tool s::t with {arguments}")
 
     assert isinstance(command, Unreadable)
@@ -114,7 +114,7 @@ json_values = st.recursive(
 
 @given(server=names, tool=names, arguments=st.dictionaries(st.text(), json_values))
 @pytest.mark.requirement("cli.eliza-use-tool")
-def test_any_object_comes_through_as_it_was_written(
+def test_any_object_is_accepted_unchanged(
     server: str, tool: str, arguments: dict[str, object]
 ) -> None:
     text = f"use tool {server}::{tool} with {json.dumps(arguments)}"
@@ -130,7 +130,7 @@ def test_any_object_comes_through_as_it_was_written(
     )
 )
 @pytest.mark.requirement("eliza.any-text")
-def test_no_prompt_is_too_strange_to_be_read(text: str) -> None:
+def test_any_prompt_can_be_parsed(text: str) -> None:
     match parse_command(text):
         case Unreadable(reply):
             assert reply.encode()
@@ -141,7 +141,7 @@ def test_no_prompt_is_too_strange_to_be_read(text: str) -> None:
 
 
 @pytest.mark.requirement("cli.eliza-list-tools")
-def test_tools_are_listed_one_to_a_line() -> None:
+def test_tools_are_listed_one_per_line() -> None:
     assert render_tools([("echo", "Says it again"), ("mute", None)]) == (
         "Available tools:\n  - echo: Says it again\n  - mute: (no description)"
     )
@@ -149,6 +149,6 @@ def test_tools_are_listed_one_to_a_line() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-use-tool")
-def test_an_outcome_begins_with_what_it_is() -> None:
+def test_result_begins_with_its_status() -> None:
     assert render_result("42") == "OK: 42"
     assert render_error("no server is called s") == "ERROR: no server is called s"

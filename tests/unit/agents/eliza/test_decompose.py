@@ -1,4 +1,4 @@
-"""Which words each element of a pattern takes."""
+"""Words that each element of a pattern matches."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from symposium.agents.eliza.script import Gap, OneOf, Pattern, parse_pattern
 pytestmark = pytest.mark.requirement("eliza.decompose")
 
 
-def taken(pattern: str, text: str) -> list[str] | None:
+def matched(pattern: str, text: str) -> list[str] | None:
     words = text.split()
     spans = decompose(parse_pattern(pattern, {}), words)
     return None if spans is None else [" ".join(words[span]) for span in spans]
@@ -40,18 +40,18 @@ def taken(pattern: str, text: str) -> list[str] | None:
         ("a * a", "a", None),
     ],
 )
-def test_each_element_takes_its_words(pattern: str, text: str, parts: list[str] | None) -> None:
-    assert taken(pattern, text) == parts
+def test_each_element_matches_its_words(pattern: str, text: str, parts: list[str] | None) -> None:
+    assert matched(pattern, text) == parts
 
 
-def some_fit(pattern: Pattern, words: Sequence[str]) -> bool:
-    """By trying everything, as the program under test must not."""
+def any_match(pattern: Pattern, words: Sequence[str]) -> bool:
+    """Search exhaustively, unlike the program under test."""
     match pattern:
         case (Gap(minimum), *rest):
             fits = range(minimum, len(words) + 1)
-            return any(some_fit(tuple(rest), words[count:]) for count in fits)
+            return any(any_match(tuple(rest), words[count:]) for count in fits)
         case (OneOf(choices), *rest):
-            return bool(words) and words[0] in choices and some_fit(tuple(rest), words[1:])
+            return bool(words) and words[0] in choices and any_match(tuple(rest), words[1:])
         case _:
             return not words
 
@@ -74,12 +74,12 @@ def patterns(draw: st.DrawFn) -> str:
 
 
 @given(pattern=patterns(), words=st.lists(st.sampled_from("abc"), max_size=8))
-def test_a_fit_is_found_exactly_when_there_is_one(pattern: str, words: list[str]) -> None:
+def test_match_is_found_exactly_when_one_exists(pattern: str, words: list[str]) -> None:
     parsed = parse_pattern(pattern, {})
 
     spans = decompose(parsed, words)
 
-    assert (spans is not None) == some_fit(parsed, words)
+    assert (spans is not None) == any_match(parsed, words)
     if spans is not None:
         assert [word for span in spans for word in words[span]] == words
         for element, span in zip(parsed, spans, strict=True):
@@ -92,7 +92,7 @@ def test_a_fit_is_found_exactly_when_there_is_one(pattern: str, words: list[str]
 
 
 class Counted(frozenset[str]):
-    """A set of words that counts how often it was asked."""
+    """A set of words that counts lookups."""
 
     asked = 0
 
@@ -102,7 +102,7 @@ class Counted(frozenset[str]):
 
 
 @pytest.mark.requirement("eliza.bounded-work")
-def test_a_near_miss_costs_no_more_than_one_look_for_each_word_and_element() -> None:
+def test_near_miss_costs_one_lookup_per_word_and_element() -> None:
     words = ["a"] * 1_000
     pattern: Pattern = ()
     for _ in range(6):

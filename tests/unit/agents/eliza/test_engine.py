@@ -1,4 +1,4 @@
-"""Conversations: what is answered to what, in which order."""
+"""Conversations: answers and their order."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def test_a_greeting_is_answered_with_a_greeting(text: str) -> None:
 
 
 @pytest.mark.requirement("cli.eliza-greeting")
-def test_a_morning_is_no_greeting_unless_it_is_wished() -> None:
+def test_morning_alone_is_not_a_greeting() -> None:
     assert answer_to("in the morning I am tired") != HOW_DO_YOU_DO
 
 
@@ -68,7 +68,7 @@ def test_a_family_in_general_is_asked_about_too() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-remember")
-def test_what_is_remembered_comes_back_as_a_question() -> None:
+def test_memory_returns_as_a_question() -> None:
     answer = answer_to("I remember the smell of my first computer lab")
 
     # A computer outranks a memory, as the script means it to.
@@ -99,7 +99,7 @@ def test_mine_is_yours_in_the_answer() -> None:
 
 
 @pytest.mark.requirement("cli.eliza-rotation")
-def test_the_same_remark_goes_round_the_answers_of_its_rule() -> None:
+def test_repeated_remark_cycles_through_the_answers_of_its_rule() -> None:
     eliza = Eliza(DETERMINISTIC_SEED)
 
     said = [eliza.reply("sorry") for _ in range(6)]
@@ -117,7 +117,7 @@ def test_a_remark_that_no_rule_fits_gets_a_general_answer() -> None:
 
 @pytest.mark.requirement("cli.eliza-fallback")
 @pytest.mark.parametrize("text", ["", "   ", "?!", "\x00\x07", "\ud800"])
-def test_silence_is_noticed(text: str) -> None:
+def test_empty_remark_is_answered(text: str) -> None:
     assert answer_to(text) == DOCTOR.silence[0]
 
 
@@ -140,7 +140,7 @@ def test_silence_is_noticed(text: str) -> None:
         ("python", "Python"),
     ],
 )
-def test_a_topic_has_answers_of_its_own(text: str, topic: str) -> None:
+def test_topic_has_its_own_answers(text: str, topic: str) -> None:
     answer = answer_to(text)
 
     assert topic in answer
@@ -159,12 +159,12 @@ def test_a_topic_has_answers_of_its_own(text: str, topic: str) -> None:
         ("Python has its ways", "Python has its ways"),
     ],
 )
-def test_a_topic_s_answer_takes_over_words_of_the_remark(text: str, words: str) -> None:
+def test_answer_of_a_topic_reuses_words_of_the_remark(text: str, words: str) -> None:
     assert words in answer_to(text)
 
 
 @pytest.mark.requirement("eliza.rank")
-def test_the_keyword_of_the_highest_rank_answers_wherever_it_stands() -> None:
+def test_keyword_of_the_highest_rank_answers_at_any_position() -> None:
     keywords = "1: low\n*\n    low\n\n9: high\n*\n    high\n\n5: middle\n*\n    middle\n"
 
     assert eliza_with(keywords).reply("low middle high low") == "High"
@@ -173,7 +173,7 @@ def test_the_keyword_of_the_highest_rank_answers_wherever_it_stands() -> None:
 
 
 @pytest.mark.requirement("eliza.rank")
-def test_a_keyword_that_gives_up_leaves_the_answer_to_the_next() -> None:
+def test_next_keyword_answers_when_one_gives_up() -> None:
     keywords = "9: high\n*\n    !next\n\n5: none\n* here\n    here\n\n1: low\n*\n    low\n"
 
     assert eliza_with(keywords).reply("high none low") == "Low"
@@ -196,14 +196,14 @@ def test_links_in_a_circle_end_in_a_general_answer() -> None:
 
 
 @pytest.mark.requirement("eliza.clause")
-def test_only_the_first_clause_with_a_keyword_is_heard() -> None:
+def test_only_the_first_clause_with_a_keyword_counts() -> None:
     keywords = "1: low\n* low *\n    low $3\n\n9: high\n*\n    high\n"
 
     assert eliza_with(keywords).reply("So, low it is, but high") == "Low it is"
 
 
 @pytest.mark.requirement("eliza.memory")
-def test_what_was_said_of_mine_is_brought_up_when_nothing_else_fits() -> None:
+def test_memory_is_used_when_no_rule_fits() -> None:
     eliza = eliza_with("0: my\n*\n    I see.\n")
 
     assert eliza.reply("my cat sleeps") == "I see."
@@ -214,7 +214,7 @@ def test_what_was_said_of_mine_is_brought_up_when_nothing_else_fits() -> None:
 
 
 @pytest.mark.requirement("eliza.memory")
-def test_what_another_keyword_answered_is_not_remembered() -> None:
+def test_remark_answered_by_another_keyword_is_not_remembered() -> None:
     eliza = eliza_with("0: my\n*\n    I see.\n\n5: cat\n*\n    Meow.\n")
 
     assert eliza.reply("my cat sleeps") == "Meow."
@@ -222,7 +222,7 @@ def test_what_another_keyword_answered_is_not_remembered() -> None:
 
 
 @pytest.mark.requirement("eliza.memory")
-def test_the_oldest_memory_gives_way() -> None:
+def test_oldest_memory_is_dropped() -> None:
     eliza = eliza_with("0: my\n*\n    I see.\n")
     for number in range(MEMORY_SIZE + 1):
         eliza.reply(f"my n{number}")
@@ -261,7 +261,7 @@ any_text = st.text(st.characters(exclude_categories=[]))
 
 @given(st.lists(st.one_of(any_text, chatter), min_size=1, max_size=5))
 @pytest.mark.requirement("eliza.any-text")
-def test_no_remark_is_left_without_a_printable_answer(remarks: list[str]) -> None:
+def test_every_remark_gets_a_printable_answer(remarks: list[str]) -> None:
     eliza = Eliza(DETERMINISTIC_SEED)
     for text in remarks:
         answer = eliza.reply(text)
@@ -294,7 +294,7 @@ def test_a_remark_of_a_hundred_kilobytes_is_answered(text: str) -> None:
 
 
 @pytest.mark.requirement("eliza.light-start")
-def test_the_engine_loads_nothing_beyond_what_the_wire_needs_anyway() -> None:
+def test_engine_imports_only_modules_that_the_wire_needs() -> None:
     code = (
         "import sys, symposium.chain.mod, typing, itertools; before = {*sys.modules};"
         "import symposium.agents.eliza.engine; print(*{*sys.modules} - before)"

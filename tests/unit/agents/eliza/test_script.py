@@ -1,4 +1,4 @@
-"""The notation of scripts, and that our own script keeps to it."""
+"""Notation of scripts, and validity of the built-in script."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_a_pattern_is_gaps_words_alternatives_and_classes() -> None:
     [("", "at least one element"), ("a * + b", "side by side"), ("* @bird", "no class is called")],
 )
 @pytest.mark.requirement("cli.eliza-pattern-elements")
-def test_a_pattern_that_means_nothing_is_refused(text: str, complaint: str) -> None:
+def test_invalid_pattern_is_rejected(text: str, complaint: str) -> None:
     with pytest.raises(ScriptError, match=complaint):
         parse_pattern(text, CLASSES)
 
@@ -83,7 +83,7 @@ def test_a_reassembly_may_link_to_a_keyword_or_give_up() -> None:
 
 @pytest.mark.parametrize("text", ["$", "costs $ 5", "$x"])
 @pytest.mark.requirement("cli.eliza-reassembly")
-def test_a_place_without_a_number_is_refused(text: str) -> None:
+def test_placeholder_without_a_number_is_rejected(text: str) -> None:
     with pytest.raises(ScriptError, match="without the number"):
         parse_reassembly(text)
 
@@ -110,7 +110,7 @@ def test_every_word_at_the_head_of_a_block_calls_its_keyword_up() -> None:
     ],
 )
 @pytest.mark.requirement("eliza.blocks")
-def test_a_block_that_claims_wrongly_is_refused(text: str, complaint: str) -> None:
+def test_invalid_block_is_rejected(text: str, complaint: str) -> None:
     with pytest.raises(ScriptError, match=complaint):
         parse_keywords(text)
 
@@ -128,7 +128,7 @@ def test_a_block_that_claims_wrongly_is_refused(text: str, complaint: str) -> No
     ],
 )
 @pytest.mark.requirement("eliza.blocks")
-def test_a_rule_that_cannot_be_followed_is_refused(rules: str, complaint: str) -> None:
+def test_invalid_rule_is_rejected(rules: str, complaint: str) -> None:
     with pytest.raises(ScriptError, match=complaint):
         compile_rules(rules, script_of("0: cat\n*\n    Meow."))
 
@@ -143,7 +143,7 @@ def test_the_rules_of_the_built_in_script_are_well_formed(name: str) -> None:
 
 
 @pytest.mark.requirement("cli.eliza-script-loads")
-def test_the_built_in_script_is_whole() -> None:
+def test_built_in_script_is_complete() -> None:
     assert DOCTOR.remembered in DOCTOR.keywords
     assert compile_rules(DOCTOR.memory, DOCTOR)
     assert DOCTOR.fallbacks

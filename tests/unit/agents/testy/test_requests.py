@@ -1,4 +1,4 @@
-"""What the test agent asks of a client."""
+"""Requests of the test agent to a client."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ EVERYTHING: dict[str, Any] = {
 
 
 @pytest.mark.requirement("testy.client-requests", "cli.testy-full")
-def test_there_is_a_request_for_every_method_of_the_client() -> None:
+def test_every_client_method_is_requested() -> None:
     requests = [
         *callbacks("s", "/tmp", 1),
         *terminal_steps("s", "term-1"),
@@ -38,7 +38,7 @@ def test_there_is_a_request_for_every_method_of_the_client() -> None:
 
 
 @pytest.mark.requirement("testy.client-requests")
-def test_a_file_is_read_where_it_was_written_and_permission_offers_every_kind() -> None:
+def test_written_file_is_read_and_permission_offers_every_kind() -> None:
     permission, write, read, create = (request.params for request in callbacks("s", "/tmp", 4))
 
     assert write["path"] == read["path"] == "/tmp/testy-4.txt"
@@ -49,7 +49,7 @@ def test_a_file_is_read_where_it_was_written_and_permission_offers_every_kind() 
 
 
 @pytest.mark.requirement("testy.client-requests")
-def test_a_terminal_is_released_last() -> None:
+def test_terminal_is_released_last() -> None:
     steps = terminal_steps("s", "term-1")
 
     assert all(step.params == {"sessionId": "s", "terminalId": "term-1"} for step in steps)
@@ -57,7 +57,7 @@ def test_a_terminal_is_released_last() -> None:
 
 
 @pytest.mark.requirement("testy.client-requests")
-def test_the_call_during_which_a_person_is_asked_is_announced() -> None:
+def test_tool_call_of_an_elicitation_is_announced() -> None:
     start, end = asking_call(2)
 
     assert start["toolCallId"] == end["toolCallId"]
@@ -68,7 +68,7 @@ def test_the_call_during_which_a_person_is_asked_is_announced() -> None:
 
 
 @pytest.mark.requirement("testy.client-requests")
-def test_a_person_is_asked_in_every_mode_and_scope() -> None:
+def test_elicitations_cover_every_mode_and_scope() -> None:
     asked = [request.params for request in elicitations("s", 0, 2)]
     scope_names = {"sessionId", "toolCallId", "requestId"}
 
@@ -86,7 +86,7 @@ def test_a_person_is_asked_in_every_mode_and_scope() -> None:
 
 
 @pytest.mark.requirement("cli.testy-fresh-ids")
-def test_what_is_asked_again_has_fresh_ids() -> None:
+def test_repeated_requests_have_new_ids() -> None:
     def ids(turn: int) -> set[str]:
         permission, *_ = callbacks("s", "/tmp", turn)
         asked = [request.params for request in elicitations("s", 1, turn)]
@@ -113,7 +113,7 @@ def test_what_is_asked_again_has_fresh_ids() -> None:
         ("elicitation.url", {"elicitation": {"form": {}, "url": {}}}),
     ],
 )
-def test_a_capability_is_offered_when_it_is_there(needs: str, capabilities: dict[str, Any]) -> None:
+def test_declared_capability_is_offered(needs: str, capabilities: dict[str, Any]) -> None:
     assert is_offered(needs, capabilities)
 
 
@@ -129,7 +129,7 @@ def test_a_capability_is_offered_when_it_is_there(needs: str, capabilities: dict
         ("elicitation.url", {"elicitation": None}),
     ],
 )
-def test_a_capability_that_is_absent_null_or_false_is_not_offered(
+def test_absent_null_or_false_capability_is_not_offered(
     needs: str, capabilities: dict[str, Any]
 ) -> None:
     assert not is_offered(needs, capabilities)

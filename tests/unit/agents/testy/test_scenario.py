@@ -1,4 +1,4 @@
-"""The command language of the test agent."""
+"""Command language of the test agent."""
 
 import json
 from decimal import Decimal
@@ -49,14 +49,14 @@ EVERY_COMMAND: list[tuple[str, Command]] = [
 
 @pytest.mark.parametrize(("text", "command"), EVERY_COMMAND)
 @pytest.mark.requirement("cli.testy-commands")
-def test_a_prompt_is_a_command_and_back(text: str, command: Command) -> None:
+def test_command_round_trip(text: str, command: Command) -> None:
     assert parse_command(text) == command
     assert parse_command(f"\n  {text} ") == command
     assert parse_command(render_command(command)) == command
 
 
 @pytest.mark.requirement("cli.testy-commands")
-def test_every_command_is_tried_here() -> None:
+def test_every_command_is_tested() -> None:
     assert {json.loads(text)["command"] for text, _ in EVERY_COMMAND} == {*COMMAND_NAMES}
 
 
@@ -74,7 +74,7 @@ def test_every_command_is_tried_here() -> None:
         "full",
     ],
 )
-def test_a_scenario_may_be_run_by_its_name(name: str) -> None:
+def test_scenario_can_be_run_by_name(name: str) -> None:
     longer = json.dumps({"command": "run_scenario", "scenario": name})
 
     assert parse_command(longer) == parse_command(json.dumps({"command": name}))
@@ -95,7 +95,7 @@ def test_a_scenario_may_be_run_by_its_name(name: str) -> None:
         ("[1]", Greet()),
     ],
 )
-def test_plain_words_name_a_scenario_or_are_greeted(text: str, command: Command) -> None:
+def test_plain_words_name_a_scenario_or_get_a_greeting(text: str, command: Command) -> None:
     assert parse_command(text) == command
 
 
@@ -125,7 +125,7 @@ def test_plain_words_name_a_scenario_or_are_greeted(text: str, command: Command)
     ],
     ids=range(13),
 )
-def test_a_wrong_command_is_explained(text: str, problem: str) -> None:
+def test_invalid_command_is_explained(text: str, problem: str) -> None:
     with pytest.raises(ScenarioError) as raised:
         parse_command(text)
 
@@ -154,11 +154,11 @@ json_prompts = st.one_of(
 
 @given(st.text(st.characters(exclude_categories=[])) | json_prompts)
 @pytest.mark.requirement("testy.wrong-command")
-def test_any_prompt_is_a_command_or_explained(text: str) -> None:
+def test_any_prompt_is_a_command_or_an_explained_error(text: str) -> None:
     try:
         command = parse_command(text)
     except ScenarioError as error:
         assert text.lstrip().startswith("{")
-        assert str(error).encode()  # noqa: PT017 - both outcomes are right
+        assert str(error).encode()  # noqa: PT017 - both outcomes are valid
     else:
         assert parse_command(render_command(command)) == command

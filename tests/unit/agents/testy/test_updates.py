@@ -1,4 +1,4 @@
-"""The bodies of `session/update` that each command sends."""
+"""Bodies of `session/update` for each command."""
 
 import base64
 from collections import Counter
@@ -51,7 +51,7 @@ def ids_in(updates: tuple[Update, ...]) -> set[str]:
 @pytest.mark.parametrize(
     ("command", "text"), [(Greet(), GREETING), (Echo("hi"), "hi"), (WaitForCancel(), WAITING)]
 )
-def test_a_command_that_only_speaks_sends_one_chunk(command: Command, text: str) -> None:
+def test_text_command_sends_one_chunk(command: Command, text: str) -> None:
     assert updates_for(command, 3) == (message(text, 3),)
     assert message(text, 3) == {
         "sessionUpdate": "agent_message_chunk",
@@ -65,7 +65,7 @@ def test_a_command_that_only_speaks_sends_one_chunk(command: Command, text: str)
     "command",
     [ListTools("s"), CallTool("s", "t", {}), Callbacks(), Elicitations(), CancelStatus()],
 )
-def test_a_command_that_must_ask_first_sends_nothing_before(command: Command) -> None:
+def test_command_with_requests_sends_no_updates_before(command: Command) -> None:
     assert updates_for(command, 1) == ()
 
 
@@ -77,7 +77,7 @@ def test_session_updates_sends_one_update_of_every_kind() -> None:
 
 
 @pytest.mark.requirement("cli.testy-updates")
-def test_what_updates_refer_to_is_what_the_session_offers() -> None:
+def test_updates_refer_to_existing_modes_and_options() -> None:
     by_kind = {update["sessionUpdate"]: update for update in updates_for(SessionUpdates(), 1)}
     mode, option = by_kind["current_mode_update"], by_kind["config_option_update"]
 
@@ -136,7 +136,7 @@ def test_tool_calls_show_every_status_and_every_content() -> None:
 
 
 @pytest.mark.requirement("cli.testy-full")
-def test_full_sends_what_its_parts_send() -> None:
+def test_full_sends_the_updates_of_its_parts() -> None:
     parts = (SessionUpdates(), Content(), ToolCalls())
 
     assert updates_for(Full(), 2) == tuple(u for part in parts for u in updates_for(part, 2))
@@ -150,7 +150,7 @@ def test_full_sends_what_its_parts_send() -> None:
     "command",
     [Greet(), Echo("a"), WaitForCancel(), SessionUpdates(), Content(), ToolCalls(), Full()],
 )
-def test_a_command_given_again_uses_fresh_ids(command: Command) -> None:
+def test_repeated_command_uses_new_ids(command: Command) -> None:
     first, again = updates_for(command, 1), updates_for(command, 2)
 
     assert ids_in(first)
