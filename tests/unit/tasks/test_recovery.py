@@ -201,3 +201,23 @@ async def test_rollback_of_a_creation_keeps_a_branch_of_another_worktree(scene: 
     assert left == []
     assert git("status", "--porcelain", "--branch", cwd=other).startswith(f"## {made.branch}")
     assert (other / "README.md").exists()
+
+
+@pytest.mark.requirement("taskspaces.ended-at-start")
+async def test_every_interrupted_operation_ends_at_the_next_start(scene: Scene) -> None:
+    made = [await scene.make(name) for name in ("one", "two")]
+
+    def note(connection: sqlite3.Connection) -> None:
+        for each in made:
+            save(connection, replace(each, standing=TaskState.DELETING))
+            tables.note(connection, Operation(each.id, OperationKind.DELETE, "delete.recorded"))
+
+    await scene.context.journal.write(note)
+    scene.engine.close()
+    again = scene.again()
+    lines = (await again.engine.start()).lines
+    found = [await again.engine.get(each.id) for each in made]
+    again.engine.close()
+
+    assert sorted(lines) == ["one: was not deleted", "two: was not deleted"]
+    assert [each.standing for each in found] == [TaskState.READY] * 2

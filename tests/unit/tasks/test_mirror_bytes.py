@@ -1,0 +1,26 @@
+"""The files of a worktree that are known at the next start."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from symposium.tasks.snapshots.mirror import Folder, Mirror, decode, encode
+
+MODE = stat.S_IFDIR | 0o755
+
+
+def mirror(*names: str) -> Mirror:
+    top = Folder("", None, MODE)
+    for name in names:
+        top.entries[name] = Folder(name, top, MODE)
+    return Mirror(Path("/worktree"), top)
+
+
+@pytest.mark.requirement("snapshots.saved-when-changed")
+def test_saved_files_do_not_depend_on_the_order_in_which_folders_were_read() -> None:
+    one, other = encode(mirror("a", "b", "c")), encode(mirror("c", "a", "b"))
+
+    assert one == other
+    assert encode(decode(Path("/worktree"), one)) == one
+    assert encode(mirror("a", "b")) != one
