@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from symposium.cli.chat_view import ChatView
+from symposium.cli.chat_view import ChatStatus, ChatView
 from symposium.cli.output import Output
 from symposium.client.events import ToolCall
 from symposium.client.permissions import ChosenOption, Declined, Option, Permission
@@ -91,7 +91,10 @@ def test_mode_is_shown_only_when_it_changes(
     def change(mode: str) -> dict[str, Any]:
         return {"sessionUpdate": "current_mode_update", "currentModeId": mode}
 
-    show(view, change("ask"))
+    option = {"id": "m", "category": "mode", "currentValue": "plan", "options": [{"value": "plan"}]}
+    show(view, {"sessionUpdate": "config_option_update", "configOptions": [option]})
+    assert (capsys.readouterr().out, view.status.line(80)) == ("", "eliza · plan")
+    view.status = ChatStatus("eliza")
     view.status.settings.opened({"modes": modes})
     show(view, change("ask"), change("code"), change("code"))
     show(view, {"sessionUpdate": "usage_update", "used": 10, "size": 100})

@@ -73,3 +73,8 @@ def test_rule_note_shows_control_characters_as_symbols() -> None:
     (line,) = note_lines("no-\x1b[2Kpush forbids git\x07 push")
 
     assert line == "[policy] no-␛[2Kpush forbids git␇ push"
+
+
+@pytest.mark.requirement("showing.events")
+def test_values_that_are_no_text_are_shown_as_json_with_their_letters() -> None:
+    assert in_words({"a": {"b": "é"}, "c": ["x", 1], "d": None}) == 'a: {"b": "é"}, c: x 1'
