@@ -136,8 +136,8 @@ async def _current(around: RegistryContext) -> LoadedIndex:
 
 def _custom() -> CustomMods:
     found = custom_mods(config_file(None), paths(), os.environ, Path.cwd())
-    if found.trouble:
-        click.echo(plain_text(found.trouble), err=True)
+    if found.problem:
+        click.echo(plain_text(found.problem), err=True)
     return found
 
 
