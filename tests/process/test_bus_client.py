@@ -138,7 +138,7 @@ async def test_request_that_is_not_idempotent_is_not_repeated(home: DaemonFolder
         await editor.request(Who())
 
     assert "while waiting for present_walkthrough" in error.message
-    assert "not known" in error.hint
+    assert "unknown" in error.hint
     assert times == [1]
 
 
