@@ -1,1 +1,1 @@
-"""What `make bench` runs: a chain of ours beside the direct pipe, `cat` and the SDKs' proxies."""
+"""`make bench`: compare chains with a direct pipe, `cat`, and proxies of the SDKs."""

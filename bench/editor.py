@@ -1,4 +1,4 @@
-"""The client's side of a measured chain: blocking pipes, read as fast as they fill."""
+"""The client of a measured chain: blocking pipes, read as fast as they fill."""
 
 import json
 import os
@@ -18,13 +18,13 @@ PATIENCE: Final = 20.0
 """Seconds without a byte after which a chain counts as stuck."""
 
 LEAVE: Final = 0.5
-"""Seconds that a chain gets to end by itself; what does not is killed."""
+"""Seconds until a chain that does not exit is killed."""
 
 PIPE: Final = 64 * 1024
-"""Bytes that a pipe holds: the most one read can give."""
+"""Capacity of a pipe in bytes: the maximum of one read."""
 
 HIDDEN: Final = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"})
-"""Settings of some shells that would make each start compile anew, or each line two writes."""
+"""Variables that would slow down each start (recompilation) or each line (unbuffered writes)."""
 
 
 class ChainEndedError(Exception):
@@ -35,10 +35,10 @@ class Editor:
     """One started command and the session in it.
 
     Attributes:
-        pid: of the command.
-        output: the descriptor of what the command writes.
-        side: the file in which the load agent leaves its figures.
-        start_seconds: from before the spawn until the answer of `initialize`.
+        pid: process id of the command.
+        output: descriptor of the command's output.
+        side: file with the figures of the load agent.
+        start_seconds: time from the spawn to the answer of `initialize`.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Editor:
         self.start_seconds = time.monotonic() - begun
 
     def open_session(self) -> None:
-        """Make the session that prompts go to.
+        """Create the session for prompts.
 
         Raises:
-            ChainEndedError: the answer is an error, or there is none.
+            ChainEndedError: the answer is an error or missing.
         """
         answer = self.call("session/new", {"cwd": tempfile.gettempdir(), "mcpServers": []})
         self._session = answer["sessionId"]
@@ -83,15 +83,15 @@ class Editor:
     def call(
         self, method: str, params: dict[str, Any], on_request: Callable[[bytes], None] | None = None
     ) -> dict[str, Any]:
-        """Ask and wait for the result; what the agent asks meanwhile goes to `on_request`.
+        """Send a request and wait for its result; pass requests of the agent to `on_request`.
 
         Raises:
-            ChainEndedError: the answer is an error, or there is none.
+            ChainEndedError: the answer is an error or missing.
         """
         self._send(method, params)
         while True:
             line = self.line()
-            # Short tests: a benchmark should measure the chain rather than this side's decoder.
+            # Short tests: the benchmark measures the chain, not this decoder.
             if b'"method"' in line[:200]:
                 if on_request is not None and b'"id"' in line:
                     on_request(line)
@@ -102,20 +102,20 @@ class Editor:
             return answer["result"]
 
     def prompt(self, order: dict[str, Any], on_request: Callable[[bytes], None]) -> None:
-        """Let the agent bear a load, and wait until it says that it has."""
+        """Start a load and wait for the end of the turn."""
         self.call("session/prompt", self._order(order), on_request)
 
     def begin_prompt(self, order: dict[str, Any]) -> None:
-        """Let the agent bear a load; the caller reads what comes."""
+        """Start a load; the caller reads the output."""
         self._send("session/prompt", self._order(order))
 
     def agent_notes(self) -> dict[str, Any]:
-        """What the agent has left beside the conversation; empty before its first load."""
+        """Figures of the load agent; empty before its first load."""
         text = self.side.read_text(encoding="utf-8")
         return json.loads(text) if text else {}
 
     def write(self, line: bytes) -> None:
-        """Write bytes as they are."""
+        """Write bytes unchanged."""
         rest = memoryview(line)
         while rest:
             rest = rest[self._input.write(rest) :]
@@ -125,7 +125,7 @@ class Editor:
 
         Raises:
             ChainEndedError: the stream ended.
-            TimeoutError: nothing came.
+            TimeoutError: no output in time.
         """
         start = 0
         while (end := self._buffer.find(b"\n", start)) < 0:
@@ -136,20 +136,20 @@ class Editor:
         return line
 
     def read(self, patience: float, *, most: int = PIPE) -> bytes:
-        """What is there, waiting for at least one byte.
+        """Read available output, after waiting for at least one byte.
 
         Raises:
             ChainEndedError: the stream ended.
-            TimeoutError: nothing came.
+            TimeoutError: no output in time.
         """
         if not select.select([self.output], [], [], patience)[0]:
-            raise TimeoutError(f"nothing was written for {patience:g} s")
+            raise TimeoutError(f"no output for {patience:g} s")
         if not (chunk := os.read(self.output, most)):
-            raise ChainEndedError(f"the program ended with {self._process.poll()}")
+            raise ChainEndedError(f"the program exited with {self._process.poll()}")
         return chunk
 
     def close(self, leave: float = LEAVE) -> None:
-        """End the command and everything it started."""
+        """End the command and all its children."""
         self._input.close()
         started = list(tree(self.pid))
         with suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""The arithmetic of a comparison: medians over repetitions, ratios within one; no processes."""
+"""Arithmetic of comparisons: medians over repetitions, and ratios within one repetition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from statistics import median
 from typing import Final, TypeAlias
 
 Values: TypeAlias = Mapping[str, float]
-"""Figure to value, for one variant in one repetition; what was not measured is not there."""
+"""Figure to value, for one variant in one repetition; unmeasured figures are missing."""
 
 Results: TypeAlias = Mapping[str, Sequence[Values]]
 """Name of the variant to its repetitions, the same number and order for each."""
@@ -17,10 +17,10 @@ class Figure:
     """One column of the table.
 
     Attributes:
-        key: what measurements and JSON call it.
-        heading: what the table calls it.
-        unit: of the values; empty for a count.
-        decimals: how exact the table is.
+        key: name in measurements and JSON.
+        heading: name in the table.
+        unit: unit of the values; empty for a count.
+        decimals: decimal places in the table.
     """
 
     key: str
@@ -44,7 +44,7 @@ FIGURES: Final = (
     Figure("misordered", "misordered", "msg"),
     Figure("early", "early reply", "msg"),
 )
-"""The columns. Added latency: a paced stream's, less the direct pipe's in the same repetition."""
+"""The columns. Added latency: paced latency minus that of the direct pipe in a repetition."""
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -65,7 +65,7 @@ def median_of(results: Results, variant: str, figure: str) -> float | None:
 
 
 def median_ratio(results: Results, variant: str, base: str, figure: str) -> float | None:
-    """The median of the ratios taken within one repetition; None where no repetition has both."""
+    """The median of ratios within each repetition; None if no repetition has both figures."""
     pairs = zip(results.get(variant, ()), results.get(base, ()), strict=False)
     ratios = [
         mine[figure] / theirs[figure]
@@ -78,7 +78,7 @@ def median_ratio(results: Results, variant: str, base: str, figure: str) -> floa
 def with_differences(
     results: Results, base: str, names: Mapping[str, str]
 ) -> dict[str, list[Values]]:
-    """Add to the results, for each name, how far a figure exceeds the base's in that repetition."""
+    """Add for each name the difference between a figure and the base's in that repetition."""
     bases = results.get(base, ())
     return {
         variant: [

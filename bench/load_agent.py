@@ -1,11 +1,11 @@
-"""An ACP agent that is nothing but load: blocking, quick to start, told by the prompt what to do.
+"""An ACP agent that only produces load: blocking, quick to start, controlled by the prompt.
 
-It uses the standard library only and is started with `-I -S`. A prompt's first text block says,
-as JSON:
+It uses only the standard library and starts with `-I -S`. A prompt's first text block is this
+JSON:
 
     {"load": "stream", "count": 20000, "size": 80, "rate": 0, "side": PATH}
     {"load": "ask", "count": 200, "side": PATH}      permission requests, one at a time
-    {"load": "read", "count": 3, "side": PATH}       files, as long as the client makes them
+    {"load": "read", "count": 3, "side": PATH}       files, as long as the client's answers
 
 Every update carries `@NUMBER.NANOSECONDS@` of the monotonic clock. The file `side` gets the agent's
 process id when a load begins and its own figures before the prompt is answered.
@@ -19,16 +19,16 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 CHUNK: Final = 1 << 20
-"""Bytes asked for in one read: the answers to `read` are megabytes long."""
+"""Bytes of one read: the answers to `read` are megabytes long."""
 
 FILLER: Final = 'lorem ipsum dolor "sit" amet\n'
-"""Text with what JSON must escape in it, as the output of tools has."""
+"""Text with characters that JSON escapes, like the output of tools."""
 
 _clock = time.monotonic_ns
 
 
 def write(line: bytes) -> None:
-    """Write a whole line, however much of it the pipe takes at once."""
+    """Write a whole line, also if the pipe takes only part of it at once."""
     written = os.write(1, line)
     while written < len(line):
         written += os.write(1, line[written:])
@@ -40,14 +40,14 @@ def say(message: dict[str, Any]) -> None:
 
 
 def note(path: str, figures: dict[str, Any]) -> None:
-    """Leave the process id and figures where the client looks for them."""
+    """Write the process id and figures to the file that the client reads."""
     side = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.write(side, json.dumps({"pid": os.getpid(), **figures}).encode())
     os.close(side)
 
 
 def lines() -> Iterator[bytes]:
-    """The client's lines; a long one is joined once, not at each read."""
+    """Read lines of the client; join a long one once, not at each read."""
     parts: list[bytes] = []
     while chunk := os.read(0, CHUNK):
         *whole, rest = chunk.split(b"\n")
@@ -59,7 +59,7 @@ def lines() -> Iterator[bytes]:
 
 
 def frame(session: str, size: int) -> tuple[bytes, bytes]:
-    """What stands before and after the stamp in an update with a text of `size` bytes."""
+    """Bytes before and after the timestamp in an update with a text of `size` bytes."""
     stamp = len(f"@0000.{_clock()}@")
     text = (FILLER * (size // len(FILLER) + 1))[: max(0, size - stamp)]
     content = {"type": "text", "text": "\0" + text}
@@ -71,7 +71,7 @@ def frame(session: str, size: int) -> tuple[bytes, bytes]:
 
 
 class LoadAgent:
-    """One connection; a prompt is served to its end before the next line is looked at."""
+    """One connection; each prompt is complete before the next line is read."""
 
     def __init__(self) -> None:
         self._lines = lines()
@@ -138,14 +138,14 @@ class LoadAgent:
         return {"round_trips": [trip[0] for trip in trips], "bytes": trips[-1][1]}
 
     def _round_trip(self, method: str, params: dict[str, Any]) -> tuple[int, int]:
-        """Nanoseconds until the answer has come, and its length; it is not decoded."""
+        """Nanoseconds until the answer, and its length; the answer is not decoded."""
         self._asked += 1
         begun = _clock()
         say({"id": self._asked, "method": method, "params": params})
         for line in self._lines:
             if b'"method"' not in line[:200]:
                 return _clock() - begun, len(line)
-        sys.exit("the client ended before it had answered")
+        sys.exit("the client exited without an answer")
 
 
 if __name__ == "__main__":

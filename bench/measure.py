@@ -1,4 +1,4 @@
-"""The interleaving: every variant once, then again; the same load of all close together in time."""
+"""Interleaved measurements: all variants once, then again; each load of all close in time."""
 
 import subprocess
 import time
@@ -15,14 +15,14 @@ from bench.variants import Load, Variant
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How long each load is.
+    """Lengths of the loads.
 
     Attributes:
-        stream: updates, flat out.
-        paced: updates, a thousand a second.
-        round_trips: requests, one at a time.
+        stream: updates at full speed.
+        paced: updates at 1,000 a second.
+        round_trips: sequential requests.
         long_lines: lines of 5 MB.
-        slow: how slow the slow client is.
+        slow: speed of the slow client.
     """
 
     stream: int = 20_000
@@ -36,7 +36,7 @@ QUICK: Final = Sizes(stream=10_000, paced=200, round_trips=100, long_lines=2)
 
 
 def orders(variants: Sequence[Variant], repetitions: int) -> Iterator[list[Variant]]:
-    """Who comes after whom: every other repetition backwards, lest one place be the warm one."""
+    """The order of each repetition; every other one reversed, so that no place stays warm."""
     for number in range(repetitions):
         yield list(variants)[:: -1 if number % 2 else 1]
 
@@ -45,8 +45,8 @@ class Measurement:
     """One run over all variants.
 
     Attributes:
-        results: variant to what it showed in each repetition; empty where it failed.
-        troubles: what went wrong on the way, a line each.
+        results: variant to its figures in each repetition; empty if it failed.
+        troubles: errors, one line each.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Measurement:
         self._open: dict[str, Editor] = {}
 
     def run(self, repetitions: int) -> None:
-        """Repeat everything that often; the slow client, no matter of speed, comes once."""
+        """Run the repetitions; the slow client runs once, because speed does not matter there."""
         for number, order in enumerate(orders(self._variants, repetitions), 1):
             self._say(f"repetition {number} of {repetitions}")
             for variant in self._variants:
@@ -77,7 +77,7 @@ class Measurement:
         try:
             for variant in order:
                 self._attempt(variant, self._start)
-            # All stand ready before the first load: each load of all is then close in time.
+            # Start all before the first load, so that each load of all is close in time.
             for load in (self._stream, self._paced, self._round_trips, self._long_lines):
                 for variant in order:
                     if variant.name in self._open:

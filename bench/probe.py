@@ -1,4 +1,4 @@
-"""What a load costs: time and memory of everything between the client and the load agent."""
+"""Costs of a load: time and memory of all processes between the client and the load agent."""
 
 import time
 
@@ -7,7 +7,7 @@ from bench.processes import machine_seconds, memory, processor_seconds, tree
 
 
 class Probe:
-    """Begun before a load, read after it."""
+    """A measurement of resources, started before a load and read after it."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
@@ -16,7 +16,7 @@ class Probe:
         self._machine, self._begun = machine_seconds(), time.monotonic()
 
     def costs(self, count: int) -> dict[str, float]:
-        """Microseconds a message, MB of the chain at most, cores that other programs took."""
+        """Microseconds a message, peak MB of the chain, and cores used by other programs."""
         spent = {
             pid: processor_seconds(pid) - self._before.get(pid, 0) for pid in tree(self._editor.pid)
         }
@@ -31,6 +31,6 @@ class Probe:
 
 
 def chain_pids(editor: Editor) -> list[int]:
-    """The processes between the client and the load agent."""
+    """Ids of the processes between the client and the load agent."""
     agent = editor.agent_notes().get("pid")
     return [pid for pid in tree(editor.pid) if pid != agent]

@@ -1,4 +1,4 @@
-"""What Linux's /proc tells of processes: descent, processor time, memory; nothing elsewhere."""
+"""Descendants, processor time, and memory of processes from Linux's /proc."""
 
 import os
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from typing import Final
 _PROC: Final = Path("/proc")
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _IDLE: Final = slice(3, 5)
-"""Idle and waiting for a disk, among the fields of /proc/stat."""
+"""Fields of /proc/stat for idle time and waiting for a disk."""
 
 
 def tree(pid: int) -> Iterator[int]:
-    """A process and all that descend from it and live."""
+    """A process and its running descendants."""
     yield pid
     with suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
@@ -23,7 +23,7 @@ def tree(pid: int) -> Iterator[int]:
 
 
 def processor_seconds(pid: int) -> float:
-    """Time of the living threads by the scheduler's clock; 0 for a process that has gone."""
+    """Time of the running threads by the scheduler's clock; 0 for an exited process."""
     seconds = 0.0
     with suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
@@ -32,7 +32,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def machine_seconds() -> float:
-    """Processor time that the whole machine has spent since it started."""
+    """Processor time of the whole machine since its start."""
     with suppress(OSError):
         fields = [int(field) for field in (_PROC / "stat").read_text().split("\n")[0].split()[1:9]]
         return (sum(fields) - sum(fields[_IDLE])) / _TICK
@@ -41,14 +41,14 @@ def machine_seconds() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Resident memory of one process in MB: now, and at its highest."""
+    """Resident memory of one process in MB: current and peak."""
 
     now: float
     highest: float
 
 
 def memory(pid: int) -> Memory:
-    """Zero for a process that has gone."""
+    """Memory of a process; zero if it has exited."""
     sizes = {"VmRSS": 0.0, "VmHWM": 0.0}
     with suppress(OSError):
         for line in (_PROC / str(pid) / "status").read_text().splitlines():

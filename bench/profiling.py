@@ -1,4 +1,4 @@
-"""Profiles of what missed its target: the host of that variant, under that load, in another run."""
+"""Profiles for missed targets: the host of that variant under that load, in a separate run."""
 
 import pstats
 import sys
@@ -15,17 +15,17 @@ from bench.targets import Target
 from bench.variants import Variant
 
 LEAVE: Final = 10.0
-"""Seconds that a profiled host gets to write its profile."""
+"""Seconds until a profiled host must have written its profile."""
 
 LINES: Final = 40
-"""Functions that a profile lists."""
+"""Number of functions in a profile."""
 
 
 def profile(target: Target, variant: Variant, folder: Path) -> Path:
-    """Write where the host's time goes; what it imports, where its start is what missed.
+    """Write a profile of the host's time, or of its imports if its start missed the target.
 
     Raises:
-        ChainEndedError: the host ended.
+        ChainEndedError: the host exited.
         OSError: the profile could not be written, or the host was stuck.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,12 +43,12 @@ def profile(target: Target, variant: Variant, folder: Path) -> Path:
 
 
 def profiled(command: Sequence[str], raw: Path) -> list[str]:
-    """The same host under the profiler of the standard library."""
+    """The command of the same host under the profiler of the standard library."""
     return [sys.executable, "-m", "cProfile", "-o", str(raw), "-m", "symposium", *command[1:]]
 
 
 def bear(editor: Editor, figure: str) -> None:
-    """The load that a figure comes from."""
+    """Run the load of a figure."""
     match figure:
         case "rate" | "memory":
             flat_out(editor, 20_000)

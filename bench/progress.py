@@ -1,9 +1,9 @@
-"""Measure how many log lines a second the daemon acknowledges, beside inserts of SQLite itself.
+"""Measure how many log lines a second the daemon acknowledges, compared with SQLite inserts.
 
-`python -m bench.progress` prints a table with the target. A line counts when its answer has come:
-by then it is on the disk. The base is the same row inserted by SQLite alone, one transaction a row,
-with the daemon's settings (write-ahead log, `synchronous=FULL`), in the same directory and run.
-A missed target is shown, and changes no exit code.
+`python -m bench.progress` prints a table with the target. A line counts when its answer arrives:
+by then it is on disk. The base is the same row inserted with SQLite, one transaction a row, with
+the daemon's settings (write-ahead log, `synchronous=FULL`), in the same directory and run.
+A missed target is shown and does not change the exit code.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from symposium.tasks.store import TaskStore
 ALONE: Final = "SQLite alone"
 
 WANTED: Final = 0.3
-"""Of SQLite's own inserts, at least."""
+"""Minimum ratio to SQLite's own inserts."""
 
 TASKS: Final = 8
 """Tasks whose agents log at the same time in the second figure."""
@@ -41,7 +41,6 @@ TEXT: Final = "Ran the tests of the parser: 212 passed."
 
 
 def main() -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.progress", description=__doc__)
     parser.add_argument("--lines", type=int, default=1_000)
     parser.add_argument("--reps", type=int, default=5)
@@ -67,7 +66,7 @@ def report(found: dict[str, float]) -> None:
 
 
 async def measure(place: Path, lines: int, reps: int) -> dict[str, float]:
-    """Lines a second, by figure; the figures of a repetition are taken one after the other."""
+    """Lines a second, by figure; the figures of a repetition are measured in sequence."""
     home = place / "home"
     home.mkdir(mode=0o700)
     os.environ["SYMPOSIUM_HOME"] = str(home)
@@ -90,7 +89,7 @@ async def measure(place: Path, lines: int, reps: int) -> dict[str, float]:
 
 
 def inserts(place: Path, task: str, lines: int) -> float:
-    """Seconds that SQLite takes for these rows."""
+    """Seconds for inserting these rows with SQLite."""
     path = place / f"{uuid4()}.db"
     TaskStore(path).close()
     connection = sqlite3.connect(path, isolation_level=None)
@@ -105,7 +104,7 @@ def inserts(place: Path, task: str, lines: int) -> float:
 
 
 async def logged(bus: BusClient, tasks: Sequence[str], lines: int) -> float:
-    """Seconds until these lines are acknowledged, each agent sending the next after an answer."""
+    """Seconds until these lines are acknowledged; each agent sends the next after an answer."""
 
     async def log(task: str, count: int) -> None:
         for _ in range(count):

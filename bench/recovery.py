@@ -1,7 +1,7 @@
-"""Measure how soon a session works again after its agent was killed in a turn (users A-4).
+"""Measure the recovery time of a session whose agent was killed in a turn (users A-4).
 
 `python -m bench.recovery` prints a table with the targets. The base is the start of the same chain
-up to its first answer, in the same run. A missed target is shown, and changes no exit code.
+up to its first answer, in the same run. A missed target is shown and does not change the exit code.
 """
 
 import argparse
@@ -22,13 +22,13 @@ AGENT: Final = Path("tests/process/agents/mortal_agent.py").absolute()
 PROGRAM: Final = Path(sys.executable).with_name("symposium")
 
 NOTICE_RATIO: Final = 0.35
-"""Of a start, from the kill to the notice and the end of the turn."""
+"""Maximum time from the kill to the notice and the end of the turn, in starts."""
 
 WORKS_RATIO: Final = 0.4
-"""Of a start, from the kill to the answer of the next prompt."""
+"""Maximum time from the kill to the answer of the next prompt, in starts."""
 
 LIMIT: Final = 2.0
-"""Seconds in which the session is to work again (users A-4)."""
+"""Maximum seconds until the session works again (users A-4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Editor:
         self._asked = 0
 
     def begin(self, method: str, params: dict[str, Any]) -> int:
-        """Write a request; its id."""
+        """Write a request; return its id."""
         assert self.process.stdin is not None
         self._asked += 1
         request = {"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params}
@@ -67,7 +67,7 @@ class Editor:
         return self._asked
 
     def read(self) -> dict[str, Any]:
-        """The next message; what is said in it is kept."""
+        """Read the next message; record its text."""
         assert self.process.stdout is not None
         message: dict[str, Any] = json.loads(self.process.stdout.readline())
         update = message.get("params", {}).get("update", {})
@@ -76,7 +76,7 @@ class Editor:
         return message
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask, and wait for the answer."""
+        """Send a request and wait for the answer."""
         return self.answer(self.begin(method, params))
 
     def answer(self, request: int) -> dict[str, Any]:
@@ -86,20 +86,20 @@ class Editor:
         return message
 
     def prompt(self, session: str, text: str) -> int:
-        """Begin a turn; its id."""
+        """Start a turn; return its id."""
         self.said = ""
         prompt = [{"type": "text", "text": text}]
         return self.begin("session/prompt", {"sessionId": session, "prompt": prompt})
 
     def end(self) -> None:
-        """Close its input, and wait."""
+        """Close the input and wait for the exit."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
 
 
 def measure(home: Path) -> Taken:
-    """Start, kill the agent in its turn, and go on with the session."""
+    """Start, kill the agent in its turn, and continue the session."""
     agent = shlex.join([sys.executable, str(AGENT), str(home / "store"), "resume"])
     (home / "config.jsonc").write_text(json.dumps({"agent": agent}))
     begun = time.perf_counter()
@@ -119,12 +119,11 @@ def measure(home: Path) -> Taken:
     works = time.perf_counter() - killed
     editor.end()
     if answer.get("result", {}).get("stopReason") != "end_turn" or not editor.said.endswith("2"):
-        raise SystemExit(f"the session does not work again: {answer}, {editor.said!r}")
+        raise SystemExit(f"the session did not recover: {answer}, {editor.said!r}")
     return Taken(start, notice, works)
 
 
 def main() -> int:
-    """Measure, print, and check the targets."""
     parser = argparse.ArgumentParser(prog="python -m bench.recovery", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--reps", type=int, help="repetitions (9, quick 3)")
@@ -140,7 +139,7 @@ def main() -> int:
 
 
 def report(found: list[Taken]) -> list[str]:
-    """The table, and whether each target is met."""
+    """The table, with a verdict on each target."""
     start, works = median(each.start for each in found), median(each.works for each in found)
     rows = (
         ("notice, of a start", median(each.notice / each.start for each in found), NOTICE_RATIO),

@@ -1,4 +1,4 @@
-"""How results are shown: one table, the targets as a checklist, and the same as JSON."""
+"""Reports of results: a table, the targets as a checklist, and the same as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,22 +9,22 @@ from bench.figures import FIGURES, Figure, Results, median_of, median_ratio
 from bench.targets import Check, Verdict
 
 BASE: Final = "cat"
-"""What rates are divided by in the table's second column."""
+"""The base of the rates in the table's second column."""
 
 NOTHING: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one run found.
+    """The results of one run.
 
     Attributes:
-        results: of every variant, in the table's order.
+        results: results of every variant, in the table's order.
         checks: the targets.
-        absent: variant to the reason that it was not measured.
-        faults: messages lost, out of order or late, in chains of ours.
-        profiles: the text of a missed target to where its profile lies.
-        notes: what to know about the machine and the run.
+        absent: unmeasured variant to the reason.
+        faults: messages of Symposium that were lost, out of order, or late.
+        profiles: text of a missed target to the path of its profile.
+        notes: facts about the machine and the run.
     """
 
     results: Results
@@ -48,7 +48,7 @@ def render(report: Report) -> str:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The same figures for programs; `repetitions` holds each as it was measured."""
+    """The same figures as JSON; `repetitions` has every measured value."""
     return {
         "units": {figure.key: figure.unit for figure in FIGURES},
         "medians": {
@@ -79,7 +79,7 @@ def _check_json(check: Check, profiles: Mapping[str, str]) -> dict[str, Any]:
 
 
 def name_of(check: Check) -> str:
-    """A target's row in words."""
+    """The name of a target's row."""
     base = check.target.base
     return check.target.text if base is None else f"{check.target.text}, against {base}"
 

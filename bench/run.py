@@ -1,7 +1,7 @@
-"""Measures chains of ours beside the direct pipe, `cat` and the SDKs' proxies, and checks targets.
+"""Compare chains with a direct pipe, `cat`, and proxies of the SDKs; check the targets.
 
-The exit code is 0 unless a chain of ours lost a message, changed their order or answered before
-them, or could not be measured at all. A target missed is shown as missed, with a profile.
+The exit code is 0 unless a chain of Symposium lost or reordered messages, answered before
+them, or could not be measured. A missed target is shown with a profile.
 """
 
 import argparse
@@ -28,24 +28,24 @@ from bench.targets import Check, Verdict, check, faults
 from bench.variants import Variant, standard
 
 FOLDER: Final = Path(".bench")
-"""Where the report and the profiles are left."""
+"""Folder of the report and the profiles."""
 
 REPETITIONS, QUICK_REPETITIONS = 5, 3
 
 BUSY: Final = 0.3
-"""Cores taken by other programs above which a run says so first."""
+"""Cores used by other programs above which the report warns."""
 
 ADDED: Final = {"added_p50": "paced_p50", "added_p99": "paced_p99"}
-"""Latency beyond the direct pipe's."""
+"""Figures of the latency beyond that of the direct pipe."""
 
 
 def options(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """What was asked for on the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions of smaller loads")
     parser.add_argument("--reps", type=int, help=f"repetitions ({REPETITIONS})")
     parser.add_argument(
-        "--only", default="", help="a regular expression: rows to measure besides the bases"
+        "--only", default="", help="a regular expression: rows to measure in addition to the bases"
     )
     parser.add_argument(
         "--ten-minutes", action="store_true", help="slow client: ten simulated minutes"
@@ -55,7 +55,6 @@ def options(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure and report."""
     asked = options()
     sizes = QUICK if asked.quick else Sizes()
     if asked.ten_minutes:
@@ -79,12 +78,12 @@ def main() -> int:
 
 
 def is_wanted(variant: Variant, only: str) -> bool:
-    """Whether a row is to be measured; what others are divided by always is."""
+    """Whether a row is measured; the bases of ratios always are."""
     return variant.name in {"direct", "cat"} or re.search(only, variant.name) is not None
 
 
 def unmeasured(results: Results, variants: Sequence[Variant]) -> list[str]:
-    """Chains of ours that gave no figure at all."""
+    """Chains of Symposium without any figure."""
     return [
         f"{variant.name}: could not be measured"
         for variant in variants
@@ -93,7 +92,7 @@ def unmeasured(results: Results, variants: Sequence[Variant]) -> list[str]:
 
 
 def profiles(checks: Sequence[Check], variants: Sequence[Variant]) -> dict[str, str]:
-    """A profile for every target missed; or why there is none."""
+    """A profile for every missed target, or the reason why there is none."""
     rows = {variant.name: variant for variant in variants}
     found: dict[str, str] = {}
     for missed in checks:
@@ -108,7 +107,7 @@ def profiles(checks: Sequence[Check], variants: Sequence[Variant]) -> dict[str, 
 
 
 def machine(results: Results) -> list[str]:
-    """What the figures were taken on, and who else was at work."""
+    """Describe the machine and the load of other programs."""
     others = [
         values["other_cores"]
         for repetitions in results.values()
@@ -119,17 +118,15 @@ def machine(results: Results) -> list[str]:
     notes = [
         f"{datetime.now(UTC):%Y-%m-%d}, {cores} cores, {platform.platform(terse=True)}",
         f"Python {platform.python_version()}",
-        f"Other programs took {busy:.2f} cores at the median while we measured.",
+        f"Other programs took {busy:.2f} cores at the median during the run.",
     ]
     if busy > BUSY:
-        notes.append(
-            "The machine was busy: hold only ratios, and those with care, against another run's."
-        )
+        notes.append("The machine was busy: compare only ratios with other runs, and with care.")
     return notes
 
 
 def deliver(report: Report, out: Path | None) -> None:
-    """Print the report and leave it where the profiles are."""
+    """Print the report and write it next to the profiles."""
     text = render(report)
     print(text, end="")
     FOLDER.mkdir(exist_ok=True)
@@ -139,7 +136,7 @@ def deliver(report: Report, out: Path | None) -> None:
 
 
 def say(line: str) -> None:
-    """Tell how far we are."""
+    """Print progress to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -1,7 +1,7 @@
-"""The cost of snapshots of a worktree of fifty thousand files, beside a `git status` of it.
+"""The cost of snapshots of a worktree of fifty thousand files, compared with `git status`.
 
-`python -m bench.snapshots` prints a table with medians and the least of each, and how they stand
-to their targets. Each figure is divided by the `git status` of the same repetition.
+`python -m bench.snapshots` prints a table with the median and minimum of each figure, and verdicts
+on the targets. Each figure is divided by the `git status` of the same repetition.
 """
 
 import argparse
@@ -22,10 +22,10 @@ from symposium.tasks.engine import Engine
 from symposium.tasks.store import TaskStore
 
 IN_EACH: Final = 100
-"""Files of one folder."""
+"""Files in one folder."""
 
 SIZE: Final = 400
-"""Bytes of one file."""
+"""Bytes in one file."""
 
 
 STATUS: Final = "git status"
@@ -34,14 +34,13 @@ UNDO: Final = "undo"
 WATCHER: Final = "watcher, MB"
 
 RATIOS: Final = {CHANGED: 0.25, UNDO: 3.0}
-"""At most so many times the `git status` of the same repetition."""
+"""Maximum ratio to the `git status` of the same repetition."""
 
-MOST_MB: Final = 40.0
-"""Memory that knowing and watching the files may take."""
+MAX_MB: Final = 40.0
+"""Maximum memory for the known files and their watches."""
 
 
 def main() -> None:
-    """Measure, print, and check the targets."""
     parser = argparse.ArgumentParser(prog="python -m bench.snapshots", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--files", type=int, default=50_000)
@@ -64,7 +63,7 @@ def main() -> None:
 
 
 def verdicts(found: dict[str, list[float]]) -> list[str]:
-    """How the figures stand to their targets, a line for each."""
+    """Verdicts on the targets, one line each."""
     lines: list[str] = []
     for name, limit in RATIOS.items():
         pairs = zip(found[name], found[STATUS], strict=False)
@@ -72,8 +71,8 @@ def verdicts(found: dict[str, list[float]]) -> list[str]:
         verdict = "met" if ratio <= limit else "MISSED"
         lines.append(f"  {name}: {ratio:.2f} of {STATUS}; at most {limit:g}: {verdict}")
     memory = max(found[WATCHER])
-    verdict = "met" if memory <= MOST_MB else "MISSED"
-    return [*lines, f"  {WATCHER}: {memory:.1f}; at most {MOST_MB:g}: {verdict}"]
+    verdict = "met" if memory <= MAX_MB else "MISSED"
+    return [*lines, f"  {WATCHER}: {memory:.1f}; at most {MAX_MB:g}: {verdict}"]
 
 
 def memory_mb() -> float:
@@ -85,7 +84,7 @@ def memory_mb() -> float:
 
 
 def make_clone(place: Path, count: int) -> Path:
-    """A repository of so many files."""
+    """Create a repository of `count` files."""
     clone = place / "clone"
     for number in range(count // IN_EACH):
         folder = clone / f"{number % 25:02}" / f"{number:04}"
@@ -101,7 +100,7 @@ def make_clone(place: Path, count: int) -> Path:
 
 
 async def measure(place: Path, clone: Path, reps: int) -> dict[str, list[float]]:
-    """Milliseconds of each repetition, by what is done."""
+    """Milliseconds of each repetition, by operation."""
     engine = Engine(EngineContext(TaskStore(place / "taskspaces.db"), place / "state"))
     await engine.start()
     found: dict[str, list[float]] = {}
@@ -138,7 +137,7 @@ async def measure(place: Path, clone: Path, reps: int) -> dict[str, list[float]]
 
 
 async def memory_of(place: Path, task: str) -> float:
-    """MB that a process grows by when it knows and watches the files of a task."""
+    """MB by which a process grows when it watches the files of a task."""
     engine = Engine(EngineContext(TaskStore(place / "taskspaces.db"), place / "state"))
     await engine.start()
     await engine.get(task)
@@ -152,18 +151,16 @@ async def memory_of(place: Path, task: str) -> float:
 
 
 def spread(tree: Path, count: int) -> list[Path]:
-    """So many of its files, from everywhere."""
+    """`count` files from all parts of the tree."""
     files = sorted(tree.rglob("*.py"))
     return files[:: max(1, len(files) // count)]
 
 
 def git(directory: Path, *words: str) -> None:
-    """Run git there."""
     subprocess.run(["git", *words], cwd=directory, check=True, capture_output=True)
 
 
 def say(line: str) -> None:
-    """Print a line."""
     print(line)
 
 

@@ -1,4 +1,4 @@
-"""What the stop of an agent in its own writes costs a line, beside the same lines without it.
+"""The cost per line of stopping an agent during its own writes.
 
 `python -m bench.stop_on_write` prints a table and checks the targets: at most 25 microseconds a
 line on one processor for an agent that runs tools without asking, and nothing for one that asks.
@@ -29,13 +29,13 @@ from symposium.sessions.agent_stop import AgentStop
 from symposium.sessions.snapshots import OpenToolCalls
 
 LIMIT: Final = 25.0
-"""Microseconds a line that the stop may cost on one processor (issue part 4, 2)."""
+"""Maximum cost of the stop in microseconds a line on one processor (issue part 4, 2)."""
 
 FREE_LIMIT: Final = 1.5
-"""Round trips of one byte that the stop may cost where the scheduler chooses the processors."""
+"""Maximum cost in round trips of one byte when the scheduler chooses the processors."""
 
 NOISE: Final = 1.0
-"""Microseconds a line below which two medians do not differ on a shared machine."""
+"""Difference in microseconds a line that is noise on a shared machine."""
 
 Way = Literal["heard only", "asks", "stopped"]
 WAYS: Final[tuple[Way, ...]] = ("heard only", "asks", "stopped")
@@ -87,19 +87,19 @@ class Counter:
             self.all.set()
 
     def writing_paused(self) -> None:
-        """Nothing: we send one line."""
+        """Ignore it: the measurement sends one line."""
 
     def writing_resumed(self) -> None:
         """Nothing."""
 
     def ended(self, error: Exception | None) -> None:
-        """Whether it is early is seen by the count."""
+        """Ignore it: the count shows an early end."""
         del error
         self.all.set()
 
 
 async def measure(way: Way, count: int) -> float:
-    """Microseconds a line from the first to the last, each in a write of its own."""
+    """Microseconds a line from the first to the last, each in a separate write."""
     calls = OpenToolCalls()
 
     def announces(line: bytes | OversizedLine, called_at: float | None = None) -> bool:
@@ -139,7 +139,7 @@ def _listened(
 
 @contextmanager
 def placed(place: Place) -> Generator[None]:
-    """Run this process and those that it starts on one processor, or where they may run anyway."""
+    """Run this process and its children on one processor, or without a restriction."""
     allowed = os.sched_getaffinity(0)
     if place == "one processor":
         os.sched_setaffinity(0, {min(allowed)})
@@ -150,7 +150,7 @@ def placed(place: Place) -> Generator[None]:
 
 
 def round_trip(count: int) -> float:
-    """Microseconds that a byte takes to another process and back, through two pipes."""
+    """Microseconds of a byte's round trip to another process through two pipes."""
     words = (sys.executable, "-ISc", ECHO, str(count))
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdin is not None
@@ -165,13 +165,13 @@ def round_trip(count: int) -> float:
 
 
 def processor_time() -> float:
-    """Microseconds that this process and those that have ended took of the processors."""
+    """Processor time of this process and its ended children in microseconds."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return 1e6 * sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def main() -> int:
-    """Measure in turns, print, and check the targets."""
+    """Measure alternately, print, and check the targets."""
     parser = argparse.ArgumentParser(prog="python -m bench.stop_on_write", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter repetitions")
     parser.add_argument("--reps", type=int, help="repetitions (9, quick 3)")
@@ -206,7 +206,7 @@ def main() -> int:
 
 
 def verdicts(found: Mapping[Place, Mapping[str, Sequence[float]]]) -> list[str]:
-    """How the figures compare with their targets, a line for each."""
+    """Verdicts on the targets, one line each."""
     limits: dict[Way, float] = {"stopped": LIMIT, "asks": NOISE}
     lines: list[str] = []
     for way, limit in limits.items():
@@ -222,12 +222,11 @@ def verdicts(found: Mapping[Place, Mapping[str, Sequence[float]]]) -> list[str]:
 
 
 def _cost(figures: Mapping[str, Sequence[float]], way: Way) -> float:
-    # Of the least: what else the machine does adds to some repetitions, and takes from none.
+    # Of the minimum: other load adds to some repetitions and shortens none.
     return min(figures[way]) - min(figures["heard only"])
 
 
 def say(line: str) -> None:
-    """Print a line."""
     print(line)
 
 

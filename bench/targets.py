@@ -1,4 +1,4 @@
-"""What the figures are to reach, row by row; knows nothing of how they were taken."""
+"""Targets of the figures, row by row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from bench.figures import Results, median_of, median_ratio
 from bench.variants import Variant
 
 SLOW_CLIENT_GROWTH_MB: Final = 8
-"""MB that the host may grow by under a flood while its client is slow, over ten minutes."""
+"""Maximum growth of the host in MB under a flood with a slow client, over ten minutes."""
 
 
 class Bound(Enum):
-    """Which side of a target is the good one."""
+    """Direction of a target."""
 
     AT_LEAST = ">="
     AT_MOST = "<="
 
     def holds(self, value: float, limit: float) -> bool:
-        """Whether the value is on the good side, or on the limit."""
+        """Whether the value meets the limit."""
         return value >= limit if self is Bound.AT_LEAST else value <= limit
 
 
 class Verdict(Enum):
-    """How a figure stands to its target."""
+    """Verdict on a target."""
 
     STRETCH = "met, and the stretch"
     MET = "met"
@@ -34,16 +34,16 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One row.
+    """One row of the targets.
 
     Attributes:
-        text: the figure in words.
-        variant: whose figure it is.
-        figure: its key.
-        base: the variant it is divided by within one repetition; None for the figure itself.
-        bound: whether it must be at least or at most the target.
-        target: to be reached.
-        stretch: beyond what a bare prototype reached.
+        text: description of the figure.
+        variant: the measured variant.
+        figure: key of the figure.
+        base: variant that the figure is divided by within one repetition; None for no division.
+        bound: at least or at most.
+        target: limit to meet.
+        stretch: stricter limit, beyond a bare prototype.
     """
 
     text: str
@@ -80,19 +80,18 @@ TARGETS: Final = (
     Target(_RUN_START, "eliza in run mode", "start", "python sdk", _MOST, 0.18, 0.15),
     Target(_RUN_START, "eliza in run mode", "start", "typescript sdk", _MOST, 0.65, 0.45),
 )
-"""Every target of the design that is about chains; those of the bus come with the bus."""
+"""Every target of the design for chains; those of the bus are in `bench/bus`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A target and what was measured; None where it was not."""
+    """A target and its measured value; None if unmeasured."""
 
     target: Target
     measured: float | None
 
     @property
     def verdict(self) -> Verdict:
-        """How it went."""
         if self.measured is None:
             return Verdict.UNMEASURED
         if self.target.bound.holds(self.measured, self.target.stretch):
@@ -103,12 +102,12 @@ class Check:
 
 
 def check(results: Results) -> list[Check]:
-    """Every target beside what was measured."""
+    """Compare every target with its measured value."""
     return [Check(target, _measured(target, results)) for target in TARGETS]
 
 
 def faults(results: Results, variants: Sequence[Variant]) -> list[str]:
-    """What fails a run however fast it was: an update of ours lost, out of order, or too late."""
+    """Faults that fail a run: updates of Symposium lost, out of order, or after the reply."""
     words = {"lost": "lost", "misordered": "out of order", "early": "after the reply"}
     return [
         f"{variant.name}: repetition {number}: {values[figure]:g} updates {word}"

@@ -1,7 +1,7 @@
-"""Measure what a list and a view of one task cost with many tasks, beside the same with few.
+"""Measure the cost of a list and of a view of one task with many tasks and with few.
 
 `python -m bench.tasks` prints a table with the targets.
-A missed target is shown, and changes no exit code.
+A missed target is shown and does not change the exit code.
 """
 
 import argparse
@@ -35,13 +35,13 @@ from symposium.tasks.tables import save
 
 AT: Final = "2026-01-01T00:00:00.000Z"
 FEW: Final = 10
-"""Tasks of the base that a ratio is taken to."""
+"""Number of tasks in the base of ratios."""
 
 BEYOND: Final = ", beyond task --help"
-"""The end of the name of a difference between two commands."""
+"""Suffix of the names of differences between two commands."""
 
 FLOOR: Final = 20.0
-"""Milliseconds below which a difference between two commands is noise, and no base of a ratio."""
+"""Milliseconds below which a difference between two commands is noise and not a base."""
 
 LINES: Final = 10
 """Lines in the log of each task."""
@@ -56,9 +56,9 @@ class Target:
     """A row of the report.
 
     Attributes:
-        figure: what is measured.
-        limit: milliseconds at most.
-        ratio: times the same figure with few tasks, at most.
+        figure: name of the figure.
+        limit: maximum milliseconds.
+        ratio: maximum ratio to the same figure with few tasks.
     """
 
     figure: str
@@ -78,7 +78,6 @@ TARGETS: Final = (
 
 
 def main() -> int:
-    """Measure, print, and check."""
     parser = argparse.ArgumentParser(prog="python -m bench.tasks", description=__doc__)
     parser.add_argument("--tasks", type=int, default=10_000)
     parser.add_argument("--reps", type=int, default=7)
@@ -94,7 +93,7 @@ def main() -> int:
 
 
 def report(few: dict[str, float], many: dict[str, float], count: int) -> None:
-    """Print every figure, and the targets beside those that have one."""
+    """Print every figure, and its target if it has one."""
     targets = {each.figure: each for each in TARGETS}
     say(f"{'milliseconds, median':34} {FEW:>8} {count:>8}   ratio")
     for figure, value in many.items():
@@ -107,7 +106,7 @@ def report(few: dict[str, float], many: dict[str, float], count: int) -> None:
 
 
 def verdict(target: Target, value: float, ratio: float | None) -> str:
-    """How a figure compares with its target; without a ratio, with the limit alone."""
+    """Compare a figure with its target; without a ratio, only with the limit."""
     if ratio is None:
         word = "met" if value <= target.limit else "MISSED"
         return f"{word} (at most {target.limit:g} ms; {FEW} tasks take too little to compare)"
@@ -142,7 +141,7 @@ async def measure(place: Path, count: int, reps: int) -> dict[str, float]:
 
 
 async def over_the_bus(bus: BusClient, name: str, one: str, reps: int) -> dict[str, float]:
-    """What the daemon takes to answer."""
+    """Milliseconds until the daemon answers, by figure."""
     requests: dict[str, BusRequest[Any]] = {
         "list": ListTaskspaces(limit=100, is_archived=False, is_urgent_first=True),
         "inbox": ListInbox(),
@@ -156,7 +155,7 @@ async def over_the_bus(bus: BusClient, name: str, one: str, reps: int) -> dict[s
 
 
 async def on_the_command_line(name: str, one: str, reps: int) -> dict[str, float]:
-    """What a command takes, and how much of that is not its start."""
+    """Milliseconds of commands, and the part beyond their start."""
     commands = {
         "task --help": ("task", "--help"),
         "task list": ("task", "list"),
@@ -174,7 +173,7 @@ async def on_the_command_line(name: str, one: str, reps: int) -> dict[str, float
 
 
 def processor_time() -> float:
-    """Milliseconds that the commands that have ended have taken of the processor."""
+    """Processor time of ended commands in milliseconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return 1000 * (used.ru_utime + used.ru_stime)
 
@@ -190,7 +189,7 @@ async def timed(work: Callable[[], Awaitable[Any]], reps: int) -> float:
 
 
 async def fill(home: Path, work: Path, count: int) -> Sequence[str]:
-    """Store tasks with a log each, and a worktree that exists; their ids."""
+    """Store tasks, each with a log and an existing worktree; return their ids."""
     journal = TaskStore(home / "taskspaces.db")
     tasks = [make(work, number) for number in range(count)]
     await asyncio.to_thread(make_worktrees, tasks)
@@ -212,14 +211,14 @@ async def fill(home: Path, work: Path, count: int) -> Sequence[str]:
         )
         file = file_of(each)
         file.parent.mkdir(parents=True)
-        # Not synced to the disk: ten thousand files would take a minute.
+        # Not synced to disk: ten thousand files would take a minute.
         file.write_text(task_file_text(each, log), encoding="utf-8")
     journal.close()
     return [each.id for each in tasks]
 
 
 def make_worktrees(tasks: Sequence[Taskspace]) -> None:
-    """A clone for each project, one worktree of git, and folders for all others."""
+    """Create a clone for each project, one git worktree, and folders for the other tasks."""
     for project in dict.fromkeys(Path(each.project) for each in tasks):
         project.mkdir(parents=True)
         git(project, "init", "-q", "-b", "main")
@@ -240,7 +239,7 @@ def git(place: Path, *words: str) -> None:
 
 
 def make(work: Path, number: int) -> Taskspace:
-    """One of a hundred projects' tasks."""
+    """Create a task of one of a hundred projects."""
     project = work / f"project-{number % 100}"
     at = f"2026-01-{1 + number % 28:02}T{number % 24:02}:00:00.000Z"
     return Taskspace(
@@ -258,7 +257,7 @@ def make(work: Path, number: int) -> Taskspace:
 
 
 def run(*words: str) -> None:
-    """Run a command of ours; what it prints is of no interest."""
+    """Run a symposium command and ignore its output."""
     subprocess.run([PROGRAM, *words], capture_output=True, check=False)
 
 

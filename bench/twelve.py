@@ -1,7 +1,7 @@
-"""Measure what the command line waits for while twelve agents stream, beside the same without them.
+"""Measure response times of the command line with and without twelve streaming agents.
 
 `python -m bench.twelve` prints a table with the targets.
-A missed target is shown, and changes no exit code.
+A missed target is shown and does not change the exit code.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from symposium.bus.protocol import Role
 AGENT: Final = Path("tests/process/agents/streaming_agent.py").absolute()
 AGENTS: Final = 12
 RATE: Final = ("50", "120")
-"""Updates a second of an agent, and seconds."""
+"""Updates a second of an agent, and duration in seconds."""
 
 MB: Final = 1024 * 1024
 MAX_RATIO: Final = 10.0
@@ -43,11 +43,11 @@ MAX_GROWTH: Final = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was measured.
+    """Measured values.
 
     Attributes:
         alone, streaming: milliseconds from a question to its answer, without and with agents.
-        growth: MB by which the daemon grew.
+        growth: growth of the daemon in MB.
     """
 
     alone: float
@@ -56,7 +56,6 @@ class Found:
 
 
 def main() -> int:
-    """Measure, print, and check."""
     parser = argparse.ArgumentParser(prog="python -m bench.twelve", description=__doc__)
     parser.add_argument("--reps", type=int, default=30)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
@@ -68,7 +67,7 @@ def main() -> int:
 
 
 def report(found: Found) -> None:
-    """Print the figures beside their targets."""
+    """Print the figures with their targets."""
     ratio = found.streaming / found.alone
     rows = (
         (f"question to answer, {AGENTS} agents / none", ratio, MAX_RATIO, ""),
@@ -82,7 +81,7 @@ def report(found: Found) -> None:
 
 
 async def measure(place: Path, reps: int) -> Found:
-    """Ask and answer with no agent, then while all of them stream and a watcher reads nothing."""
+    """Ask and answer without agents, then with all agents and a watcher that reads nothing."""
     os.environ["SYMPOSIUM_HOME"] = str(place / "home")
     os.environ["SYMPOSIUM_RECOMMENDATIONS"] = "none"
     socket_path = place / "run" / "s"
@@ -104,7 +103,7 @@ async def measure(place: Path, reps: int) -> Found:
             for number in range(AGENTS):
                 name = f"streams {number}"
                 tasks.append(await asyncio.to_thread(make_task, clone, name, agent))
-            with deaf_watcher(socket_path):
+            with unread_watcher(socket_path):
                 streaming = await rounds(bus, quiet, reps)
             after = (await bus.request(DaemonStatus())).memory
     finally:
@@ -115,7 +114,7 @@ async def measure(place: Path, reps: int) -> Found:
 
 
 def make_task(clone: Path, name: str, agent: str) -> str:
-    """A task on the command line; its id."""
+    """Create a task on the command line; return its id."""
     words = ("task", "new", name, "Stream", "--agent", agent, "--project", str(clone), "--json")
     done = subprocess.run([PROGRAM, *words], capture_output=True, check=True)
     return json.loads(done.stdout)["id"]
@@ -135,8 +134,8 @@ async def rounds(bus: BusClient, task: str, reps: int) -> float:
 
 
 @contextmanager
-def deaf_watcher(path: Path) -> Generator[None]:
-    """A peer that subscribes to all traffic and reads none of it."""
+def unread_watcher(path: Path) -> Generator[None]:
+    """Connect a peer that subscribes to all traffic and does not read it."""
     payload = {"protocol": 2, "role": "cli", "name": "deaf", "subscribes": ["*"]}
     sender = {"workingDirectory": "/"}
     hello = {"type": "hello", "id": "h", "sender": sender, "payload": payload}

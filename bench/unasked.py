@@ -1,8 +1,8 @@
-"""One tool call makes, the next one destroys, and nobody was asked: what does undo bring back?
+"""Check that undo restores files which one tool call wrote and the next one deleted, unasked.
 
 `python -m bench.unasked --rounds 500 --busy 2` runs that many turns of an agent that runs tools
 without asking, beside so many busy loops, and undoes each. A round is wrong if a byte is missing
-after `undo`. The exit code is 1 if one was.
+after `undo`. The exit code is 1 if any round was wrong.
 """
 
 import argparse
@@ -31,14 +31,13 @@ from symposium.sessions.session import SessionStore
 AGENT: Final = Path(__file__).parents[1] / "tests/process/agents/chaos_agent.py"
 BUSY: Final = "while True: pass"
 PATIENCE: Final = 120.0
-"""Seconds of one turn, beside busy loops."""
+"""Timeout of one turn in seconds, with busy loops."""
 
 
 def main() -> int:
-    """Run the rounds, and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.unasked", description=__doc__)
     parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--busy", type=int, default=2, help="busy loops beside it (2)")
+    parser.add_argument("--busy", type=int, default=2, help="number of busy loops (2)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="symposium-unasked-") as place, busy(options.busy):
         os.environ.update(
@@ -61,7 +60,7 @@ def main() -> int:
 
 @contextmanager
 def busy(count: int) -> Generator[None]:
-    """Keep so many cores busy."""
+    """Run `count` busy loops."""
     loops = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
@@ -72,7 +71,7 @@ def busy(count: int) -> Generator[None]:
 
 
 def make_task(place: Path) -> dict[str, Any]:
-    """One task for all rounds, with its agent."""
+    """Create one task for all rounds, with its agent."""
     clone = place / "clone"
     clone.mkdir()
     git(clone, "init", "-q", "-b", "main")
@@ -87,7 +86,7 @@ def make_task(place: Path) -> dict[str, Any]:
 
 
 async def rounds(task: dict[str, Any], count: int) -> tuple[list[str], list[float]]:
-    """Which rounds were wrong, and the seconds of each."""
+    """Run the rounds; return the wrong ones and the seconds of each."""
     store, tree = SessionStore(paths()), Path(task["worktree"])
     over = asyncio.Event()
     identity = Identity(Role.CLI, "bench", Sender(str(tree), None, None))
@@ -113,14 +112,14 @@ async def rounds(task: dict[str, Any], count: int) -> tuple[list[str], list[floa
             taken.append(time.monotonic() - begun)
             found = contents(tree)
             if found != (expected := (f"{number}\n", f"one\ntwo\nmore {number}\n")):
-                wrong.append(f"round {number}: {found} in place of {expected}")
+                wrong.append(f"round {number}: {found} instead of {expected}")
             if (number + 1) % 50 == 0:
                 say(f"  {number + 1} rounds, {len(wrong)} wrong")
     return wrong, taken
 
 
 def calls(number: int) -> list[str]:
-    """What the agent does in one round; the first call undoes the round before."""
+    """Tool calls of the agent in one round; the first one reverts the round before."""
     return [
         "$ rm -rf new; git checkout -q a.txt",
         f"$ mkdir new; echo {number} > new/file",
@@ -130,7 +129,7 @@ def calls(number: int) -> list[str]:
 
 
 def contents(tree: Path) -> tuple[str, str]:
-    """What is there after the undo."""
+    """Contents of the files after the undo."""
     made, changed = tree / "new/file", tree / "a.txt"
     return text(made), text(changed)
 
@@ -141,18 +140,16 @@ def text(file: Path) -> str:
 
 
 def symposium(*words: str) -> str:
-    """Run a command; what it printed."""
+    """Run a command; return its output."""
     command = [sys.executable, "-P", "-m", "symposium", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def git(directory: Path, *words: str) -> None:
-    """Run git there."""
     subprocess.run(["git", *words], cwd=directory, check=True, capture_output=True)
 
 
 def say(line: str) -> None:
-    """Print a line."""
     print(line, flush=True)
 
 

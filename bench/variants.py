@@ -1,4 +1,4 @@
-"""What is measured: command lines, and which loads each can bear."""
+"""Measured variants: command lines and their loads."""
 
 import json
 import shlex
@@ -20,14 +20,14 @@ LENGTHS: Final = (1, 3, 5, 10)
 """Mods in a chain."""
 
 SHARE: Final = 0.5
-"""Part of the stream that chains of processes get, ours and the SDKs' alike."""
+"""Part of the stream for chains of processes, of Symposium and of the SDKs."""
 
 FAST: Final = 3
-"""The same for what carries half a million updates a second, lest it be over in 40 ms."""
+"""The same for variants with 500,000 updates a second, which would end after 40 ms."""
 
 
 class Load(Enum):
-    """What a variant is put under; the order is that of a repetition."""
+    """Loads, in the order of a repetition."""
 
     STREAM = auto()
     PACED = auto()
@@ -44,12 +44,12 @@ class Variant:
     """One row of the table.
 
     Attributes:
-        name: as the table calls it.
-        command: what to start.
-        loads: what it is put under; its start is always timed.
-        is_ours: whether a message lost here is a fault.
-        share: the part of the stream's messages that it gets, for chains that would take minutes.
-        speaks: whether it answers `initialize`; a program that does not is timed to its end.
+        name: name in the table.
+        command: command line.
+        loads: loads to run; the start is always timed.
+        is_ours: whether a lost message is a fault.
+        share: part of the stream's messages, for chains that would take minutes.
+        speaks: whether it answers `initialize`; otherwise the program is timed until its exit.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A row that cannot be measured here, and why."""
+    """A row that cannot be measured here, with the reason."""
 
     name: str
     reason: str
@@ -70,7 +70,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What runs, and what cannot."""
+    """Available and unavailable variants."""
 
     variants: list[Variant] = field(default_factory=list[Variant])
     absent: list[Absent] = field(default_factory=list[Absent])
@@ -104,25 +104,25 @@ def standard(peers: Peers) -> Field:
 
 
 def in_process(mod: str, length: int) -> Variant:
-    """Our host with that many built-in mods of a kind."""
+    """Symposium with `length` built-in mods of a kind."""
     loads = SESSION | {Load.SLOW} if (mod, length) == ("pass", 3) else SESSION
     return Variant(f"{mod} x{length}", _host([mod] * length), loads, share=FAST)
 
 
 def out_of_process(length: int) -> Variant:
-    """Our host with that many mods, each a process of its own: again our host, as a proxy."""
+    """Symposium with `length` mods, each a separate process of Symposium as a proxy."""
     proxy = shlex.join([*HOST, "--proxy", "pass"])
     loads = SESSION | {Load.SLOW} if length == LENGTHS[1] else SESSION
     return Variant(f"process x{length}", _host([proxy] * length), loads, share=SHARE)
 
 
 def run_mode(length: int) -> Variant:
-    """The same chain as `pass` of that length, chosen by a config file."""
+    """The same chain as `pass` of that length, from a config file."""
     return Variant(f"run x{length}", configured(_agent(), ["pass"] * length), share=FAST)
 
 
 def configured(agent: str, mods: Sequence[str] = ()) -> list[str]:
-    """Run mode with a config file that says this."""
+    """The command of run mode with such a config file."""
     text = json.dumps({"agent": agent, "proxies": [{"name": each} for each in mods]})
     config = Path(tempfile.mkdtemp(prefix="bench-")) / "config.jsonc"
     config.write_text(text, encoding="utf-8")

@@ -2,7 +2,7 @@
 
     editor → hide_keys.py → words.py → policy → agent
 
-Both mods are programs of their own; `words.py` gives the agent a tool. The policy is in every chain
+Both mods are separate programs; `words.py` gives the agent a tool. The policy is in every chain
 and runs in the host's process. The agent is `assistant.py`, and then the one that AGENT names.
 """
 
@@ -127,7 +127,7 @@ async def talk_to_assistant(conversation: Conversation, transcript: Transcript) 
     await conversation.prompt(session, text)
     expect(
         that=transcript.said == "The deploy script uses the key [hidden key].",
-        otherwise=f"hide_keys.py let through {transcript.said!r}",
+        otherwise=f"hide_keys.py did not change {transcript.said!r}",
     )
     transcript.note("hide_keys.py, another mod, hid the key before you or a log could see it")
     text = "Push the branch."

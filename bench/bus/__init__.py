@@ -1,1 +1,1 @@
-"""Measures the bus beside a NATS server and Redis pub/sub."""
+"""Compare the bus with a NATS server and Redis pub/sub."""

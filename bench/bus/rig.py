@@ -1,4 +1,4 @@
-"""One bus with its clients: all of them held by this process, which also publishes. Linux only."""
+"""One bus and its clients, all in this process, which also publishes. Linux only."""
 
 import os
 import select
@@ -18,10 +18,10 @@ from bench.bus.speakers import STAMP, Frame, Speaker
 from bench.processes import processor_seconds
 
 START_TIME: Final = 20.0
-"""Seconds that a server may take to listen."""
+"""Timeout in seconds until a server listens."""
 
 STALL: Final = 3.0
-"""Seconds without a delivery after which a measurement is given up."""
+"""Seconds without a delivery after which a measurement is aborted."""
 
 READ: Final = 256 * 1024
 
@@ -29,7 +29,7 @@ now = time.monotonic_ns
 
 
 class StalledError(Exception):
-    """Nothing arrives any more."""
+    """Deliveries have stopped."""
 
 
 class Rig:
@@ -44,9 +44,9 @@ class Rig:
         self._poll = select.epoll()
         self._sockets: dict[int, socket.socket] = {}
         self.lost = 0
-        """Clients that the server has cut."""
+        """Clients that the server has disconnected."""
         self.cpu = 0.0
-        """Microseconds of the server's processor time for each delivery, when last flat out."""
+        """Microseconds of the server's processor time a delivery in the last run at full speed."""
 
     def __enter__(self) -> Self:
         (self._folder / "run").mkdir(mode=0o700)
@@ -83,20 +83,20 @@ class Rig:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop_reading(self) -> None:
-        """One of the clients reads nothing from now on."""
+        """Make one client stop reading."""
         fd = next(reversed(self._sockets))
         self._poll.unregister(fd)
 
     def memory(self) -> float:
-        """MB of the server."""
+        """Memory of the server in MB."""
         pages = int(Path(f"/proc/{self._server.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def flat_out(self, frame: Frame, receivers: int, seconds: float, window: int) -> float:
-        """Messages a second, with at most `window` of them not yet received by all.
+        """Messages a second with at most `window` messages in flight.
 
         Raises:
-            StalledError: nothing arrives any more.
+            StalledError: deliveries have stopped.
         """
         each = frame.length * receivers
         got = sent = 0
@@ -159,12 +159,12 @@ class Rig:
     def _read(
         self, patience: float, latencies: list[float] | None = None, frame: Frame | None = None
     ) -> int:
-        """Read what is there; how many bytes the receivers got."""
+        """Read available bytes; return how many bytes the receivers got."""
         got = 0
         own = self._publisher.fileno()
         for fd, _ in self._poll.poll(patience):
             if fd == own:
-                # What the server answers to the publisher is no delivery.
+                # Answers to the publisher are not deliveries.
                 self._publisher.recv_into(self._view)
                 continue
             try:
@@ -191,7 +191,7 @@ class Rig:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of them does not exceed."""
+    """The value that `share` of all values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 

@@ -1,8 +1,8 @@
-"""Measures the bus beside a NATS server and Redis pub/sub, interleaved, and checks its targets.
+"""Compare the bus with a NATS server and Redis pub/sub, interleaved; check its targets.
 
 Three loads of 1 KB messages: broadcast to 100 clients, routed to 1 of 1,000, and routed while one
-of 1,000 has stopped reading what is broadcast. A target missed is shown as missed. The exit code is
-1 only if our own bus could not be measured.
+of 1,000 has stopped reading broadcasts. A missed target is shown as missed. The exit code is 1
+only if the bus of Symposium could not be measured.
 """
 
 import argparse
@@ -19,15 +19,15 @@ from bench.bus.speakers import Speaker, speakers
 
 FOLDER: Final = Path(".bench")
 WINDOW: Final = 64
-"""Messages under way."""
+"""Messages in flight."""
 
 SHARE: Final = 0.3
-"""Of the highest rate, at which latency is measured; at most `FASTEST` messages a second."""
+"""Share of the highest rate at which latency is measured; `FASTEST` messages a second at most."""
 
 FASTEST: Final = 2000.0
 
 SMALL: Final = 10
-"""Figures below it are shown with decimals."""
+"""Figures below this are shown with decimals."""
 
 Figures: TypeAlias = dict[str, float]
 Results: TypeAlias = dict[tuple[str, str], list[Figures]]
@@ -36,7 +36,7 @@ Results: TypeAlias = dict[tuple[str, str], list[Figures]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a figure of ours is to be beside another's, within one repetition."""
+    """A target for a figure of Symposium relative to another bus, within one repetition."""
 
     text: str
     load: str
@@ -58,7 +58,7 @@ TARGETS: Final = (
 
 
 def broadcast(speaker: Speaker, seconds: float) -> Figures:
-    """Everybody of 100 hears everything."""
+    """Send every message to all of 100 clients."""
     with Rig(speaker, 100) as rig:
         frame = speaker.to_all()
         rig.flat_out(frame, 100, 0.3, 4)
@@ -70,7 +70,7 @@ def broadcast(speaker: Speaker, seconds: float) -> Figures:
 
 
 def routed(speaker: Speaker, seconds: float) -> Figures:
-    """One of 1,000 is meant."""
+    """Send each message to one of 1,000 clients."""
     with Rig(speaker, 1000) as rig:
         frame = speaker.to_one(1)
         rig.flat_out(frame, 1, 0.3, 4)
@@ -82,7 +82,7 @@ def routed(speaker: Speaker, seconds: float) -> Figures:
 
 
 def stopped(speaker: Speaker, seconds: float) -> Figures:
-    """One of 1,000 reads nothing: 100 broadcasts a second, what the other 999 see of it."""
+    """Latency of 100 broadcasts a second for 999 clients while another one reads nothing."""
     with Rig(speaker, 1000) as rig:
         frame = speaker.to_all()
         before = rig.paced(frame, 1000, seconds, 20)
@@ -94,7 +94,7 @@ def stopped(speaker: Speaker, seconds: float) -> Figures:
 
 
 def tail(latencies: Sequence[float]) -> Figures:
-    """The middle and the end of a distribution."""
+    """Median and 99th percentile of a distribution."""
     return {"p50": percentile(latencies, 0.5), "p99": percentile(latencies, 0.99)}
 
 
@@ -106,11 +106,10 @@ LOADS: Final[dict[str, Callable[[Speaker, float], Figures]]] = {
 
 
 def main() -> int:
-    """Measure and report."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--reps", type=int)
-    parser.add_argument("--only", default="", help="no row of the bus is called so")
+    parser.add_argument("--only", default="", help="unused for the bus")
     parser.add_argument("--ten-minutes", action="store_true")
     parser.add_argument("--json", type=Path, metavar="OUT")
     asked = parser.parse_args()
@@ -137,7 +136,7 @@ def main() -> int:
 
 
 def report(results: Results, absent: dict[str, str], troubles: Sequence[str]) -> str:
-    """The table, the targets, and what was not measured."""
+    """The table, the targets, and unmeasured variants."""
     columns = ("rate", "deliveries", "cpu", "p50", "p99", "quiet_p99", "memory", "growth")
     lines = [
         "",
@@ -154,7 +153,7 @@ def report(results: Results, absent: dict[str, str], troubles: Sequence[str]) ->
 
 
 def middle(found: Sequence[Figures], figure: str) -> str:
-    """The median of a figure, as the table shows it."""
+    """The median of a figure in the format of the table."""
     values = [each[figure] for each in found if figure in each]
     if not values:
         return "-"
@@ -163,7 +162,7 @@ def middle(found: Sequence[Figures], figure: str) -> str:
 
 
 def verdict(target: Target, results: Results) -> str:
-    """How a target was met."""
+    """Verdict on a target."""
     ours = results.get((target.load, "symposium"), [])
     theirs = results.get((target.load, target.base), [])
     pairs = list(zip(ours, theirs, strict=False))
@@ -179,7 +178,7 @@ def verdict(target: Target, results: Results) -> str:
 
 
 def reaches(target: Target, ratio: float, limit: float) -> bool:
-    """Whether the ratio is on the good side."""
+    """Whether the ratio meets the limit."""
     return ratio >= limit if target.is_least else ratio <= limit
 
 

@@ -1,4 +1,4 @@
-"""How each bus is started and spoken to: ours, a NATS server, Redis pub/sub."""
+"""Start and protocol of each bus: Symposium, a NATS server, and Redis pub/sub."""
 
 import json
 import shutil
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 SIZE: Final = 1024
-"""Bytes of a message as it is published."""
+"""Bytes of a published message."""
 
 STAMP: Final = 20
-"""Digits of the time in nanoseconds that each message carries."""
+"""Digits of the timestamp in nanoseconds in each message."""
 
 Make: TypeAlias = Callable[[int], bytes]
-"""What is written to publish one message of this time."""
+"""Makes the bytes that publish one message with a timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Frame:
     """Messages of one kind.
 
     Attributes:
-        make: the bytes to publish one.
-        length: bytes that each receiver gets.
-        offset: where in them the time stands.
+        make: makes the bytes to publish a message.
+        length: bytes at each receiver.
+        offset: position of the timestamp in them.
     """
 
     make: Make
@@ -39,20 +39,20 @@ class Speaker(Protocol):
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """Name in the tables."""
         ...
 
     @property
     def program(self) -> str:
-        """The program that must be there."""
+        """The required program."""
         ...
 
     def command(self, folder: Path, port: int) -> Sequence[str]:
-        """How it is started."""
+        """Command line of the server."""
         ...
 
     def connect(self, folder: Path, port: int, number: int) -> socket.socket:
-        """One more client; number 0 publishes and hears nothing."""
+        """Connect one more client; number 0 publishes and receives nothing."""
         ...
 
     def to_all(self) -> Frame:
@@ -60,12 +60,12 @@ class Speaker(Protocol):
         ...
 
     def to_one(self, number: int) -> Frame:
-        """Messages for one of them."""
+        """Messages for one client."""
         ...
 
 
 class Symposium:
-    """Our daemon: an announcement to subscribers, or to the connection that it names."""
+    """The daemon of Symposium: announcements to subscribers or to a named connection."""
 
     name = "symposium"
     program = sys.executable
@@ -74,13 +74,13 @@ class Symposium:
         self._names: dict[int, str] = {}
 
     def command(self, folder: Path, port: int) -> Sequence[str]:
-        """How it is started."""
+        """Command line of the server."""
         del port
         words = ["daemon", "start", "--foreground", "--socket", str(folder / "run" / "s")]
         return [sys.executable, "-m", "symposium", *words]
 
     def connect(self, folder: Path, port: int, number: int) -> socket.socket:
-        """Say hello, and note the name that the welcome gives."""
+        """Send hello and store the name in the welcome."""
         del port
         sock = socket.socket(socket.AF_UNIX)
         sock.connect(str(folder / "run" / "s"))
@@ -97,11 +97,11 @@ class Symposium:
         return sock
 
     def to_all(self) -> Frame:
-        """Nobody is named: every subscriber hears it."""
+        """Messages without a recipient, for every subscriber."""
         return self._frame({})
 
     def to_one(self, number: int) -> Frame:
-        """One connection is named."""
+        """Messages for one named connection."""
         return self._frame({"to": {"connection": self._names[number]}})
 
     def _frame(self, more: dict[str, object]) -> Frame:
@@ -114,17 +114,17 @@ class Symposium:
 
 
 class Nats:
-    """A NATS server over TCP: everybody's subject, and one for each client."""
+    """A NATS server over TCP: one subject for all, and one for each client."""
 
     name = "nats"
     program = "nats-server"
 
     def command(self, folder: Path, port: int) -> Sequence[str]:
-        """How it is started."""
+        """Command line of the server."""
         return [self.program, "-a", "127.0.0.1", "-p", str(port), "-l", str(folder / "log")]
 
     def connect(self, folder: Path, port: int, number: int) -> socket.socket:
-        """Subscribe to both subjects, and wait until that is known."""
+        """Subscribe to both subjects and wait for the confirmation."""
         del folder
         sock = socket.create_connection(("127.0.0.1", port))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -135,11 +135,11 @@ class Nats:
         return sock
 
     def to_all(self) -> Frame:
-        """The subject that everybody hears."""
+        """Messages to the subject of all clients."""
         return self._frame(b"all", 1)
 
     def to_one(self, number: int) -> Frame:
-        """The subject of one."""
+        """Messages to the subject of one client."""
         return self._frame(b"c%d" % number, 2)
 
     def _frame(self, subject: bytes, subscription: int) -> Frame:
@@ -150,20 +150,20 @@ class Nats:
 
 
 class Redis:
-    """Redis pub/sub over a Unix socket: everybody's channel, and one for each client."""
+    """Redis pub/sub over a Unix socket: one channel for all, and one for each client."""
 
     name = "redis"
     program = "redis-server"
 
     def command(self, folder: Path, port: int) -> Sequence[str]:
-        """How it is started; slow readers are not cut, as with none."""
+        """Command line of the server; slow readers are not disconnected."""
         del port
         words = ["--port", "0", "--unixsocket", str(folder / "s"), "--save", ""]
         words += ["--appendonly", "no", "--loglevel", "warning", "--dir", str(folder)]
         return [self.program, *words, "--client-output-buffer-limit", "pubsub 0 0 0"]
 
     def connect(self, folder: Path, port: int, number: int) -> socket.socket:
-        """Subscribe to both channels; who has subscribed cannot publish."""
+        """Subscribe to both channels; a subscriber cannot publish."""
         del port
         sock = socket.socket(socket.AF_UNIX)
         sock.connect(str(folder / "s"))
@@ -174,11 +174,11 @@ class Redis:
         return sock
 
     def to_all(self) -> Frame:
-        """The channel that everybody hears."""
+        """Messages to the channel of all clients."""
         return self._frame(b"all")
 
     def to_one(self, number: int) -> Frame:
-        """The channel of one."""
+        """Messages to the channel of one client."""
         return self._frame(b"c%d" % number)
 
     def _frame(self, channel: bytes) -> Frame:
@@ -190,7 +190,7 @@ class Redis:
 
 
 def speakers() -> tuple[list[Speaker], dict[str, str]]:
-    """Those that are on this machine, and why the others are not measured."""
+    """Buses on this machine, and the reasons why others are not measured."""
     known: list[Speaker] = [Symposium(), Nats(), Redis()]
     here = [each for each in known if shutil.which(each.program)]
     absent = {each.name: f"{each.program} is not installed" for each in known if each not in here}
@@ -217,6 +217,6 @@ def _until(sock: socket.socket, end: bytes) -> bytes:
     while not data.endswith(end):
         part = sock.recv(4096)
         if not part:
-            raise ConnectionError("the bus has hung up")
+            raise ConnectionError("the bus closed the connection")
         data += part
     return data

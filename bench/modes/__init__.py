@@ -1,1 +1,1 @@
-"""One module for each way of loading a chain; each takes an open editor and gives figures."""
+"""One module for each load of a chain; each takes an open editor and returns figures."""

@@ -1,4 +1,4 @@
-"""Requests that the client answers at once, one at a time: small ones, and a file of 5 MB."""
+"""Sequential requests that the client answers at once: small ones, and a file of 5 MB."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from bench.editor import Editor
 from bench.figures import percentile
 
 WARM_UP: Final = 50
-"""Small requests before those measured."""
+"""Small requests before the measured ones."""
 
 LONG: Final = 5_000_000
 """Bytes in the one long line."""
@@ -22,7 +22,7 @@ _TEXT: Final = 'lorem ipsum dolor "sit" amet \u00e9\n'
 
 
 def round_trips(editor: Editor, count: int) -> dict[str, float]:
-    """Permission requests: microseconds from asking to the answer, at the median."""
+    """Permission requests: median microseconds until the answer."""
     answer = answering(editor, _ALLOWED)
     editor.prompt({"load": "ask", "count": WARM_UP}, answer)
     editor.prompt({"load": "ask", "count": count}, answer)
@@ -30,7 +30,7 @@ def round_trips(editor: Editor, count: int) -> dict[str, float]:
 
 
 def long_lines(editor: Editor, count: int) -> dict[str, float]:
-    """A file of 5 MB in one line: milliseconds from asking to having it, at the median."""
+    """A file of 5 MB in one line: median milliseconds until the answer."""
     content = {"content": _TEXT * (LONG // len(_TEXT.encode()) + 1)}
     answer = answering(editor, json.dumps(content, ensure_ascii=False).encode())
     editor.prompt({"load": "read", "count": 1}, answer)
@@ -39,7 +39,7 @@ def long_lines(editor: Editor, count: int) -> dict[str, float]:
 
 
 def answering(editor: Editor, result: bytes) -> Callable[[bytes], None]:
-    """Answer whatever is asked with this result."""
+    """Answer every request with this result."""
 
     def answer(line: bytes) -> None:
         found = _ID.search(line)

@@ -1,8 +1,8 @@
-"""A client that takes 100 updates of 2 KB a second from an agent that floods: the chain's memory.
+"""Memory of a chain whose client reads 100 updates of 2 KB a second from a flooding agent.
 
-Ten minutes are simulated: the client takes as many updates as it would in ten minutes, `hurry`
-times as fast. What makes a queue grow is that the agent is faster than the client, and it stays so
-by a factor of ten and more.
+Ten minutes are simulated: the client reads as many updates as in ten minutes, `hurry`
+times as fast. A queue grows because the agent is faster than the client, and it stays faster by a
+factor of ten or more.
 """
 
 import time
@@ -14,31 +14,31 @@ from bench.probe import chain_pids
 from bench.processes import memory
 
 TAKEN: Final = 100
-"""Updates that the client takes in a second."""
+"""Updates that the client reads in a second."""
 
 SIZE: Final = 2000
-"""Bytes of text in each."""
+"""Bytes of text in each update."""
 
 SETTLED: Final = 1.0
-"""Seconds after which the chain has filled what it may fill; growth counts from there."""
+"""Seconds until the buffers of the chain are full; growth counts from there."""
 
 LOOK: Final = 0.25
-"""Seconds between two looks at the memory."""
+"""Seconds between two samples of the memory."""
 
 READS: Final = 1000
-"""Reads that the client makes in a second at the most; more would themselves be what is slow."""
+"""Maximum reads a second; more would limit the speed themselves."""
 
 ENDLESS: Final = 100_000_000
-"""More updates than any run takes."""
+"""More updates than any run reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How slow the client is.
+    """Speed of the client.
 
     Attributes:
-        seconds: of the client's time.
-        hurry: how many of them pass in one real second.
+        seconds: simulated time of the client.
+        hurry: simulated seconds in one real second.
     """
 
     seconds: float
@@ -46,14 +46,14 @@ class Pace:
 
 
 SHORT: Final = Pace(seconds=6)
-"""Long enough to tell a bound from none."""
+"""Long enough to detect a missing limit."""
 
 TEN_MINUTES: Final = Pace(seconds=600, hurry=60)
 """60,000 updates, 120 MB, in ten real seconds."""
 
 
 def slow_client(editor: Editor, pace: Pace) -> dict[str, float]:
-    """MB that the chain grew by after the first second, and how many updates were taken."""
+    """Growth of the chain in MB after the first second, and the number of updates read."""
     order = {"load": "stream", "count": ENDLESS, "size": SIZE, "rate": 0}
     editor.begin_prompt(order)
     begun = time.monotonic()
@@ -71,5 +71,5 @@ def slow_client(editor: Editor, pace: Pace) -> dict[str, float]:
 
 
 def growth(sizes: list[float]) -> float:
-    """How far memory rose above what it was first; 0 where there was one look or none."""
+    """Rise of the memory above its first sample; 0 for fewer than two samples."""
     return max(sizes) - sizes[0] if sizes else 0.0

@@ -1,4 +1,4 @@
-"""A stream of updates: how fast, how late, in what order, at what cost."""
+"""A stream of updates: rate, latency, order, and cost."""
 
 import re
 import time
@@ -15,10 +15,10 @@ STAMP: Final = re.compile(rb"@(\d+)\.(\d+)@")
 STOP: Final = b'"stopReason"'
 
 LATE: Final = 2.0
-"""Seconds that updates get to arrive after the reply that should have followed them."""
+"""Seconds to wait for updates after a reply that came too early."""
 
 WARM_UP: Final = 500
-"""Updates before those measured."""
+"""Updates before the measured ones."""
 
 PACE: Final = 1000
 """Updates a second in the paced stream."""
@@ -26,11 +26,11 @@ PACE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What came, and when.
+    """Received bytes with their times.
 
     Attributes:
-        begun: nanoseconds of the monotonic clock at the prompt.
-        chunks: what each read gave, and when.
+        begun: monotonic time of the prompt in nanoseconds.
+        chunks: time and bytes of each read.
     """
 
     begun: int
@@ -38,7 +38,7 @@ class Arrivals:
 
 
 def flat_out(editor: Editor, count: int) -> dict[str, float]:
-    """As fast as the agent can: messages a second, latency under load, cost, order and loss."""
+    """Full speed: messages a second, latency under load, cost, order, and loss."""
     measured(editor, WARM_UP, rate=0)
     probe = Probe(editor)
     values = measured(editor, count, rate=0)
@@ -52,22 +52,22 @@ def flat_out(editor: Editor, count: int) -> dict[str, float]:
 
 
 def paced(editor: Editor, count: int) -> dict[str, float]:
-    """A thousand a second: what one update's way takes when nothing stands in it."""
+    """1,000 a second: latency of single updates without load."""
     values = measured(editor, count, rate=PACE)
     return {"paced_p50": values["p50"], "paced_p99": values["p99"]}
 
 
 def measured(editor: Editor, count: int, *, rate: int) -> dict[str, float]:
-    """One prompt with a stream of updates."""
+    """Figures of one prompt with a stream of updates."""
     return figures(arrivals(editor, count, rate=rate), count)
 
 
 def arrivals(editor: Editor, count: int, *, rate: int) -> Arrivals:
-    """Read until the updates and the reply are there, or no more come.
+    """Read until the updates and the reply have arrived, or no more come.
 
     Raises:
-        ChainEndedError: the chain ended before the reply.
-        TimeoutError: nothing came for too long before the reply.
+        ChainEndedError: the chain exited before the reply.
+        TimeoutError: no output in time before the reply.
     """
     chunks: list[tuple[int, bytes]] = []
     begun = time.monotonic_ns()
@@ -90,8 +90,8 @@ def arrivals(editor: Editor, count: int, *, rate: int) -> Arrivals:
 def figures(found: Arrivals, count: int) -> dict[str, float]:
     """Rate over the whole stream; latency from each stamp to the read that completed its line.
 
-    The reply is early by the updates that came after it; an update is misordered if its number
-    does not follow.
+    The reply is early by the number of updates after it; an update is misordered if its number is
+    not the next one.
     """
     latencies: list[int] = []
     numbers: list[int] = []
@@ -115,7 +115,7 @@ def figures(found: Arrivals, count: int) -> dict[str, float]:
 
 
 def _completed(chunks: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The lines that each read has completed, and when."""
+    """Lines completed by each read, with its time."""
     rest = b""
     for at, chunk in chunks:
         lines, newline, rest = (rest + chunk).rpartition(b"\n")

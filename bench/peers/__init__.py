@@ -1,1 +1,1 @@
-"""Proxies that others' SDKs make possible, to be measured beside ours."""
+"""Proxies on third-party SDKs, for comparison."""

@@ -1,4 +1,4 @@
-"""Installs the SDKs that the peers' proxies stand on, each in a folder of its own, once."""
+"""Install the SDKs of the peers' proxies, each once in a separate folder."""
 
 import os
 import shutil
@@ -11,22 +11,22 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent
 FOLDER: Final = "SYMPOSIUM_BENCH_PEERS"
-"""The variable that names another folder than the cache: one with `venv` and `node` in it."""
+"""The variable for a folder instead of the cache; it contains `venv` and `node`."""
 
 PYTHON_SDK: Final = "agent-client-protocol==0.12.1"
 TYPESCRIPT_SDK: Final = "@agentclientprotocol/sdk@2.4.0"
 
-PATIENCE: Final = 180.0
-"""Seconds that one installation may take."""
+TIMEOUT: Final = 180.0
+"""Timeout of one installation in seconds."""
 
 
 class NotInstalledError(Exception):
-    """A peer cannot be had on this machine; the message is the reason."""
+    """A peer cannot be installed on this machine; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """The peers' proxies, command lines that the agent's is added to; or None and the reason."""
+    """Command lines of the peers' proxies without the agent's; or None and the reason."""
 
     python: Sequence[str] | None
     typescript: Sequence[str] | None
@@ -35,7 +35,7 @@ class Peers:
 
 
 def cache() -> Path:
-    """Where the peers live."""
+    """Folder of the peers."""
     if named := os.environ.get(FOLDER):
         return Path(named)
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -43,7 +43,7 @@ def cache() -> Path:
 
 
 def install() -> Peers:
-    """The peers, installed if they are not."""
+    """Install missing peers and return all."""
     python, python_missing = _attempt(_python)
     typescript, typescript_missing = _attempt(_typescript)
     return Peers(python, typescript, python_missing, typescript_missing)
@@ -68,14 +68,14 @@ def _python(folder: Path) -> list[str]:
 def _typescript(folder: Path) -> list[str]:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
-        raise NotInstalledError("there is no `node` with `npm` on the path")
+        raise NotInstalledError("`node` with `npm` is not on the path")
     home = folder / "node"
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "node_modules" / "@agentclientprotocol" / "sdk").exists():
         _run(
             [npm, "install", "--silent", "--no-audit", "--prefix", str(home), TYPESCRIPT_SDK], home
         )
-    # An ES module finds packages from where it stands itself.
+    # An ES module looks for packages next to its own file.
     proxy = shutil.copy(HERE / "typescript_sdk_proxy.mjs", home)
     return [node, str(proxy)]
 
@@ -83,10 +83,10 @@ def _typescript(folder: Path) -> list[str]:
 def _run(command: Sequence[str], folder: Path) -> None:
     try:
         subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=True, timeout=PATIENCE
+            command, cwd=folder, capture_output=True, text=True, check=True, timeout=TIMEOUT
         )
     except subprocess.CalledProcessError as error:
         last = (error.stderr or error.stdout or "").strip().splitlines()[-1:]
         raise NotInstalledError(f"`{command[0]}` failed: {' '.join(last)}") from error
     except subprocess.TimeoutExpired as error:
-        raise NotInstalledError(f"`{command[0]}` took more than {PATIENCE:g} s") from error
+        raise NotInstalledError(f"`{command[0]}` timed out after {TIMEOUT:g} s") from error

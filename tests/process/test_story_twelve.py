@@ -6,7 +6,7 @@ from typing import TypeAlias
 import pytest
 from tests.support.task_cli import TaskCli
 
-from bench.twelve import deaf_watcher
+from bench.twelve import unread_watcher
 from symposium.daemon.connection import CLIENT_BACKLOG
 
 Spec: TypeAlias = Callable[..., str]
@@ -21,7 +21,7 @@ def test_commands_answer_while_twelve_agents_stream_and_a_watcher_reads_nothing(
     agent = playing("streaming_agent.py", "50", "5")
     rounds = 0
 
-    with deaf_watcher(task_cli.home / "run" / "bus.sock"):
+    with unread_watcher(task_cli.home / "run" / "bus.sock"):
         tasks = [task_cli.new(f"task {number}", "--agent", agent) for number in range(12)]
         while not all("over" in task_cli.said(each["id"])[-9:] for each in tasks):
             rounds += 1

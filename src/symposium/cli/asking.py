@@ -67,27 +67,27 @@ class TerminalDecider:
         return refused(permission) if chosen is None else ChosenOption(permission.options[chosen])
 
     async def choose(
-        self, wish: ToolCallSummary, options: Sequence[str], kinds: Sequence[str] = ()
+        self, summary: ToolCallSummary, options: Sequence[str], kinds: Sequence[str] = ()
     ) -> int | None:
         """Let the user choose an option; return its index, or None for no.
 
         Args:
-            wish: the action that the agent requests.
+            summary: the action that the agent requests.
             options: the names of the options.
             kinds: the ACP kind of each option, such as `allow_once`.
         """
         async with self._turn:
             names = [one_line(option, width=WIDTH) for option in options]
-            for line in _in_short(wish):
+            for line in _in_short(summary):
                 self._talk(line)
             for number, name in enumerate(names, start=1):
                 self._talk(f"    {number}) {name}")
-            return await self._chosen(names, kinds, wish)
+            return await self._chosen(names, kinds, summary)
 
     async def _chosen(
-        self, names: Sequence[str], kinds: Sequence[str], wish: ToolCallSummary
+        self, names: Sequence[str], kinds: Sequence[str], summary: ToolCallSummary
     ) -> int | None:
-        is_cut = _in_short(wish) != _whole(wish)
+        is_cut = _in_short(summary) != _whole(summary)
         more = f", {WHOLE} to see all" if is_cut else ""
         while True:
             try:
@@ -99,7 +99,7 @@ class TerminalDecider:
             if not line.strip():
                 return None
             if line.strip() == WHOLE:
-                for each in (*_whole(wish), *_explained(names, kinds)):
+                for each in (*_whole(summary), *_explained(names, kinds)):
                     self._talk(each)
                 continue
             found = matching(line, names)
@@ -118,21 +118,21 @@ def _explained(names: Sequence[str], kinds: Sequence[str]) -> list[str]:
     return lines
 
 
-def _in_short(wish: ToolCallSummary) -> list[str]:
-    left = len(wish.lines) - LINES_SHOWN
+def _in_short(summary: ToolCallSummary) -> list[str]:
+    left = len(summary.lines) - LINES_SHOWN
     note = [f"    [… {left} more lines]"] if left > 0 else []
-    shown = [clipped(f"    {line}", width=WIDTH) for line in wish.lines[:LINES_SHOWN]]
-    return [*pieces(_head(wish), width=WIDTH)[:HEAD_SHOWN], *shown, *note]
+    shown = [clipped(f"    {line}", width=WIDTH) for line in summary.lines[:LINES_SHOWN]]
+    return [*pieces(_head(summary), width=WIDTH)[:HEAD_SHOWN], *shown, *note]
 
 
-def _whole(wish: ToolCallSummary) -> list[str]:
+def _whole(summary: ToolCallSummary) -> list[str]:
     """Format everything: the important part may be at the end of a long line."""
-    lines = (_head(wish), *(f"    {line}" for line in wish.lines))
+    lines = (_head(summary), *(f"    {line}" for line in summary.lines))
     return [piece for line in lines for piece in pieces(line, width=WIDTH)]
 
 
-def _head(wish: ToolCallSummary) -> str:
-    return f"? The agent wants to {wish.text}"
+def _head(summary: ToolCallSummary) -> str:
+    return f"? The agent wants to {summary.text}"
 
 
 def matching(line: str, names: Sequence[str]) -> list[int]:

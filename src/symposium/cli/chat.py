@@ -139,7 +139,7 @@ class ChatSession:
         chat = self._chat
         is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
         person = TerminalDecider(self._ask, self._view.detail, chat.cwd) if is_terminal else None
-        decides = decider(chat.permits, person, self._nobody_there)
+        decides = decider(chat.permits, person, self._on_unattended)
         terms = ConversationConfig(
             chat.cwd, decides, self._view.update, self._view.decided, chat.timeout
         )
@@ -234,7 +234,7 @@ class ChatSession:
             if self._turn.stops == 1:
                 self._view.line("[cancelling; Ctrl-C again leaves]")
 
-    def _nobody_there(self, permission: Permission) -> None:
+    def _on_unattended(self, permission: Permission) -> None:
         asked = summarize(permission.tool_call).text
         self._view.line(f"[permission] {asked}: no terminal to ask the user")
         if self._turn is not None:

@@ -99,14 +99,14 @@ class PromptRun:
     trace_dir: str | None = None
 
 
-async def run_errand(errand: PromptRun) -> int:
+async def send_prompt(prompt_run: PromptRun) -> int:
     """Send the prompt, show the turn, and return the exit code."""
     task = asyncio.current_task()
     assert task is not None
     output = Output(on_broken=task.cancel)
-    report = errand.report(output)
+    report = prompt_run.report(output)
     try:
-        return await _Prompting(errand, report, output).run()
+        return await _Prompting(prompt_run, report, output).run()
     except asyncio.CancelledError:
         if not output.is_broken:
             raise
@@ -120,8 +120,8 @@ async def run_errand(errand: PromptRun) -> int:
 
 
 class _Prompting:
-    def __init__(self, errand: PromptRun, report: PromptReport, output: Output) -> None:
-        self._errand = errand
+    def __init__(self, prompt_run: PromptRun, report: PromptReport, output: Output) -> None:
+        self._prompt_run = prompt_run
         self._report = report
         self._output = output
         self._turn: ClientTurn | None = None
@@ -131,34 +131,34 @@ class _Prompting:
         self._is_forbidden = False
 
     async def run(self) -> int:
-        errand = self._errand
+        prompt_run = self._prompt_run
         person = None
         if sys.stdin.isatty() and sys.stderr.isatty():
-            person = TerminalDecider(ask_line, self._output.talk, errand.cwd)
-        decides = decider(errand.permits, person, self._nobody_there)
-        self._denies_unasked = person is None and denies_unasked(errand.permits)
+            person = TerminalDecider(ask_line, self._output.talk, prompt_run.cwd)
+        decides = decider(prompt_run.permits, person, self._on_unattended)
+        self._denies_unasked = person is None and denies_unasked(prompt_run.permits)
         terms = ConversationConfig(
-            errand.cwd, decides, self._updated, self._decided, errand.timeout
+            prompt_run.cwd, decides, self._updated, self._decided, prompt_run.timeout
         )
 
         def instantiate(_: object) -> Blueprint:
-            return errand.chain.blueprint()
+            return prompt_run.chain.blueprint()
 
-        chooser = chooser_of(errand.permits, has_person=person is not None)
+        chooser = chooser_of(prompt_run.permits, has_person=person is not None)
         settings = replace(
-            errand.settings,
-            beside_agent=with_audit(errand.chain.agent_name, errand.chain.secrets, chooser),
+            prompt_run.settings,
+            beside_agent=with_audit(prompt_run.chain.agent_name, prompt_run.chain.secrets, chooser),
         )
-        with recorded(errand.chain, settings, trace_dir=errand.trace_dir) as records:
+        with recorded(prompt_run.chain, settings, trace_dir=prompt_run.trace_dir) as records:
             async with converse(instantiate, terms, records.settings) as conversation:
                 await conversation.initialize()
                 session_id = await conversation.new_session(self._report.opened)
                 self._turn = ClientTurn(conversation, session_id)
                 with on_interrupt(self._turn.stop):
-                    stop_reason = await self._turn.run(errand.text)
+                    stop_reason = await self._turn.run(prompt_run.text)
         self._report.finished(stop_reason)
         if self._denies_unasked and not all(self._allowed):
-            options = " or ".join(allowing_options(errand.permits))
+            options = " or ".join(allowing_options(prompt_run.permits))
             self._report.advised(ADVICE.format(options=options))
         return self._code(stop_reason)
 
@@ -168,7 +168,7 @@ class _Prompting:
             message = (
                 f"the agent asked for permission ({asked}), but there is no terminal to ask you"
             )
-            options = " or ".join(allowing_options(self._errand.permits))
+            options = " or ".join(allowing_options(self._prompt_run.permits))
             hint = f"allow it with {options}, or run the command in a terminal"
             self._report.failed(
                 ReportedFailure(ExitCode.DENIED, "unattended", message, hint, "cli")
@@ -192,7 +192,7 @@ class _Prompting:
         self._allowed.append(isinstance(decision, ChosenOption) and decision.option.allows)
         self._report.decided(permission, decision)
 
-    def _nobody_there(self, permission: Permission) -> None:
+    def _on_unattended(self, permission: Permission) -> None:
         self._unattended = permission
         if self._turn is not None:
             self._turn.stop()

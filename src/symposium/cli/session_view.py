@@ -73,8 +73,8 @@ def in_words(data: Mapping[str, Any]) -> str:
 
 
 def _question(data: Mapping[str, Any]) -> Sequence[str]:
-    wish = data.get("wish")
-    asked = str(data.get("title") or "a tool call") if wish is None else f"wants to {wish}"
+    summary = data.get("wish")
+    asked = str(data.get("title") or "a tool call") if summary is None else f"wants to {summary}"
     lines = [str(each) for each in cast("list[Any]", data.get("lines") or [])]
     more = len(lines) - LINES_SHOWN
     options = [as_object(each) for each in cast("list[Any]", data.get("options") or [])]
@@ -150,8 +150,8 @@ async def watch_events(
         last_words = "detached; the agent continues"
         over.set()
 
-    async with reach(store, session, {EVENT: events.came}, over.set) as keeper:
-        answer = await keeper.ask(WATCH, {"since": since})
+    async with reach(store, session, {EVENT: events.came}, over.set) as server:
+        answer = await server.ask(WATCH, {"since": since})
         # Install the handler first: the user may press the key as soon as the hint is shown.
         with _leaving(leave if is_person else None):
             if is_person:

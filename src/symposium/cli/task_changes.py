@@ -103,8 +103,8 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
         click.echo(left, err=True)
     if made.agent is None:
         click.echo(no_agent(made), err=True)
-    if trouble := missing_tools(message.agent, Path(made.worktree), os.environ):
-        click.echo(trouble, err=True)
+    if problem := missing_tools(message.agent, Path(made.worktree), os.environ):
+        click.echo(problem, err=True)
     if is_terminal(message.agent) and (warning := terminal_warning()):
         click.echo(warning, err=True)
     return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
@@ -150,8 +150,8 @@ async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) ->
     message = RetryTaskspace(taskspace_uuid=task.id, trusted=trusted, agent=agent)
     async with offered_environment(agent or on_terminal) as place:
         made = (await ask(replace(message, environment=place))).taskspace
-    if trouble := missing_tools(agent, Path(made.worktree), os.environ):
-        click.echo(trouble, err=True)
+    if problem := missing_tools(agent, Path(made.worktree), os.environ):
+        click.echo(problem, err=True)
     click.echo(task_line(made))
     if made.reason:
         click.echo(made.reason, err=True)

@@ -210,7 +210,7 @@ class TaskChat:
         self.agent = Reported(output, self._wake)
         self._commands = ChatCommands(self.agent.view, HELP, TaskActions(task))
         self._output = output
-        self._person = TerminalDecider(ask_line, self.agent.view.detail)
+        self._user = TerminalDecider(ask_line, self.agent.view.detail)
         self._inputs: Inputs = StdinLines()
         # Counts of Ctrl-C in this turn and at an empty prompt: the second of either leaves.
         self._stops = 0
@@ -299,14 +299,14 @@ class TaskChat:
     async def _answer(self, number: int, asked: Mapping[str, Any]) -> None:
         """Ask the user one question, unless it is settled elsewhere first."""
         options = [as_object(each) for each in cast("Sequence[Any]", asked["options"])]
-        wish = ToolCallSummary(
+        summary = ToolCallSummary(
             str(asked.get("wish") or asked.get("title")), tuple(asked.get("lines") or ())
         )
         names = [str(each.get("name")) for each in options]
         kinds = [str(each.get("kind")) for each in options]
         self.agent.asking = number
         try:
-            chosen = await self._unless_woken(self._chosen(wish, names, kinds))
+            chosen = await self._unless_woken(self._chosen(summary, names, kinds))
         finally:
             self.agent.asking = None
         await self._cancel_if_stopped()
@@ -321,10 +321,10 @@ class TaskChat:
         self.agent.questions.pop(number, None)
 
     async def _chosen(
-        self, wish: ToolCallSummary, names: Sequence[str], kinds: Sequence[str]
+        self, summary: ToolCallSummary, names: Sequence[str], kinds: Sequence[str]
     ) -> int:
         """Ask the user; return the index of the option, or -1 for no."""
-        chosen = await self._person.choose(wish, names, kinds)
+        chosen = await self._user.choose(summary, names, kinds)
         return -1 if chosen is None else chosen
 
     async def _say(self, text: str) -> None:

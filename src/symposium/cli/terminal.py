@@ -41,7 +41,7 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
         last_words = "the session has ended"
         over.set()
 
-    async with reach(store, session, {OUTPUT: shown, ENDED: ended}, ended) as keeper:
+    async with reach(store, session, {OUTPUT: shown, ENDED: ended}, ended) as server:
 
         def typed() -> None:
             data = os.read(sys.stdin.fileno(), _READ)
@@ -49,12 +49,12 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
                 over.set()
                 data = data.partition(LET_GO)[0]
             if data:
-                keeper.tell(INPUT, {"data": b64encode(data).decode()})
+                server.tell(INPUT, {"data": b64encode(data).decode()})
 
         def resized() -> None:
-            keeper.tell(RESIZE, _size())
+            server.tell(RESIZE, _size())
 
-        answer = await keeper.ask(ATTACH, _size())
+        answer = await server.ask(ATTACH, _size())
         if sys.stdin.isatty():
             click.echo("[Ctrl-\\ detaches; the agent continues]", err=True)
         with _raw(), _listening(typed, resized):
@@ -73,9 +73,9 @@ async def show_terminal(store: SessionStore, session: str) -> int:
         SessionError: there is no such session.
     """
     if store.is_kept(session):
-        async with reach(store, session) as keeper:
+        async with reach(store, session) as server:
             # Send no size: it would resize the terminal of an attached user.
-            _write(b64decode((await keeper.ask(ATTACH, {}))["scrollback"]))
+            _write(b64decode((await server.ask(ATTACH, {}))["scrollback"]))
     elif (log := store.directory(session) / TERMINAL_LOG).exists():
         _write(log.read_bytes())
     return ExitCode.OK

@@ -221,13 +221,13 @@ class ClientAnswers:
         cwd: the directory whose files the agent may reach.
         decider: decides on permissions.
         on_decision: receives each question and its decision.
-        patience: the timeout for the agent, paused while it waits for the user.
+        deadline: the timeout for the agent, paused while it waits for the user.
     """
 
     def __init__(
-        self, cwd: Path, decider: Decider, on_decision: OnDecision, patience: PausableDeadline
+        self, cwd: Path, decider: Decider, on_decision: OnDecision, deadline: PausableDeadline
     ) -> None:
-        self._patience = patience
+        self._deadline = deadline
         self._files = Files(cwd)
         self._decider = decider
         self._on_decision = on_decision
@@ -302,7 +302,7 @@ class ClientAnswers:
         try:
             async with scope:
                 self._open.add(scope)
-                with self._patience.paused():
+                with self._deadline.paused():
                     decision = await self._decider.decide(permission)
         except TimeoutError:
             if not scope.expired():

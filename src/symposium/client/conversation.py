@@ -33,7 +33,7 @@ class ConversationConfig:
         decider: decides on permissions.
         on_update: receives the params of each `session/update`, in order.
         on_decision: receives each permission request and its decision.
-        patience: time limit for each response of the agent in seconds, without the time it waits
+        timeout: time limit for each response of the agent in seconds, without the time it waits
             for a decision; None for no limit.
         servers: MCP servers for its sessions, as ACP declares them.
     """
@@ -42,7 +42,7 @@ class ConversationConfig:
     decider: Decider
     on_update: Callable[[Any], None]
     on_decision: OnDecision
-    patience: float | None = None
+    timeout: float | None = None
     servers: Sequence[Mapping[str, Any]] = ()
 
 
@@ -58,12 +58,12 @@ class Conversation:
         connection: Connection,
         answers: ClientAnswers,
         terms: ConversationConfig,
-        patience: PausableDeadline,
+        timeout: PausableDeadline,
     ) -> None:
         self._connection = connection
         self._answers = answers
         self._terms = terms
-        self._patience = patience
+        self._deadline = timeout
         self._scope: asyncio.Timeout | None = None
         self._is_over = False
         self.opened: Any = None
@@ -189,10 +189,10 @@ class Conversation:
         self, method: str, params: dict[str, Any], on_result: Callable[[Any], None] | None = None
     ) -> Any:
         try:
-            async with self._patience.limit():
+            async with self._deadline.limit():
                 return await self._ask(method, params, on_result)
         except TimeoutError as error:
-            message = f"the agent did not answer {method} within {self._patience.seconds} s"
+            message = f"the agent did not answer {method} within {self._deadline.seconds} s"
             raise AgentTimeoutError(message, "give it longer with --timeout") from error
 
     async def _ask(
@@ -210,8 +210,8 @@ async def converse(
 ) -> AsyncGenerator[Conversation, None]:
     """Run a chain in this process and return its client; both end with the block."""
     ours, theirs = memory_pair()
-    patience = PausableDeadline(terms.patience)
-    answers = ClientAnswers(terms.cwd, terms.decider, terms.on_decision, patience)
+    timeout = PausableDeadline(terms.timeout)
+    answers = ClientAnswers(terms.cwd, terms.decider, terms.on_decision, timeout)
 
     def updated(params: Any) -> None:
         answers.heard(params)
@@ -219,7 +219,7 @@ async def converse(
 
     handlers = Handlers(requests=answers.handlers(), notifications={"session/update": updated})
     connection = Connection(ours, handlers)
-    conversation = Conversation(connection, answers, terms, patience)
+    conversation = Conversation(connection, answers, terms, timeout)
     conductor = Conductor(theirs, instantiate, settings)
 
     async def run_connection() -> None:

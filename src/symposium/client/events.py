@@ -264,12 +264,12 @@ def _commands(members: Mapping[str, Any]) -> Commands:
 
 
 def _note(members: Mapping[str, Any]) -> str:
-    told = [
+    shown = [
         f"{key}={value}"
         for key, value in members.items()
         if key not in {"sessionUpdate", "_meta"} and isinstance(value, str | int | float)
     ]
-    return " ".join(told)
+    return " ".join(shown)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -178,11 +178,11 @@ def line_diff(old: str, new: str) -> LineDiff:
 
 
 def _replaced(before: Sequence[str], after: Sequence[str], lead: int, trail: int) -> LineDiff:
-    gone = [f"-{line}" for line in before[lead : len(before) - trail]]
-    come = [f"+{line}" for line in after[lead : len(after) - trail]]
+    minus = [f"-{line}" for line in before[lead : len(before) - trail]]
+    plus = [f"+{line}" for line in after[lead : len(after) - trail]]
     above = [f" {line}" for line in before[:lead]]
     below = [f" {line}" for line in before[len(before) - trail :]]
-    return LineDiff((*above, *gone, *come, *below), len(come), len(gone))
+    return LineDiff((*above, *minus, *plus, *below), len(plus), len(minus))
 
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> LineDiff:

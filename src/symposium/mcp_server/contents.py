@@ -243,8 +243,8 @@ class ToolOffering:
             self._workplace.readings.note([text])
             return {"contents": [{"uri": uri, "mimeType": MARKDOWN, "text": text.text}]}
         if uri == CONFLICTS:
-            told = await conflicts(self._workplace)
-            return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": told}]}
+            body = await conflicts(self._workplace)
+            return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": body}]}
         if not uri.startswith(REFERENCE):
             return None
         stored = self._workplace.references.get(uri.removeprefix(REFERENCE))

@@ -49,13 +49,13 @@ def page(key: str, entries: Sequence[Any], cursor: str | None) -> dict[str, Any]
     return piece
 
 
-def _offset(cursor: str | None, most: int) -> int:
+def _offset(cursor: str | None, maximum: int) -> int:
     if cursor is None:
         return 0
     digits = cursor.removeprefix(_MARK)
-    if digits == cursor or len(digits) > len(str(most)) or not digits.isascii():
+    if digits == cursor or len(digits) > len(str(maximum)) or not digits.isascii():
         raise _unknown(cursor)
-    if not digits.isdecimal() or int(digits) > most:
+    if not digits.isdecimal() or int(digits) > maximum:
         raise _unknown(cursor)
     return int(digits)
 
@@ -325,8 +325,8 @@ class SymposiumMcpServer:
 
 def _completion(values: Sequence[str]) -> Json:
     shown = list(values[:MAX_COMPLETIONS])
-    told = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
-    return {"completion": told}
+    completion = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
+    return {"completion": completion}
 
 
 def _dumped(params: Any) -> Json:

@@ -140,8 +140,8 @@ def tool(
         first = next(iter(inspect.signature(function).parameters))
         params = get_type_hints(function)[first]
         name = function.__name__  # pyright: ignore[reportAttributeAccessIssue]  a function has one
-        told = inspect.getdoc(function) or ""
-        return ServedTool(name, told, topic, hints, params, function, result)
+        documentation = inspect.getdoc(function) or ""
+        return ServedTool(name, documentation, topic, hints, params, function, result)
 
     return made
 

@@ -1,4 +1,4 @@
-"""Attempts to start a chain, and what each has found out."""
+"""Attempts to start a chain, and their results."""
 
 import asyncio
 import logging
@@ -39,10 +39,10 @@ from symposium.run_mode.settings import Composition, RunSettings
 
 
 class EditorGreeting:
-    """The editor's initialize request, and the protocol version that it was answered.
+    """The editor's initialize request, and the protocol version in the answer.
 
     Attributes:
-        promised: the version that the editor was answered; None before that.
+        promised: the version in the answer to the editor; None before the answer.
     """
 
     def __init__(self, request: ChainMessage) -> None:
@@ -51,18 +51,18 @@ class EditorGreeting:
         self.promised: int | None = None
 
     def again(self) -> ChainMessage:
-        """The request for one more agent: it asks for the version that the editor speaks."""
+        """Make the request for one more agent, with the version of the editor."""
         again = ChainMessage(INITIALIZE, self._request.encoded(), is_request=True)
         again.extra = self._request.extra
         pin_version(again, self.promised or self._asked)
         return again
 
     def check(self, asked: ChainMessage, answer: Answer, agent: str) -> None:
-        """Compare an agent's version with the one that the editor was answered meanwhile.
+        """Compare an agent's version with the one in the answer to the editor.
 
         Raises:
             RpcError: the agent speaks another version.
-            OutdatedError: the agent was asked for another version, and may speak this one.
+            OutdatedError: the request had another version; the agent may support this one.
         """
         if answer.error is not None:
             raise self._explained(answer.error)
@@ -81,20 +81,20 @@ class EditorGreeting:
             return error
         if self.promised is None or version > self._asked:
             return error
-        # The editor could have been answered this version, had the agent been there.
+        # With this agent running, the editor could have negotiated this version.
         hint = "reconnect in your editor to negotiate the version with this agent"
         return RpcError(error.code, {**data, "hint": f"{hint}, or choose another agent"})
 
 
 class OutdatedError(Exception):
-    """The editor was answered another version than the agent was asked for."""
+    """The answer to the editor has another version than the request to the agent."""
 
 
 class RetryWithoutModsError(Exception):
-    """The agent's answer shows that some mods are better left out.
+    """The agent's answer shows that some mods are not useful.
 
     Attributes:
-        dropped: their names.
+        dropped: names of these mods.
     """
 
     def __init__(self, dropped: AbstractSet[str]) -> None:
@@ -103,15 +103,15 @@ class RetryWithoutModsError(Exception):
 
 
 class ChainStart(Struct, frozen=True):
-    """One attempt.
+    """One attempt to start a chain.
 
     Attributes:
-        editor: the link that the chain begins at.
-        tasks: the group that its tasks run in.
-        config: what it is made from.
-        composition: what of it.
-        greeting: the editor's `initialize`; None before there was one.
-        preferences: what the config says of its mods.
+        editor: the editor's link to the chain.
+        tasks: the group for the chain's tasks.
+        config: the config of the chain.
+        composition: the components of the config.
+        greeting: the editor's `initialize`; None before the request.
+        preferences: the settings of the config for its mods.
     """
 
     editor: Link
@@ -127,12 +127,12 @@ class ChainStart(Struct, frozen=True):
         on_death: Callable[[OpenChain, RpcError], None],
         refine: Refine = as_planned,
     ) -> OpenChain:
-        """Start the components, and greet them; those of an attempt that fails are ended.
+        """Start and initialize the components; stop them again if the attempt fails.
 
         Raises:
-            RpcError: one could not be started, or has refused the greeting.
-            RefinedError: the chain is to be started without some of its mods.
-            OutdatedError: the chain is to be started for the version that the editor speaks now.
+            RpcError: a component could not be started, or refused to initialize.
+            RefinedError: the chain must be restarted without some of its mods.
+            OutdatedError: the chain must be restarted with the editor's protocol version.
         """
         editor = _greeted(self.greeting)
         asked = editor.again()
@@ -162,7 +162,7 @@ class ChainStart(Struct, frozen=True):
         chain.entrance.steps[INITIALIZE] = (Step(0, _refuse, "conductor"),)
         chain.planned(planned.plan)
         chain.greeting = planned.advertised(result)
-        # After the answer: nothing of theirs may come before it.
+        # After the answer: no message of a component may precede it.
         asyncio.get_running_loop().call_soon(running.opened)
         return chain
 
@@ -197,10 +197,10 @@ class ChainStarter(Struct, frozen=True):
     """Values that all attempts share.
 
     Attributes:
-        editor: the link that the chain begins at.
-        tasks: the group that its tasks run in.
-        settings: how to make it.
-        greeting: the editor's `initialize`; None before there was one.
+        editor: the editor's link to the chain.
+        tasks: the group for the chain's tasks.
+        settings: settings of the chain.
+        greeting: the editor's `initialize`; None before the request.
     """
 
     editor: Link
@@ -211,11 +211,11 @@ class ChainStarter(Struct, frozen=True):
     async def chain(
         self, config: Config, on_death: Callable[[OpenChain, RpcError], None]
     ) -> OpenChain:
-        """The chain of this config; an optional mod that does not start is left out (R8).
+        """Start the chain of this config; omit optional mods that do not start (R8).
 
         Raises:
-            RpcError: it could not be started, or has refused the greeting.
-            ExplainedError: its agent cannot be had.
+            RpcError: the chain could not be started, or refused to initialize.
+            ExplainedError: its agent cannot be found or installed.
         """
         left_out: dict[str, str] = {}
         dropped: frozenset[str] = frozenset()
@@ -233,15 +233,15 @@ class ChainStarter(Struct, frozen=True):
             try:
                 return await start.run(settings, on_death, self.settings.refine)
             except RetryWithoutModsError as refined:
-                _log.info("the chain is started again without %s", refined)
+                _log.info("restarting the chain without %s", refined)
                 dropped |= refined.dropped
             except OutdatedError:
-                _log.info("the chain is started again for the version that the editor speaks")
+                _log.info("restarting the chain with the editor's protocol version")
             except RpcError as error:
                 name = str(as_object(error.data).get("component"))
                 if not optional.get(name):
                     raise
-                _log.warning("the mod %s is left out: %s", name, error)
+                _log.warning("omitting the mod %s: %s", name, error)
                 from symposium.run_mode.failure_text import failure_manner  # noqa: PLC0415 - seldom needed
 
                 left_out[name] = f"_The mod `{name}` is left out: it {failure_manner(error)}_\n\n"

@@ -94,7 +94,7 @@ def _is_named(each: object, names: set[str]) -> bool:
 
 
 Script: TypeAlias = Callable[["Dialog"], Awaitable[None]]
-"""The dialogue; it returns when there is nothing left to hear."""
+"""The coroutine of a dialog; it returns when the dialog is over."""
 
 
 def _never() -> bool:
@@ -102,14 +102,14 @@ def _never() -> bool:
 
 
 class Input(Struct, frozen=True):
-    """One thing that was typed.
+    """One input of the user.
 
     Attributes:
-        text: what.
-        answered: called when the script has said all that it says about it.
-        unheard: called instead if the script has ended before.
+        text: the input.
+        answered: called when the script has answered the input.
+        unheard: called instead if the script ended without reading the input.
         is_wanted: whether the editor still waits for the answer.
-        keep: saves it for the agent to come; returns whether it did.
+        keep: saves the input for a later agent; returns whether it did.
     """
 
     text: str
@@ -120,11 +120,11 @@ class Input(Struct, frozen=True):
 
 
 class Dialog:
-    """Carries inputs to a script, in order.
+    """Pass inputs to a script, in order.
 
     Attributes:
         say: shows a text.
-        heard: how many inputs the script has heard.
+        heard: number of inputs that the script has read.
         opened_in_turn: whether the user opened it with a prompt.
     """
 
@@ -137,12 +137,12 @@ class Dialog:
         self._news = asyncio.Event()
 
     def put(self, given: Input) -> None:
-        """Give the script an input, behind those that it has not heard yet."""
+        """Queue an input for the script."""
         self._inputs.append(given)
         self._news.set()
 
     async def read(self) -> str:
-        """The next input, trimmed; for the script."""
+        """Return the next input, trimmed."""
         self._answered()
         await self.something_typed()
         given = self._current = self._inputs.popleft()
@@ -150,7 +150,7 @@ class Dialog:
         return given.text.strip()
 
     async def something_typed(self) -> None:
-        """Wait until there is an input to hear."""
+        """Wait for an input."""
         while True:
             while self._inputs and not self._inputs[0].is_wanted():
                 self._inputs.popleft()
@@ -165,7 +165,7 @@ class Dialog:
         return self.heard == 1 and not self.opened_in_turn
 
     def keep(self) -> bool:
-        """Keep what was heard last for the agent that is still to come; whether that can be."""
+        """Save the last input for a later agent; return whether that is possible."""
         return self._current is not None and self._current.keep()
 
     def end(self) -> Sequence[Input]:

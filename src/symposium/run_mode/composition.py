@@ -25,7 +25,7 @@ from symposium.planning.chain_spec import ChainSpec, MakeMod, program_on_path, r
 from symposium.run_mode.settings import Composition
 
 _ENV_SCRIPT: Final = b"#!/usr/bin/env"
-"""How a script begins whose interpreter is looked for along PATH."""
+"""Start of a script whose interpreter is searched on PATH."""
 
 
 class Resolver(Protocol):
@@ -35,7 +35,7 @@ class Resolver(Protocol):
         """Return the start command as a SPEC.
 
         Raises:
-            ExplainedError: it cannot be had.
+            ExplainedError: the source cannot be installed.
         """
         ...
 
@@ -44,25 +44,25 @@ class NoResolver:
     """Resolver without a registry."""
 
     async def resolve(self, source: ComponentSource) -> str:
-        """Say so.
+        """Refuse the source.
 
         Raises:
             SpecError: always.
         """
         raise SpecError(
-            f"{source.display_name}: a {source.kind!r} source cannot be fetched here",
-            'give the program itself: {"local": {"command": "…"}}',
+            f"{source.display_name}: a {source.kind!r} source cannot be downloaded here",
+            'name the program instead: {"local": {"command": "…"}}',
         )
 
 
 class RegistryResolver:
-    """Installs what has to be, into our own prefix."""
+    """Resolver that installs missing programs into Symposium's own directory."""
 
     async def resolve(self, source: ComponentSource) -> str:
         """Return the start command.
 
         Raises:
-            ExplainedError: it cannot be had.
+            ExplainedError: the source cannot be installed.
         """
         from symposium.run_mode.registry_agents import obtained  # noqa: PLC0415 - see there
 
@@ -91,11 +91,11 @@ class Composer(Struct, frozen=True):
     bridge: Mode = "auto"
 
     async def compose(self, config: Config) -> Composition:
-        """The chain of the enabled mods, in order, and the agent.
+        """Make the chain of the enabled mods, in order, and the agent.
 
         Raises:
-            ExplainedError: the agent cannot be had; a mod that cannot be is left out with a note.
-            RpcError: a mod cannot be had that the config calls required.
+            ExplainedError: the agent is not available; an unavailable mod is omitted with a note.
+            RpcError: a required mod is not available.
         """
         agent = _agent_away(await _reached(await self._agent(config.agent)))
         parts = _Parts()
@@ -156,7 +156,7 @@ class Composer(Struct, frozen=True):
         except SpecError:
             if not isinstance(agent, str) or not agent.replace("-", "").isalnum():
                 raise
-            # One word that names no program here may be an id of the registry (acp-host §4.1).
+            # A word that names no program here may be a registry id (acp-host §4.1).
             try:
                 spec = await self.resolver.resolve(ComponentSource("registry", agent))
             except ExplainedError:
@@ -204,7 +204,7 @@ class Composer(Struct, frozen=True):
 
 
 async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
-    """The mod, called as the config calls it.
+    """Make the mod with the config's name.
 
     Raises:
         NotFoundError: its program does not exist.
@@ -225,7 +225,7 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
 
 
 def _with_our_python(command: Command) -> Command:
-    """A mod's script with the interpreter that has Symposium; other commands unchanged.
+    """Run a mod's script with the interpreter of Symposium; keep other commands unchanged.
 
     `python mod.py` finds another interpreter in an editor that a dock started.
     """
@@ -247,7 +247,7 @@ def _agent_away(chain: ChainSpec) -> ChainSpec:
 
 
 async def _reached(chain: ChainSpec) -> ChainSpec:
-    """The chain with what its agent's program needs of PATH: a dock's leads nowhere (users A-9)."""
+    """Complete PATH for the agent's program: an editor started by a dock lacks it (users A-9)."""
     if not isinstance(chain.agent, Program) or _starts_as_it_is(chain.agent.command.argv[0]):
         return chain
     from localio.processes import reachable  # noqa: PLC0415 - not before a session
@@ -256,34 +256,34 @@ async def _reached(chain: ChainSpec) -> ChainSpec:
         command = await reachable(chain.agent.command, os.environ)
     except ProgramNotFoundError:
         if "/" in chain.agent.command.argv[0]:
-            return chain  # a path: what starts it says best what is wrong with it
+            return chain  # a path: the start reports the best error
         raise
     return replace(chain, agent=replace(chain.agent, command=command))
 
 
 def _starts_as_it_is(word: str) -> bool:
-    """Whether a program needs no looking for: it is there, and is no script that needs another."""
+    """Whether a program exists and is not a script that needs another program from PATH."""
     search_path = os.environ.get("PATH", os.defpath)
     if "/" not in word and len(trusted_places(search_path)) <= search_path.count(os.pathsep):
-        return False  # some of PATH is in the workspace: the program must not be
+        return False  # the program must not come from a part of PATH in the workspace
     place = word if "/" in word else program_on_path(word)
     if place is None or not os.access(place, os.X_OK):
         return False
     try:
-        # Not to be held up by a pipe.
+        # Do not block on a pipe.
         handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return True
     try:
         return os.read(handle, len(_ENV_SCRIPT)) != _ENV_SCRIPT
     except OSError:
-        return True  # a directory, say: what starts it says best what is wrong with it
+        return True  # for example a directory: the start reports the best error
     finally:
         os.close(handle)
 
 
 def written_program(source: ComponentSource) -> dict[str, Any] | None:
-    """The program of a source that names it outright (acp-host §4.2); None for the others."""
+    """The program of a source that names one (acp-host §4.2); None for other sources."""
     detail = as_object(source.value)
     arguments: list[Any] = list(detail.get("args", []))
     words: list[Any]
@@ -305,12 +305,12 @@ def written_program(source: ComponentSource) -> dict[str, Any] | None:
 
 
 def _is_hidden_by_ours(source: ComponentSource) -> bool:
-    """Whether the registry's entry of that id cannot be had: what is built in goes before it."""
+    """Whether a built-in component hides the registry entry of that id."""
     return source.kind == "registry" and source.value in {*agent_names(), *mod_names()}
 
 
 def _explanation(error: ExplainedError) -> str:
-    # The reader of a SPEC names an option of the command line in its errors.
+    # Errors of the SPEC parser name an option of the command line.
     return str(error).removeprefix("--proxy: ")
 
 

@@ -1,7 +1,7 @@
 """Serve the editor: attach each session to the chain of its config, or run its dialog.
 
-The first of the seed's three actors; the supervisor and the running chains are the others. Nothing
-here waits for a process: what takes time is a task of its own, and other sessions go on.
+The first of the seed's three actors, with the supervisor and the running chains. Nothing
+here waits for a process: slow work runs in a separate task while other sessions continue.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class ConfigAgent(EditorConnection):
         self._over = asyncio.Event()
 
     async def run(self) -> int:
-        """Serve the editor until it ends.
+        """Serve the editor until it disconnects.
 
         Returns:
             The exit code, always 0: a failure behind a session is reported in that session.
@@ -52,10 +52,14 @@ class ConfigAgent(EditorConnection):
             self.supervisor = Supervisor(self.editor, tasks, self.settings, self._chain_died)
             self._revivals = AgentRecovery(self)
             config_mode = ConfigMode(self)
-            lobby = NewSessions(self, config_mode, self._greeted)
-            self._desk = SessionRequests(self, config_mode, self._revivals, lambda: lobby.offered)
+            new_sessions = NewSessions(self, config_mode, self._greeted)
+            self._session_requests = SessionRequests(
+                self, config_mode, self._revivals, lambda: new_sessions.offered
+            )
             lanes = (self.stage.lanes(self.editor), self.stage.lanes(self.editor))
-            self.editor.plain = self._reception = RequestRouter(lanes, lobby, self._desk)
+            self.editor.plain = self._router = RequestRouter(
+                lanes, new_sessions, self._session_requests
+            )
             self.editor.transport.start(Intake(self.editor))
             try:
                 await self._over.wait()
@@ -79,40 +83,40 @@ class ConfigAgent(EditorConnection):
         )
 
         try:
-            # At once: the editor may be gone the moment it has its answer.
+            # Save now: the editor may disconnect right after the response.
             SessionNames(folder, chain.config).keep(session.id, session.inner_id)
         except OSError as error:
-            _log.warning("the session cannot be found after a restart: %s", error)
+            _log.warning("cannot store the id of a session for a restart: %s", error)
 
     def _greeted(self) -> None:
-        self._reception.open()
+        self._router.open()
 
-    # -- what happens to the editor, and to a chain
+    # -- ends of links and chains
 
     def link_ended(self, link: Link, error: Exception | None) -> None:
-        """The editor has written its last line."""
+        """Handle the end of the editor's input."""
         del link, error
         self._over.set()
 
     def link_overflowed(self, link: Link) -> None:
-        """The editor reads nothing while much is written for it: it counts as gone."""
+        """Treat an editor that does not read its input as disconnected."""
         if not self._over.is_set():
             overflow(link)
             self._over.set()
 
     def _chain_died(self, chain: OpenChain) -> None:
-        """Give its sessions a new chain, after its last messages."""
+        """Start recovery of the chain's sessions, after its last messages."""
         if chain.death is not None:
             self._revivals.chain_died(chain, chain.death)
         for gate in (chain.end.gate, chain.to_agent):
             gate.open_all()
 
-    # -- the end
+    # -- shutdown
 
     async def _end(self) -> None:
-        self._reception.close()
+        self._router.close()
         self._revivals.end()
-        self._desk.close_all()
+        self._session_requests.close_all()
         await self._wait_until_quiet()
         cancel_serving(self.editor)
         fail_serving(self.editor, SHUTTING_DOWN)
@@ -124,7 +128,7 @@ class ConfigAgent(EditorConnection):
             self.stage.stop()
 
     async def _wait_until_quiet(self) -> None:
-        """Let what is open be answered, for a while."""
+        """Wait a limited time for the answers to open requests."""
         if not self.editor.open:
             return
         quiet = asyncio.Event()

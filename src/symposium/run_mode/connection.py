@@ -47,7 +47,7 @@ class EditorConnection:
         self.stage.start(log_failures(name, work))
 
     def handle_request(self, call: ModCall, work: Coroutine[Any, Any, None]) -> None:
-        """Work on a request for as long as it takes; the editor may cancel it."""
+        """Handle a request in a task that the editor may cancel."""
 
         async def serving() -> None:
             with ErrorBoundary() as caught:

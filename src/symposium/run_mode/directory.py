@@ -1,4 +1,4 @@
-"""The agents on offer: programs found on this machine first, then those that are built in."""
+"""Available agents: installed programs first, then built-in agents."""
 
 import os
 from collections.abc import Sequence
@@ -51,12 +51,12 @@ class LocalDirectory:
         self._path = path
 
     async def choices(self) -> AgentChoices:
-        """The agents on offer."""
+        """Return the available agents."""
         path = os.environ.get("PATH", os.defpath) if self._path is None else self._path
         return AgentChoices([*programs_here(path).values(), *_built_in()])
 
     async def mods(self) -> ModChoices:
-        """The mods on offer."""
+        """Return the available mods."""
         return ModChoices(_known_mods())
 
     async def older(self, workspace: str) -> Config | None:
@@ -71,13 +71,13 @@ class FullDirectory:
     """Agents and mods on this machine and in the registry."""
 
     async def choices(self) -> AgentChoices:
-        """The agents on offer; asks the network nothing."""
+        """Return the available agents without network access."""
         from symposium.run_mode.registry_agents import registry_choices  # noqa: PLC0415 - see there
 
         return await registry_choices(programs_here)
 
     async def mods(self) -> ModChoices:
-        """The mods on offer; asks the network nothing."""
+        """Return the available mods without network access."""
         from symposium.run_mode.registry_agents import registry_mods  # noqa: PLC0415 - see there
 
         known = _known_mods()
@@ -91,14 +91,14 @@ class FullDirectory:
         return older_config(workspace)
 
     async def refresh(self) -> None:
-        """Renew what is known of the registry."""
+        """Update the stored registry index."""
         from symposium.run_mode.registry_agents import refresh_registry  # noqa: PLC0415 - see there
 
         await refresh_registry()
 
 
 def programs_here(path: str) -> dict[str, AgentChoice]:
-    """The agents known without a registry that a PATH leads to, by their programs."""
+    """Find the known agents on a PATH, by program."""
     folders = trusted_places(path)
     places = {known: _place(known.program, folders) for known in KNOWN}
     return {

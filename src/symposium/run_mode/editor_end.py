@@ -21,17 +21,17 @@ from symposium.run_mode.chat import COMMANDS_UPDATE, with_commands
 PERMISSION: Final = "session/request_permission"
 
 CANCELLED: Final[Mapping[str, Any]] = {"outcome": {"outcome": "cancelled"}}
-"""The answer to a question whose turn has been cancelled (acp-host §7.1)."""
+"""The answer to a permission request whose turn was canceled (acp-host §7.1)."""
 
 
 class Permissions:
-    """The open questions of one chain."""
+    """The open permission requests of one chain."""
 
     def __init__(self) -> None:
         self._open: dict[ModCall, str] = {}
 
     def asked(self, call: ModCall) -> None:
-        """Take note of a question that is on its way to the editor."""
+        """Register a request that is sent to the editor."""
         self._open[call] = call.crossing.session_id or ""
         call.asker = _Question(call.asker, self._open)
 
@@ -50,23 +50,23 @@ class _Question:
         self._open = open_questions
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """It is not open any more."""
+        """Remove the request and forward the answer."""
         self._open.pop(call, None)
         self._asker.on_answer(call, answer)
 
 
 MAX_RECENT: Final = 400
-"""Lines that are kept for a summary of what the agent has said last; the reads that hold them."""
+"""Lines kept for a summary of the agent's last output; whole reads are dropped above this."""
 
-LONGEST_RECENT: Final = 4096
-"""Bytes of the longest of them: what is longer is no piece of a text."""
+MAX_RECENT_LINE: Final = 4096
+"""Maximum bytes of a kept line; a longer one is not part of a text."""
 
 
 class RecentLines:
-    """Store each read unchanged: a stream costs next to nothing per line.
+    """Store each read unchanged, so that a stream costs little per line.
 
     Attributes:
-        reads: how many there have been.
+        reads: number of reads so far.
     """
 
     def __init__(self) -> None:
@@ -75,8 +75,8 @@ class RecentLines:
         self._count = 0
 
     def take(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Keep what a read gave."""
-        pieces = [line for line in lines if type(line) is bytes and len(line) <= LONGEST_RECENT]
+        """Store the lines of a read."""
+        pieces = [line for line in lines if type(line) is bytes and len(line) <= MAX_RECENT_LINE]
         self.reads += 1
         self._kept.append(pieces)
         self._count += len(pieces)
@@ -84,7 +84,7 @@ class RecentLines:
             self._count -= len(self._kept.popleft())
 
     def since(self, reads: int) -> Iterator[bytes]:
-        """The lines that are kept of those after so many reads, in order."""
+        """Return the kept lines after the first `reads` reads, in order."""
         first = self.reads - len(self._kept)
         for number, lines in enumerate(self._kept, first):
             if number >= reads:
@@ -92,7 +92,7 @@ class RecentLines:
 
 
 ALL_SESSIONS: Final = ""
-"""Key that closes it for all sessions of a chain."""
+"""Key that closes the gate for all sessions of a chain."""
 
 
 class _Held(Struct, frozen=True):
@@ -104,12 +104,11 @@ class _Held(Struct, frozen=True):
 class MessageGate:
     """One direction between the editor and a chain.
 
-    It is closed for a session while its menu is open, and for sessions that the
-    editor has asked for and does not know yet.
+    It is closed for a session while its menu is open, and for sessions that are not answered yet.
 
     Attributes:
-        is_idle: everything passes.
-        size: bytes that are kept.
+        is_idle: whether everything passes.
+        size: bytes of held messages.
     """
 
     def __init__(self, on_size: Callable[[int], None] | None = None) -> None:
@@ -122,7 +121,7 @@ class MessageGate:
         self._known: set[str] = set()
 
     def close(self, scope: str) -> None:
-        """Keep what comes for this session, or for `ALL_SESSIONS`; closings are counted."""
+        """Hold messages of this session, or of `ALL_SESSIONS`; closings are counted."""
         self._closed[scope] += 1
         self.is_idle = False
 
@@ -141,7 +140,7 @@ class MessageGate:
         self._flush()
 
     def expect(self) -> None:
-        """A session is being made: what comes for one that is not known waits."""
+        """Hold messages of unknown sessions while a session is created."""
         self._expected += 1
         self.is_idle = False
 
@@ -153,15 +152,15 @@ class MessageGate:
         self._flush()
 
     def know(self, session: str) -> None:
-        """A session that the editor has named itself."""
+        """Register a session that the editor knows."""
         self._known.add(session)
 
     def forget(self, session: str) -> None:
-        """A session has ended."""
+        """Remove an ended session."""
         self._known.discard(session)
 
     def hold(self, session: str | None, size: int, go: Callable[[], None]) -> bool:
-        """Keep a message if it may not pass yet; whether it was."""
+        """Hold a message if it may not pass yet; return whether it is held."""
         if self.is_idle or not self._must_wait(session):
             return False
         self._keep(_Held(session, size, go))
@@ -200,10 +199,10 @@ _COMMANDS_MARK: Final = COMMANDS_UPDATE.encode()
 _KIND: Final = b'"sessionUpdate":"'
 
 _NOTHING: Final = b"\n"
-"""How no line begins."""
+"""Prefix that no line has."""
 
 MAX_QUEUED: Final = 16 * 1024 * 1024
-"""Bytes that are kept for the editor before the chain is not read any longer (acp-host §4.6)."""
+"""Bytes of held messages above which the chain is no longer read (acp-host §4.6)."""
 
 HISTORY: Final = frozenset(
     {
@@ -211,7 +210,7 @@ HISTORY: Final = frozenset(
         *("tool_call", "tool_call_update", "plan"),
     }
 )
-"""Updates that an agent sends again when it loads a session; others tell a state."""
+"""Updates of the history, which an agent repeats when it loads a session."""
 
 
 class EditorRouteEnd:
@@ -219,16 +218,16 @@ class EditorRouteEnd:
 
     Attributes:
         gate: holds messages that the editor may not see yet.
-        permissions: what the agent has asked the user and waits for.
-        recent: the latest lines of the links that write here.
+        permissions: open permission requests of the agent.
+        recent: the latest lines of the chain's links.
         outer_ids: the editor's id for each session that this chain serves under another id.
     """
 
     def __init__(self, link: Link) -> None:
         self._plain = PlainEnd(link)
-        # The short way of a stream: nothing is ever kept for the editor's link itself.
+        # Fast path of a stream: the editor's link itself holds nothing.
         self._send = link.transport.send
-        # How the lines begin that may pass unread; none may while sessions have other names here.
+        # Prefix of lines that pass unparsed; none do while sessions have other ids here.
         self._passing = _NOTHING
         self.gate = MessageGate(self._brake)
         self.permissions = Permissions()
@@ -238,23 +237,23 @@ class EditorRouteEnd:
         self._sources: list[Link] = []
 
     def read_from(self, sources: list[Link]) -> None:
-        """Know the links that write here: they are listened to, and held while much is kept."""
+        """Register the chain's links; they are paused while many messages are held."""
         self._sources = sources
         for link in sources:
             link.on_lines = self.recent.take
 
     def rename(self, inner_id: str, outer_id: str) -> None:
-        """Call a session of the chain by the editor's id from now on."""
+        """Use the editor's id for a session of the chain."""
         self._passing = _NOTHING
         self.outer_ids[inner_id] = outer_id
 
     def forget(self, inner_id: str) -> None:
-        """A session is no longer served here."""
+        """Remove a session of the chain."""
         self.outer_ids.pop(inner_id, None)
         self.gate.forget(inner_id)
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Forward an unchanged notification; the lines of a stream begin alike."""
+        """Forward an unchanged notification."""
         if line.startswith(self._passing) and self.gate.is_idle:
             self._send(line)
         elif self.gate.is_idle and not self.outer_ids and _COMMANDS_MARK not in line:
@@ -264,34 +263,34 @@ class EditorRouteEnd:
             self.notify(ChainMessage(message.method, message.params, is_request=False, line=line))
 
     def notify(self, crossing: ChainMessage) -> None:
-        """Take a notification."""
+        """Forward a notification, or hold it."""
         if self._muted and crossing.session_id in self._muted and _is_history(crossing):
             return
         self._pass(crossing, lambda: self._plain.notify(crossing))
 
     def mute(self, session: str) -> None:
-        """The editor has the history of this session; what else is said of it waits."""
+        """Drop the history of this session, which the editor has; hold other updates."""
         self._muted.add(session)
         self.gate.close(session)
 
     def unmute(self, session: str) -> None:
-        """Undo that; forward the waiting messages."""
+        """Undo `mute`; forward the held messages."""
         self._muted.discard(session)
         self.gate.know(session)
         self.gate.open(session)
 
     def ask(self, call: ModCall) -> None:
-        """Take a request."""
+        """Forward a request, or hold it."""
         if call.crossing.method == PERMISSION:
             self.permissions.asked(call)
         self._pass(call.crossing, lambda: self._ask(call))
 
     def cancel(self, call: ModCall) -> None:
-        """Tell the editor that an answer is not wanted any more; passes in any case."""
+        """Cancel a request at the editor; never held."""
         self._plain.cancel(call)
 
     def pass_answer(self, session: str | None, size: int, go: Callable[[], None]) -> None:
-        """Let an answer through, behind what its agent has said before."""
+        """Forward an answer after earlier messages of its agent."""
         if not self.gate.hold(session, size, go):
             go()
 
@@ -308,7 +307,7 @@ class EditorRouteEnd:
             deliver()
 
     def _adapt(self, crossing: ChainMessage) -> None:
-        """Put in the editor's name of the session, and our commands."""
+        """Insert the editor's session id and Symposium's commands."""
         params = crossing.params
         if not isinstance(params, dict):
             return
@@ -334,12 +333,12 @@ def _is_history(crossing: ChainMessage) -> bool:
 
 
 def _beginning(line: bytes) -> bytes:
-    """A line up to the kind of its update; how no line begins, where it has none."""
+    """The prefix of a line up to the kind of its update; `_NOTHING` without a kind."""
     at = line.find(_KIND)
     end = line.find(b'"', at + len(_KIND))
     return line[: end + 1] if at >= 0 and end >= 0 else _NOTHING
 
 
 def renamed(params: Mapping[str, Any], session: str) -> dict[str, Any]:
-    """The same params about the session of that name."""
+    """Copy the params with another session id."""
     return {**params, "sessionId": session}

@@ -119,18 +119,18 @@ class StartProblem(Struct, frozen=True):
     """
 
     reason: str
-    mend: str = ""
+    fix: str = ""
 
     def text(self) -> str:
         """Format the reason, the fix, and the available inputs."""
-        mend = f"{self.mend.rstrip()}\n\n" if self.mend else ""
-        return f"{NO_AGENT} {self.reason.rstrip()}\n\n{mend}{CHOICES}"
+        fix = f"{self.fix.rstrip()}\n\n" if self.fix else ""
+        return f"{NO_AGENT} {self.reason.rstrip()}\n\n{fix}{CHOICES}"
 
 
 def of_file(error: ConfigError) -> StartProblem:
     """Describe a config file that cannot be used."""
-    mend = "The file is unchanged. If you set up a new one, the old content is saved beside it."
-    return StartProblem(f"The config file cannot be used:\n\n{error}", mend)
+    fix = "The file is unchanged. If you set up a new one, the old content is saved beside it."
+    return StartProblem(f"The config file cannot be used:\n\n{error}", fix)
 
 
 def of_chain(error: RpcError, config: Config, path: Path) -> StartProblem:
@@ -152,12 +152,12 @@ def of_chain(error: RpcError, config: Config, path: Path) -> StartProblem:
         who = f"The mod `{name}`"
         place = "It is one of the mods"
         number = [mod.name for mod in config.mods].index(name) + 1
-        mend = f"To turn it off, type `/symposium:config`, then `{number}`. "
+        fix = f"To turn it off, type `/symposium:config`, then `{number}`. "
     else:
         agent = shown_agent(config.agent)
-        who, place, mend = f"The agent `{agent}`", "It is the agent", ""
+        who, place, fix = f"The agent `{agent}`", "It is the agent", ""
     reason = f"{who} {failure_manner(error)}\n\n{place} in `{path}`."
-    return StartProblem(reason, (_LOG_IN if error.code == AUTH_REQUIRED else "") + mend)
+    return StartProblem(reason, (_LOG_IN if error.code == AUTH_REQUIRED else "") + fix)
 
 
 def failure_manner(error: RpcError) -> str:
@@ -210,7 +210,7 @@ def _shown(error: RpcError) -> str:
     else:
         data = as_object(error.data)
         if data.get("reason") in _OURS:
-            # The reader of a SPEC names an option of the command line in its errors.
+            # Errors of the SPEC parser name an option of the command line.
             return str(data.get("detail")).removeprefix("--agent: ")
         known = [data.get(name) for name in ("detail", "details", "message", "fault", "reason")]
         more = next((text for text in known if isinstance(text, str) and text), "")

@@ -1,8 +1,8 @@
 """Choose a working directory from which a program cannot load workspace code.
 
-`npx` starts what `node_modules` of the current directory holds, and reads its `.npmrc`; `uvx` and
-`pipx` read settings there; `python -m` imports from there. So opening a workspace would run what is
-stored in it, by the user's own config. A session's directory is named in the protocol anyway.
+`npx` runs programs of `node_modules` in the current directory, and reads its `.npmrc`; `uvx` and
+`pipx` read settings there; `python -m` imports from there. So opening a workspace would run code of
+the workspace, with the user's config. The protocol names a session's directory anyway.
 """
 
 import os
@@ -37,7 +37,7 @@ _WRAPPERS: Final = frozenset(
         *("sudo", "doas", "volta", "conda", "mamba", "micromamba", "asdf", "pyenv", "direnv"),
     }
 )
-"""Programs that start the one that is named behind their own words."""
+"""Programs that start another program, named after their own arguments."""
 
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh"})
 _BETWEEN_WORDS: Final = re.compile(r"[\s;&|(){}'\"`]+")
@@ -47,11 +47,11 @@ _WITH_VALUE: Final = frozenset({"--check-hash-based-pycs"})
 _MAX_WORDS: Final = 100
 
 STARTER: Final = Path(__file__).with_name("start_elsewhere.py")
-"""A program of the standard library alone; ACP cannot say where an MCP server shall start."""
+"""A program without dependencies; ACP cannot set the directory of an MCP server."""
 
 
 def reads_working_directory(argv: Sequence[str]) -> bool:
-    """Whether a program may start or import what lies in the directory that it is started in."""
+    """Whether a program may run or import code from its working directory."""
     name, words = Path(argv[0]).name, argv[1:]
     if name in _RUNNERS:
         return True
@@ -60,7 +60,7 @@ def reads_working_directory(argv: Sequence[str]) -> bool:
     if name in _SHELLS:
         words = [each for word in words for each in _BETWEEN_WORDS.split(word) if each]
     if name in _SHELLS or name in _WRAPPERS:
-        # Which of the words is the program, each wrapper says in its own way.
+        # Each wrapper has its own position of the program.
         return any(
             reads_working_directory(words[place:]) for place in range(min(len(words), _MAX_WORDS))
         )
@@ -69,7 +69,7 @@ def reads_working_directory(argv: Sequence[str]) -> bool:
 
 
 def launch_elsewhere(command: Command, *, is_recommended: bool) -> Command:
-    """The command, started in our own directory if it looks around, or was recommended to us.
+    """Start a command in a neutral directory if it loads code from there or was recommended.
 
     The user may name another directory; a recommendation may not.
     """
@@ -80,14 +80,14 @@ def launch_elsewhere(command: Command, *, is_recommended: bool) -> Command:
 
 
 def away_words(argv: Sequence[str], *, is_recommended: bool) -> Sequence[str]:
-    """Choose it for a command that another program starts."""
+    """Wrap a command that another program starts."""
     if not (is_recommended or reads_working_directory(argv)):
         return argv
     return [sys.executable, "-I", "-S", str(STARTER), str(neutral_directory()), *argv]
 
 
 def neutral_directory(environment: Mapping[str, str] | None = None) -> Path:
-    """Our own directory, which is there after this."""
+    """Create and return the neutral directory."""
     home = paths(os.environ if environment is None else environment).home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return home
@@ -109,7 +109,7 @@ def _runs_module(words: Sequence[str]) -> bool:
             if letter in "mc":
                 return True
             if letter in "XW":
-                # What follows is its value, in the same word or in the next.
+                # Its value follows, in the same word or in the next.
                 if not word[place:]:
                     next(left, None)
                 break

@@ -17,11 +17,11 @@ _log = logging.getLogger(__name__)
 
 
 class McpServers(Mod):
-    """Appends to `mcpServers` of whatever sets a session up (acp-host §4.11).
+    """Append to `mcpServers` of requests that set up a session (acp-host §4.11).
 
     Attributes:
-        servers: what is appended.
-        bridge: of the chain; what an agent does not take over HTTP, it reaches through that.
+        servers: the servers to append.
+        bridge: the chain's bridge, for agents that do not support HTTP servers.
     """
 
     def __init__(self, servers: Sequence[Mapping[str, Any]], bridge: Mode = "auto") -> None:
@@ -31,7 +31,7 @@ class McpServers(Mod):
 
     @from_client(INITIALIZE)
     def greet(self, message: ChainMessage) -> Forward:
-        """Learn how the agent takes servers: programs always, URLs if it says so."""
+        """Read which kinds of servers the agent supports: programs always, URLs if declared."""
         del message
         return Forward(then=self._greeted)
 
@@ -43,7 +43,7 @@ class McpServers(Mod):
 
     @from_client("session/new", "session/load", "session/resume", "session/fork")
     def offer(self, message: ChainMessage) -> Forward:
-        """Add ours after the editor's own; one of the same name stays the editor's."""
+        """Append the servers; a server of the editor with the same name takes precedence."""
         if not isinstance(message.params, dict):
             return Forward()
         params = cast("dict[str, Any]", message.params)
@@ -56,10 +56,10 @@ class McpServers(Mod):
 def _suited(
     servers: Sequence[Mapping[str, Any]], taken: AbstractSet[str]
 ) -> Iterator[Mapping[str, Any]]:
-    """The servers that are programs or of these forms; one that cannot be given is left out."""
+    """The servers that are programs or of these forms; others are omitted."""
     for server in servers:
         form = server.get("type")
         if form is None or form in taken:
             yield server
         else:
-            _log.warning("%s: the agent takes no MCP server over %s", server["name"], form)
+            _log.warning("%s: the agent does not support MCP servers over %s", server["name"], form)

@@ -42,58 +42,58 @@ from symposium.run_mode.sessions import Session, SessionState
 _log = logging.getLogger(__name__)
 
 LONGEST_LOGGED: Final = 200
-"""Characters of a line of the log that say what is wrong."""
+"""Maximum characters of a problem in a log line."""
 
 PROMISED: Final[Mapping[str, Any]] = {
     "loadSession": False,
     "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
 }
-"""What the editor is promised before there is an agent (acp-host §4.9)."""
+"""Capabilities in the answer to the editor without an agent (acp-host §4.9)."""
 
 SERVED_VERSION: Final = 1
-"""The version of ACP in the messages of the host's own: the menu, and sessions without an agent."""
+"""The ACP version of Symposium's own messages: the menu, and sessions without an agent."""
 
 
 _NAMING: Final = REOPEN_METHODS | CLOSE_METHODS | {SESSION_FORK, SESSION_LIST}
-"""Requests that name sessions, or list their names."""
+"""Requests with session ids in the params or in the result."""
 
 
 class NewSessions:
     """Handler of the editor's requests without a session.
 
     Attributes:
-        offered: what the editor was answered to `initialize`.
+        offered: the result of `initialize` for the editor.
     """
 
     def __init__(
-        self, floor: EditorConnection, config_mode: ConfigMode, on_greeted: Callable[[], None]
+        self, connection: EditorConnection, config_mode: ConfigMode, on_greeted: Callable[[], None]
     ) -> None:
         self.offered: Mapping[str, Any] = {}
-        self._floor = floor
+        self._connection = connection
         self._config_mode = config_mode
         self._on_greeted = on_greeted
         self._has_login = False
 
     def initialize(self, call: ModCall) -> None:
-        """Start the config's chain and answer for it; without one, promise little."""
-        self._floor.handle_request(call, self._initialize(call))
+        """Start the config's chain and answer for it; without one, declare few capabilities."""
+        self._connection.handle_request(call, self._initialize(call))
 
     async def _initialize(self, call: ModCall) -> None:
         version = select_version(call.crossing.params)
         pin_version(call.crossing, version)
         self._has_login = _has_login(as_object(call.crossing.params))
         greeting = EditorGreeting(call.crossing)
-        self._floor.supervisor.greet_with(greeting)
+        self._connection.supervisor.greet_with(greeting)
         answer: Answer | None = None
         try:
-            loaded = load(self._floor.settings.config)
+            loaded = load(self._connection.settings.config)
             if loaded is not None:
-                chain = await self._floor.supervisor.chain_within_timeout(loaded.config)
+                chain = await self._connection.supervisor.chain_within_timeout(loaded.config)
                 if chain is not None:
                     answer = Answer(value=dict(chain.greeting))
         except (ConfigError, RpcError) as error:
-            told = _in_a_line(error)
-            _log.warning("could not start the chain (retrying on session/new): %s", told)
+            message = _in_a_line(error)
+            _log.warning("could not start the chain (retrying on session/new): %s", message)
         if answer is None:
             answer = without_agent(as_object(call.crossing.params), version)
         self.offered = as_object(answer.result)
@@ -102,12 +102,12 @@ class NewSessions:
         call.settle(answer)
 
     def new_session(self, call: ModCall) -> None:
-        """Open a session with the current config file, or start the first-time set-up."""
-        self._floor.handle_request(call, self._new_session(call))
+        """Open a session with the current config file, or start the first-time setup."""
+        self._connection.handle_request(call, self._new_session(call))
 
     async def _new_session(self, call: ModCall) -> None:
         try:
-            loaded = load(self._floor.settings.config)
+            loaded = load(self._connection.settings.config)
         except ConfigError as error:
             session = self._waiting_session(call.settle, call.crossing)
             self._config_mode.begin_repair(session, error)
@@ -117,7 +117,7 @@ class NewSessions:
             self._config_mode.begin_setup(session)
             return
         try:
-            chain = await self._floor.supervisor.chain_within_timeout(loaded.config)
+            chain = await self._connection.supervisor.chain_within_timeout(loaded.config)
         except RpcError as error:
             session = self._waiting_session(call.settle, call.crossing)
             self._config_mode.begin_repair(session, error, loaded.config)
@@ -136,20 +136,20 @@ class NewSessions:
             waiting = self._waiting_session(answer, asked)
             self._config_mode.begin_repair(waiting, error, chain.config)
 
-        pass_new_session(call, chain, self._floor, refused)
+        pass_new_session(call, chain, self._connection, refused)
 
     def _waiting_session(self, answer: Callable[[Answer], None], asked: ChainMessage) -> Session:
         """Open a session without an agent: its chat shows the problem and the fix."""
         session = Session(
-            str(uuid.uuid4()), setup=asked, care=SessionState(origin=origin_of(asked))
+            str(uuid.uuid4()), setup=asked, state=SessionState(origin=origin_of(asked))
         )
-        self._floor.sessions.add(session)
+        self._connection.sessions.add(session)
         answer(Answer(value={"sessionId": session.id}))
         return session
 
     def default_chain(self, call: ModCall) -> None:
         """Forward a request without a known session to the chain of the current config."""
-        self._floor.handle_request(call, self._default_chain(call))
+        self._connection.handle_request(call, self._default_chain(call))
 
     async def _default_chain(self, call: ModCall) -> None:
         method = call.crossing.method
@@ -157,23 +157,23 @@ class NewSessions:
         if loaded is None:
             reason = f"{method}: no agent is configured; open a new session to choose one"
             raise RpcError(METHOD_NOT_FOUND, reason)
-        chain = await self._floor.supervisor.chain_for(loaded.config)
+        chain = await self._connection.supervisor.chain_for(loaded.config)
         inner_id = await self._by_other_names(call, chain)
         if method in REOPEN_METHODS:
             self._check_promise(method, chain)
-            call.asker = ReopenedSession(call, chain, self._floor, inner_id)
+            call.asker = ReopenedSession(call, chain, self._connection, inner_id)
             chain.send_request(call)
             return
         if inner_id is not None:
             call.crossing.replace(method=None, params=renamed(call.crossing.params, inner_id))
         if method == SESSION_FORK:
-            pass_new_session(call, chain, self._floor)
+            pass_new_session(call, chain, self._connection)
         else:
             chain.send_request(call)
 
     async def _by_other_names(self, call: ModCall, chain: OpenChain) -> str | None:
         """Return the agent's id of a session from an earlier start."""
-        folder, outer = self._floor.settings.names, call.crossing.session_id
+        folder, outer = self._connection.settings.names, call.crossing.session_id
         if folder is None or call.crossing.method not in _NAMING:
             return None
         from symposium.run_mode.session_names import (  # noqa: PLC0415 - see IMPORTS_LATE
@@ -190,8 +190,8 @@ class NewSessions:
         return None
 
     def every_chain(self, crossing: ChainMessage) -> None:
-        """Give a notification of no session to every chain."""
-        for chain in self._floor.supervisor.chains():
+        """Forward a notification without a session to every chain."""
+        for chain in self._connection.supervisor.chains():
             copy = ChainMessage(crossing.method, crossing.encoded(), is_request=False)
             copy.extra = crossing.extra
             chain.send_notification(copy)
@@ -203,17 +203,17 @@ class NewSessions:
 
     def _load(self) -> LoadedConfig | None:
         try:
-            return load(self._floor.settings.config)
+            return load(self._connection.settings.config)
         except ConfigError as error:
             raise RpcError(INTERNAL_ERROR, {"reason": "config", "detail": str(error)}) from error
 
 
 def without_agent(params: Mapping[str, Any], version: int) -> Answer:
-    """The answer to `initialize` while there is no agent: what holds whatever the agent is.
+    """Make the answer to `initialize` without an agent, valid for any later agent.
 
     Args:
-        params: the editor's.
-        version: the highest that it may be answered.
+        params: the params of the editor.
+        version: the highest version for the answer.
     """
     known = before_agent(params, VERSION)
     capabilities = {**PROMISED, **known}
@@ -232,10 +232,10 @@ def _in_a_line(error: ConfigError | RpcError) -> str:
 
 
 def _has_login(greeting: Mapping[str, Any]) -> bool:
-    """Whether an editor has a login of its own: it asks the agent, then for the session again.
+    """Whether an editor handles logins itself: it logs in, then requests the session again.
 
-    It says so by `auth.terminal`, or as editors did before that was stable. An empty `auth` says
-    nothing: ACP's Python SDK writes one for every client.
+    It declares `auth.terminal`, or an older form of it. An empty `auth` has no meaning: ACP's
+    Python SDK writes one for every client.
     """
     able = as_object(greeting.get("clientCapabilities"))
     said = as_object(able.get("auth")).get("terminal")

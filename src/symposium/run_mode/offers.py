@@ -46,13 +46,13 @@ class Offering(Protocol):
         """Return the next offer for a session's directory.
 
         Args:
-            directory: where.
+            directory: the session's directory.
             include_postponed: include postponed offers.
         """
         ...
 
     async def refresh(self) -> None:
-        """Renew what is known of the world, beside the work."""
+        """Update the sources in the background."""
         ...
 
 
@@ -79,14 +79,14 @@ class Suggestions:
         self._begun: set[str] = set()
 
     def begin(self, session: Session) -> None:
-        """A session has its agent: look beside the work whether there is something to ask."""
+        """Look for offers in the background when a session has its agent."""
         if self._offering is not None and session.id not in self._begun:
             self._begun.add(session.id)
             self._spawn("recommendations", lambda: self._begin(session))
             self._spawn("recommendations of others", self._offering.refresh)
 
     def takes(self, session: Session, text: str) -> bool:
-        """Whether what was typed is for us."""
+        """Whether the input answers the open offer."""
         if self._offering is None:
             return False
         is_open = self._open.get(session.id)
@@ -94,18 +94,18 @@ class Suggestions:
         return answers or text in RECOMMENDATIONS
 
     async def answer(self, session: Session, text: str) -> str:
-        """Do what was typed; what to tell."""
+        """Carry out the answer; return a message for the user."""
         is_open = self._open.pop(session.id, None)
         if text in RECOMMENDATIONS or is_open is None:
             return await self._next(session, include_postponed=True) or NOTHING
         try:
-            told = await asyncio.to_thread(is_open.offer.do, text)
+            message = await asyncio.to_thread(is_open.offer.do, text)
         except ExplainedError as error:
             return f"Nothing was changed: {error}\n\n"
-        return told + await self._next(session, include_postponed=False)
+        return message + await self._next(session, include_postponed=False)
 
     def before_turn(self, session: Session) -> None:
-        """The agent gets the word: what was asked is over, what was not asked yet is."""
+        """Close the open offer and drop the pending one before a turn of the agent."""
         is_open = self._open.get(session.id)
         if is_open is None:
             return
@@ -115,7 +115,7 @@ class Suggestions:
             self._say(session, is_open)
 
     def is_open(self, session_id: str) -> bool:
-        """Whether something is asked there, or is about to be."""
+        """Whether an offer is open or pending in the session."""
         return session_id in self._open
 
     async def _begin(self, session: Session) -> None:
@@ -145,7 +145,7 @@ class Suggestions:
                 self._offering.offer, directory, include_postponed=include_postponed
             )
         except (ExplainedError, OSError) as error:
-            _log.warning("nothing is recommended: %s", error)
+            _log.warning("cannot look for recommendations: %s", error)
             return None
         return None if offer is None else _Open(offer)
 
@@ -155,7 +155,7 @@ class Suggestions:
 
 
 def _directory_of(session: Session) -> str:
-    origin = session.care.origin
+    origin = session.state.origin
     directory = as_object(decode_value(origin) if origin else None).get("cwd")
     return directory if isinstance(directory, str) else ""
 
@@ -182,7 +182,7 @@ class Recommending:
         )
 
     async def refresh(self) -> None:
-        """Ask the network once, if what is known is older than a day; the next session has it."""
+        """Update the recommendations if they are older than a day, for the next session."""
         if self._is_asked:
             return
         self._is_asked = True

@@ -1,4 +1,4 @@
-"""A chain that sessions share, and the host's own requests to it."""
+"""A chain shared by sessions, and requests of run mode to it."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -24,17 +24,17 @@ class OpenChain:
     """A chain that has answered `initialize`.
 
     Attributes:
-        config: what it was made from.
+        config: the config of the chain.
         mods: the names of its mods.
-        command: how its agent was started; empty for one in this process.
-        notes: what the user is to know of it, once in each session.
-        running: its components.
-        end: the editor as it sees it.
-        greeting: its answer to `initialize`.
-        entrance: the way that the editor's messages take.
-        to_agent: keeps what is for the agent while the whole chain is paused.
+        command: the command of its agent; empty for an agent in this process.
+        notes: notes for the user, shown once in each session.
+        running: the running components.
+        end: the chain's end of the editor connection.
+        greeting: its result of `initialize`.
+        entrance: the route of the editor's messages.
+        to_agent: holds messages to the agent while the whole chain is paused.
         sessions: the editor's id of each session, by the agent's.
-        death: why it is of no use any more; None while it is.
+        death: the error that ended the chain; None while it runs.
         stopped: set when all processes of a crashed chain have stopped.
         on_empty: called when the last session has been released.
     """
@@ -56,11 +56,11 @@ class OpenChain:
         self._quiet = asyncio.Event()
 
     def open(self, entrance: Route, end: EditorRouteEnd) -> None:
-        """Take the editor's messages from now on.
+        """Connect the chain to the editor.
 
         Args:
-            entrance: the way that they take.
-            end: where the answers and the agent's own messages arrive.
+            entrance: the route of the editor's messages.
+            end: the receiver of answers and of the agent's messages.
         """
         self.entrance = entrance
         self.end = end
@@ -77,11 +77,11 @@ class OpenChain:
 
     @property
     def is_busy(self) -> bool:
-        """Whether requests are on their way through it."""
+        """Whether the chain has open requests."""
         return bool(self._calls)
 
     def send_request(self, call: ModCall) -> None:
-        """Send a request in; its session is named as the agent knows it."""
+        """Send a request with the agent's session id."""
         session = call.crossing.session_id
         call.asker = _Passing(call.asker, self, session)
         call.way = self.entrance
@@ -91,7 +91,7 @@ class OpenChain:
             self._take(call)
 
     def send_notification(self, crossing: ChainMessage) -> None:
-        """Send a notification in; a turn can be cancelled at any time."""
+        """Send a notification; `session/cancel` passes a paused chain."""
 
         def go() -> None:
             self.entrance.take(crossing)
@@ -105,7 +105,7 @@ class OpenChain:
     def pass_answer(
         self, call: ModCall, answer: Answer, asker: Requester, session: str | None
     ) -> None:
-        """Let the answer to a request out, behind what was said before it."""
+        """Forward the answer to a request after earlier messages."""
         self._calls.pop(call, None)
         if not self._calls:
             self._quiet.set()
@@ -114,20 +114,20 @@ class OpenChain:
         self.end.pass_answer(session, answer.size, lambda: asker.on_answer(call, answer))
 
     def attach_session(self, inner_id: str, outer_id: str) -> None:
-        """Serve a session."""
+        """Attach a session to the chain."""
         self.sessions[inner_id] = outer_id
         if inner_id != outer_id:
             self.end.rename(inner_id, outer_id)
 
     def release(self, inner_id: str) -> None:
-        """Serve it no longer."""
+        """Detach a session from the chain."""
         self.sessions.pop(inner_id, None)
         self.end.forget(inner_id)
         if not self.sessions:
             self.on_empty()
 
     async def wait_idle(self, seconds: float) -> None:
-        """Wait so long at most for every request to be answered."""
+        """Wait until no request is open, at most `seconds`."""
         self._quiet.clear()
         if self._calls:
             with suppress(TimeoutError):
@@ -135,7 +135,7 @@ class OpenChain:
                     await self._quiet.wait()
 
     def fail_open(self, error: RpcError) -> None:
-        """Answer what is still on its way with an error."""
+        """Fail all open requests with an error."""
         for call in list(self._calls):
             call.fail(error)
 
@@ -153,12 +153,12 @@ class _Passing:
         self._session = session
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Take the answer."""
+        """Handle the answer."""
         self._chain.pass_answer(call, answer, self._asker, self._session)
 
 
 def with_outer_ids(answer: Answer, outer_ids: Mapping[str, str]) -> Answer:
-    """A list of sessions with the editor's names for those that it knows by others."""
+    """Replace the agent's session ids in a list of sessions with the editor's."""
     result = answer.result
     listed = cast("dict[str, Any]", result).get("sessions") if _is_object(result) else None
     if not isinstance(listed, list):
@@ -192,7 +192,7 @@ class HostRequest:
         self._call: ModCall | None = None
 
     async def answer(self, way: Route) -> Answer:
-        """Send it along a way, and wait; stopping to wait cancels it."""
+        """Send the request along a route and wait; cancellation cancels the request."""
         call = self._call = ModCall(self._crossing, self, b"", way)
         way.take(self._crossing, call)
         try:
@@ -207,7 +207,7 @@ class HostRequest:
             self._call.settle(answer)
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Take the answer."""
+        """Handle the answer."""
         del call
         if not self._answer.done():
             self._answer.set_result(answer)

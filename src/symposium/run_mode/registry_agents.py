@@ -1,4 +1,4 @@
-"""The registry, as run mode uses it; imported only when an agent is chosen or needed from it."""
+"""Agents and mods of the registry; imported only when needed."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -23,16 +23,16 @@ _ORDER: Final[tuple[How, ...]] = (
     "registry",
     "unavailable",
 )
-"""What is here already comes first (users A-1)."""
+"""Order of agents: installed ones first (users A-1)."""
 
 
 async def registry_choices(
     programs_here: Callable[[str], Mapping[str, AgentChoice]],
 ) -> AgentChoices:
-    """Every agent known, without asking the network.
+    """List all known agents without network access.
 
     Args:
-        programs_here: finds those that are known to us and on this PATH, by program.
+        programs_here: finds known agents on a PATH, by program.
     """
     listing = await RegistryDirectory(registry_context(os.environ)).choices()
     agents = sorted(
@@ -53,14 +53,14 @@ def _age_of_list() -> str:
     try:
         loaded = registry_context(os.environ).index.here()
     except (ExplainedError, OSError):
-        return ""  # the listing says why
+        return ""  # the listing has the reason
     if loaded.is_fresh or loaded.problem:
         return ""
     return f"{loaded.in_short()}; an update is running, `list` shows its result"
 
 
 def registry_mods() -> ModChoices:
-    """The mods that the registry lists, without asking the network."""
+    """List the mods of the registry without network access."""
     try:
         loaded = registry_context(os.environ).index.here()
     except (ExplainedError, OSError) as error:
@@ -78,7 +78,7 @@ def registry_mods() -> ModChoices:
 
 
 async def refresh_registry() -> None:
-    """Renew our copy of the registry, if it is old."""
+    """Update the stored registry index if it is old."""
     await RegistryDirectory(registry_context(os.environ)).refresh()
 
 
@@ -86,15 +86,15 @@ async def obtained(source: ComponentSource) -> str:
     """Return the start command of a source as a SPEC; install it if necessary.
 
     Raises:
-        ExplainedError: it cannot be had.
+        ExplainedError: the source cannot be installed.
     """
-    around = registry_context(os.environ)
-    if source.kind == "registry" and not around.has_agent(source.display_name):
-        loaded = await around.index.current()
+    context = registry_context(os.environ)
+    if source.kind == "registry" and not context.has_agent(source.display_name):
+        loaded = await context.index.current()
         mods = {entry.id: entry for entry in loaded.index.mods}
         if (mod := mods.get(source.display_name)) is not None:
-            return command_json((await provision(mod, around)).command)
-    return command_json((await obtain_source(source, around)).command)
+            return command_json((await provision(mod, context)).command)
+    return command_json((await obtain_source(source, context)).command)
 
 
 def _choice(agent: KnownAgent) -> AgentChoice:

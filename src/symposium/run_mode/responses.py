@@ -20,14 +20,14 @@ from symposium.run_mode.sessions import Session, Sessions, SessionState
 
 
 class LoginRequired(Struct, frozen=True):
-    """A prompt that an agent wants a login for.
+    """A prompt that an agent refused because it requires a login.
 
     Attributes:
-        session: where.
-        chain: whose agent.
-        error: what it said.
+        session: the session of the prompt.
+        chain: the chain of the agent.
+        error: the error of the agent.
         blocks: the content blocks of the prompt.
-        answered: ends the turn with that error.
+        answered: ends the turn with an error.
     """
 
     session: Session
@@ -57,7 +57,7 @@ def prompt_text(params: Any) -> str:
 def adapt_prompt(
     crossing: ChainMessage, offered: Mapping[str, Any], greeting: Mapping[str, Any]
 ) -> str | None:
-    """Remove blocks from a prompt that this agent cannot take, though another one could.
+    """Remove blocks from a prompt that this agent does not support.
 
     ACP v1 cannot withdraw a capability, so the agent of a later config may support less than the
     editor knows (acp-host §4.9).
@@ -123,26 +123,26 @@ OnLogin: TypeAlias = Callable[[LoginRequired], None]
 """Receives a prompt that needs a login first; ends its turn."""
 
 _OF_THE_EDITOR: Final = frozenset({INVALID_PARAMS, REQUEST_CANCELLED})
-"""Errors that are about what the editor asked for: another agent would not help."""
+"""Errors caused by the request itself; another agent would return them, too."""
 
 
 class NewSession:
     """Requester of a new session: registers it before the editor gets its id.
 
-    Made before the request goes to the chain; what the agent says of the session meanwhile waits.
+    Created before the request is sent; the agent's updates of the session wait for the answer.
     """
 
     def __init__(
         self,
         call: ModCall,
         chain: OpenChain,
-        floor: EditorConnection,
+        connection: EditorConnection,
         on_refused: Refused | None = None,
     ) -> None:
         self._asker = call.asker
         self._origin = origin_of(call.crossing)
         self._chain = chain
-        self._floor = floor
+        self._connection = connection
         self._on_refused = on_refused
         chain.end.gate.expect()
 
@@ -155,17 +155,17 @@ class NewSession:
             self._chain.end.gate.expected(None)
             return
         outer = inner
-        known = self._floor.sessions.find(inner)
+        known = self._connection.sessions.find(inner)
         if known is not None and (known.chain is not self._chain or known.inner_id != inner):
-            # Two agents chose the same id, or one did whose session was given to another since: the
-            # editor gets a fresh one (acp-host §4.5).
+            # Two agents chose the same id, or the id belongs to a session that moved to another
+            # agent: the editor gets a new id (acp-host §4.5).
             outer = str(uuid.uuid4())
             answer = Answer(value={**result, "sessionId": outer}, extra=answer.extra)
-        self._floor.sessions.add(
-            Session(outer, self._chain, inner, care=SessionState(origin=self._origin))
+        self._connection.sessions.add(
+            Session(outer, self._chain, inner, state=SessionState(origin=self._origin))
         )
         self._asker.on_answer(call, answer)
-        introduce(self._floor, self._chain, outer)
+        introduce(self._connection, self._chain, outer)
         self._chain.end.gate.expected(inner)
 
     def _refuse(self, call: ModCall, answer: Answer) -> None:
@@ -180,28 +180,32 @@ class ReopenedSession:
     """Requester of a session by its id: the history comes before the answer."""
 
     def __init__(
-        self, call: ModCall, chain: OpenChain, floor: EditorConnection, inner_id: str | None = None
+        self,
+        call: ModCall,
+        chain: OpenChain,
+        connection: EditorConnection,
+        inner_id: str | None = None,
     ) -> None:
         self._asker = call.asker
         self._id = call.crossing.session_id or ""
         self._inner_id = inner_id or self._id
         self._origin = origin_of(call.crossing)
         self._chain = chain
-        self._floor = floor
+        self._connection = connection
         if self._inner_id != self._id:
             call.crossing.replace(method=None, params=renamed(call.crossing.params, inner_id or ""))
             chain.end.rename(self._inner_id, self._id)
         chain.end.gate.know(self._inner_id)
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Store the session, answer, and offer our commands."""
+        """Store the session, answer, and offer Symposium's commands."""
         if answer.error is None:
-            care = SessionState(origin=self._origin)
-            session = Session(self._id, self._chain, self._inner_id, care=care)
-            self._floor.sessions.add(session)
+            state = SessionState(origin=self._origin)
+            session = Session(self._id, self._chain, self._inner_id, state=state)
+            self._connection.sessions.add(session)
         self._asker.on_answer(call, answer)
         if answer.error is None:
-            introduce(self._floor, self._chain, self._id)
+            introduce(self._connection, self._chain, self._id)
         else:
             self._chain.end.forget(self._inner_id)
 
@@ -219,17 +223,17 @@ class TurnResponse:
         self._text = prompt_text(call.crossing.params)
         self._reads_before = chain.end.recent.reads
         session.open_turns += 1
-        session.care.turns[call] = blocks_of(call.crossing.params)
-        session.care.interrupted = None
+        session.state.turns[call] = blocks_of(call.crossing.params)
+        session.state.interrupted = None
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
         """End the turn, then answer; first inform the user if the agent crashed."""
-        session, care = self._session, self._session.care
+        session, state = self._session, self._session.state
         session.open_turns -= 1
-        blocks = care.turns.pop(call)
+        blocks = state.turns.pop(call)
         inner_id = call.crossing.session_id or session.inner_id
         said = self._chain.end.recent.since(self._reads_before)
-        care.memory.turn_ended(self._text, said, inner_id)
+        state.memory.turn_ended(self._text, said, inner_id)
         error = answer.error
         if error is not None and error.code == AUTH_REQUIRED and session.menu is None:
             refused = partial(self._asker.on_answer, call, answer)
@@ -238,11 +242,11 @@ class TurnResponse:
         if self._chain.running.failure is None or error is None:
             self._asker.on_answer(call, answer)
             return
-        care.interrupted = blocks
+        state.interrupted = blocks
         if session.chain is self._chain:
             # The editor does not know of the crash yet.
-            care.is_told = False
-        care.defer_answer(lambda: self._asker.on_answer(call, answer))
+            state.is_informed = False
+        state.defer_answer(lambda: self._asker.on_answer(call, answer))
 
 
 class CloseResponse:
@@ -253,7 +257,7 @@ class CloseResponse:
         self._close = close
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Answer, then forget the session."""
+        """Answer, then remove the session."""
         self._asker.on_answer(call, answer)
         if answer.error is None:
             self._close()
@@ -267,35 +271,35 @@ class MenuListing:
         self._outer_ids = outer_ids
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Put in the names, and answer."""
+        """Insert the editor's ids, and answer."""
         if answer.error is None and self._outer_ids:
             answer = with_outer_ids(answer, self._outer_ids)
         self._asker.on_answer(call, answer)
 
 
-def introduce(floor: EditorConnection, chain: OpenChain, session_id: str) -> None:
+def introduce(connection: EditorConnection, chain: OpenChain, session_id: str) -> None:
     """Offer the commands in a new session, and report mods that were left out."""
-    floor.write(update_line(session_id, our_commands()))
+    connection.write(update_line(session_id, our_commands()))
     for note in chain.notes:
-        floor.write(text_line(session_id, note))
+        connection.write(text_line(session_id, note))
 
 
 def pass_new_session(
-    call: ModCall, chain: OpenChain, floor: EditorConnection, on_refused: Refused | None = None
+    call: ModCall, chain: OpenChain, connection: EditorConnection, on_refused: Refused | None = None
 ) -> None:
-    """Have a chain make a session.
+    """Create a session in a chain.
 
     Args:
         call: the request.
-        chain: who is asked.
-        floor: the editor connection.
-        on_refused: takes an error that is the chain's, and what answers the editor instead of it.
+        chain: the chain of the session.
+        connection: the editor connection.
+        on_refused: receives an error of the chain, and a function that answers the editor.
     """
-    call.asker = NewSession(call, chain, floor, on_refused)
+    call.asker = NewSession(call, chain, connection, on_refused)
     chain.send_request(call)
 
 
 def origin_of(crossing: ChainMessage) -> bytes:
-    """The params of a request, for asking again: a mod may change them in place."""
+    """Copy the params of a request for a retry: a mod may change them in place."""
     body = crossing.encoded()
     return b"" if body is UNSET else bytes(body)

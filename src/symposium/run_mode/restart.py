@@ -1,4 +1,4 @@
-"""Restarts an agent, and reopens its sessions."""
+"""Restart an agent and reopen its sessions."""
 
 import asyncio
 import logging
@@ -25,12 +25,12 @@ _NEW: Final = "session/new"
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """A session as its new agent has it.
+    """A session reopened by a new agent.
 
     Attributes:
-        how: how it came there.
-        inner_id: what the agent calls it.
-        result: what the agent answered.
+        how: the method that reopened it.
+        inner_id: the agent's id of the session.
+        result: the agent's result.
     """
 
     how: Return
@@ -39,19 +39,19 @@ class Reopened:
 
 
 class SessionReopener:
-    """One session's way to one chain."""
+    """Reopens one session in one chain."""
 
-    def __init__(self, session: Session, chain: OpenChain, patience: float) -> None:
+    def __init__(self, session: Session, chain: OpenChain, timeout: float) -> None:
         self._session = session
         self._chain = chain
-        self._patience = patience
+        self._timeout = timeout
         self._request: HostRequest | None = None
 
     async def run(self) -> Reopened:
-        """Have the agent take the session up; what it says of it waits until `settle`.
+        """Reopen the session at the agent; hold its updates until `settle`.
 
         Raises:
-            RpcError: it did not, or has died meanwhile.
+            RpcError: the agent refused, or crashed meanwhile.
         """
         inner_id = self._session.inner_id
         for how in resume_methods(self._chain.greeting):
@@ -63,7 +63,7 @@ class SessionReopener:
             except RpcError as error:
                 if self._chain.death is not None:
                     raise
-                _log.warning("a session could not be brought back by %s: %s", how, error)
+                _log.warning("could not reopen a session by %s: %s", how, error)
                 continue
             finally:
                 if not is_back:
@@ -72,7 +72,7 @@ class SessionReopener:
         return await self._new_session()
 
     def settle(self, reopened: Reopened) -> None:
-        """Let through what the agent has said of the session meanwhile."""
+        """Forward the held updates of the session."""
         if reopened.how == "fresh":
             self._chain.end.gate.expected(reopened.inner_id)
         else:
@@ -98,7 +98,7 @@ class SessionReopener:
         return Reopened("fresh", inner_id, result)
 
     def _params(self, inner_id: str | None) -> dict[str, Any]:
-        origin = self._session.care.origin
+        origin = self._session.state.origin
         made_with = as_object(decode_value(origin) if origin else None)
         rest = {name: value for name, value in made_with.items() if name != "sessionId"}
         return rest if inner_id is None else {"sessionId": inner_id, **rest}
@@ -107,10 +107,10 @@ class SessionReopener:
         request = HostRequest(ChainMessage(method, encode_value(params), is_request=True))
         self._request = request
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 answer = await request.answer(self._chain.entrance)
         except TimeoutError as error:
-            data = {"reason": "no_answer", "method": method, "seconds": self._patience}
+            data = {"reason": "no_answer", "method": method, "seconds": self._timeout}
             raise RpcError(INTERNAL_ERROR, data) from error
         finally:
             self._request = None
@@ -122,10 +122,10 @@ class SessionReopener:
 class AgentRestart:
     """Restart the agent of one config and restore its sessions."""
 
-    def __init__(self, floor: EditorConnection, config: Config) -> None:
-        self._floor = floor
+    def __init__(self, connection: EditorConnection, config: Config) -> None:
+        self._connection = connection
         self._config = config
-        self._terms = floor.settings.revival
+        self._terms = connection.settings.revival
         self._failures = FailureWindow(self._terms)
         self._reason = ""
         self._dead: OpenChain | None = None
@@ -142,24 +142,24 @@ class AgentRestart:
             self._reopening.died(chain.death)
 
     def forget_failures(self) -> None:
-        """The user wants it to be tried again."""
+        """Forget earlier failures, at the user's request."""
         self._failures.clear()
 
     def add(self, session: Session) -> None:
-        """Bring this session back, too."""
-        session.care.config = self._config
+        """Add a session to restore."""
+        session.state.config = self._config
         self._sessions.append(session)
-        if not session.care.is_told:
+        if not session.state.is_informed:
             asyncio.get_running_loop().call_later(self._terms.tell_after, self._tell, session)
         if not self._is_running:
             self._is_running = True
-            self._floor.spawn("an agent's revival", self._run)
+            self._connection.spawn("restart of an agent", self._run)
 
     def end(self) -> None:
-        """Start nothing any more."""
+        """Stop restarting."""
         self._sessions.clear()
 
-    # -- the work
+    # -- restarting
 
     async def _run(self) -> None:
         try:
@@ -173,7 +173,7 @@ class AgentRestart:
             self._is_running = False
 
     async def _wait_closed(self) -> None:
-        """Wait for the end of what has died: two agents at once would fight over the session."""
+        """Wait until the crashed chain has stopped: two agents must not share a session."""
         dead, self._dead = self._dead, None
         if dead is not None:
             with suppress(TimeoutError):
@@ -182,7 +182,7 @@ class AgentRestart:
 
     async def _started(self) -> OpenChain | None:
         try:
-            return await self._floor.supervisor.chain_for(self._config)
+            return await self._connection.supervisor.chain_for(self._config)
         except RpcError as error:
             _log.warning("the agent could not be started again: %s", error)
             self._failures.add()
@@ -192,7 +192,7 @@ class AgentRestart:
     async def _hand_over(self, chain: OpenChain) -> None:
         while self._sessions and chain.death is None:
             session = self._sessions[0]
-            if self._floor.sessions.find(session.id) is session:
+            if self._connection.sessions.find(session.id) is session:
                 await self._bring_back(session, chain)
             if chain.death is None and session in self._sessions:
                 self._sessions.remove(session)
@@ -211,46 +211,51 @@ class AgentRestart:
         reopening.settle(reopened)
 
     def _on_restored(self, session: Session, chain: OpenChain, reopened: Reopened) -> None:
-        care = session.care
-        self._floor.sessions.delegate(session, chain, reopened.inner_id)
-        care.health = "well"
-        has_memory = bool(care.memory.digest())
-        _say(self._floor, session, came_back(reopened.how, has_memory=has_memory), _offer(session))
+        state = session.state
+        self._connection.sessions.delegate(session, chain, reopened.inner_id)
+        state.health = "well"
+        has_memory = bool(state.memory.digest())
+        _say(
+            self._connection,
+            session,
+            came_back(reopened.how, has_memory=has_memory),
+            _offer(session),
+        )
         if reopened.how == "fresh" and "configOptions" in reopened.result:
             named = {"configOptions": reopened.result["configOptions"]}
-            told = {"sessionUpdate": "config_option_update", **named}
-            self._floor.write(update_line(session.id, told))
-        care.release_answers()
-        care.resume_waiting()
+            text = {"sessionUpdate": "config_option_update", **named}
+            self._connection.write(update_line(session.id, text))
+        state.release_answers()
+        state.resume_waiting()
 
     # -- giving up
 
     def _stop(self) -> None:
         sessions, self._sessions = self._sessions, []
-        told = gave_up(len(self._failures), self._terms.window, self._reason)
+        text = gave_up(len(self._failures), self._terms.window, self._reason)
         for session in sessions:
-            self._stop_one(session, told)
+            self._stop_one(session, text)
 
     def _stop_one(self, session: Session, text: str) -> None:
-        care = session.care
-        care.health = "stopped"
-        if self._floor.sessions.find(session.id) is session:
-            _say(self._floor, session, text)
-        care.release_answers()
-        care.resume_waiting()
+        state = session.state
+        state.health = "stopped"
+        if self._connection.sessions.find(session.id) is session:
+            _say(self._connection, session, text)
+        state.release_answers()
+        state.resume_waiting()
 
     def _tell(self, session: Session) -> None:
-        if session.care.health == "reviving" and not session.care.is_told:
-            _say(self._floor, session, BEING_STARTED, _offer(session))
-            session.care.release_answers()
+        if session.state.health == "reviving" and not session.state.is_informed:
+            _say(self._connection, session, BEING_STARTED, _offer(session))
+            session.state.release_answers()
 
 
-def _say(floor: EditorConnection, session: Session, *parts: str) -> None:
-    """Say it, as the first thing that is said of a death behind how it came about."""
-    first = "" if session.care.is_told else session.care.death
-    floor.write(text_line(session.id, notice(first, *parts)))
+def _say(connection: EditorConnection, session: Session, *parts: str) -> None:
+    """Show a text, after the description of the crash if that is not shown yet."""
+    first = "" if session.state.is_informed else session.state.death
+    connection.write(text_line(session.id, notice(first, *parts)))
 
 
 def _offer(session: Session) -> str:
-    is_new = not session.care.is_told and session.care.interrupted is not None
+    is_new = not session.state.is_informed and session.state.interrupted is not None
     return offer(was_interrupted=is_new)

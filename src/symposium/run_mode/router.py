@@ -1,4 +1,4 @@
-"""The way that the editor's messages take: who gets each, by its session's state (§4.4)."""
+"""Route each editor message by the state of its session (§4.4)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -38,24 +38,24 @@ class RequestRouter(Route):
     def __init__(
         self,
         lanes: tuple[OrderedQueues, OrderedQueues],
-        lobby: NewSessions,
-        desk: SessionRequests,
+        new_sessions: NewSessions,
+        session_requests: SessionRequests,
     ) -> None:
         super().__init__(Direction.TO_AGENT, (), ClosedEnd(), lanes[0])
         join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes[1]))
-        # Never the short way: everything is to be looked at.
+        # No fast path: every message is routed.
         self.other = (Step(0, _stop),)
-        self._lobby = lobby
-        self._desk = desk
+        self._new_sessions = new_sessions
+        self._session_requests = session_requests
         self._refusal: RpcError | None = None
         self._is_greeted = False
 
     def open(self) -> None:
-        """The editor has been greeted: from now on its requests are worked on."""
+        """Start handling requests, after `initialize` is answered."""
         self._is_greeted = True
 
     def close(self) -> None:
-        """From now on everything is refused."""
+        """Refuse all further requests."""
         self._is_greeted = False
         self._refusal = SHUTTING_DOWN
 
@@ -70,7 +70,7 @@ class RequestRouter(Route):
         elif self._refusal is None and crossing.method == INITIALIZE:
             self._refusal = NOT_ANSWERED_YET
             call.asker = _Greeting(call.asker, self._greeting_refused)
-            self._lobby.initialize(call)
+            self._new_sessions.initialize(call)
         else:
             self._refusal = self._refusal or EXPECTED_INITIALIZE
             call.fail(self._refusal)
@@ -82,15 +82,15 @@ class RequestRouter(Route):
     def _request(self, crossing: ChainMessage, call: ModCall) -> None:
         method = crossing.method
         session_id = crossing.session_id
-        session = self._desk.sessions.find(session_id)
+        session = self._session_requests.sessions.find(session_id)
         if method == INITIALIZE:
             call.fail(ALREADY_ANSWERED)
         elif method == SESSION_NEW:
-            self._lobby.new_session(call)
+            self._new_sessions.new_session(call)
         elif session is not None:
             self._of_session(call, session)
         elif session_id is None or method in _FOR_ANY_SESSION:
-            self._lobby.default_chain(call)
+            self._new_sessions.default_chain(call)
         else:
             data = {"sessionId": session_id}
             call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
@@ -98,28 +98,28 @@ class RequestRouter(Route):
     def _of_session(self, call: ModCall, session: Session) -> None:
         method = call.crossing.method
         if method == SESSION_PROMPT:
-            self._desk.prompt(call, session)
+            self._session_requests.prompt(call, session)
         elif method in CLOSE_METHODS and (session.setup is None or session.is_not_set_up):
-            self._desk.close(call, session)
+            self._session_requests.close(call, session)
         elif session.menu is not None:
             refusal = f"Method not supported in config mode: {method}"
             data = {"method": method, "sessionId": session.id}
             call.fail(RpcError(METHOD_NOT_FOUND, data, message=refusal))
         else:
-            self._desk.forward(call, session)
+            self._session_requests.forward(call, session)
 
     def _notification(self, crossing: ChainMessage) -> None:
         session_id = crossing.session_id
-        session = self._desk.sessions.find(session_id)
+        session = self._session_requests.sessions.find(session_id)
         if session_id is None:
-            self._lobby.every_chain(crossing)
+            self._new_sessions.every_chain(crossing)
         elif session is None:
             return
         elif session.menu is not None:
             if crossing.method == SESSION_CANCEL:
-                self._desk.cancelled(session)
+                self._session_requests.cancelled(session)
         elif crossing.method == SESSION_CANCEL:
-            self._desk.cancel(crossing, session)
+            self._session_requests.cancel(crossing, session)
         elif session.chain is not None:
             session.rename(crossing)
             session.chain.send_notification(crossing)
@@ -133,7 +133,7 @@ class _Greeting:
         self._on_refused = on_refused
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Take the answer."""
+        """Handle the answer."""
         if answer.error is not None:
             self._on_refused()
         self._asker.on_answer(call, answer)

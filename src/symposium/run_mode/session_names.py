@@ -1,7 +1,7 @@
-"""The names that editors know sessions by and their agents do not, kept for the next start.
+"""Stored session ids of editors that the agents do not know, for the next start.
 
-A session that was set up in the chat, or brought back with a fresh context, has our name for the
-editor and the agent's own for the agent. One file each, so that no host waits for another.
+A session that was set up in the chat, or restored with a fresh context, has different ids for the
+editor and for the agent. Each pair is a separate file, so that no host waits for another.
 """
 
 import hashlib
@@ -15,15 +15,15 @@ from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.config.user_config import Config
 
 MAX_NAMES: Final = 1000
-"""Names that are kept for one agent; the oldest go."""
+"""Maximum stored ids of one agent; the oldest are removed."""
 
 
 class SessionNames:
-    """The names of the sessions of one config's agent.
+    """Stored session ids of one config's agent.
 
     Args:
-        folder: with the names of all agents; made when the first is kept.
-        config: whose agent it is; its mods do not matter.
+        folder: folder of all agents; created with the first id.
+        config: the config of the agent; its mods do not matter.
     """
 
     def __init__(self, folder: Path, config: Config) -> None:
@@ -31,10 +31,10 @@ class SessionNames:
         self._folder = folder / _hashed(json.dumps(agent, sort_keys=True))
 
     def keep(self, outer: str, inner: str) -> None:
-        """Remember a session by both.
+        """Store both ids of a session.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         write_whole(self._path(outer), encode_value({"editor": outer, "agent": inner}))
         for path in self._newest_first()[MAX_NAMES:]:
@@ -51,7 +51,7 @@ class SessionNames:
         return {names["agent"]: names["editor"] for names in found if names}
 
     def forget(self, outer: str) -> None:
-        """The session is deleted.
+        """Remove a deleted session.
 
         Raises:
             OSError: the file cannot be removed.

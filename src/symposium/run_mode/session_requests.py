@@ -1,7 +1,7 @@
 """Requests of a session: prompt, cancel, retry, and the recovery of its agent.
 
-What a session keeps beyond its agent is its `Care`. Nothing is sent to an agent that the user has
-not asked for: an interrupted prompt is offered, a fresh context is called so.
+State that survives an agent restart is in `SessionState`. Nothing is sent to an agent without a
+request of the user: an interrupted prompt is only offered, and a fresh context is reported.
 """
 
 import asyncio
@@ -31,100 +31,100 @@ from symposium.run_mode.responses import (
 from symposium.run_mode.sessions import QueuedRequest, Session, recap
 
 CANCELLED: Final = {"stopReason": "cancelled"}
-"""The end of a turn that was cancelled."""
+"""The result of a canceled turn."""
 
 
 class AgentRestartPort(Protocol):
-    """The work on one config whose agent has died."""
+    """Restart of one config's agent."""
 
     def failed(self, chain: OpenChain) -> None:
-        """A chain of this config has died."""
+        """Handle the crash of a chain of this config."""
         ...
 
     def forget_failures(self) -> None:
-        """The user wants it to be tried again."""
+        """Forget earlier failures, at the user's request."""
         ...
 
     def add(self, session: Session) -> None:
-        """Bring this session back, too."""
+        """Add a session to restore."""
         ...
 
     def end(self) -> None:
-        """Start nothing any more."""
+        """Stop restarting."""
         ...
 
 
 class AgentRecovery:
-    """The agents of one editor connection that have died, and their sessions."""
+    """Recovery of the crashed agents of one editor connection."""
 
-    def __init__(self, floor: EditorConnection) -> None:
-        self._floor = floor
-        self._efforts: dict[str, AgentRestartPort] = {}
+    def __init__(self, connection: EditorConnection) -> None:
+        self._connection = connection
+        self._restarts: dict[str, AgentRestartPort] = {}
 
     def chain_died(self, chain: OpenChain, death: RpcError) -> None:
-        """Begin to bring its sessions back."""
-        effort = self._restart(chain.config)
-        effort.failed(chain)
-        for session in self._floor.sessions.of(chain):
+        """Start restoring the sessions of a crashed chain."""
+        restart = self._restart(chain.config)
+        restart.failed(chain)
+        for session in self._connection.sessions.of(chain):
             session.chain = None
             _interrupt(session, exit_manner(death))
-            effort.add(session)
+            restart.add(session)
 
     def queue_or_reject(self, waiting: QueuedRequest, session: Session) -> bool:
-        """Keep a request until the session's agent is back, or refuse it; whether it was ours."""
-        match session.care.health:
+        """Queue or refuse a request to a missing agent; return whether it was handled."""
+        match session.state.health:
             case "well":
                 return False
             case "reviving":
-                session.care.waiting.append(waiting)
+                session.state.waiting.append(waiting)
             case "stopped":
-                self._floor.write(text_line(session.id, f"{NOT_RUNNING}\n\n"))
+                self._connection.write(text_line(session.id, f"{NOT_RUNNING}\n\n"))
                 data = {"reason": "agent_not_running", "sessionId": session.id}
                 waiting.call.fail(RpcError(INTERNAL_ERROR, data, message=NOT_RUNNING))
         return True
 
     def cancelled(self, session: Session) -> None:
-        """The user does not want any longer what waits for the agent."""
-        waiting, session.care.waiting = session.care.waiting, []
+        """Cancel the requests that wait for the agent."""
+        waiting, session.state.waiting = session.state.waiting, []
         for one in waiting:
             if one.call.crossing.method == "session/prompt":
                 one.call.settle(Answer(value=CANCELLED))
             else:
-                session.care.waiting.append(one)
+                session.state.waiting.append(one)
 
     def start_again(self, session: Session) -> None:
-        """Try once more at the user's request, with the current config."""
-        config = session.care.config
+        """Restart at the user's request, with the current config."""
+        config = session.state.config
         with suppress(ConfigError):
-            loaded = load(self._floor.settings.config)
+            loaded = load(self._connection.settings.config)
             config = config if loaded is None else loaded.config
         if config is not None:
-            effort = self._restart(config)
-            effort.forget_failures()
-            session.care.health = "reviving"
-            effort.add(session)
+            restart = self._restart(config)
+            restart.forget_failures()
+            session.state.health = "reviving"
+            restart.add(session)
 
     def end(self) -> None:
-        """The editor has gone: nothing is started any more, and every answer is given."""
-        for effort in self._efforts.values():
-            effort.end()
-        for session in self._floor.sessions.all():
-            session.care.release_answers()
+        """Stop all restarts and release held answers, after the editor disconnected."""
+        for restart in self._restarts.values():
+            restart.end()
+        for session in self._connection.sessions.all():
+            session.state.release_answers()
 
     def _restart(self, config: Config) -> AgentRestartPort:
         from symposium.run_mode.restart import AgentRestart  # noqa: PLC0415 - see IMPORTS_LATE
 
         key = config.key()
-        if key not in self._efforts:
-            self._efforts[key] = AgentRestart(self._floor, config)
-        return self._efforts[key]
+        if key not in self._restarts:
+            self._restarts[key] = AgentRestart(self._connection, config)
+        return self._restarts[key]
 
 
 def _interrupt(session: Session, death: str) -> None:
-    care = session.care
-    care.health, care.is_told, care.death = "reviving", False, death
-    for blocks in care.turns.values():
-        care.interrupted = blocks
+    state = session.state
+    state.health, state.is_informed, state.death = "reviving", False, death
+    for blocks in state.turns.values():
+        state.interrupted = blocks
 
 
 PassOn: TypeAlias = Callable[[ModCall, Session], None]
@@ -134,22 +134,24 @@ PassOn: TypeAlias = Callable[[ModCall, Session], None]
 class RetryCommands:
     """Handle `/symposium:retry` and `/symposium:recap`; each becomes a turn of the agent."""
 
-    def __init__(self, floor: EditorConnection, revivals: AgentRecovery, pass_on: PassOn) -> None:
-        self._floor = floor
+    def __init__(
+        self, connection: EditorConnection, revivals: AgentRecovery, pass_on: PassOn
+    ) -> None:
+        self._connection = connection
         self._revivals = revivals
         self._pass_on = pass_on
 
     def retry(self, call: ModCall, session: Session) -> None:
         """Send the interrupted prompt; first restart the agent if recovery has stopped."""
-        care = session.care
-        if care.health == "stopped":
+        state = session.state
+        if state.health == "stopped":
             self._revivals.start_again(session)
         if self._waits(call, session, self.retry):
             return
-        if care.interrupted is None:
+        if state.interrupted is None:
             self._say_and_end(call, session, NOTHING_TO_SEND)
             return
-        params = {"sessionId": session.id, "prompt": list(care.interrupted)}
+        params = {"sessionId": session.id, "prompt": list(state.interrupted)}
         call.crossing.replace(method=None, params=params)
         self._pass_on(call, session)
 
@@ -157,15 +159,15 @@ class RetryCommands:
         """Send a summary to the agent; keep the interrupted prompt for a later retry."""
         if self._waits(call, session, self.recap):
             return
-        digest = session.care.memory.digest()
+        digest = session.state.memory.digest()
         if not digest:
             self._say_and_end(call, session, NOTHING_SAID)
             return
         blocks = [{"type": "text", "text": recap(digest)}]
         call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": blocks})
-        interrupted = session.care.interrupted
+        interrupted = session.state.interrupted
         self._pass_on(call, session)
-        session.care.interrupted = interrupted
+        session.state.interrupted = interrupted
 
     def _waits(self, call: ModCall, session: Session, again: PassOn) -> bool:
         """Queue or refuse the call if the session has no agent; return whether it did."""
@@ -174,33 +176,33 @@ class RetryCommands:
         )
 
     def _say_and_end(self, call: ModCall, session: Session, text: str) -> None:
-        self._floor.write(text_line(session.id, text))
+        self._connection.write(text_line(session.id, text))
         call.settle(Answer(value={"stopReason": "end_turn"}))
 
 
 class TurnCancellation:
     """Handle `session/cancel` in a session without an open dialog."""
 
-    def __init__(self, floor: EditorConnection, revivals: AgentRecovery) -> None:
-        self._floor = floor
+    def __init__(self, connection: EditorConnection, revivals: AgentRecovery) -> None:
+        self._connection = connection
         self._revivals = revivals
 
     def cancel(self, crossing: ChainMessage, session: Session) -> None:
-        """Pass it on, answer what is open with `cancelled`, and look after the turn."""
+        """Forward the notification, settle open requests, and end a turn that continues."""
         chain = session.chain
         if chain is None:
             self._revivals.cancelled(session)
             return
-        turns = list(session.care.turns)
+        turns = list(session.state.turns)
         session.rename(crossing)
         chain.send_notification(crossing)
         chain.end.permissions.withdraw(session.inner_id)
         if turns:
-            grace = self._floor.settings.revival.cancel_grace
+            grace = self._connection.settings.revival.cancel_grace
             asyncio.get_running_loop().call_later(grace, self._see_to_it, session, chain, turns)
 
     def _see_to_it(self, session: Session, chain: OpenChain, turns: Sequence[ModCall]) -> None:
-        still = [turn for turn in turns if turn in session.care.turns]
+        still = [turn for turn in turns if turn in session.state.turns]
         if not still or chain.death is not None:
             return
         for turn in still:
@@ -217,15 +219,15 @@ class SessionRequests:
 
     def __init__(
         self,
-        floor: EditorConnection,
+        connection: EditorConnection,
         config_mode: ConfigMode,
         revivals: AgentRecovery,
         offered: Callable[[], Mapping[str, Any]],
     ) -> None:
-        self.sessions = floor.sessions
-        self.cancel = TurnCancellation(floor, revivals).cancel
-        self._second_try = RetryCommands(floor, revivals, self.forward)
-        self._floor = floor
+        self.sessions = connection.sessions
+        self.cancel = TurnCancellation(connection, revivals).cancel
+        self._second_try = RetryCommands(connection, revivals, self.forward)
+        self._connection = connection
         self._config_mode = config_mode
         self._revivals = revivals
         self._offered = offered
@@ -243,13 +245,13 @@ class SessionRequests:
         elif text in CONFIG:
             self._config_mode.begin(session, self._input(call, session, text))
         elif text in SHOWING:
-            self._floor.handle_request(call, self._show(call, session, text))
+            self._connection.handle_request(call, self._show(call, session, text))
         elif text in RETRY:
             self._second_try.retry(call, session)
         elif text in RECAP:
             self._second_try.recap(call, session)
-        elif self._floor.offers.takes(session, text):
-            self._floor.handle_request(call, self._answer_offer(call, session, text))
+        elif self._connection.offers.takes(session, text):
+            self._connection.handle_request(call, self._answer_offer(call, session, text))
         elif session.is_not_set_up:
             # A canceled set-up is offered again; the message waits for the agent.
             session.keep(blocks_of(call.crossing.params))
@@ -258,7 +260,7 @@ class SessionRequests:
             self.forward(call, session)
 
     def close(self, call: ModCall, session: Session) -> None:
-        """End a session; a menu that is open in it is left first."""
+        """End a session; close its open menu first."""
         self._config_mode.leave(session)
         if session.chain is None:
             self.sessions.remove(session)
@@ -268,7 +270,7 @@ class SessionRequests:
         self.forward(call, session)
 
     def forward(self, call: ModCall, session: Session) -> None:
-        """Give a request to the session's chain, under the id that its agent knows."""
+        """Forward a request to the session's chain with the agent's id."""
         chain = session.chain
         if chain is None:
             if not self._revivals.queue_or_reject(
@@ -281,14 +283,14 @@ class SessionRequests:
         method = call.crossing.method
         session.rename(call.crossing)
         if method == SESSION_FORK:
-            pass_new_session(call, chain, self._floor)
+            pass_new_session(call, chain, self._connection)
             return
         if method == SESSION_PROMPT:
-            self._floor.offers.before_turn(session)
+            self._connection.offers.before_turn(session)
             call.asker = TurnResponse(call, session, chain, self._config_mode.begin_login)
             note = adapt_prompt(call.crossing, self._offered(), chain.greeting)
             if note is not None:
-                self._floor.write(text_line(session.id, note))
+                self._connection.write(text_line(session.id, note))
         chain.send_request(call)
 
     def cancelled(self, session: Session) -> None:
@@ -297,16 +299,20 @@ class SessionRequests:
             session.menu.put(Input("cancel", _nothing, _nothing, _always))
 
     def close_all(self) -> None:
-        """The editor has gone: every dialogue ends, and saves nothing."""
+        """End all dialogs without saving, after the editor disconnected."""
         for session in self.sessions.all():
             self._config_mode.leave(session)
 
     async def _answer_offer(self, call: ModCall, session: Session, text: str) -> None:
-        self._floor.write(text_line(session.id, await self._floor.offers.answer(session, text)))
+        self._connection.write(
+            text_line(session.id, await self._connection.offers.answer(session, text))
+        )
         call.settle(Answer(value={"stopReason": "end_turn"}))
 
     async def _show(self, call: ModCall, session: Session, text: str) -> None:
-        self._floor.write(text_line(session.id, await overview(text, session, self._floor) or ""))
+        self._connection.write(
+            text_line(session.id, await overview(text, session, self._connection) or "")
+        )
         call.settle(Answer(value={"stopReason": "end_turn"}))
 
     def _input(self, call: ModCall, session: Session, text: str) -> Input:
@@ -314,7 +320,7 @@ class SessionRequests:
             if session.chain is None or not session.kept:
                 call.settle(Answer(value={"stopReason": "end_turn"}))
                 return
-            # What was asked before there was an agent is answered in the turn of the `SAVE`.
+            # Prompts from before the agent are answered in the turn of the `SAVE`.
             kept, session.kept = session.kept, []
             call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": kept})
             self.forward(call, session)

@@ -1,4 +1,4 @@
-"""The sessions of an editor: state, transcript."""
+"""Sessions of an editor: state and transcript."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -15,16 +15,16 @@ from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.open_chain import OpenChain
 
 MAX_TURNS: Final = 40
-"""Turns that are remembered, the latest."""
+"""Number of latest turns in a transcript."""
 
 LONGEST_ASKED: Final = 1000
-"""Characters of a prompt that are remembered, its beginning."""
+"""Characters kept of the start of a prompt."""
 
 LONGEST_SAID: Final = 1500
-"""Characters of what the agent said in a turn that are remembered, its end."""
+"""Characters kept of the end of an answer."""
 
 LONGEST_DIGEST: Final = 8000
-"""Characters of a summary."""
+"""Maximum characters of a summary."""
 
 _CUT: Final = "[…]"
 
@@ -37,12 +37,12 @@ class _Turn(Struct, frozen=True):
 
 
 class Transcript(Struct):
-    """The latest turns of one session, as far as they passed here as text."""
+    """Text of the latest turns of one session."""
 
     _turns: deque[_Turn] = field(default_factory=lambda: deque[_Turn](maxlen=MAX_TURNS))
 
     def turn_ended(self, asked: str, recent: Iterable[bytes], session: str) -> None:
-        """Remember a turn.
+        """Store a turn.
 
         Args:
             asked: the text of the prompt.
@@ -54,7 +54,7 @@ class Transcript(Struct):
             self._turns.append(_Turn(_beginning(asked), _end(said)))
 
     def digest(self) -> str:
-        """A summary of bounded length, in which the latest turns stand whole; empty if none."""
+        """Summary of limited length with the complete latest turns; empty without turns."""
         parts: list[str] = []
         room = LONGEST_DIGEST - len(_CUT) - 2
         for turn in reversed(self._turns):
@@ -104,15 +104,15 @@ def _end(text: str) -> str:
 
 
 AgentStatus: TypeAlias = Literal["well", "reviving", "stopped"]
-"""Whether a session has its agent, is being given a new one, or has none until the user says so."""
+"""State of a session's agent: running, restarting, or stopped until the user restarts it."""
 
 
 class QueuedRequest(Struct, frozen=True):
-    """A request that waits for the agent to be back.
+    """A request that waits for the restart of the agent.
 
     Attributes:
         call: the request.
-        go: takes it up again.
+        go: resumes the request.
     """
 
     call: ModCall
@@ -120,7 +120,7 @@ class QueuedRequest(Struct, frozen=True):
 
 
 class SessionState(Struct):
-    """The part of a session that does not die with its agent.
+    """State of a session that survives an agent restart.
 
     Attributes:
         health: the state of the agent.
@@ -130,7 +130,7 @@ class SessionState(Struct):
         turns: the unanswered prompts, with their content blocks.
         interrupted: the content blocks of the prompt that a crash interrupted.
         held: answers that wait until the user is informed of the crash.
-        is_told: whether the user is informed.
+        is_informed: whether the user is informed.
         waiting: requests that wait for the restart of the agent, in order.
         memory: the transcript of the session.
     """
@@ -142,26 +142,26 @@ class SessionState(Struct):
     turns: dict[ModCall, Sequence[Any]] = field(default_factory=dict[ModCall, Sequence[Any]])
     interrupted: Sequence[Any] | None = None
     held: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    is_told: bool = False
+    is_informed: bool = False
     waiting: list[QueuedRequest] = field(default_factory=list[QueuedRequest])
     memory: Transcript = field(default_factory=Transcript)
 
     def defer_answer(self, answer: Callable[[], None]) -> None:
         """Forward an answer after the user is informed; at once if they already are."""
-        if self.is_told:
+        if self.is_informed:
             answer()
         else:
             self.held.append(answer)
 
     def release_answers(self) -> None:
         """Forward the held answers after the user was informed."""
-        self.is_told = True
+        self.is_informed = True
         held, self.held = self.held, []
         for answer in held:
             answer()
 
     def resume_waiting(self) -> None:
-        """Take up what has waited."""
+        """Resume the waiting requests."""
         waiting, self.waiting = self.waiting, []
         for one in waiting:
             if not one.call.is_settled:
@@ -173,14 +173,13 @@ class Session(Struct):
 
     Attributes:
         id: the id that the editor uses.
-        chain: who it is delegated to; None while it is being set up, or when its chain has died.
-        inner_id: the id that the agent uses; differs where two agents chose the same one, or after
-            a set-up.
-        menu: the dialogue in progress, if the session is in config mode.
-        setup: the `session/new` that waits until there is an agent to give it to.
-        kept: content blocks that were sent before there was an agent, for it to answer.
-        open_turns: prompts that are not answered yet.
-        care: what does not end with its agent.
+        chain: the session's chain; None during setup, or after the chain crashed.
+        inner_id: the id that the agent uses; differs after setup, or if two agents chose the same.
+        menu: the open dialog, if the session is in config mode.
+        setup: the `session/new` request that waits for an agent.
+        kept: content blocks of prompts from before the agent started.
+        open_turns: number of unanswered prompts.
+        state: state that survives an agent restart.
     """
 
     id: str
@@ -190,15 +189,15 @@ class Session(Struct):
     setup: ChainMessage | None = None
     kept: list[Any] = field(default_factory=list[Any])
     open_turns: int = 0
-    care: SessionState = field(default_factory=SessionState)
+    state: SessionState = field(default_factory=SessionState)
 
     @property
     def is_not_set_up(self) -> bool:
-        """Whether its set-up was left before it had an agent."""
+        """Whether its setup was canceled before it had an agent."""
         return self.setup is not None and self.menu is None and self.chain is None
 
     def keep(self, blocks: list[Any]) -> bool:
-        """Keep a prompt for the agent that is still to come; False where one is there already."""
+        """Save a prompt for a later agent; False if the session has an agent."""
         if self.setup is None or not any(_says_something(block) for block in blocks):
             return False
         if self.kept:
@@ -207,7 +206,7 @@ class Session(Struct):
         return True
 
     def rename(self, crossing: ChainMessage) -> None:
-        """Put the agent's id for the session into a message, where the two differ."""
+        """Insert the agent's session id into a message if the ids differ."""
         if self.inner_id != self.id:
             crossing.replace(method=None, params=renamed(crossing.params, self.inner_id))
 
@@ -216,8 +215,8 @@ class Sessions:
     """All sessions by the id that the editor uses.
 
     Attributes:
-        on_begun: called when a session has its agent, and no dialogue is open in it.
-        on_named: called when an agent calls a session otherwise than the editor.
+        on_begun: called when a session has its agent and no open dialog.
+        on_named: called when an agent and the editor have different ids of a session.
     """
 
     def __init__(self) -> None:
@@ -226,11 +225,11 @@ class Sessions:
         self._by_id: dict[str, Session] = {}
 
     def find(self, session_id: str | None) -> Session | None:
-        """The session of that id, if it is known here."""
+        """Return the session of that id, or None."""
         return None if session_id is None else self._by_id.get(session_id)
 
     def add(self, session: Session) -> None:
-        """Know a session from now on."""
+        """Add a session."""
         self._by_id[session.id] = session
         if session.chain is not None:
             session.chain.attach_session(session.inner_id, session.id)
@@ -246,7 +245,7 @@ class Sessions:
             self.on_begun(session)
 
     def remove(self, session: Session) -> None:
-        """Forget a session."""
+        """Remove a session."""
         self._by_id.pop(session.id, None)
         if session.chain is not None:
             session.chain.release(session.inner_id)

@@ -18,14 +18,14 @@ from symposium.planning.planned_chain import Refine, as_planned
 
 
 class AgentChoice(Struct, frozen=True):
-    """One agent that can be chosen.
+    """One available agent.
 
     Attributes:
-        name: what the menu shows.
-        description: one line.
-        agent: what the config will say; always something that can be started.
-        labels: other writings of the same choice, by which the menu recognizes it.
-        is_here: whether it starts without anything being fetched.
+        name: name in the menu.
+        description: summary of one line.
+        agent: value for the config; always a startable agent.
+        labels: other forms of the same agent that the menu recognizes.
+        is_here: whether it starts without a download.
     """
 
     name: str
@@ -36,19 +36,19 @@ class AgentChoice(Struct, frozen=True):
 
 
 class AgentChoices(Struct, frozen=True):
-    """The agents on offer; `warning` says why some may be missing."""
+    """The available agents; `warning` is the reason why some may be missing."""
 
     agents: Sequence[AgentChoice]
     warning: str | None = None
 
 
 class ModChoice(Struct, frozen=True):
-    """One mod that can be added.
+    """One available mod.
 
     Attributes:
-        name: what the menu shows.
-        description: one line.
-        entry: what the config will say.
+        name: name in the menu.
+        description: summary of one line.
+        entry: entry for the config.
     """
 
     name: str
@@ -57,20 +57,20 @@ class ModChoice(Struct, frozen=True):
 
 
 class ModChoices(Struct, frozen=True):
-    """The mods on offer; `warning` says why some may be missing."""
+    """The available mods; `warning` is the reason why some may be missing."""
 
     mods: Sequence[ModChoice]
     warning: str | None = None
 
 
 PauseScope: TypeAlias = Literal["session", "conductor"]
-"""What the menu freezes: its session, or (the seed's letter) all of the same conductor (D7)."""
+"""Scope that the menu pauses: its session, or, as in the seed, all of its conductor (D7)."""
 
 START_TIMEOUT: Final = 10.0
-"""Seconds: an agent that is there answers in less, one that is to be installed takes minutes."""
+"""Seconds; an installed agent answers sooner, an installation takes minutes."""
 
 IDLE_TIMEOUT: Final = 600.0
-"""Seconds that a chain without sessions is kept."""
+"""Seconds until a chain without sessions is stopped."""
 
 
 class Composition(Struct, frozen=True):
@@ -78,8 +78,8 @@ class Composition(Struct, frozen=True):
 
     Attributes:
         chain: the components.
-        mods: the names of those mods that are in it, from the editor's side.
-        notes: what could not be had, for the user.
+        mods: names of its mods, in order from the editor.
+        notes: notes for the user about unavailable mods.
     """
 
     chain: ChainSpec
@@ -95,11 +95,11 @@ class Directory(Protocol):
     """Source of the agents to choose from."""
 
     async def choices(self) -> AgentChoices:
-        """The agents on offer; what is at hand at once, never an exception."""
+        """Return the available agents without waiting; never raises."""
         ...
 
     async def mods(self) -> ModChoices:
-        """The mods on offer; the same."""
+        """Return the available mods without waiting; never raises."""
         ...
 
     async def older(self, workspace: str) -> Config | None:
@@ -156,17 +156,17 @@ class RunSettings(Struct, frozen=True):
 
     Attributes:
         config: the config file.
-        compose: makes components of configs.
-        directory: the agents on offer.
-        default_mods: what a first config enables.
-        pause: what the menu freezes.
-        idle_timeout: seconds that a chain is kept after its last session has been closed.
-        quiet_grace: seconds that open requests get to be answered once the editor has ended.
-        start_timeout: seconds that the editor waits for a chain, from the start's beginning.
-        chain_settings: how each chain is made.
-        names: where names of sessions are kept that agents do not know; None for nowhere.
-        revival: how agents that die are brought back, and turns ended that are cancelled.
-        refine: looks at the plan of each chain once more, when its agent has answered.
+        compose: makes the components of a config.
+        directory: source of available agents.
+        default_mods: mods of a first config.
+        pause: scope that the menu pauses.
+        idle_timeout: seconds until a chain without sessions is stopped.
+        quiet_grace: seconds for open requests after the editor disconnected.
+        start_timeout: seconds that the editor waits for the start of a chain.
+        chain_settings: settings of each chain.
+        names: folder of stored session ids; None for no storage.
+        revival: settings for restarting agents and for canceled turns.
+        refine: revises the plan of each chain after its agent answered.
     """
 
     config: Path

@@ -1,6 +1,6 @@
-"""Becomes another program in another directory: `start_elsewhere.py DIRECTORY PROGRAM [WORD]...`.
+"""Execute a program in another directory: `start_elsewhere.py DIRECTORY PROGRAM [WORD]...`.
 
-Needs the standard library only, and imports next to nothing: it runs before every MCP server.
+Uses only the standard library and few imports, because it runs before every MCP server.
 """
 
 import os
@@ -9,6 +9,6 @@ import sys
 if __name__ == "__main__":
     os.chdir(sys.argv[1])
     try:
-        os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - these very words, no shell
+        os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - no shell
     except OSError as error:
         sys.exit(f"{sys.argv[2]}: {error.strerror}")

@@ -46,9 +46,9 @@ class TrustOffer:
     """Offer to trust everything in a workspace that needs a decision.
 
     Attributes:
-        adviser: who remembers the answer.
-        workspace: where it is stored.
-        questions: what is asked about; the answer is on exactly these contents.
+        adviser: stores the answer.
+        workspace: the workspace.
+        questions: the contents to decide on; the answer applies to exactly these.
         passed: offers that the user postponed in this process.
     """
 
@@ -67,7 +67,7 @@ class TrustOffer:
         )
 
     def takes(self, answer: str) -> bool:
-        """One of the three answers."""
+        """Whether this is one of the three answers."""
         return any(each.fullmatch(answer) for each in (_TRUST, _LATER, _NEVER))
 
     def do(self, answer: str) -> str:
@@ -88,10 +88,10 @@ class ChangeOffer:
     """Offer to add mods that suit the workspace, and to remove those that no longer do.
 
     Attributes:
-        adviser: who remembers the answer.
-        workspace: which workspace it suits.
+        adviser: stores the answer.
+        workspace: the workspace.
         config: the config file.
-        changes: what is offered.
+        changes: the offered changes.
         passed: offers that the user postponed in this process.
     """
 
@@ -102,7 +102,7 @@ class ChangeOffer:
     passed: set[str]
 
     def text(self) -> str:
-        """The lines that would come and go, each with its number and its reason."""
+        """Format the added and removed lines, each with its number and reason."""
         added, removed = self.changes.additions, self.changes.removals
         lines = [line for at, each in enumerate(added, 1) for line in _added(at, each)]
         lines += [_removed(at, each) for at, each in enumerate(removed, len(added) + 1)]
@@ -115,7 +115,7 @@ class ChangeOffer:
         )
 
     def takes(self, answer: str) -> bool:
-        """Such a word, with numbers that are on the list."""
+        """Whether this is an offered word, with numbers of the list."""
         if _LATER.fullmatch(answer):
             return True
         found = _CHOICE.fullmatch(answer)
@@ -126,7 +126,7 @@ class ChangeOffer:
         return bool(adds or removes) and len(adds) + len(removes) >= len(numbers)
 
     def do(self, answer: str) -> str:
-        """Change the config, or remember that it shall not be."""
+        """Change the config, or store the refusal."""
         found = _CHOICE.fullmatch(answer)
         if found is None:
             offered = [
@@ -160,11 +160,11 @@ class ChangeOffer:
         new = [mod for mod in add if not {identity(mod), mod.name} & known]
         save(self.config, applied(loaded.config, new, remove), loaded.text)
         self.adviser.memory.added(self.workspace, map(identity, new))
-        told = [f"Added {_names(new)}."] if new else []
-        told += [f"Removed {_names(remove)}."] if remove else []
-        if not told:
+        messages = [f"Added {_names(new)}."] if new else []
+        messages += [f"Removed {_names(remove)}."] if remove else []
+        if not messages:
             return "Nothing was changed: the config has it already.\n\n"
-        return f"{' '.join(told)} New sessions use this.\n\n"
+        return f"{' '.join(messages)} New sessions use this.\n\n"
 
 
 Offer: TypeAlias = TrustOffer | ChangeOffer
@@ -176,8 +176,8 @@ def next_offer(
     """Return the next offer for a session's directory; None if there is nothing to ask.
 
     Args:
-        adviser: who knows what suits.
-        directory: where the session works.
+        adviser: source of recommendations.
+        directory: the session's directory.
         config: the config file.
         passed: offers that the user postponed in this process.
         include_postponed: include postponed offers.
@@ -192,7 +192,7 @@ def next_offer(
 
 
 def question_key(question: Question) -> str:
-    """The same for the same content in the same place."""
+    """Key of a question, equal for equal content at the same place."""
     item = question.item
     return "\0".join([*item.place, item.digest, *(link.text for link in item.links)])
 
@@ -203,7 +203,7 @@ def _changes(
     try:
         loaded = load(config)
     except ExplainedError:
-        return RecommendationChanges()  # reported to the user where the config is used
+        return RecommendationChanges()  # reported when the config is used
     if loaded is None:
         return RecommendationChanges()
     found = adviser.changes(advice, _known_mods(loaded.config.mods))
@@ -216,7 +216,7 @@ def _changes(
 
 
 def _known_mods(mods: Sequence[ModEntry]) -> list[ModEntry]:
-    """The mods of a config, and again those that it calls by another name."""
+    """The mods of a config, also under their other names."""
     others = [ModEntry(OTHER_NAMES[mod.name]) for mod in mods if mod.name in OTHER_NAMES]
     return [*mods, *others]
 
@@ -263,9 +263,9 @@ def _code(text: object) -> str:
 
 
 def _fenced(text: str, language: str = "text") -> str:
-    """A block that nothing in the text can end."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    """Format a code block that the text cannot end."""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
@@ -273,16 +273,16 @@ _log = logging.getLogger(__name__)
 
 
 def adviser_for(paths: Paths, env: Mapping[str, str]) -> Advisor:
-    """The adviser of one user."""
+    """Make the adviser of the user."""
     return Advisor(paths, env, mod_names, [_guidance, _set_up, foreign_items])
 
 
 async def refreshed(paths: Paths, env: Mapping[str, str]) -> None:
-    """Ask for the recommendations of others, if ours are old; what is wrong is logged."""
+    """Update remote recommendations if they are old; log problems."""
     remote = adviser_for(paths, env).remote
-    trouble = await remote.refresh() if remote.is_stale else ""
-    if trouble:
-        _log.info("the recommendations could not be renewed: %s", trouble)
+    problem = await remote.refresh() if remote.is_stale else ""
+    if problem:
+        _log.info("could not update the recommendations: %s", problem)
 
 
 def _set_up(workspace: Path) -> list[TrustItem]:
@@ -298,7 +298,7 @@ def _guidance(workspace: Path) -> list[TrustItem]:
 
 @dataclass(frozen=True, slots=True)
 class CustomMods:
-    """Found mods, by name; a name of the config hides the same name elsewhere.
+    """Available mods, by name; a name in the config hides the same name elsewhere.
 
     Attributes:
         mods: each with a source of its own.

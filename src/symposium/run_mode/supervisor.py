@@ -42,10 +42,10 @@ class Supervisor:
         self._greeting = greeting
 
     async def chain_for(self, config: Config) -> OpenChain:
-        """The chain of this config, started by the first who asks; a failure is not remembered.
+        """Return the chain of this config; the first caller starts it, and a failure is not stored.
 
         Raises:
-            RpcError: it could not be started, or refused the greeting.
+            RpcError: the chain could not be started, or refused to initialize.
         """
         key = config.key()
         start = self._starts.get(key)
@@ -63,7 +63,7 @@ class Supervisor:
         """Return the chain, or None if its start takes too long; the start continues.
 
         Raises:
-            RpcError: it could not be started, or refused the greeting.
+            RpcError: the chain could not be started, or refused to initialize.
         """
         key = config.key()
         start = self._starts.get(key)
@@ -74,16 +74,16 @@ class Supervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(due):
                 return await self.chain_for(config)
-        # A chain that started at the last moment does not know the editor's answer.
+        # A chain that just started does not know the answer to the editor.
         start = self._starts.get(key)
         return None if start is None else _chain_of(start)
 
     def chains(self) -> list[OpenChain]:
-        """Every chain that can be used."""
+        """All usable chains."""
         return [chain for start in self._starts.values() if (chain := _chain_of(start))]
 
     async def end(self) -> None:
-        """End every chain, all at once."""
+        """Stop all chains concurrently."""
         starts, self._starts = self._starts, {}
         async with asyncio.TaskGroup() as tasks:
             for start in starts.values():
@@ -106,7 +106,7 @@ class Supervisor:
                 del self._starts[key]
 
     async def _open(self, config: Config) -> OpenChain | RpcError:
-        """Start a chain; a failure is a value: it must not end the others'."""
+        """Start a chain; return a failure, which must not end other starts."""
         with ErrorBoundary() as caught:
             attempts = ChainStarter(self._editor, self._tasks, self._settings, self._greeting)
             chain = await attempts.chain(config, self._died)
@@ -114,7 +114,7 @@ class Supervisor:
             return chain
         return _as_answer(caught.error)
 
-    # -- ending
+    # -- stopping
 
     def _died(self, chain: OpenChain, death: RpcError) -> None:
         if chain.death is not None:
@@ -125,7 +125,7 @@ class Supervisor:
         self._tasks.create_task(self._close(chain, death))
 
     async def _close(self, chain: OpenChain, death: RpcError) -> None:
-        # Those that live get to pass on the answers that the death has caused.
+        # Let live components deliver the error responses first.
         try:
             await chain.wait_idle(RELAY_GRACE)
             chain.fail_open(death)
@@ -143,7 +143,7 @@ class Supervisor:
         if chain.is_busy:
             self._empty(chain)
             return
-        _log.info("a chain without sessions is ended")
+        _log.info("stopping a chain without sessions")
         self._evict(chain)
         self._tasks.create_task(self._let_go(chain))
 
@@ -158,7 +158,7 @@ def _as_answer(error: Exception | None) -> RpcError:
     if isinstance(error, ExplainedError):
         reason = "policy" if isinstance(error, PolicyError) else "config"
         return RpcError(INTERNAL_ERROR, {"reason": reason, "detail": str(error)})
-    _log.error("a chain could not be made", exc_info=error)
+    _log.error("could not start a chain", exc_info=error)
     return RpcError(INTERNAL_ERROR, {"reason": "chain_not_made", "fault": str(error)})
 
 

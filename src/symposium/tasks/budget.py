@@ -45,9 +45,9 @@ class Usage:
         """For the user; a cost that was not reported is unknown, not zero."""
         costs = [f"{amount:.2f} {currency}" for currency, amount in sorted(self.costs.items())]
         costs += ["cost unknown"] if self.unknown else []
-        told = ", ".join(costs) or "0.00 usd"
+        text = ", ".join(costs) or "0.00 usd"
         turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
-        return f"{told}, {self.minutes:.1f} min, {turns}"
+        return f"{text}, {self.minutes:.1f} min, {turns}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ class BudgetStatus:
         apart = [each for each in sorted(self.spent.costs) if each not in bounded]
         if not bounded or not apart:
             return ""
-        told, known = " and ".join(apart), " and ".join(sorted(bounded))
-        return f"costs in {told} do not count against a budget in {known}: no rate is known"
+        text, known = " and ".join(apart), " and ".join(sorted(bounded))
+        return f"costs in {text} do not count against a budget in {known}: no rate is known"
 
     @property
     def text(self) -> str:
         """For the user."""
-        told = f"{self.spent.text} of {budget_text(self.holder.limits)}"
-        return f"{told} ({self.uncounted})" if self.uncounted else told
+        text = f"{self.spent.text} of {budget_text(self.holder.limits)}"
+        return f"{text} ({self.uncounted})" if self.uncounted else text
 
 
 def read_budget(text: str) -> Limits:

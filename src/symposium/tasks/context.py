@@ -274,33 +274,33 @@ def is_root(taskspace: Taskspace) -> bool:
 
 
 def subject_of(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository
+    context: EngineContext, taskspace: Taskspace, repository: Repository
 ) -> SnapshotTarget:
     """The snapshot target for a task's worktree."""
-    shadow = ground.state / "shadow" / taskspace.id
+    shadow = context.state / "shadow" / taskspace.id
     worktree = Path(taskspace.worktree)
-    return SnapshotTarget(taskspace.id, worktree, repository.common, shadow, ground.precious)
+    return SnapshotTarget(taskspace.id, worktree, repository.common, shadow, context.precious)
 
 
-def subject_without_clone(ground: EngineContext, taskspace: Taskspace) -> SnapshotTarget | None:
+def subject_without_clone(context: EngineContext, taskspace: Taskspace) -> SnapshotTarget | None:
     """The same for a clone that git cannot read; None if it has no store."""
     place = project_of(taskspace).repository
     common = place if place.name == ".git" else place / ".git"
-    shadow = ground.state / "shadow" / taskspace.id
+    shadow = context.state / "shadow" / taskspace.id
     worktree = Path(taskspace.worktree)
-    subject = SnapshotTarget(taskspace.id, worktree, common, shadow, ground.precious)
+    subject = SnapshotTarget(taskspace.id, worktree, common, shadow, context.precious)
     return subject if subject.store.is_dir() else None
 
 
 async def keep(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, reason: str
+    context: EngineContext, taskspace: Taskspace, repository: Repository, reason: str
 ) -> str:
     """Snapshot a task before its state changes; the error text if that fails, else empty.
 
     The caller continues and reports the error.
     """
     try:
-        await ground.snapshots.take(subject_of(ground, taskspace, repository), reason)
+        await context.snapshots.take(subject_of(context, taskspace, repository), reason)
     except ExplainedError as error:
         return f"cannot snapshot its state: {error.message}"
     return ""

@@ -88,7 +88,7 @@ class CreateRequest:
     ports: int | None = None
 
 
-async def create(ground: EngineContext, order: CreateRequest) -> Taskspace:
+async def create(context: EngineContext, order: CreateRequest) -> Taskspace:
     """Create a task: its record, its worktree and branch, its setup, its agent.
 
     A failure up to the worktree is rolled back; after a failed setup the task stays, for a
@@ -100,40 +100,40 @@ async def create(ground: EngineContext, order: CreateRequest) -> Taskspace:
     """
     opened = await open_project(order.project)
     _check(order)
-    async with ground.turns[str(opened.project.directory)]:
-        taskspace, operation = await _record(ground, order, opened)
+    async with context.turns[str(opened.project.directory)]:
+        taskspace, operation = await _record(context, order, opened)
     completed = ["create.recorded"]
     try:
-        ground.pass_stage(taskspace.id, "create.recorded")
-        for stage, work in _stages(ground, opened):
+        context.pass_stage(taskspace.id, "create.recorded")
+        for stage, work in _stages(context, opened):
             taskspace = await _attempt(stage, completed, work, taskspace)
-            operation = await ground.complete_stage(operation, stage)
+            operation = await context.complete_stage(operation, stage)
             completed.append(stage)
-        await ground.put(taskspace)
+        await context.put(taskspace)
     except BaseException:
-        rollback = undo_creation(ground, taskspace, opened.repository)
-        await ground.shielded.after_failure(rollback)
+        rollback = undo_creation(context, taskspace, opened.repository)
+        await context.shielded.after_failure(rollback)
         raise
-    return await set_up(ground, taskspace, opened.repository, operation)
+    return await set_up(context, taskspace, opened.repository, operation)
 
 
 def _stages(
-    ground: EngineContext, opened: OpenProject
+    context: EngineContext, opened: OpenProject
 ) -> list[tuple[str, Callable[[Taskspace], Awaitable[Taskspace]]]]:
     async def metadata(taskspace: Taskspace) -> Taskspace:
-        await ground.mirror(taskspace.id)
+        await context.mirror(taskspace.id)
         return taskspace
 
     async def fetch(taskspace: Taskspace) -> Taskspace:
-        async with ground.clone_lock(opened.repository.common):
-            work = _fetch(ground, taskspace, opened.repository)
-            return await ground.shielded.run_shielded(work)
+        async with context.clone_lock(opened.repository.common):
+            work = _fetch(context, taskspace, opened.repository)
+            return await context.shielded.run_shielded(work)
 
     async def worktree(taskspace: Taskspace) -> Taskspace:
-        async with ground.clone_lock(opened.repository.common):
+        async with context.clone_lock(opened.repository.common):
             work = _add_worktree(taskspace, opened.repository)
-            made = await ground.shielded.run_shielded(work)
-        await _tell_of_submodules(ground, made, opened.repository)
+            made = await context.shielded.run_shielded(work)
+        await _tell_of_submodules(context, made, opened.repository)
         return made
 
     return [("create.metadata", metadata), ("create.fetched", fetch), ("create.worktree", worktree)]
@@ -162,16 +162,16 @@ def _check(order: CreateRequest) -> None:
 
 
 async def _record(
-    ground: EngineContext, order: CreateRequest, opened: OpenProject
+    context: EngineContext, order: CreateRequest, opened: OpenProject
 ) -> tuple[Taskspace, Operation]:
     project, repository = opened.project, opened.repository
     id_ = canonical_id(order.id) if order.id else str(uuid4())
     base = await find_base(repository.git, order.base or project.default_branch)
-    if await ground.journal.read(lambda connection: load(connection, id_)):
+    if await context.journal.read(lambda connection: load(connection, id_)):
         raise RefusedNameError(f"task {id_} exists already", "omit the id")
-    places = await _free_places(ground, opened, id_, slug_of(order.name))
+    places = await _free_places(context, opened, id_, slug_of(order.name))
     prompt = prompt_for(project.repo_name, order.task) if order.task else None
-    at = ground.stamp()
+    at = context.stamp()
     taskspace = Taskspace(
         id=id_,
         project=str(project.directory),
@@ -196,21 +196,21 @@ async def _record(
     count = order.ports or asked.ports or USUAL_PORTS
 
     def record(connection: Connection) -> Taskspace:
-        ports = tables.claim(connection, id_, count, ground.is_port_free)
+        ports = tables.claim(connection, id_, count, context.is_port_free)
         made = replace(taskspace, ports=ports)
         save(connection, made)
         tables.note(connection, operation)
         return made
 
     try:
-        return await ground.journal.write(record), operation
+        return await context.journal.write(record), operation
     except asyncio.CancelledError:
-        await ground.journal.write(lambda connection: forget(connection, id_))
+        await context.journal.write(lambda connection: forget(connection, id_))
         raise
 
 
 async def _free_places(
-    ground: EngineContext, opened: OpenProject, id_: str, slug: str
+    context: EngineContext, opened: OpenProject, id_: str, slug: str
 ) -> LayoutPlaces:
     """Unused paths and branch names: no file, broken link, or branch has them.
 
@@ -223,7 +223,7 @@ async def _free_places(
     for number in range(1, 1000):
         places = project.places(id_, slug if number == 1 else f"{slug}-{number}")
         place = [str(places.worktree)]
-        if _exists(places.worktree) or await ground.journal.read(
+        if _exists(places.worktree) or await context.journal.read(
             lambda connection, place=place: taken_worktrees(connection, place)
         ):
             continue
@@ -240,7 +240,7 @@ def _exists(path: Path) -> bool:
     return path.is_symlink() or path.exists()
 
 
-async def _fetch(ground: EngineContext, taskspace: Taskspace, repository: Repository) -> Taskspace:
+async def _fetch(context: EngineContext, taskspace: Taskspace, repository: Repository) -> Taskspace:
     """Fetch the base from its remote; without an answer, use and report the local one."""
     git, base, reason = repository.git, base_of(taskspace), ""
     if base is not None:
@@ -252,7 +252,7 @@ async def _fetch(ground: EngineContext, taskspace: Taskspace, repository: Reposi
     if commit is None:
         raise TaskspaceError(f"{taskspace.base} does not exist", "name another base")
     updated = replace(taskspace, base_commit=commit, reason=reason)
-    await ground.put(updated)
+    await context.put(updated)
     return updated
 
 
@@ -276,7 +276,7 @@ async def _add_worktree(taskspace: Taskspace, repository: Repository) -> Taskspa
 
 
 async def _tell_of_submodules(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository
+    context: EngineContext, taskspace: Taskspace, repository: Repository
 ) -> None:
     """Log that its submodules are empty: git fetches none into a new worktree."""
     worktree = Path(taskspace.worktree)
@@ -291,14 +291,14 @@ async def _tell_of_submodules(
         f"{' and more' if len(names) > _NAMED else ''};"
         " run `git submodule update --init --recursive` in its worktree"
     )
-    entry = LogEntry(0, str(uuid4()), taskspace.id, ground.stamp(), Category.WARN, text)
-    added = await ground.journal.write(lambda connection: tables.append(connection, entry))
+    entry = LogEntry(0, str(uuid4()), taskspace.id, context.stamp(), Category.WARN, text)
+    added = await context.journal.write(lambda connection: tables.append(connection, entry))
     assert added is not None
-    ground.tell(LineEvent(added))
+    context.tell(LineEvent(added))
 
 
 async def undo_creation(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository
+    context: EngineContext, taskspace: Taskspace, repository: Repository
 ) -> None:
     """Remove what an unacknowledged creation made; commits stay.
 
@@ -308,7 +308,7 @@ async def undo_creation(
     git, path = repository.git, Path(taskspace.worktree)
     # From here on the creation cannot continue: after a restart, recovery finishes the rollback.
     back = Operation(taskspace.id, OperationKind.CREATE, "create.recorded", {})
-    await ground.journal.write(lambda connection: tables.note(connection, back))
+    await context.journal.write(lambda connection: tables.note(connection, back))
     listed = await worktrees(git)
     # Only a worktree locked for this task is removed: another one existed before.
     if any(each.path == path and each.locked == lock_reason(taskspace.id) for each in listed):
@@ -325,7 +325,7 @@ async def undo_creation(
         # Only if the directory has no other files.
         home.parent.rmdir()
         opened.project.tasks.rmdir()
-    await ground.journal.write(lambda connection: forget(connection, taskspace.id))
+    await context.journal.write(lambda connection: forget(connection, taskspace.id))
 
 
 async def _drop_branch(taskspace: Taskspace, repository: Repository) -> None:

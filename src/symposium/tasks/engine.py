@@ -32,24 +32,24 @@ from symposium.tasks.spawning import BUILT_IN, AgentCommands, Spawning
 class TaskHistory:
     """Snapshots of a task, and undo."""
 
-    def __init__(self, ground: EngineContext) -> None:
-        self._ground = ground
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._subjects: dict[str, SnapshotTarget] = {}
         self._last: dict[str, str] = {}
 
     async def _subject(self, id_: str) -> SnapshotTarget:
-        taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
         known = self._subjects.get(taskspace.id)
         if known is None or str(known.worktree) != taskspace.worktree:
             try:
                 opened = await open_project(Path(taskspace.project))
             except AbsentError:
                 # A clone that git no longer reads: its store may restore it.
-                damaged = subject_without_clone(self._ground, taskspace)
+                damaged = subject_without_clone(self._context, taskspace)
                 if damaged is None:
                     raise
                 return damaged
-            known = subject_of(self._ground, taskspace, opened.repository)
+            known = subject_of(self._context, taskspace, opened.repository)
             self._subjects[taskspace.id] = known
         return known
 
@@ -65,7 +65,7 @@ class TaskHistory:
         Raises:
             TaskspaceError: the task does not exist, or the snapshot failed.
         """
-        taken = await self._ground.snapshots.take(await self._subject(id_), reason, called_at)
+        taken = await self._context.snapshots.take(await self._subject(id_), reason, called_at)
         self._announce(id_, taken)
         return taken
 
@@ -74,7 +74,7 @@ class TaskHistory:
         for each in taken:
             if self._last.get(id_.lower()) != each.ref:
                 self._last[id_.lower()] = each.ref
-                self._ground.tell(SnapshotEvent(id_.lower(), each))
+                self._context.tell(SnapshotEvent(id_.lower(), each))
 
     async def snapshots(self, id_: str) -> list[Snapshot]:
         """List the snapshots of a task, oldest first.
@@ -82,7 +82,7 @@ class TaskHistory:
         Raises:
             TaskspaceError: the task does not exist.
         """
-        return await self._ground.snapshots.history(await self._subject(id_))
+        return await self._context.snapshots.history(await self._subject(id_))
 
     async def undo(self, id_: str) -> RestoredSnapshot:
         """Restore the state before the current one; snapshots the current one first.
@@ -91,9 +91,9 @@ class TaskHistory:
             TaskspaceError: there is no earlier state, or it cannot be restored.
         """
         subject = await self._subject(id_)
-        async with self._ground.clone_lock(subject.common):
-            work = self._ground.snapshots.undo(subject)
-            restored = await self._ground.shielded.run_shielded(work)
+        async with self._context.clone_lock(subject.common):
+            work = self._context.snapshots.undo(subject)
+            restored = await self._context.shielded.run_shielded(work)
         self._announce(id_, restored.before, restored.snapshot)
         return restored
 
@@ -104,13 +104,13 @@ class TaskHistory:
             TaskspaceError: the snapshot does not exist, or cannot be restored.
         """
         subject = await self._subject(id_)
-        found = [each for each in await self._ground.snapshots.history(subject) if each.ref == ref]
+        found = [each for each in await self._context.snapshots.history(subject) if each.ref == ref]
         if not found:
             hint = f"`symposium task undo {subject.id[:8]} --list` lists the snapshots"
             raise TaskspaceError(f"snapshot {ref} does not exist", hint)
-        async with self._ground.clone_lock(subject.common):
-            work = self._ground.snapshots.restore(subject, found[0])
-            restored = await self._ground.shielded.run_shielded(work)
+        async with self._context.clone_lock(subject.common):
+            work = self._context.snapshots.restore(subject, found[0])
+            restored = await self._context.shielded.run_shielded(work)
         self._announce(id_, restored.before, restored.snapshot)
         return restored
 
@@ -120,7 +120,7 @@ class TaskHistory:
         Raises:
             TaskspaceError: the task does not exist.
         """
-        return len(await self._ground.snapshots.old(await self._subject(id_)))
+        return len(await self._context.snapshots.old(await self._subject(id_)))
 
     async def prune(self, id_: str, days: float = DAYS) -> int:
         """Remove old snapshots; returns their number.
@@ -128,7 +128,7 @@ class TaskHistory:
         Raises:
             TaskspaceError: the task does not exist.
         """
-        return await self._ground.snapshots.prune(await self._subject(id_), days=days)
+        return await self._context.snapshots.prune(await self._subject(id_), days=days)
 
 
 _OTHER_GIT_TIMEOUT = 60.0
@@ -152,21 +152,21 @@ class Engine:
     """
 
     def __init__(
-        self, ground: EngineContext, table: Mapping[str, AgentCommands] = BUILT_IN
+        self, context: EngineContext, table: Mapping[str, AgentCommands] = BUILT_IN
     ) -> None:
-        self._ground = ground
-        self.shielded = ground.shielded
+        self._context = context
+        self.shielded = context.shielded
         self.presence = TaskPresence()
-        self.records = Records(ground, table)
-        self.logs = LogReader(ground)
-        self.guidance = GuidanceLog(ground)
-        self.queries = TaskQueries(ground)
-        self.spawning = Spawning(ground)
-        self.trash = Trash(ground, self.presence, self.spawning.wake)
-        self.history = TaskHistory(ground)
-        self.resolutions = Resolutions(ground)
-        self._radar = OverlapDetector(ground)
-        self._lease = EngineLock(ground.state / "lease")
+        self.records = Records(context, table)
+        self.logs = LogReader(context)
+        self.guidance = GuidanceLog(context)
+        self.queries = TaskQueries(context)
+        self.spawning = Spawning(context)
+        self.trash = Trash(context, self.presence, self.spawning.wake)
+        self.history = TaskHistory(context)
+        self.resolutions = Resolutions(context)
+        self._radar = OverlapDetector(context)
+        self._lease = EngineLock(context.state / "lease")
 
     async def start(self) -> Recovered:
         """Finish or roll back the work of the last run; call it first.
@@ -175,19 +175,19 @@ class Engine:
             TaskspaceError: another engine uses the same state.
         """
         await asyncio.to_thread(self._lease.take, _OTHER_GIT_TIMEOUT)
-        return await recover(self._ground)
+        return await recover(self._context)
 
     async def reconcile(self, report: Report) -> None:
         """Check every task once, and report changes since the last run.
 
         Called after the start: it takes seconds for thousands of tasks, while requests run.
         """
-        await reconcile(self._ground, report)
+        await reconcile(self._context, report)
 
     def close(self) -> None:
         """Close the journal, and stop watching worktrees."""
-        self._ground.snapshots.close()
-        self._ground.journal.close()
+        self._context.snapshots.close()
+        self._context.journal.close()
         self._lease.give_back()
 
     async def create(self, order: CreateRequest) -> Taskspace:
@@ -196,7 +196,7 @@ class Engine:
         Raises:
             TaskspaceError: the creation failed; everything was rolled back.
         """
-        return await create(self._ground, order)
+        return await create(self._context, order)
 
     async def retry(self, id_: str, declined: str | None = None) -> Taskspace:
         """Retry the setup of a task.
@@ -209,12 +209,12 @@ class Engine:
         Raises:
             TaskspaceError: the task does not exist, or its project cannot be opened.
         """
-        taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
         if declined is not None:
             taskspace = replace(taskspace, declined=declined)
-            await self._ground.put(taskspace)
+            await self._context.put(taskspace)
         opened = await open_project(Path(taskspace.project))
-        return await set_up(self._ground, taskspace, opened.repository)
+        return await set_up(self._context, taskspace, opened.repository)
 
     async def resume(self, id_: str) -> bool:
         """Restart a task's agent, as after a reboot; False if it may be running.
@@ -222,9 +222,9 @@ class Engine:
         Raises:
             TaskspaceError: the task is not ready, or its agent cannot be started.
         """
-        taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
         opened = await open_project(Path(taskspace.project))
-        return await resume(self._ground, taskspace, opened.repository)
+        return await resume(self._context, taskspace, opened.repository)
 
     async def recipe(self, id_: str) -> SetUpRecipe:
         """Setup of a task as its files describe it, for display.
@@ -232,7 +232,7 @@ class Engine:
         Raises:
             TaskspaceError: the task does not exist, or its project cannot be opened.
         """
-        taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
         opened = await open_project(Path(taskspace.project))
         return recipe_of(taskspace, opened.repository)
 
@@ -242,11 +242,11 @@ class Engine:
         Raises:
             UnknownTaskspaceError: it does not exist.
         """
-        return await self._ground.get(id_)
+        return await self._context.get(id_)
 
     async def find(self, directory: Path) -> Taskspace | None:
         """Find the task that contains a directory."""
-        return await find(self._ground, directory)
+        return await find(self._context, directory)
 
     async def taskspaces(self, project: Path | None = None) -> list[Taskspace]:
         """All tasks, or those of a project, last used first; archived ones last.
@@ -254,13 +254,13 @@ class Engine:
         Raises:
             TaskspaceError: the project does not exist.
         """
-        found = await self._ground.everything()
+        found = await self._context.everything()
         if project is not None:
             opened = await open_project(project)
-            await load_project(self._ground, opened)
+            await load_project(self._context, opened)
             directory = str(opened.project.directory)
-            found = [each for each in await self._ground.everything() if each.project == directory]
-        checked = await check(self._ground, found)
+            found = [each for each in await self._context.everything() if each.project == directory]
+        checked = await check(self._context, found)
         by_time = sorted(checked, key=lambda each: each.activated_at, reverse=True)
         return sorted(by_time, key=lambda each: each.standing is TaskState.ARCHIVED)
 
@@ -270,7 +270,7 @@ class Engine:
         Raises:
             TaskspaceError: the project does not exist.
         """
-        return await orphans(self._ground, await open_project(project))
+        return await orphans(self._context, await open_project(project))
 
     async def adopt(self, path: Path, name: str | None = None) -> Taskspace:
         """Make a task of an existing worktree.
@@ -278,7 +278,7 @@ class Engine:
         Raises:
             TaskspaceError: the worktree cannot become one.
         """
-        return await adopt(self._ground, path, name)
+        return await adopt(self._context, path, name)
 
     async def land(self, id_: str, options: LandOptions) -> LandOutcome:
         """Land a task's branch; see `symposium.tasks.land`.
@@ -286,14 +286,14 @@ class Engine:
         Raises:
             TaskspaceError: it cannot be landed in its current state.
         """
-        taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
         opened = await open_project(Path(taskspace.project))
-        async with self._ground.turns[taskspace.id]:
-            outcome = await land(self._ground, taskspace, opened.repository, options)
+        async with self._context.turns[taskspace.id]:
+            outcome = await land(self._context, taskspace, opened.repository, options)
             if isinstance(outcome, Landed):
-                outcome = await keep_landed(self._ground, taskspace, opened.repository, outcome)
+                outcome = await keep_landed(self._context, taskspace, opened.repository, outcome)
                 await self.resolutions.end(taskspace.id)
-            await self._ground.mirror(taskspace.id)
+            await self._context.mirror(taskspace.id)
             return outcome
 
     async def radar(self, project: Path) -> list[Overlap]:
@@ -303,7 +303,7 @@ class Engine:
             TaskspaceError: the project does not exist, or a worktree cannot be read.
         """
         opened = await open_project(project)
-        await load_project(self._ground, opened)
+        await load_project(self._context, opened)
         known = await self.queries.live(str(opened.project.directory))
-        live = [each for each in await check(self._ground, known) if each.standing in LIVE]
+        live = [each for each in await check(self._context, known) if each.standing in LIVE]
         return await self._radar.find_overlaps(live, opened.repository)

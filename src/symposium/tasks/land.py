@@ -113,7 +113,7 @@ LandOutcome: TypeAlias = Landed | LandConflict | ChecksFailed
 
 
 async def land(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, options: LandOptions
+    context: EngineContext, taskspace: Taskspace, repository: Repository, options: LandOptions
 ) -> LandOutcome:
     """Land a taskspace.
 
@@ -124,14 +124,14 @@ async def land(
     landing = await _begin(taskspace, repository, options)
 
     async def work() -> LandOutcome:
-        tried = await _make_ready(ground, landing)
-        return await _bring_in(ground, landing, tried) if isinstance(tried, Ready) else tried
+        tried = await _make_ready(context, landing)
+        return await _bring_in(context, landing, tried) if isinstance(tried, Ready) else tried
 
-    return await _as_operation(ground, taskspace, work)
+    return await _as_operation(context, taskspace, work)
 
 
 async def prepare(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, options: LandOptions
+    context: EngineContext, taskspace: Taskspace, repository: Repository, options: LandOptions
 ) -> Ready | LandConflict | ChecksFailed:
     """Do everything before the landing: fetch, try, rebase or merge, check.
 
@@ -139,11 +139,11 @@ async def prepare(
         TaskspaceError: see `land`.
     """
     landing = await _begin(taskspace, repository, options)
-    return await _as_operation(ground, taskspace, lambda: _make_ready(ground, landing))
+    return await _as_operation(context, taskspace, lambda: _make_ready(context, landing))
 
 
 async def land_approved(
-    ground: EngineContext,
+    context: EngineContext,
     taskspace: Taskspace,
     repository: Repository,
     approved: Ready,
@@ -157,35 +157,35 @@ async def land_approved(
     landing = await _begin(taskspace, repository, options)
 
     async def work() -> Landed | None:
-        async with ground.clone_lock(repository.common):
-            await ground.shielded.run_shielded(_fetch(landing))
+        async with context.clone_lock(repository.common):
+            await context.shielded.run_shielded(_fetch(landing))
         tip = await landing.git.text("rev-parse", "HEAD")
         if (tip, await _newest_base(landing)) != (approved.tip, approved.onto):
             return None
-        return await _bring_in(ground, landing, approved)
+        return await _bring_in(context, landing, approved)
 
-    return await _as_operation(ground, taskspace, work)
+    return await _as_operation(context, taskspace, work)
 
 
 async def keep_landed(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, landed: Landed
+    context: EngineContext, taskspace: Taskspace, repository: Repository, landed: Landed
 ) -> Landed:
     """Snapshot the landed state; a failure is noted in the result."""
-    unkept = await keep(ground, taskspace, repository, "landed")
+    unkept = await keep(context, taskspace, repository, "landed")
     return replace(landed, notes=(*landed.notes, *filter(None, [unkept])))
 
 
 async def _as_operation(
-    ground: EngineContext, taskspace: Taskspace, work: Callable[[], Coroutine[Any, Any, _Result]]
+    context: EngineContext, taskspace: Taskspace, work: Callable[[], Coroutine[Any, Any, _Result]]
 ) -> _Result:
     """Record it in the journal while it runs, so that a restart undoes half a rebase."""
     try:
-        await ground.complete_stage(
+        await context.complete_stage(
             Operation(taskspace.id, OperationKind.LAND, "land.recorded", {}), "land.recorded"
         )
         return await work()
     finally:
-        await ground.journal.write(lambda connection: tables.end(connection, taskspace.id))
+        await context.journal.write(lambda connection: tables.end(connection, taskspace.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,44 +212,44 @@ async def _begin(taskspace: Taskspace, repository: Repository, options: LandOpti
 
 
 async def _make_ready(
-    ground: EngineContext, landing: _Landing
+    context: EngineContext, landing: _Landing
 ) -> Ready | LandConflict | ChecksFailed:
     operation = Operation(landing.taskspace.id, OperationKind.LAND, "land.recorded", {})
-    async with ground.clone_lock(landing.repository.common):
-        notes = await ground.shielded.run_shielded(_fetch(landing))
-    operation = await ground.complete_stage(operation, "land.fetched")
+    async with context.clone_lock(landing.repository.common):
+        notes = await context.shielded.run_shielded(_fetch(landing))
+    operation = await context.complete_stage(operation, "land.fetched")
     onto = await _newest_base(landing)
     known = await landing.git.run("merge-base", "--is-ancestor", "HEAD", onto)
     dry = await dry_merge(landing.git, "HEAD", onto)
-    operation = await ground.complete_stage(operation, "land.dry-merge")
+    operation = await context.complete_stage(operation, "land.dry-merge")
     if dry.conflicts:
         return LandConflict(landing.base.branch, dry.conflicts, onto)
-    subject = subject_of(ground, landing.taskspace, landing.repository)
-    await ground.snapshots.take(subject, "before landing")
-    joining = _join(ground, landing, operation, onto, dry.tree)
-    if not await ground.shielded.run_shielded(joining):
+    subject = subject_of(context, landing.taskspace, landing.repository)
+    await context.snapshots.take(subject, "before landing")
+    joining = _join(context, landing, operation, onto, dry.tree)
+    if not await context.shielded.run_shielded(joining):
         return LandConflict(landing.base.branch, (), onto)
-    operation = await ground.complete_stage(operation, "land.joined")
-    checked = await _checks(ground, landing)
+    operation = await context.complete_stage(operation, "land.joined")
+    checked = await _checks(context, landing)
     if isinstance(checked, ChecksFailed):
         return checked
-    await ground.complete_stage(operation, "land.checked")
+    await context.complete_stage(operation, "land.checked")
     tip = await landing.git.text("rev-parse", "HEAD")
     return Ready(tip, landing.base.branch, onto, checked, known.code != 0, tuple(notes))
 
 
-async def _bring_in(ground: EngineContext, landing: _Landing, ready: Ready) -> Landed:
+async def _bring_in(context: EngineContext, landing: _Landing, ready: Ready) -> Landed:
     """Move the base forward to the prepared commit."""
     id_, tip = landing.taskspace.id, ready.tip
-    async with ground.clone_lock(landing.repository.common):
-        await ground.shielded.run_shielded(_forward(landing, tip))
+    async with context.clone_lock(landing.repository.common):
+        await context.shielded.run_shielded(_forward(landing, tip))
     if ready.is_news:
-        now = await ground.get(id_)
-        await ground.put(replace(now, landed=tip, landed_at=ground.stamp()))
-    await ground.complete_stage(
+        now = await context.get(id_)
+        await context.put(replace(now, landed=tip, landed_at=context.stamp()))
+    await context.complete_stage(
         Operation(id_, OperationKind.LAND, "land.checked", {}), "land.forwarded"
     )
-    ground.pass_stage(id_, "land.done")
+    context.pass_stage(id_, "land.done")
     return Landed(tip, ready.base, ready.notes, ready.is_news)
 
 
@@ -297,12 +297,12 @@ async def _is_in(git: Git, older: str, newer: str) -> bool:
 
 
 async def _join(
-    ground: EngineContext, landing: _Landing, operation: Operation, onto: str, merged: str
+    context: EngineContext, landing: _Landing, operation: Operation, onto: str, merged: str
 ) -> bool:
     """Rebase or merge; False on a conflict, with the worktree unchanged.
 
     Args:
-        ground: the context of the engine.
+        context: the context of the engine.
         landing: the landing.
         operation: its entry in the journal.
         onto: the commit of the base.
@@ -312,7 +312,7 @@ async def _join(
     if await _is_in(git, onto, "HEAD"):
         return True
     if landing.options.join is Join.REBASE:
-        return await _rebase(ground, landing, operation, onto, merged)
+        return await _rebase(context, landing, operation, onto, merged)
     done = await git.run("merge", "--no-edit", onto, patience=600.0)
     if done.code:
         await git.run("merge", "--abort")
@@ -321,7 +321,7 @@ async def _join(
 
 
 async def _rebase(
-    ground: EngineContext, landing: _Landing, operation: Operation, onto: str, merged: str
+    context: EngineContext, landing: _Landing, operation: Operation, onto: str, merged: str
 ) -> bool:
     git, name = await landing.git.completing(), landing.taskspace.name
     before = await git.text("rev-parse", "HEAD")
@@ -332,20 +332,20 @@ async def _rebase(
         lost = copies.merges[0][:12]
         reason = f"a rebase of {name!r} would lose changes that its merge commit {lost} made"
         raise TaskspaceError(reason, f"symposium task land {landing.taskspace.id[:8]} --merge")
-    detail = {"before": before, "after": copies.tip, "at": ground.now()}
-    await ground.complete_stage(replace(operation, detail=detail), "land.replayed")
+    detail = {"before": before, "after": copies.tip, "at": context.now()}
+    await context.complete_stage(replace(operation, detail=detail), "land.replayed")
     await check_way(git, before, copies.tip)
     try:
         await move_worktree(git, before, copies.tip)
-        ground.pass_stage(operation.taskspace, "land.moved")
+        context.pass_stage(operation.taskspace, "land.moved")
         await move_branch(git, before, copies.tip, f"symposium: land: rebase onto {onto}")
     except (GitRunError, TaskspaceError):
-        await ground.shielded.after_failure(take_back(git, before, copies.tip))
+        await context.shielded.after_failure(take_back(git, before, copies.tip))
         raise
     return True
 
 
-async def _checks(ground: EngineContext, landing: _Landing) -> int | ChecksFailed:
+async def _checks(context: EngineContext, landing: _Landing) -> int | ChecksFailed:
     """Run the checks; returns the number that passed, or the first failure."""
     taskspace, repository = landing.taskspace, landing.repository
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
@@ -353,15 +353,15 @@ async def _checks(ground: EngineContext, landing: _Landing) -> int | ChecksFaile
     if not commands:
         return 0
     lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
-    if not await ground.trust.allows(taskspace.project, recipe.digest, lines):
+    if not await context.trust.allows(taskspace.project, recipe.digest, lines):
         raise TaskspaceError("the checks are not trusted", "check and approve them")
-    around = ground.agents.environment(taskspace)
-    env = {**command_environment(taskspace, repository.root, around), **recipe.env}
+    environment = context.agents.environment(taskspace)
+    env = {**command_environment(taskspace, repository.root, environment), **recipe.env}
     tail: deque[str] = deque(maxlen=TAIL)
 
     def say(line: str) -> None:
         tail.append(line)
-        ground.tell(Said(taskspace.id, line))
+        context.tell(Said(taskspace.id, line))
 
     failure = await run_commands(commands, Path(taskspace.worktree), env, say)
     return len(commands) if failure is None else ChecksFailed(failure, tuple(tail))

@@ -90,7 +90,7 @@ class GuidanceLog:
     """Records the texts that agents have read."""
 
     def __init__(self, context: EngineContext) -> None:
-        self._ground = context
+        self._context = context
 
     async def note(self, taskspace: str, id_: str, layer: str, sha256: str) -> None:
         """Record that an agent of a task has read a text.
@@ -98,7 +98,7 @@ class GuidanceLog:
         Raises:
             TaskspaceError: it cannot be written.
         """
-        at = self._ground.stamp()
+        at = self._context.stamp()
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(
@@ -113,7 +113,7 @@ class GuidanceLog:
                 (taskspace, MAX_READINGS),
             )
 
-        await self._ground.journal.write(write)
+        await self._context.journal.write(write)
 
     async def of(self, taskspace: str) -> list[GuidanceEntry]:
         """Texts that the agents of a task have read, the first first."""
@@ -126,4 +126,4 @@ class GuidanceLog:
             )
             return [GuidanceEntry(*row) for row in rows]
 
-        return await self._ground.journal.read(read)
+        return await self._context.journal.read(read)

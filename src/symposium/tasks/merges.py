@@ -84,8 +84,8 @@ def _more_before(hunk: SideHunk, line: int) -> int:
     return come - hunk.gone if is_whole else come
 
 
-def _count(told: bytes | None) -> int:
-    return 1 if told is None else int(told)
+def _count(number: bytes | None) -> int:
+    return 1 if number is None else int(number)
 
 
 MAX_FILES: Final = 200

@@ -56,8 +56,8 @@ class _Side:
 class OverlapDetector:
     """Compares tasks of one clone; unchanged ones are not compared again."""
 
-    def __init__(self, ground: EngineContext) -> None:
-        self._ground = ground
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._known: dict[tuple[str, str], tuple[Conflict, ...]] = {}
         self._own: dict[tuple[str, str], Mapping[str, str] | None] = {}
         self._commits: dict[Path, set[str]] = {}
@@ -74,9 +74,9 @@ class OverlapDetector:
         overlaps: list[Overlap] = []
         commits: set[str] = set()
         for taskspace in taskspaces:
-            subject = subject_of(self._ground, taskspace, repository)
+            subject = subject_of(self._context, taskspace, repository)
             # No snapshot: an undo returns to the start of a tool call, not to the time of a check.
-            work = await self._ground.snapshots.look(subject)
+            work = await self._context.snapshots.look(subject)
             base = base_of(taskspace)
             tip = await commit_of(repository.git, base.ref) if base else None
             commits |= {work, tip} if tip else {work}
@@ -116,7 +116,7 @@ class OverlapDetector:
 
     def _seeing(self, repository: Repository) -> Git:
         """Git in the clone, which also reads the store of its snapshots."""
-        objects = directory_of(self._ground.state, repository.common) / "objects"
+        objects = directory_of(self._context.state, repository.common) / "objects"
         return repository.git.with_variables({"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects)})
 
     async def _compare(self, repository: Repository, first: _Side, second: _Side) -> list[Overlap]:

@@ -155,16 +155,16 @@ def _page(connection: Connection, page: Page) -> tuple[list[Taskspace], int]:
         values.append(page.project)
     if not page.is_archived:
         where.append("is_archived = 0")
-    told = " AND ".join(where)
+    conditions = " AND ".join(where)
     (total,) = connection.execute(
-        f"SELECT COUNT(*) FROM taskspace WHERE {told}",  # noqa: S608 - ours
+        f"SELECT COUNT(*) FROM taskspace WHERE {conditions}",  # noqa: S608 - ours
         values,
     ).fetchone()
     known = json.dumps(list(page.first))
     order = {id_: place for place, id_ in enumerate(page.first)}
     urgent = _records(
         connection,
-        f"SELECT record FROM taskspace WHERE {told}"  # noqa: S608 - ours
+        f"SELECT record FROM taskspace WHERE {conditions}"  # noqa: S608 - ours
         " AND id IN (SELECT value FROM json_each(?))",
         *values,
         known,
@@ -176,7 +176,7 @@ def _page(connection: Connection, page: Page) -> tuple[list[Taskspace], int]:
     if left:
         found += _records(
             connection,
-            f"SELECT record FROM taskspace WHERE {told}"  # noqa: S608 - ours
+            f"SELECT record FROM taskspace WHERE {conditions}"  # noqa: S608 - ours
             " AND id NOT IN (SELECT value FROM json_each(?))"
             " ORDER BY is_archived, activated_at DESC, rowid LIMIT ? OFFSET ?",
             *values,

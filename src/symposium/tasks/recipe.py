@@ -78,9 +78,9 @@ class SetUpRecipe:
     @property
     def digest(self) -> str:
         """Changes with every action: trust applies to exactly this content."""
-        told = [[each.source, kind, line] for each in self.recipes for kind, line in each.lines()]
+        lines = [[each.source, kind, line] for each in self.recipes for kind, line in each.lines()]
         # JSON: no command can look like two.
-        return sha256(json.dumps(told).encode()).hexdigest()
+        return sha256(json.dumps(lines).encode()).hexdigest()
 
     def all_of(self, kind: str) -> tuple[str, ...]:
         """Lines of one kind of all files, in order, without duplicates."""

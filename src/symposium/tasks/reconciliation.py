@@ -33,25 +33,27 @@ Report = Callable[[str], None]
 Pause = Callable[[float], Awaitable[None]]
 
 
-async def reconcile(ground: EngineContext, report: Report, pause: Pause = asyncio.sleep) -> None:
+async def reconcile(context: EngineContext, report: Report, pause: Pause = asyncio.sleep) -> None:
     """Look at every task once.
 
     Args:
-        ground: the journal, and the tasks.
+        context: the journal, and the tasks.
         report: called with a line, for people, for each task that was found or is missing, and for
             each failure. A failure concerns one project or a few tasks; all others are looked at.
         pause: waits for so many seconds.
     """
     begun = time.monotonic()
-    projects = await ground.journal.read(_projects)
+    projects = await context.journal.read(_projects)
     for project in projects:
-        await _take_in(ground, project, report)
+        await _take_in(context, project, report)
         begun = await _rest(begun, pause)
     after = ""
-    while piece := await ground.journal.read(lambda connection, id_=after: _piece(connection, id_)):
+    while piece := await context.journal.read(
+        lambda connection, id_=after: _piece(connection, id_)
+    ):
         after = piece[-1].id
         try:
-            await _look_at(ground, piece, report)
+            await _look_at(context, piece, report)
         except (GitRunError, TaskspaceError, OSError) as error:
             names = ", ".join(each.name for each in piece)
             report(f"{names}: cannot be compared with the disk: {error}")
@@ -78,9 +80,9 @@ def _piece(connection: Connection, after: str) -> list[Taskspace]:
     return [read_record(record) for (record,) in rows]
 
 
-async def _take_in(ground: EngineContext, project: str, report: Report) -> None:
+async def _take_in(context: EngineContext, project: str, report: Report) -> None:
     try:
-        found = await load_project(ground, await open_project(Path(project)))
+        found = await load_project(context, await open_project(Path(project)))
     except (GitRunError, TaskspaceError, OSError) as error:
         report(f"{project}: {error}")
     else:
@@ -88,26 +90,26 @@ async def _take_in(ground: EngineContext, project: str, report: Report) -> None:
             report(f"{each.name}: found on the disk")
 
 
-async def _look_at(ground: EngineContext, piece: list[Taskspace], report: Report) -> None:
-    checked = await check(ground, piece)
+async def _look_at(context: EngineContext, piece: list[Taskspace], report: Report) -> None:
+    checked = await check(context, piece)
     for each in checked:
         if each.standing is TaskState.MISSING:
             report(f"{each.name}: {each.reason}")
     present = [each for each in checked if each.standing not in {TaskState.MISSING, *_AT_WORK}]
-    for each in await asyncio.to_thread(_differing, present, await _logs(ground, present)):
+    for each in await asyncio.to_thread(_differing, present, await _logs(context, present)):
         # What the file says now may be newer than the piece: only the journal of now is written.
-        async with ground.turns[each.id]:
+        async with context.turns[each.id]:
             try:
-                await ground.mirror(each.id)
+                await context.mirror(each.id)
             except (GitRunError, TaskspaceError, OSError) as error:
                 report(f"{each.name}: its file cannot be written: {error}")
 
 
-async def _logs(ground: EngineContext, tasks: list[Taskspace]) -> list[list[LogEntry]]:
+async def _logs(context: EngineContext, tasks: list[Taskspace]) -> list[list[LogEntry]]:
     def look(connection: Connection) -> list[list[LogEntry]]:
         return [tables.latest(connection, each.id, MAX_ENTRIES) for each in tasks]
 
-    return await ground.journal.read(look)
+    return await context.journal.read(look)
 
 
 def _differing(tasks: list[Taskspace], logs: list[list[LogEntry]]) -> list[Taskspace]:

@@ -35,74 +35,74 @@ class Recovered:
     lines: tuple[str, ...] = ()
 
 
-async def recover(ground: EngineContext) -> Recovered:
+async def recover(context: EngineContext) -> Recovered:
     """End every open operation of the journal, or report why not.
 
     An operation that cannot be ended stays unchanged. Other tasks are not checked: the duration of
     a start must not grow with the number of tasks. See `reconcile`.
     """
-    return Recovered(tuple(await _end_all(ground)))
+    return Recovered(tuple(await _end_all(context)))
 
 
-async def _end_all(ground: EngineContext) -> list[str]:
+async def _end_all(context: EngineContext) -> list[str]:
     lines: list[str] = []
-    for operation in await ground.journal.read(unfinished):
-        taskspace = await ground.journal.read(
+    for operation in await context.journal.read(unfinished):
+        taskspace = await context.journal.read(
             lambda connection, id_=operation.taskspace: load(connection, id_)
         )
         if taskspace is None:
             continue
         try:
-            said = await _end(ground, taskspace, operation)
+            said = await _end(context, taskspace, operation)
         except (GitRunError, TaskspaceError, OSError) as error:
             said = f"{operation.kind} cannot be recovered: {error}"
-            await ground.put(replace(taskspace, reason=said))
+            await context.put(replace(taskspace, reason=said))
         lines.append(f"{taskspace.name}: {said}")
-        await _write_file(ground, taskspace)
+        await _write_file(context, taskspace)
     return lines
 
 
-async def _write_file(ground: EngineContext, taskspace: Taskspace) -> None:
+async def _write_file(context: EngineContext, taskspace: Taskspace) -> None:
     """Write the file that the operation may not have written; `reconcile` reports failures."""
     with suppress(GitRunError, TaskspaceError, OSError):
-        await ground.mirror(taskspace.id)
+        await context.mirror(taskspace.id)
 
 
-async def _end(ground: EngineContext, taskspace: Taskspace, operation: Operation) -> str:
+async def _end(context: EngineContext, taskspace: Taskspace, operation: Operation) -> str:
     opened = await open_project(Path(taskspace.project))
     repository = opened.repository
     match operation.kind:
         case OperationKind.CREATE:
-            return await _end_create(ground, taskspace, repository, operation)
+            return await _end_create(context, taskspace, repository, operation)
         case OperationKind.DELETE:
-            return await _end_delete(ground, taskspace, repository, operation)
+            return await _end_delete(context, taskspace, repository, operation)
         case OperationKind.UNDO:
-            trash = trash_of(ground.state, taskspace.id)
+            trash = trash_of(context.state, taskspace.id)
             if taskspace.standing is not TaskState.ARCHIVED:
-                await ground.journal.write(lambda link: tables.end(link, taskspace.id))
+                await context.journal.write(lambda link: tables.end(link, taskspace.id))
                 return "was restored"
             manifest = await asyncio.to_thread(read_archive, trash)
-            await go_on_undoing(ground, taskspace, repository, operation, manifest)
+            await go_on_undoing(context, taskspace, repository, operation, manifest)
             return "was restored"
         case OperationKind.LAND:
-            return await _end_land(ground, taskspace, repository, operation)
+            return await _end_land(context, taskspace, repository, operation)
 
 
 async def _end_create(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
+    context: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> str:
     is_made = operation.is_past("create.worktree")
-    if not is_made and not await _holds_work(ground, taskspace, repository):
-        await undo_creation(ground, taskspace, repository)
+    if not is_made and not await _holds_work(context, taskspace, repository):
+        await undo_creation(context, taskspace, repository)
         return "its creation was rolled back"
-    await _settle(ground, replace(taskspace, standing=TaskState.SETUP_FAILED, reason=INTERRUPTED))
+    await _settle(context, replace(taskspace, standing=TaskState.SETUP_FAILED, reason=INTERRUPTED))
     return INTERRUPTED
 
 
-async def _holds_work(ground: EngineContext, taskspace: Taskspace, repository: Repository) -> bool:
+async def _holds_work(context: EngineContext, taskspace: Taskspace, repository: Repository) -> bool:
     """Whether an incomplete worktree has anything but files that git was writing."""
     path = Path(taskspace.worktree)
-    await _wait_for_git(ground, repository, path)
+    await _wait_for_git(context, repository, path)
     if not await asyncio.to_thread((path / ".git").exists):
         return False
     try:
@@ -112,10 +112,10 @@ async def _holds_work(ground: EngineContext, taskspace: Taskspace, repository: R
     return bool(status.untracked)
 
 
-async def _wait_for_git(ground: EngineContext, repository: Repository, path: Path) -> None:
+async def _wait_for_git(context: EngineContext, repository: Repository, path: Path) -> None:
     """Wait for a git that outlived the engine to release its lock on the index."""
     lock = admin_directory(path, repository.common) / "index.lock"
-    await _wait_until_deleted(lock, ground.git_timeout)
+    await _wait_until_deleted(lock, context.git_timeout)
 
 
 async def _wait_until_deleted(lock: Path, seconds: float) -> None:
@@ -126,29 +126,29 @@ async def _wait_until_deleted(lock: Path, seconds: float) -> None:
 
 
 async def _end_delete(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
+    context: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> str:
     if operation.is_past("delete.anchored"):
-        await removal.resume_removal(ground, taskspace, repository, operation)
+        await removal.resume_removal(context, taskspace, repository, operation)
         return "was archived"
-    await _settle(ground, replace(taskspace, standing=TaskState.READY))
+    await _settle(context, replace(taskspace, standing=TaskState.READY))
     return "was not deleted"
 
 
 async def _end_land(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
+    context: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> str:
     """Undo an interrupted landing: the worktree was clean before."""
     git = git_at(Path(taskspace.worktree))
     await git.run("merge", "--abort")
     if "after" in operation.detail:
-        await _take_back_move(ground, taskspace, repository, operation)
-    await _settle(ground, taskspace)
+        await _take_back_move(context, taskspace, repository, operation)
+    await _settle(context, taskspace)
     return "landing was interrupted; land again"
 
 
 async def _take_back_move(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
+    context: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> None:
     """Undo a change of files to a commit that the branch has not reached."""
     before, after = operation.detail["before"], operation.detail["after"]
@@ -156,10 +156,10 @@ async def _take_back_move(
     if await commit_of(git, "HEAD") != before:
         return
     lock = admin_directory(Path(taskspace.worktree), repository.common) / "index.lock"
-    await _wait_until_deleted(lock, ground.git_timeout)
+    await _wait_until_deleted(lock, context.git_timeout)
     await asyncio.to_thread(_remove_since, lock, operation.detail["at"])
-    subject = subject_of(ground, taskspace, repository)
-    await ground.snapshots.take(subject, "before an interrupted landing is taken back")
+    subject = subject_of(context, taskspace, repository)
+    await context.snapshots.take(subject, "before an interrupted landing is taken back")
     await take_back(await git.completing(), before, after)
 
 
@@ -170,10 +170,10 @@ def _remove_since(lock: Path, moment: float) -> None:
             lock.unlink()
 
 
-async def _settle(ground: EngineContext, taskspace: Taskspace) -> None:
+async def _settle(context: EngineContext, taskspace: Taskspace) -> None:
     def settle(connection: Connection) -> None:
         save(connection, taskspace)
         tables.end(connection, taskspace.id)
 
-    await ground.journal.write(settle)
-    ground.tell(Changed(taskspace))
+    await context.journal.write(settle)
+    context.tell(Changed(taskspace))

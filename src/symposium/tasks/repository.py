@@ -279,7 +279,7 @@ class EngineLock:
         self._path = path
         self._file: int | None = None
 
-    def take(self, patience: float) -> None:
+    def take(self, seconds: float) -> None:
         """Wait for the lock and take it; blocks, so not for an event loop.
 
         Raises:
@@ -289,7 +289,7 @@ class EngineLock:
             return
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        until = time.monotonic() + patience
+        until = time.monotonic() + seconds
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -86,8 +86,8 @@ _DECODER: Final = msgspec.json.Decoder(Resolution)
 class Resolutions:
     """Stored resolutions; a task has at most one."""
 
-    def __init__(self, ground: EngineContext) -> None:
-        self._ground = ground
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     async def of(self, taskspace: str) -> Resolution | None:
         """The resolution of a task."""
@@ -100,7 +100,7 @@ class Resolutions:
             rows = connection.execute("SELECT record FROM resolution ORDER BY rowid")
             return [_DECODER.decode(record) for (record,) in rows]
 
-        return await self._ground.journal.read(read)
+        return await self._context.journal.read(read)
 
     async def put(self, resolution: Resolution) -> None:
         """Save one, and replace an earlier one of its task.
@@ -109,7 +109,7 @@ class Resolutions:
             TaskspaceError: it cannot be saved.
         """
         row = resolution.taskspace, _ENCODER.encode(resolution)
-        await self._ground.journal.write(
+        await self._context.journal.write(
             lambda connection: connection.execute(
                 "INSERT OR REPLACE INTO resolution (taskspace, record) VALUES (?, ?)", row
             )
@@ -129,7 +129,7 @@ class Resolutions:
             )
             return done.rowcount == 1
 
-        return await self._ground.journal.write(write)
+        return await self._context.journal.write(write)
 
     async def end(self, taskspace: str) -> None:
         """Delete the resolution of a task, if it has one.
@@ -137,7 +137,7 @@ class Resolutions:
         Raises:
             TaskspaceError: it cannot be deleted.
         """
-        await self._ground.journal.write(
+        await self._context.journal.write(
             lambda connection: connection.execute(
                 "DELETE FROM resolution WHERE taskspace = ?", (taskspace,)
             )
@@ -149,13 +149,13 @@ class Resolutions:
         Raises:
             TaskspaceError: the task does not exist.
         """
-        ground, id_ = self._ground, before.taskspace
-        taskspace = await ground.get(id_)
-        after = msgspec.structs.replace(before, at=ground.stamp())
+        context, id_ = self._context, before.taskspace
+        taskspace = await context.get(id_)
+        after = msgspec.structs.replace(before, at=context.stamp())
         try:
             opened = await open_project(Path(taskspace.project))
-            async with ground.turns[id_]:
-                found = await prepare(ground, taskspace, opened.repository, before.options)
+            async with context.turns[id_]:
+                found = await prepare(context, taskspace, opened.repository, before.options)
             if isinstance(found, Ready) and found.is_news:
                 return await self._ready(after, found, git_at(Path(taskspace.worktree)))
         except (GitRunError, TaskspaceError) as error:
@@ -167,7 +167,7 @@ class Resolutions:
                 after = msgspec.structs.replace(after, onto=onto, conflicts=texts)
                 return _failed(after, ": ".join([f"still does not fit on {base}", *_list(texts)]))
             case ChecksFailed(failure, tail):
-                lines = tuple(ground.redact(id_, each) for each in tail)
+                lines = tuple(context.redact(id_, each) for each in tail)
                 return _failed(after, f"a check fails: {failure.text}", lines)
             case Ready():
                 return _failed(
@@ -184,17 +184,17 @@ class Resolutions:
         """
         if resolution.ready is None:
             return None
-        taskspace = await self._ground.get(resolution.taskspace)
+        taskspace = await self._context.get(resolution.taskspace)
         opened = await open_project(Path(taskspace.project))
         repository, options = opened.repository, resolution.options
-        async with self._ground.turns[taskspace.id]:
+        async with self._context.turns[taskspace.id]:
             landed = await land_approved(
-                self._ground, taskspace, repository, resolution.ready, options
+                self._context, taskspace, repository, resolution.ready, options
             )
             if landed is not None:
-                landed = await keep_landed(self._ground, taskspace, repository, landed)
+                landed = await keep_landed(self._context, taskspace, repository, landed)
                 await self.end(taskspace.id)
-            await self._ground.mirror(taskspace.id)
+            await self._context.mirror(taskspace.id)
         return landed
 
     async def _ready(self, after: Resolution, found: Ready, git: Git) -> Resolution:
@@ -211,7 +211,7 @@ class Resolutions:
             stage=ResolutionStage.READY,
             ready=found,
             files=tuple(printable(each) for each in names.names),
-            lines=tuple(self._ground.redact(after.taskspace, line) for line in shown),
+            lines=tuple(self._context.redact(after.taskspace, line) for line in shown),
             is_cut=is_cut,
             reason="",
         )

@@ -42,16 +42,16 @@ class Orphan:
     branch: str | None
 
 
-async def load_project(ground: EngineContext, opened: OpenProject) -> list[Taskspace]:
+async def load_project(context: EngineContext, opened: OpenProject) -> list[Taskspace]:
     """Record the tasks of a project that only its files know; returns the new ones.
 
     The number of queries and git commands does not grow with the number of known tasks.
     """
     found: list[Taskspace] = []
     if opened.project.layout is Layout.EMBEDDED:
-        found += await _take_root(ground, opened.project)
+        found += await _take_root(context, opened.project)
     homes = await asyncio.to_thread(opened.project.existing)
-    known = await ground.journal.read(
+    known = await context.journal.read(
         lambda connection: _bases(connection, [id_ for id_, _ in homes])
     )
     new = [
@@ -65,12 +65,12 @@ async def load_project(ground: EngineContext, opened: OpenProject) -> list[Tasks
     # Search a missing base once, not once for each task.
     base = await _base_of(opened) if new or baseless else None
     for id_ in baseless if base else ():
-        noted = await ground.journal.read(lambda connection, id_=id_: load(connection, id_))
+        noted = await context.journal.read(lambda connection, id_=id_: load(connection, id_))
         if base and noted is not None and noted.standing is not TaskState.ARCHIVED:
-            await ground.put(await _with_base(noted, opened, base))
+            await context.put(await _with_base(noted, opened, base))
     for each in new:
         task = await _with_base(each.taskspace, opened, base) if base else each.taskspace
-        found.append(await _note(ground, Known(task, each.log), opened.project))
+        found.append(await _note(context, Known(task, each.log), opened.project))
     return found
 
 
@@ -106,16 +106,16 @@ async def _with_base(taskspace: Taskspace, opened: OpenProject, base: BaseBranch
     return replace(taskspace, base=base.ref, base_commit=begun or "")
 
 
-async def _take_root(ground: EngineContext, project: Project) -> list[Taskspace]:
+async def _take_root(context: EngineContext, project: Project) -> list[Taskspace]:
     """The task of the checkout itself, which an embedded project may have (§3.1)."""
     known = await asyncio.to_thread(read_task_file, project.tasks / ROOT_FILE)
     if known is None:
         return []
     id_ = known.taskspace.id
-    if await ground.journal.read(lambda connection: load(connection, id_)):
+    if await context.journal.read(lambda connection: load(connection, id_)):
         return []
     root = replace(known.taskspace, worktree=str(project.directory), branch="")
-    return [await _note(ground, Known(root, known.log), project)]
+    return [await _note(context, Known(root, known.log), project)]
 
 
 def _fits(taskspace: Taskspace, project: Project) -> bool:
@@ -123,7 +123,7 @@ def _fits(taskspace: Taskspace, project: Project) -> bool:
     return Path(taskspace.worktree).is_relative_to(project.tasks)
 
 
-async def _note(ground: EngineContext, known: Known, project: Project) -> Taskspace:
+async def _note(context: EngineContext, known: Known, project: Project) -> Taskspace:
     is_there = await asyncio.to_thread((Path(known.taskspace.worktree) / ".git").exists)
     taskspace = replace(
         known.taskspace,
@@ -135,17 +135,17 @@ async def _note(ground: EngineContext, known: Known, project: Project) -> Tasksp
 
     def note(connection: Connection) -> Taskspace:
         count = taskspace.ports.count if taskspace.ports else USUAL_PORTS
-        ports = tables.claim(connection, taskspace.id, count, ground.is_port_free)
+        ports = tables.claim(connection, taskspace.id, count, context.is_port_free)
         noted = replace(taskspace, ports=ports)
         save(connection, noted)
         for entry in known.log:
             tables.append(connection, entry)
         return noted
 
-    return await ground.journal.write(note)
+    return await context.journal.write(note)
 
 
-async def check(ground: EngineContext, found: Sequence[Taskspace]) -> list[Taskspace]:
+async def check(context: EngineContext, found: Sequence[Taskspace]) -> list[Taskspace]:
     """Check the worktrees of tasks; returns the updated tasks."""
     depend = [each for each in found if each.standing in {TaskState.READY, TaskState.MISSING}]
 
@@ -154,10 +154,10 @@ async def check(ground: EngineContext, found: Sequence[Taskspace]) -> list[Tasks
 
     # In one thread for all: a thread for each costs more than the check.
     there = await asyncio.to_thread(look)
-    return [await _checked(ground, each, is_there=there.get(each.id)) for each in found]
+    return [await _checked(context, each, is_there=there.get(each.id)) for each in found]
 
 
-async def check_all(ground: EngineContext) -> None:
+async def check_all(context: EngineContext) -> None:
     """Check the worktree of every task; record missing ones and ones that exist again.
 
     Reads nothing but the path of each task: this runs often.
@@ -176,9 +176,9 @@ async def check_all(ground: EngineContext) -> None:
             if _has_git(worktree) is (standing == TaskState.MISSING)
         ]
 
-    for id_ in await asyncio.to_thread(changed, await ground.journal.read(places)):
-        found = await ground.journal.read(lambda connection, id_=id_: load(connection, id_))
-        await check(ground, [found] if found is not None else [])
+    for id_ in await asyncio.to_thread(changed, await context.journal.read(places)):
+        found = await context.journal.read(lambda connection, id_=id_: load(connection, id_))
+        await check(context, [found] if found is not None else [])
 
 
 def _has_git(worktree: str) -> bool:
@@ -186,7 +186,7 @@ def _has_git(worktree: str) -> bool:
 
 
 async def _checked(
-    ground: EngineContext, taskspace: Taskspace, *, is_there: bool | None
+    context: EngineContext, taskspace: Taskspace, *, is_there: bool | None
 ) -> Taskspace:
     if taskspace.standing is TaskState.READY and is_there is False:
         changed = replace(taskspace, standing=TaskState.MISSING, reason="its worktree is missing")
@@ -194,11 +194,11 @@ async def _checked(
         changed = replace(taskspace, standing=TaskState.READY, reason="")
     else:
         return taskspace
-    await ground.put(changed)
+    await context.put(changed)
     return changed
 
 
-async def orphans(ground: EngineContext, opened: OpenProject) -> list[Orphan]:
+async def orphans(context: EngineContext, opened: OpenProject) -> list[Orphan]:
     """Worktrees of the clone that belong to no task.
 
     Raises:
@@ -206,7 +206,7 @@ async def orphans(ground: EngineContext, opened: OpenProject) -> list[Orphan]:
     """
     listed = await worktrees(opened.repository.git)
     paths = [str(each.path) for each in listed]
-    known = await ground.journal.read(lambda connection: taken_worktrees(connection, paths))
+    known = await context.journal.read(lambda connection: taken_worktrees(connection, paths))
     root = opened.repository.root
     return [
         Orphan(each.path, each.branch)
@@ -217,7 +217,7 @@ async def orphans(ground: EngineContext, opened: OpenProject) -> list[Orphan]:
     ]
 
 
-async def adopt(ground: EngineContext, path: Path, name: str | None = None) -> Taskspace:
+async def adopt(context: EngineContext, path: Path, name: str | None = None) -> Taskspace:
     """Make a task of an existing worktree, without changing it.
 
     Raises:
@@ -227,18 +227,18 @@ async def adopt(ground: EngineContext, path: Path, name: str | None = None) -> T
     opened = await open_project(path)
     listed = await worktrees(opened.repository.git)
     real = _real(path)
-    around = [each for each in listed if real.is_relative_to(each.path)]
-    found = max(around, key=lambda each: len(each.path.parts), default=None)
+    outer = [each for each in listed if real.is_relative_to(each.path)]
+    found = max(outer, key=lambda each: len(each.path.parts), default=None)
     if found is None or found.path in {opened.repository.root, opened.repository.common}:
         raise RefusedNameError(f"{path} is not a separate worktree", "see git worktree list")
     place = [str(found.path)]
-    if await ground.journal.read(lambda connection: taken_worktrees(connection, place)):
+    if await context.journal.read(lambda connection: taken_worktrees(connection, place)):
         raise RefusedNameError(f"{found.path} is a task already", "see symposium task list")
-    taskspace = await _adopted(ground, opened, found, name)
-    if unkept := await keep(ground, taskspace, opened.repository, "adopted"):
+    taskspace = await _adopted(context, opened, found, name)
+    if unkept := await keep(context, taskspace, opened.repository, "adopted"):
         taskspace = replace(taskspace, reason=unkept)
-        await ground.put(taskspace)
-    await ground.mirror(taskspace.id)
+        await context.put(taskspace)
+    await context.mirror(taskspace.id)
     if found.locked is None:
         words = ("worktree", "lock", "--reason", lock_reason(taskspace.id), "--", str(found.path))
         await opened.repository.git.run(*words)
@@ -250,10 +250,10 @@ def _real(path: Path) -> Path:
 
 
 async def _adopted(
-    ground: EngineContext, opened: OpenProject, found: Worktree, name: str | None
+    context: EngineContext, opened: OpenProject, found: Worktree, name: str | None
 ) -> Taskspace:
     base = await find_base(opened.repository.git, opened.project.default_branch)
-    at = ground.stamp()
+    at = context.stamp()
     taskspace = Taskspace(
         id=str(uuid4()),
         project=str(opened.project.directory),
@@ -269,19 +269,19 @@ async def _adopted(
     )
 
     def note(connection: Connection) -> Taskspace:
-        ports = tables.claim(connection, taskspace.id, USUAL_PORTS, ground.is_port_free)
+        ports = tables.claim(connection, taskspace.id, USUAL_PORTS, context.is_port_free)
         noted = replace(taskspace, ports=ports)
         save(connection, noted)
         return noted
 
-    return await ground.journal.write(note)
+    return await context.journal.write(note)
 
 
-async def find(ground: EngineContext, directory: Path) -> Taskspace | None:
+async def find(context: EngineContext, directory: Path) -> Taskspace | None:
     """Find the task that contains a directory: the innermost, by real paths."""
     real = await asyncio.to_thread(directory.resolve)
-    around = [real, *real.parents]
-    names = [TASK_FOLDER.fullmatch(each.name) for each in around]
+    outer = [real, *real.parents]
+    names = [TASK_FOLDER.fullmatch(each.name) for each in outer]
     ids = [name[1].lower() for name in names if name]
 
     def look(connection: Connection) -> list[Taskspace]:
@@ -290,7 +290,7 @@ async def find(ground: EngineContext, directory: Path) -> Taskspace | None:
             "SELECT record FROM taskspace WHERE +is_archived = 0 AND"
             " (worktree IN (SELECT value FROM json_each(?))"
             " OR id IN (SELECT value FROM json_each(?))) ORDER BY rowid",
-            (json.dumps([str(each) for each in around]), json.dumps(ids)),
+            (json.dumps([str(each) for each in outer]), json.dumps(ids)),
         )
         return [read_record(record) for (record,) in rows]
 
@@ -302,4 +302,4 @@ async def find(ground: EngineContext, directory: Path) -> Taskspace | None:
         ]
         return max(inside, key=lambda each: len(Path(each.worktree).parts), default=None)
 
-    return await asyncio.to_thread(choose, await ground.journal.read(look))
+    return await asyncio.to_thread(choose, await context.journal.read(look))

@@ -28,8 +28,8 @@ UNTRUSTED: Final = (
 )
 """Part of the reason of a task that waits for the user to approve its setup."""
 
-DECLINED: Final = "goes on without what its set-up files ask for"
-"""Part of the reason of a task whose setup the user declined."""
+DECLINED: Final = "without what its set-up files ask for"
+"""Part of the reason of a task whose setup the user declined, as every version stores it."""
 
 
 class _Verdict(Enum):
@@ -40,7 +40,7 @@ class _Verdict(Enum):
     OPEN = auto()
 
 
-_SAID = {_Verdict.TRUSTED: "", _Verdict.DECLINED: DECLINED, _Verdict.OPEN: UNTRUSTED}
+_SAID = {_Verdict.TRUSTED: "", _Verdict.DECLINED: f"continues {DECLINED}", _Verdict.OPEN: UNTRUSTED}
 
 
 def recipe_of(taskspace: Taskspace, repository: Repository) -> SetUpRecipe:
@@ -49,7 +49,7 @@ def recipe_of(taskspace: Taskspace, repository: Repository) -> SetUpRecipe:
 
 
 async def set_up(
-    ground: EngineContext,
+    context: EngineContext,
     taskspace: Taskspace,
     repository: Repository,
     operation: Operation | None = None,
@@ -61,29 +61,29 @@ async def set_up(
     """
     begun = operation or Operation(taskspace.id, OperationKind.CREATE, "create.worktree", {})
     try:
-        return await _set_up(ground, taskspace, repository, begun)
+        return await _set_up(context, taskspace, repository, begun)
     except asyncio.CancelledError:
-        await _interrupted(ground, taskspace)
+        await _interrupted(context, taskspace)
         raise
 
 
 async def _set_up(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
+    context: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> Taskspace:
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
-    verdict = await _judged(ground, taskspace, recipe)
+    verdict = await _judged(context, taskspace, recipe)
     is_trusted = verdict is _Verdict.TRUSTED
-    failure = await _bring(ground, taskspace, repository, recipe) if is_trusted else None
-    operation = await ground.complete_stage(operation, "create.included")
+    failure = await _bring(context, taskspace, repository, recipe) if is_trusted else None
+    operation = await context.complete_stage(operation, "create.included")
     if failure is None and is_trusted:
-        failure = await _commands(ground, taskspace, repository, recipe)
-    operation = await ground.complete_stage(operation, "create.setup")
+        failure = await _commands(context, taskspace, repository, recipe)
+    operation = await context.complete_stage(operation, "create.setup")
     # Before the agent starts: its first action can be undone.
-    unkept = await keep(ground, taskspace, repository, "made")
+    unkept = await keep(context, taskspace, repository, "made")
     # Without an agent the files stay unchanged while the user reads them.
     if failure is None and verdict is not _Verdict.OPEN:
-        failure = await _agent(ground, taskspace, recipe.env if is_trusted else {})
-    operation = await ground.complete_stage(operation, "create.agent")
+        failure = await _agent(context, taskspace, recipe.env if is_trusted else {})
+    operation = await context.complete_stage(operation, "create.agent")
     reasons = [failure or "", unkept]
     if taskspace.standing is TaskState.CREATING:
         reasons.append(taskspace.reason)
@@ -94,11 +94,11 @@ async def _set_up(
         standing=TaskState.READY if failure is None else TaskState.SETUP_FAILED,
         reason="; ".join(each for each in dict.fromkeys(reasons) if each),
     )
-    await ground.shielded.run_shielded(_finish(ground, ready))
+    await context.shielded.run_shielded(_finish(context, ready))
     return ready
 
 
-async def _interrupted(ground: EngineContext, taskspace: Taskspace) -> None:
+async def _interrupted(context: EngineContext, taskspace: Taskspace) -> None:
     """Record an interrupted setup: its files stay, for a retry."""
 
     def settle(connection: Connection) -> bool:
@@ -109,12 +109,12 @@ async def _interrupted(ground: EngineContext, taskspace: Taskspace) -> None:
         tables.end(connection, taskspace.id)
         return True
 
-    if await ground.journal.write(settle):
-        ground.tell(Changed(await ground.get(taskspace.id)))
-        await ground.mirror(taskspace.id)
+    if await context.journal.write(settle):
+        context.tell(Changed(await context.get(taskspace.id)))
+        await context.mirror(taskspace.id)
 
 
-async def _finish(ground: EngineContext, taskspace: Taskspace) -> None:
+async def _finish(context: EngineContext, taskspace: Taskspace) -> None:
     def finish(connection: Connection) -> None:
         # Its agent may have started already: the state that it reported stays.
         now = load(connection, taskspace.id) or taskspace
@@ -123,44 +123,44 @@ async def _finish(ground: EngineContext, taskspace: Taskspace) -> None:
         save(connection, now)
         tables.end(connection, taskspace.id)
 
-    await ground.journal.write(finish)
-    ground.tell(Changed(taskspace))
-    await ground.mirror(taskspace.id)
-    ground.pass_stage(taskspace.id, "create.ready")
+    await context.journal.write(finish)
+    context.tell(Changed(taskspace))
+    await context.mirror(taskspace.id)
+    context.pass_stage(taskspace.id, "create.ready")
 
 
-async def _judged(ground: EngineContext, taskspace: Taskspace, recipe: SetUpRecipe) -> _Verdict:
+async def _judged(context: EngineContext, taskspace: Taskspace, recipe: SetUpRecipe) -> _Verdict:
     lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
-    if not lines or await ground.trust.allows(taskspace.project, recipe.digest, lines):
+    if not lines or await context.trust.allows(taskspace.project, recipe.digest, lines):
         return _Verdict.TRUSTED
     return _Verdict.DECLINED if recipe.digest == taskspace.declined else _Verdict.OPEN
 
 
 async def _bring(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, recipe: SetUpRecipe
+    context: EngineContext, taskspace: Taskspace, repository: Repository, recipe: SetUpRecipe
 ) -> str | None:
     try:
-        await bring(recipe, repository, Path(taskspace.worktree), ground.state / "scratch")
+        await bring(recipe, repository, Path(taskspace.worktree), context.state / "scratch")
     except ExplainedError as error:
         return f"setup failed: {error.message}"
     return None
 
 
 async def _commands(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, recipe: SetUpRecipe
+    context: EngineContext, taskspace: Taskspace, repository: Repository, recipe: SetUpRecipe
 ) -> str | None:
-    around = ground.agents.environment(taskspace)
-    env = {**command_environment(taskspace, repository.root, around), **recipe.env}
+    environment = context.agents.environment(taskspace)
+    env = {**command_environment(taskspace, repository.root, environment), **recipe.env}
     failure = await run_commands(
         recipe.all_of("setup"),
         Path(taskspace.worktree),
         env,
-        lambda line: ground.tell(Said(taskspace.id, line)),
+        lambda line: context.tell(Said(taskspace.id, line)),
     )
     return None if failure is None else f"setup failed: {failure.text}"
 
 
-async def resume(ground: EngineContext, taskspace: Taskspace, repository: Repository) -> bool:
+async def resume(context: EngineContext, taskspace: Taskspace, repository: Repository) -> bool:
     """Restart the agent of a task; returns whether that was needed.
 
     A setup that is trusted by now runs first, even if the agent is running. One that waits for the
@@ -174,27 +174,29 @@ async def resume(ground: EngineContext, taskspace: Taskspace, repository: Reposi
         raise TaskspaceError(f"{taskspace.name!r} is {taskspace.standing}", hint)
     is_open = UNTRUSTED in taskspace.reason
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)
-    verdict = await _judged(ground, taskspace, recipe)
+    verdict = await _judged(context, taskspace, recipe)
     if is_open and verdict is _Verdict.OPEN:
         return False
     if is_open or (DECLINED in taskspace.reason and verdict is _Verdict.TRUSTED):
-        await set_up(ground, taskspace, repository)
+        await set_up(context, taskspace, repository)
         return True
     # Never start an agent twice: one in an unknown state may be running.
-    if ground.agents.is_running(taskspace.id) is not False:
+    if context.agents.is_running(taskspace.id) is not False:
         return False
-    if unkept := await keep(ground, taskspace, repository, "resumed"):
-        ground.tell(Said(taskspace.id, unkept))
+    if unkept := await keep(context, taskspace, repository, "resumed"):
+        context.tell(Said(taskspace.id, unkept))
     env = recipe.env if verdict is _Verdict.TRUSTED else {}
-    failure = await _agent(ground, taskspace, env)
+    failure = await _agent(context, taskspace, env)
     if failure is not None:
         raise TaskspaceError(failure, "fix the problem, then resume again")
     return True
 
 
-async def _agent(ground: EngineContext, taskspace: Taskspace, env: Mapping[str, str]) -> str | None:
+async def _agent(
+    context: EngineContext, taskspace: Taskspace, env: Mapping[str, str]
+) -> str | None:
     try:
-        await ground.agents.start(taskspace, {**variables(taskspace), **env})
+        await context.agents.start(taskspace, {**variables(taskspace), **env})
     except ExplainedError as error:
         return f"the agent did not start: {error.message}"
     return None

@@ -46,18 +46,18 @@ class CommandFailure:
 
 
 def command_environment(
-    taskspace: Taskspace, clone: Path, around: Mapping[str, str] | None = None
+    taskspace: Taskspace, clone: Path, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Environment of commands, under the variable names of every supported tool.
 
     Args:
         taskspace: the task.
         clone: the project's own checkout.
-        around: the base environment; default: that of this process.
+        environment: the base environment; default: that of this process.
     """
     worktree, port = taskspace.worktree, taskspace.ports
     return {
-        **clean_environment(around),
+        **clean_environment(environment),
         **variables(taskspace),
         "ROOT_WORKTREE_PATH": str(clone),
         "CODEX_WORKTREE_PATH": worktree,

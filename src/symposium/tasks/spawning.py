@@ -98,8 +98,8 @@ def _least(wanted: _Number | None, have: _Number | None) -> _Number | None:
 class Spawning:
     """Creates child tasks and waits for them."""
 
-    def __init__(self, ground: EngineContext) -> None:
-        self._ground = ground
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._ended = asyncio.Condition()
 
     async def spawn(self, parent_id: str, wanted: SpawnRequest) -> Taskspace:
@@ -109,8 +109,8 @@ class Spawning:
             LimitError: the limits of the parent are reached.
             TaskspaceError: see `create`.
         """
-        async with self._ground.turns[f"spawn {parent_id.lower()}"]:
-            parent = await self._ground.get(parent_id)
+        async with self._context.turns[f"spawn {parent_id.lower()}"]:
+            parent = await self._context.get(parent_id)
             allowed = shared(parent, wanted.limits)
             await self._count(parent, 1 + allowed.children)
             order = CreateRequest(
@@ -124,18 +124,18 @@ class Spawning:
                 limits=allowed,
             )
             try:
-                await self._ground.mirror(parent.id)
-                return await create(self._ground, order)
+                await self._context.mirror(parent.id)
+                return await create(self._context, order)
             except BaseException:
                 await self._count(parent, -1 - allowed.children)
                 with suppress(TaskspaceError, OSError):
-                    await self._ground.mirror(parent.id)
+                    await self._context.mirror(parent.id)
                 raise
 
     async def _count(self, parent: Taskspace, more: int) -> None:
-        async with self._ground.turns[parent.id]:
-            now = await self._ground.get(parent.id)
-            await self._ground.put(replace(now, spawned=max(now.spawned + more, 0)))
+        async with self._context.turns[parent.id]:
+            now = await self._context.get(parent.id)
+            await self._context.put(replace(now, spawned=max(now.spawned + more, 0)))
 
     async def finish(self, id_: str, result: str) -> Taskspace:
         """Record the result of a task, and wake the callers that wait for it.
@@ -143,12 +143,12 @@ class Spawning:
         Raises:
             UnknownTaskspaceError, RefusedNameError: the task is unknown, or the text is not valid.
         """
-        async with self._ground.turns[id_.lower()]:
-            taskspace = await self._ground.get(id_)
+        async with self._context.turns[id_.lower()]:
+            taskspace = await self._context.get(id_)
             text = checked_text(result, "a result")
             ended = replace(taskspace, standing=TaskState.FINISHED, result=text)
-            await self._ground.put(ended)
-            await self._ground.mirror(ended.id)
+            await self._context.put(ended)
+            await self._context.mirror(ended.id)
         await self.wake()
         return ended
 
@@ -165,7 +165,7 @@ class Spawning:
         """
         async with self._ended:
             while True:
-                found = [await self._ground.get(id_) for id_ in ids]
+                found = [await self._context.get(id_) for id_ in ids]
                 if all(each.standing in _ENDED for each in found):
                     break
                 await self._ended.wait()

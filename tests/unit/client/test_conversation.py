@@ -90,11 +90,11 @@ async def talking(
     agent: AskingAgent,
     decider: Decider,
     cwd: Path,
-    patience: float | None = None,
+    seconds: float | None = None,
     *,
     on_update: Callable[[Any], None] = lambda _: None,
 ) -> AsyncGenerator[Conversation]:
-    terms = ConversationConfig(cwd, decider, on_update, lambda _, __: None, patience)
+    terms = ConversationConfig(cwd, decider, on_update, lambda _, __: None, seconds)
     blueprint = Blueprint([], Served("asking", agent.serve))
     async with converse(lambda _: blueprint, terms, Settings()) as conversation:
         await conversation.initialize()
@@ -280,33 +280,33 @@ async def test_late_answer_times_out(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cli.exit-timeout")
 async def test_timeout_is_paused_while_the_user_decides() -> None:
-    patience = PausableDeadline(5.0)
-    async with patience.limit():
-        first = patience.deadline
-        with patience.paused(), patience.paused():
-            assert patience.deadline is None
-        second = patience.deadline
-    with patience.paused():
+    deadline = PausableDeadline(5.0)
+    async with deadline.limit():
+        first = deadline.deadline
+        with deadline.paused(), deadline.paused():
+            assert deadline.deadline is None
+        second = deadline.deadline
+    with deadline.paused():
         pass  # no timeout is running
 
     assert first is not None
     assert second is not None
     assert second >= first
-    assert patience.deadline is None
+    assert deadline.deadline is None
 
 
 @pytest.mark.requirement("cli.exit-timeout")
 async def test_decision_does_not_count_against_the_agents_timeout(tmp_path: Path) -> None:
-    patience = PausableDeadline(5.0)
+    deadline = PausableDeadline(5.0)
     deadlines: list[float | None] = []
 
     class Looking:
         async def decide(self, permission: Permission) -> Decision:
-            deadlines.append(patience.deadline)
+            deadlines.append(deadline.deadline)
             return await ApproveAll().decide(permission)
 
-    async with patience.limit():
-        answers = ClientAnswers(tmp_path, Looking(), lambda _, __: None, patience)
+    async with deadline.limit():
+        answers = ClientAnswers(tmp_path, Looking(), lambda _, __: None, deadline)
         write = answers.handlers()["fs/write_text_file"]
         params = {"sessionId": "one", "path": str(tmp_path / "file"), "content": "text"}
         assert await write(Request("fs/write_text_file", params, b"1")) == {}
@@ -374,7 +374,7 @@ async def test_agent_is_canceled_when_a_turn_times_out(tmp_path: Path) -> None:
         return ""
 
     agent = AskingAgent(turn)
-    async with talking(agent, DenyAll(), tmp_path, patience=0.01) as conversation:
+    async with talking(agent, DenyAll(), tmp_path, seconds=0.01) as conversation:
         with pytest.raises(AgentTimeoutError):
             await conversation.prompt("one", "go")
         await agent.cancelled.wait()

@@ -3,7 +3,7 @@
 import pytest
 
 from peerwire.jsonrpc.transport import OversizedLine
-from symposium.run_mode.editor_end import LONGEST_RECENT, MAX_RECENT, RecentLines
+from symposium.run_mode.editor_end import MAX_RECENT_LINE, MAX_RECENT, RecentLines
 
 
 @pytest.mark.requirement("run-mode.recent-lines")
@@ -29,7 +29,7 @@ def test_latest_lines_are_kept() -> None:
 @pytest.mark.requirement("run-mode.recent-lines")
 def test_long_line_is_dropped_without_other_lines_of_its_read() -> None:
     recent = RecentLines()
-    recent.take([b"x" * (LONGEST_RECENT + 1), b"short"])
+    recent.take([b"x" * (MAX_RECENT_LINE + 1), b"short"])
     recent.take([OversizedLine(b"{", 10), b"too"])
-    recent.take([b"x" * (LONGEST_RECENT + 1)])
+    recent.take([b"x" * (MAX_RECENT_LINE + 1)])
     assert list(recent.since(0)) == [b"short", b"too"]

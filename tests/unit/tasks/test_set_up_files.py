@@ -272,7 +272,10 @@ async def test_refusal_applies_only_to_the_recipe_that_was_shown(place: Path) ->
 
     scene.engine.close()
     assert ("not trusted" in changed.reason, was_resumed, before) == (True, False, 0)
-    assert (declined.reason, agents.starts) == ("goes on without what its set-up files ask for", 1)
+    assert (declined.reason, agents.starts) == (
+        "continues without what its set-up files ask for",
+        1,
+    )
     assert not there(f"{made.worktree}/ran")
 
 

@@ -59,11 +59,11 @@ def command() -> None:
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
     """List agents: first those on this machine, then those you can install."""
-    around = registry_context(os.environ, address, notify)
+    registry = registry_context(os.environ, address, notify)
 
     async def work() -> int:
-        loaded = await around.index.current()
-        listing = await RegistryDirectory(around).choices()
+        loaded = await registry.index.current()
+        listing = await RegistryDirectory(registry).choices()
         if as_json:
             print_json([known_json(each) for each in listing.agents])
         else:
@@ -83,11 +83,11 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 @REGISTRY
 def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
     """Show an agent: its description, state, and installed versions."""
-    around = registry_context(os.environ, address, notify)
+    registry = registry_context(os.environ, address, notify)
 
     async def work() -> int:
-        known = await _known(agent_id, around)
-        receipts = installed_versions(around.bin_directory / agent_id)
+        known = await _known(agent_id, registry)
+        receipts = installed_versions(registry.bin_directory / agent_id)
         if as_json:
             print_json({**known_json(known), "receipts": [receipt_json(r) for r in receipts]})
             return 0
@@ -121,7 +121,7 @@ def add(
     what: str, *, chosen_id: str | None, is_tested: bool, as_json: bool, address: str | None
 ) -> int:
     """Install an agent from the registry by its ID, or add COMMAND as an agent."""
-    around = registry_context(os.environ, address, notify)
+    registry = registry_context(os.environ, address, notify)
 
     async def work() -> int:
         is_command = chosen_id is not None or any(each in what for each in " /{=")
@@ -133,23 +133,23 @@ def add(
                     f"{its_id} is the name of a built-in agent", "choose another with --id NAME"
                 )
             # Fail now if the program is missing; a path must be valid in any working directory.
-            program = (await find_program(given.argv[0], around.env)).program
+            program = (await find_program(given.argv[0], registry.env)).program
             if "/" in given.argv[0]:
                 given = structs.replace(given, argv=(str(program), *given.argv[1:]))
             if is_tested:
-                await _must_answer(given, around)
-            around.added.add(AddedAgent(its_id, given.argv, dict(given.env)))
+                await _must_answer(given, registry)
+            registry.added.add(AddedAgent(its_id, given.argv, dict(given.env)))
             _tell(its_id, StartCommand(given), as_json=as_json)
             return 0
         if what in agent_names():
             # The agent is available as requested, so this is no error.
             source = ComponentSource("builtin", what)
             note = f"{what} is built in; nothing to install"
-            _tell(what, replace(await obtain_source(source, around), note=note), as_json=as_json)
+            _tell(what, replace(await obtain_source(source, registry), note=note), as_json=as_json)
             return 0
-        loaded = await around.index.current()
+        loaded = await registry.index.current()
         click.echo(loaded.describe(), err=True)
-        _tell(what, await provision(find_entry(loaded.index, what), around), as_json=as_json)
+        _tell(what, await provision(find_entry(loaded.index, what), registry), as_json=as_json)
         return 0
 
     return run(work())
@@ -169,7 +169,7 @@ def _id_of(given: Command) -> str:
     return its_id
 
 
-async def _must_answer(given: Command, around: RegistryContext) -> None:
+async def _must_answer(given: Command, registry: RegistryContext) -> None:
     """Start the command once and send `initialize`.
 
     Raises:
@@ -177,7 +177,7 @@ async def _must_answer(given: Command, around: RegistryContext) -> None:
     """
     notify(f"testing `{shown(given.argv)}` …")
     try:
-        await probe_agent(await reachable(given, around.env))
+        await probe_agent(await reachable(given, registry.env))
     except ExplainedError as error:
         hint = f"{error.hint}\n" if error.hint else ""
         text = f"nothing was added: {error.message}"
@@ -191,13 +191,13 @@ async def _must_answer(given: Command, around: RegistryContext) -> None:
 @REGISTRY
 def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -> int:
     """Start an agent, show its capabilities, and stop it."""
-    around = registry_context(os.environ, address, notify)
+    registry = registry_context(os.environ, address, notify)
 
     async def work() -> int:
-        obtained = await _obtained(agent_id, around)
+        obtained = await _obtained(agent_id, registry)
         if obtained.note:
             click.echo(obtained.note, err=True)
-        wanted = await reachable(obtained.command, around.env)
+        wanted = await reachable(obtained.command, registry.env)
         shaken = await probe_agent(wanted, seconds=timeout)
         if as_json:
             print_json(handshake_json(shaken, wanted))
@@ -214,12 +214,12 @@ def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -
 @REGISTRY
 def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> int:
     """Update installed agents to the registry's version; keeps the earlier version."""
-    around = registry_context(os.environ, address, notify)
+    registry = registry_context(os.environ, address, notify)
 
     async def work() -> int:
-        loaded = await around.index.refresh()
+        loaded = await registry.index.refresh()
         click.echo(loaded.describe(), err=True)
-        here = installed(around.bin_directory)
+        here = installed(registry.bin_directory)
         done: list[dict[str, str]] = []
         offered = {entry.id for entry in loaded.index.agents}
         if not (agent_ids or here):
@@ -234,7 +234,7 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
                 click.echo(f"{each} is no longer in the registry; not updated", err=True)
                 continue
             entry, before = find_entry(loaded.index, each), here[each].version
-            await provision(entry, around)
+            await provision(entry, registry)
             done.append({"id": each, "from": before, "to": entry.version})
         if as_json:
             print_json(done)
@@ -252,11 +252,11 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
 @AS_JSON
 def remove(agent_id: str, *, as_json: bool) -> int:
     """Remove an installed agent with all its versions, or an added command."""
-    around = registry_context(os.environ)
+    registry = registry_context(os.environ)
 
     async def work() -> int:
-        was_added = around.added.remove(agent_id)
-        was_installed = await uninstall(agent_id, around.bin_directory)
+        was_added = registry.added.remove(agent_id)
+        was_installed = await uninstall(agent_id, registry.bin_directory)
         if not (was_added or was_installed):
             raise NotFoundError(
                 f"{agent_id} is neither installed nor added", "`symposium agents list` lists agents"
@@ -270,8 +270,8 @@ def remove(agent_id: str, *, as_json: bool) -> int:
     return run(work())
 
 
-async def _known(agent_id: str, around: RegistryContext) -> KnownAgent:
-    listing = await RegistryDirectory(around).choices()
+async def _known(agent_id: str, registry: RegistryContext) -> KnownAgent:
+    listing = await RegistryDirectory(registry).choices()
     found = {each.id: each for each in listing.agents}
     if agent_id not in found:
         near = near_names(agent_id, found)
@@ -281,16 +281,16 @@ async def _known(agent_id: str, around: RegistryContext) -> KnownAgent:
     return found[agent_id]
 
 
-async def _obtained(agent_id: str, around: RegistryContext) -> StartCommand:
+async def _obtained(agent_id: str, registry: RegistryContext) -> StartCommand:
     """Find an agent by its id, also built-in or detected, or by a command line."""
     if any(each in agent_id for each in " /{="):
         return StartCommand(parse_command(agent_id))
-    known = await _known(agent_id, around)
+    known = await _known(agent_id, registry)
     if isinstance(known.agent, str):
         return StartCommand(parse_command(known.agent))
     if known.agent.kind == "registry":
-        return await obtain_agent(agent_id, around)
-    return await obtain_source(known.agent, around)
+        return await obtain_agent(agent_id, registry)
+    return await obtain_source(known.agent, registry)
 
 
 def _tell(agent_id: str, obtained: StartCommand, *, as_json: bool) -> None:

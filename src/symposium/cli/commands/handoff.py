@@ -10,7 +10,7 @@ from symposium.cli.chain_options import agent_spec
 from symposium.cli.ending import ExitCode, ReportedFailure
 from symposium.cli.options import example, run, taking
 from symposium.cli.output import Output
-from symposium.cli.prompt import PromptReport, PromptRun, run_errand
+from symposium.cli.prompt import PromptReport, PromptRun, send_prompt
 from symposium.cli.prompt_reports import JsonReport, PlainReport
 from symposium.cli.talk_options import Permits, TalkOptions, talk_options
 from symposium.client.permissions import Decision, Permission
@@ -82,15 +82,15 @@ async def _show(options: HandoffOptions, store: TimelineStore, source: str) -> i
 async def _hand_over(
     options: HandoffOptions, store: TimelineStore, source: str, chain: ChainSpec
 ) -> int:
-    told = await _summary(options, store, source)
+    summary = await _summary(options, store, source)
     inner = JsonReport if options.as_json else PlainReport
 
     def report(output: Output) -> PromptReport:
         return _Linking(inner(output), store, source, options.to or "")
 
-    errand = PromptRun(
+    prompt_run = PromptRun(
         chain=chain,
-        text=f"{told}\n\n---\n\n{options.text or NEXT}",
+        text=f"{summary}\n\n---\n\n{options.text or NEXT}",
         cwd=options.directory(),
         permits=Permits(options.mode or "ask", options.unattended),
         timeout=options.timeout,
@@ -98,7 +98,7 @@ async def _hand_over(
         settings=options.settings(),
         trace_dir=options.trace_dir,
     )
-    return await run_errand(errand)
+    return await send_prompt(prompt_run)
 
 
 def _latest(store: TimelineStore, options: HandoffOptions) -> str:

@@ -12,7 +12,7 @@ from symposium.cli.ending import ReportedFailure
 from symposium.cli.failures import failure_of
 from symposium.cli.options import example, run, taking
 from symposium.cli.output import Output
-from symposium.cli.prompt import PromptRun, run_errand
+from symposium.cli.prompt import PromptRun, send_prompt
 from symposium.cli.prompt_reports import JsonReport, PlainReport
 from symposium.cli.talk_options import TalkOptions, talk_options
 
@@ -54,15 +54,15 @@ def run_prompt(options: PromptOptions) -> int:
     """Send the prompt and return the exit code."""
     options.set_up_logs()
     try:
-        errand = read_errand(options)
+        prompt_run = read_prompt_run(options)
     except ExplainedError as error:
         if options.as_json:
             return say_as_json(failure_of(error))
         raise
-    return run(run_errand(errand))
+    return run(send_prompt(prompt_run))
 
 
-def read_errand(options: PromptOptions) -> PromptRun:
+def read_prompt_run(options: PromptOptions) -> PromptRun:
     """Read the options.
 
     Raises:

@@ -87,13 +87,13 @@ def update(*, as_json: bool) -> int:
     adviser = adviser_for(paths(), os.environ)
 
     async def work() -> int:
-        trouble = await adviser.remote.refresh()
+        problem = await adviser.remote.refresh()
         count = len(adviser.remote.here().recommendations)
         if as_json:
-            print_json({"recommendations": count, "trouble": trouble or None})
+            print_json({"recommendations": count, "trouble": problem or None})
         else:
-            click.echo(plain_text(trouble) or f"{count} recommendations", err=True)
-        return 1 if trouble else 0
+            click.echo(plain_text(problem) or f"{count} recommendations", err=True)
+        return 1 if problem else 0
 
     return run(work())
 

@@ -37,10 +37,10 @@ def command() -> None:
 def list_agents(*, as_json: bool, address: str | None) -> int:
     """List agents: the built-in ones, then those of the registry."""
     del as_json  # always JSON, as other tools expect
-    around = registry_context(os.environ, address)
+    registry = registry_context(os.environ, address)
 
     async def work() -> int:
-        loaded = await _current(around)
+        loaded = await _current(registry)
         print_json(_rows(BUILT_IN, loaded.index.agents))
         return 0
 
@@ -53,10 +53,10 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 def list_mods(*, as_json: bool, address: str | None) -> int:
     """List mods: built-in, registry, config, then recommended ones."""
     del as_json  # as above
-    around = registry_context(os.environ, address)
+    registry = registry_context(os.environ, address)
 
     async def work() -> int:
-        loaded = await _current(around)
+        loaded = await _current(registry)
         rows = _rows({mod.name: mod.summary for mod in builtin_mods()}, loaded.index.mods)
         known = {row["id"] for row in rows}
         custom = _custom()
@@ -75,10 +75,10 @@ def list_mods(*, as_json: bool, address: str | None) -> int:
 def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
     """Print the command that starts an agent, as a JSON SPEC. Installs it if needed."""
     del as_json  # as above
-    around = registry_context(os.environ, address)
+    registry = registry_context(os.environ, address)
 
     async def work() -> int:
-        print_json(await _agent_server(entry_id, around))
+        print_json(await _agent_server(entry_id, registry))
         return 0
 
     return run(work())
@@ -91,7 +91,7 @@ def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
 def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
     """Print the command that starts a mod, as a JSON SPEC. Installs it if needed."""
     del as_json  # as above
-    around = registry_context(os.environ, address)
+    registry = registry_context(os.environ, address)
 
     async def work() -> int:
         if entry_id in {mod.name for mod in builtin_mods()}:
@@ -99,37 +99,37 @@ def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
             return 0
         mod = _custom().mods.get(entry_id)
         if mod is not None:
-            print_json(await _custom_server(mod, around))
+            print_json(await _custom_server(mod, registry))
             return 0
-        print_json(await _entry_server(await _mod_entry(entry_id, around), around))
+        print_json(await _entry_server(await _mod_entry(entry_id, registry), registry))
         return 0
 
     return run(work())
 
 
-async def _agent_server(entry_id: str, around: RegistryContext) -> Mapping[str, object]:
+async def _agent_server(entry_id: str, registry: RegistryContext) -> Mapping[str, object]:
     if entry_id.lstrip().startswith("{"):
-        return await _entry_server(read_entry(entry_id), around)
+        return await _entry_server(read_entry(entry_id), registry)
     if entry_id in BUILT_IN:
         return _ours(entry_id, entry_id)
-    if around.has_agent(entry_id):
-        return server_json((await obtain_agent(entry_id, around)).command, entry_id)
-    loaded = await _current(around)
-    return await _entry_server(find_entry(loaded.index, entry_id), around)
+    if registry.has_agent(entry_id):
+        return server_json((await obtain_agent(entry_id, registry)).command, entry_id)
+    loaded = await _current(registry)
+    return await _entry_server(find_entry(loaded.index, entry_id), registry)
 
 
-async def _mod_entry(entry_id: str, around: RegistryContext) -> RegistryEntry:
+async def _mod_entry(entry_id: str, registry: RegistryContext) -> RegistryEntry:
     if entry_id.lstrip().startswith("{"):
         return read_entry(entry_id)
-    return find_mod_entry((await _current(around)).index, entry_id)
+    return find_mod_entry((await _current(registry)).index, entry_id)
 
 
-async def _entry_server(entry: RegistryEntry, around: RegistryContext) -> Mapping[str, object]:
-    return server_json((await resolved(entry, around)).command, entry.name)
+async def _entry_server(entry: RegistryEntry, registry: RegistryContext) -> Mapping[str, object]:
+    return server_json((await resolved(entry, registry)).command, entry.name)
 
 
-async def _current(around: RegistryContext) -> LoadedIndex:
-    loaded = await around.index.current()
+async def _current(registry: RegistryContext) -> LoadedIndex:
+    loaded = await registry.index.current()
     click.echo(loaded.describe(), err=True)
     return loaded
 
@@ -141,11 +141,11 @@ def _custom() -> CustomMods:
     return found
 
 
-async def _custom_server(mod: ModEntry, around: RegistryContext) -> Mapping[str, object]:
+async def _custom_server(mod: ModEntry, registry: RegistryContext) -> Mapping[str, object]:
     assert mod.source is not None
     if mod.source.kind in {"http", "sse"}:
         return {"type": mod.source.kind, "headers": [], **mod.source.value, "name": mod.name}
-    return server_json((await obtain_source(mod.source, around)).command, mod.name)
+    return server_json((await obtain_source(mod.source, registry)).command, mod.name)
 
 
 def _ours(name: str, *words: str) -> Mapping[str, object]:

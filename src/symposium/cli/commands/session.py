@@ -262,8 +262,8 @@ def _words(spec: SessionSpec) -> list[str]:
 
 async def _ask(session: str, method: str, params: Mapping[str, object], *, as_json: bool) -> int:
     store = SessionStore(paths())
-    async with reach(store, find_session(store, session)) as keeper:
-        answer = await keeper.ask(method, params)
+    async with reach(store, find_session(store, session)) as server:
+        answer = await server.ask(method, params)
     if as_json:
         click.echo(json.dumps(answer))
     else:

@@ -233,8 +233,8 @@ def say(task: str, text: str) -> int:
     async def work() -> int:
         found = await find_task(task)
         must_have_agent(found)
-        async with reach(sessions(), found.id) as keeper:
-            answer = await keeper.ask(SAY, {"text": text})
+        async with reach(sessions(), found.id) as server:
+            answer = await server.ask(SAY, {"text": text})
         click.echo(f"sent; prompts in the queue: {answer['waiting']}", err=True)
         return ExitCode.OK
 

@@ -86,9 +86,9 @@ async def _context(id_: str) -> str:
     if store.spec(id_).kind is not SessionKind.ACP:
         return ""
     try:
-        async with reach(store, id_) as keeper:
+        async with reach(store, id_) as server:
             for _ in range(round(RESUME_TIMEOUT / POLL_INTERVAL)):
-                if (await keeper.ask(DESCRIBE))["open"]:
+                if (await server.ask(DESCRIBE))["open"]:
                     return "; fresh context" if store.state(id_).is_fresh else ""
                 await asyncio.sleep(POLL_INTERVAL)
     except SessionError as error:

@@ -238,19 +238,19 @@ async def get_package_source(params: GetPackageSourceParams, call: ToolInvocatio
     """
     root = call.workplace.root
     named: Named = (params.ecosystem, params.name, params.version)
-    told: dict[str, Any]
+    data: dict[str, Any]
     match params.pattern, params.path:
         case None, None:
-            told = await fetch_answer(root, named, None)
+            data = await fetch_answer(root, named, None)
         case str(pattern), None:
-            told = await search_answer(root, named, pattern)
+            data = await search_answer(root, named, pattern)
         case None, str(path):
-            told = await read_answer(root, named, path, (params.start_line, params.end_line))
+            data = await read_answer(root, named, path, (params.start_line, params.end_line))
         case _:
             raise PatternAndPathError(
                 "`pattern` and `path` cannot be combined", "search first, then read"
             )
-    return ToolAnswer(json.dumps(told, indent=2, ensure_ascii=False), told)
+    return ToolAnswer(json.dumps(data, indent=2, ensure_ascii=False), data)
 
 
 class GetRustCrateSourceParams(Struct, forbid_unknown_fields=True):
@@ -300,5 +300,5 @@ async def get_rust_crate_source(
     with `pattern` also the matches, separately for examples and for other files.
     """
     root = call.workplace.root
-    told = await crate_answer(root, params.crate_name, params.version, params.pattern)
-    return ToolAnswer(json.dumps(told, indent=2, ensure_ascii=False), told)
+    data = await crate_answer(root, params.crate_name, params.version, params.pattern)
+    return ToolAnswer(json.dumps(data, indent=2, ensure_ascii=False), data)

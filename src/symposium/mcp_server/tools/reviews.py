@@ -90,12 +90,12 @@ async def ask_for(review: Review, call: ToolInvocation, *, is_new: bool) -> Tool
     Raises:
         ReviewStoreError: it cannot be kept.
     """
-    desk, id_ = call.workplace.reviews, review.review_id
-    desk.keep(review)
-    with desk.listening(id_) as word:
+    reviews, id_ = call.workplace.reviews, review.review_id
+    reviews.keep(review)
+    with reviews.listening(id_) as word:
         asking = _Asking(_request(review, is_new=is_new), call, word)
         async with asyncio.TaskGroup() as tasks:
-            beside = [tasks.create_task(asking.ask()), tasks.create_task(desk.watch(id_, word))]
+            beside = [tasks.create_task(asking.ask()), tasks.create_task(reviews.watch(id_, word))]
             try:
                 async with asyncio.timeout(FEEDBACK_TIMEOUT):
                     await word.wait()
@@ -104,7 +104,7 @@ async def ask_for(review: Review, call: ToolInvocation, *, is_new: bool) -> Tool
             finally:
                 for task in beside:
                     task.cancel()
-    return review_answer(desk.find(id_) or review, asking.reason)
+    return review_answer(reviews.find(id_) or review, asking.reason)
 
 
 @dataclass(slots=True)
@@ -294,12 +294,12 @@ async def get_review_status(params: GetReviewStatusParams, call: ToolInvocation)
     conversation. It returns the status (no_reviewer, waiting, or answered), the decision, and all
     comments.
     """
-    desk = call.workplace.reviews
+    reviews = call.workplace.reviews
     if params.review_id is not None:
-        review = desk.find(params.review_id)
+        review = reviews.find(params.review_id)
         assert review is not None
         return review_answer(review)
-    found = [review for review, _ in zip(desk.known(), range(MAX_REVIEWS), strict=False)]
+    found = [review for review, _ in zip(reviews.known(), range(MAX_REVIEWS), strict=False)]
     if not found:
         text = "No reviewer attached: no review has been requested in this project."
         return ToolAnswer(text, ReviewResult("", "", "", "", "no_reviewer"))

@@ -41,9 +41,9 @@ def differences(before: Config | None, after: Config, agents: Sequence[AgentChoi
     if old[0] == new[0] and not _is_same_agent(before, after):
         # Do not show the command: it may contain keys.
         new[0] += ", with a different command"
-    gone = [f"- {line}" for line in old if line not in new]
-    come = [f"+ {line}" for line in new if line not in old]
-    return "\n".join(["```diff", *gone, *come, "```", "", ""]) if gone or come else ""
+    removed = [f"- {line}" for line in old if line not in new]
+    added = [f"+ {line}" for line in new if line not in old]
+    return "\n".join(["```diff", *removed, *added, "```", "", ""]) if removed or added else ""
 
 
 def for_whom(here: Config, saved: Config, agents: Sequence[AgentChoice]) -> str:
@@ -83,15 +83,15 @@ _STARTING: Final = "Configuration saved. Starting your session.\n\n"
 
 
 class MenuActions:
-    """One visit to the menu, as the rest of run mode sees it.
+    """Actions of one visit to the menu.
 
     Attributes:
-        broken: what the config file holds, where that cannot be read as a config.
+        broken: content of a config file that cannot be parsed.
     """
 
     def __init__(
         self,
-        floor: EditorConnection,
+        connection: EditorConnection,
         session: Session,
         seen: str | None,
         *,
@@ -100,50 +100,52 @@ class MenuActions:
     ) -> None:
         self.broken = broken
         self._is_first = is_first
-        self._floor = floor
+        self._connection = connection
         self._session = session
         self._seen = seen
         self._offered: AgentChoices | None = None
-        self._path = floor.settings.config
+        self._path = connection.settings.config
 
     async def agents(self, *, is_fresh: bool = False) -> AgentChoices:
-        """The agents on offer, looked up once in a visit: it may start programs to ask them.
+        """Return the available agents, looked up once in a visit, because it may start programs.
 
         Args:
-            is_fresh: look again: an agent may have been added meanwhile.
+            is_fresh: look again, for agents added meanwhile.
         """
         if self._offered is None or is_fresh:
-            self._offered = await self._floor.settings.directory.choices()
+            self._offered = await self._connection.settings.directory.choices()
         return self._offered
 
     async def mods(self) -> ModChoices:
-        """The mods on offer."""
-        return await self._floor.settings.directory.mods()
+        """Return the available mods."""
+        return await self._connection.settings.directory.mods()
 
     async def own_answer(self, text: str) -> str | None:
         """Answer a Symposium command that changes nothing."""
-        return await overview(text, self._session, self._floor)
+        return await overview(text, self._session, self._connection)
 
     async def save(self, config: Config) -> Sequence[str]:
         """Write the config; a session that waits for its agent gets one, others keep their own."""
         before = _config_in(self._path)
-        told = self._write(config)
+        messages = self._write(config)
         if self._session.setup is not None:
             try:
-                notes = await start_agent_for(self._floor, self._session, config)
+                notes = await start_agent_for(self._connection, self._session, config)
             except NotStartedError as error:
-                raise NotStartedError("\n\n".join([*told, error.message]), error.hint) from error
-            return [*told, _STARTING, *notes]
+                raise NotStartedError(
+                    "\n\n".join([*messages, error.message]), error.hint
+                ) from error
+            return [*messages, _STARTING, *notes]
         agents = (await self.agents()).agents
         chain = self._session.chain
         changes = [
             differences(before, config, agents),
             "" if chain is None else for_whom(chain.config, config, agents),
         ]
-        return [*told, *filter(None, changes), f"Configuration saved. {self._way_on()}"]
+        return [*messages, *filter(None, changes), f"Configuration saved. {self._way_on()}"]
 
     async def overwrite(self, config: Config) -> Sequence[str]:
-        """The same, whatever the file says."""
+        """Write the config even if the file has changed."""
         self._seen = _text_of(self._path)
         if _config_in(self._path) is None and self._seen is not None:
             self.broken = content_of(self._path)
@@ -164,43 +166,43 @@ class MenuActions:
         return [f"The old content is saved as `{kept}`."]
 
     def _way_on(self) -> str:
-        if self._session.chain is not None or self._session.care.health == "reviving":
+        if self._session.chain is not None or self._session.state.health == "reviving":
             return "Returning to your session."
         return f"{NEW_SESSION}\n\n{_GONE}"
 
 
 async def start_agent_for(
-    floor: EditorConnection, session: Session, config: Config
+    connection: EditorConnection, session: Session, config: Config
 ) -> Sequence[str]:
-    """Have the session that waits made by the chain of a config; the chain's notes.
+    """Create the waiting session in the chain of a config; return the chain's notes.
 
     Raises:
-        NotStartedError: there is no such chain, or it makes none.
+        NotStartedError: the chain does not start, or refuses the session.
     """
     setup = session.setup
     assert setup is not None
     try:
-        chain = await floor.supervisor.chain_for(config)
+        chain = await connection.supervisor.chain_for(config)
         result = await _made_session(chain, setup)
     except RpcError as error:
-        trouble = start_problem(floor, error, config)
-        raise NotStartedError(trouble.reason, trouble.mend) from error
+        problem = start_problem(connection, error, config)
+        raise NotStartedError(problem.reason, problem.fix) from error
     inner_id = str(result["sessionId"])
-    session.care.origin = origin_of(setup)
+    session.state.origin = origin_of(setup)
     session.setup = None
-    floor.sessions.delegate(session, chain, inner_id)
-    floor.write(update_line(session.id, our_commands()))
+    connection.sessions.delegate(session, chain, inner_id)
+    connection.write(update_line(session.id, our_commands()))
     if "configOptions" in result:
-        # The answer to `session/new` was given before there was an agent to name them.
+        # `session/new` was answered before the agent could name them.
         named = {"configOptions": result["configOptions"]}
         told_later = {"sessionUpdate": "config_option_update", **named}
-        floor.write(update_line(session.id, told_later))
+        connection.write(update_line(session.id, told_later))
     chain.end.gate.expected(inner_id)
     return chain.notes
 
 
 async def _made_session(chain: OpenChain, setup: ChainMessage) -> Mapping[str, Any]:
-    """Have a session made with what the editor has asked for; the agent's answer."""
+    """Create a session with the editor's params; return the agent's result."""
     asked = ChainMessage(setup.method, setup.encoded(), is_request=True)
     asked.extra = setup.extra
     chain.end.gate.expect()

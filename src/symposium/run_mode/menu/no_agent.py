@@ -40,68 +40,70 @@ _IDLE_WORDS: Final = frozenset({"", "back", "cancel"})
 _RETRY_WORDS: Final = RETRY | {"again", "retry"}
 
 
-async def wait_for_start(talk: Dialog, ward: "AgentlessSession") -> None:
+async def wait_for_start(talk: Dialog, agentless: "AgentlessSession") -> None:
     """Wait for a slow agent; continue until the session has one."""
     talk.say(STARTING)
-    problem = await _start(talk, ward, "", is_said=True)
+    problem = await _start(talk, agentless, "", is_said=True)
     if problem is not None:
-        await _mend(talk, ward, problem)
+        await _fix(talk, agentless, problem)
 
 
 async def run_no_agent_dialog(
-    talk: Dialog, ward: "AgentlessSession", trouble: StartProblem
+    talk: Dialog, agentless: "AgentlessSession", cause: StartProblem
 ) -> None:
     """Show why there is no agent; continue until there is one."""
-    problem = trouble.text()
+    problem = cause.text()
     talk.say(problem)
-    await _mend(talk, ward, problem)
+    await _fix(talk, agentless, problem)
 
 
-async def _mend(talk: Dialog, ward: "AgentlessSession", problem: str) -> None:
+async def _fix(talk: Dialog, agentless: "AgentlessSession", problem: str) -> None:
     while True:
         text = await talk.read()
         word = text.lower()
         if word in CONFIG_WORDS:
-            if await ward.choose(talk):
+            if await agentless.choose(talk):
                 return
             talk.say(CHOICES)
         elif word in _IDLE_WORDS:
             talk.say(problem)
-        elif word not in _RETRY_WORDS and (answer := await ward.own_answer(text)) is not None:
+        elif word not in _RETRY_WORDS and (answer := await agentless.own_answer(text)) is not None:
             talk.say(f"{answer}\n{CHOICES}")
-        elif (is_done := await ward.log_in(talk, word)) is False:
+        elif (is_done := await agentless.log_in(talk, word)) is False:
             continue
         else:
             if is_done is None and word not in _RETRY_WORDS:
                 talk.keep()
-            now = await _start(talk, ward, problem, is_said=False)
+            now = await _start(talk, agentless, problem, is_said=False)
             if now is None:
                 return
             problem = now
 
 
 async def _start(
-    talk: Dialog, ward: "AgentlessSession", before: str, *, is_said: bool
+    talk: Dialog, agentless: "AgentlessSession", before: str, *, is_said: bool
 ) -> str | None:
     """Try to start; return the problem, or None once the session has an agent."""
     try:
-        notes = await wait_with_input(talk, ward.start(), ward.own_answer, is_said=is_said)
+        notes = await wait_with_input(
+            talk, agentless.start(), agentless.own_answer, is_said=is_said
+        )
     except NotStartedError as error:
         problem = StartProblem(error.message, error.hint).text()
-        kept = [KEPT] if ward.keeps() else []
+        kept = [KEPT] if agentless.keeps() else []
         is_known = problem == before and not talk.is_first_turn
         for text in [STILL, *kept, CHOICES] if is_known else [problem, *kept]:
             talk.say(text)
         return problem
     match notes:
         case "config":
-            if await ward.choose(talk):
+            if await agentless.choose(talk):
                 return None
             talk.say(CHOICES)
             return before or CHOICES
         case "cancel":
-            talk.say(f"{NOT_SENT}{CHOICES}" if ward.keeps() else CHOICES)
-            ward.forget()
+            talk.say(f"{NOT_SENT}{CHOICES}" if agentless.keeps() else CHOICES)
+            agentless.forget()
             return before or CHOICES
         case _:
             for note in notes:
@@ -122,14 +124,14 @@ _WITHOUT_AGENT: Final = {
 """Answers to commands about an agent in a session without one."""
 
 
-def setting_up(floor: EditorConnection, session: Session) -> Script:
-    """The first-time set-up; what an older layout says is offered first."""
-    host = MenuActions(floor, session, None, is_first=True)
+def setting_up(connection: EditorConnection, session: Session) -> Script:
+    """Make the first-time setup; it offers a config of an older layout first."""
+    host = MenuActions(connection, session, None, is_first=True)
 
     async def script(talk: Dialog) -> None:
         workspace = _workspace_of(session)
-        older = await floor.settings.directory.older(workspace)
-        mods = suited(floor.settings.default_mods, workspace)
+        older = await connection.settings.directory.older(workspace)
+        mods = suited(connection.settings.default_mods, workspace)
         if older is None:
             await first_time(talk, host, mods)
         else:
@@ -139,41 +141,44 @@ def setting_up(floor: EditorConnection, session: Session) -> Script:
 
 
 def _workspace_of(session: Session) -> str:
-    """The directory that the editor asked a session for; empty if it named none."""
+    """The directory of the requested session; empty if the editor named none."""
     params = as_object(None if session.setup is None else session.setup.params)
     return str(params.get("cwd") or "")
 
 
-def in_menu(floor: EditorConnection, session: Session, loaded: LoadedConfig) -> Script:
-    """The menu on a config that there is."""
-    host = MenuActions(floor, session, loaded.text)
+def in_menu(connection: EditorConnection, session: Session, loaded: LoadedConfig) -> Script:
+    """Make the menu for an existing config."""
+    host = MenuActions(connection, session, loaded.text)
     return lambda talk: main_menu(talk, host, loaded.config)
 
 
 def no_agent_dialog(
-    floor: EditorConnection, session: Session, error: ConfigError | RpcError, config: Config | None
+    connection: EditorConnection,
+    session: Session,
+    error: ConfigError | RpcError,
+    config: Config | None,
 ) -> Script:
     """Make the dialog of a session without an agent.
 
     Args:
-        floor: the editor connection.
-        session: without an agent.
-        error: why it has none.
-        config: what its chain was to be made from; None where that could not be read.
+        connection: the editor connection.
+        session: the session without an agent.
+        error: the reason.
+        config: the config of its chain; None if it could not be read.
     """
     if isinstance(error, ConfigError) or config is None:
         assert isinstance(error, ConfigError)
-        trouble = of_file(error)
+        cause = of_file(error)
     else:
-        trouble = start_problem(floor, error, config)
-    ward = AgentlessSession(floor, session)
-    return lambda talk: run_no_agent_dialog(talk, ward, trouble)
+        cause = start_problem(connection, error, config)
+    agentless = AgentlessSession(connection, session)
+    return lambda talk: run_no_agent_dialog(talk, agentless, cause)
 
 
-def starting(floor: EditorConnection, session: Session) -> Script:
+def starting(connection: EditorConnection, session: Session) -> Script:
     """Make the dialog of a session whose agent starts slowly."""
-    ward = AgentlessSession(floor, session)
-    return lambda talk: wait_for_start(talk, ward)
+    agentless = AgentlessSession(connection, session)
+    return lambda talk: wait_for_start(talk, agentless)
 
 
 def at_login(refusal: LoginRequired) -> Script:
@@ -182,40 +187,40 @@ def at_login(refusal: LoginRequired) -> Script:
 
 
 class AgentlessSession:
-    """A session without an agent, as the dialogue about it sees it."""
+    """A session without an agent, for its dialog."""
 
-    def __init__(self, floor: EditorConnection, session: Session) -> None:
-        self._floor = floor
+    def __init__(self, connection: EditorConnection, session: Session) -> None:
+        self._connection = connection
         self._session = session
 
     async def start(self) -> Sequence[str]:
-        """Try again with the current config.
+        """Start the agent of the current config.
 
         Raises:
             NotStartedError: it does not start.
         """
         try:
-            loaded = load(self._floor.settings.config)
+            loaded = load(self._connection.settings.config)
         except ConfigError as error:
-            trouble = of_file(error)
-            raise NotStartedError(trouble.reason, trouble.mend) from error
+            cause = of_file(error)
+            raise NotStartedError(cause.reason, cause.fix) from error
         if loaded is None:
             raise NotStartedError("The config file no longer exists.", "")
-        return await start_agent_for(self._floor, self._session, loaded.config)
+        return await start_agent_for(self._connection, self._session, loaded.config)
 
     async def choose(self, talk: Dialog) -> bool:
-        """Open the menu on what the file says now; whether there is an agent after it."""
-        floor, session = self._floor, self._session
-        mods = suited(floor.settings.default_mods, _workspace_of(session))
+        """Open the menu for the current file; return whether the session then has an agent."""
+        connection, session = self._connection, self._session
+        mods = suited(connection.settings.default_mods, _workspace_of(session))
         try:
-            loaded = load(floor.settings.config)
+            loaded = load(connection.settings.config)
         except ConfigError as error:
             talk.say(str(error))
-            broken = content_of(floor.settings.config)
-            host = MenuActions(floor, session, None, broken=broken)
+            broken = content_of(connection.settings.config)
+            host = MenuActions(connection, session, None, broken=broken)
             await first_time(talk, host, mods, welcome=RETRY_TEXT)
         else:
-            host = MenuActions(floor, session, None if loaded is None else loaded.text)
+            host = MenuActions(connection, session, None if loaded is None else loaded.text)
             if loaded is None:
                 await first_time(talk, host, mods)
             else:
@@ -223,12 +228,12 @@ class AgentlessSession:
         return session.chain is not None
 
     async def log_in(self, talk: Dialog, word: str) -> bool | None:
-        """Log in to the agent of the config, if a number is meant for one of its ways."""
+        """Log in to the agent of the config if the word is the number of a login method."""
         try:
-            loaded = load(self._floor.settings.config)
+            loaded = load(self._connection.settings.config)
         except ConfigError:
             return None
-        counter = None if loaded is None else login_menu(self._floor, loaded.config)
+        counter = None if loaded is None else login_menu(self._connection, loaded.config)
         method = None if counter is None else counter.chosen(word)
         if counter is None or method is None:
             return None
@@ -236,18 +241,18 @@ class AgentlessSession:
 
     async def own_answer(self, text: str) -> str | None:
         """Answer a Symposium command without an agent; None for anything else."""
-        floor, session = self._floor, self._session
-        if floor.offers.takes(session, text):
-            return await floor.offers.answer(session, text)
-        told = _WITHOUT_AGENT.get(text) or await overview(text, session, floor)
-        if told is None and text.removeprefix("/").startswith(OURS) and " " not in text:
+        connection, session = self._connection, self._session
+        if connection.offers.takes(session, text):
+            return await connection.offers.answer(session, text)
+        answer = _WITHOUT_AGENT.get(text) or await overview(text, session, connection)
+        if answer is None and text.removeprefix("/").startswith(OURS) and " " not in text:
             return f"Unknown command: {code(text)}\n\n{help_text()}"
-        return told
+        return answer
 
     def keeps(self) -> bool:
-        """Whether a message is kept for the agent."""
+        """Whether a message is saved for the agent."""
         return bool(self._session.kept)
 
     def forget(self) -> None:
-        """Keep nothing any more."""
+        """Drop the saved message."""
         self._session.kept = []

@@ -35,24 +35,24 @@ def _added(latency: Latency | None) -> str:
     return f"p50 {latency.p50:g} ms, p95 {latency.p95:g} ms"
 
 
-async def overview(text: str, session: Session, floor: EditorConnection) -> str | None:
+async def overview(text: str, session: Session, connection: EditorConnection) -> str | None:
     """Answer a command that changes nothing; None for anything else."""
     if text in HELP:
         return help_text()
     if text in STATUS:
-        status = status_text(session, floor.sessions)
+        status = status_text(session, connection.sessions)
         return "\n".join([status.rstrip(), "", running_text(session)])
     if text in AGENTS:
-        return await _agents(floor)
-    return await _mods_overview(floor) if text in MODS else None
+        return await _agents(connection)
+    return await _mods_overview(connection) if text in MODS else None
 
 
-async def _agents(floor: EditorConnection) -> str:
+async def _agents(connection: EditorConnection) -> str:
     from symposium.run_mode.menu.pickers import agent_label, agent_tables  # noqa: PLC0415 - seldom needed
 
-    choices = await floor.settings.directory.choices()
+    choices = await connection.settings.directory.choices()
     try:
-        loaded = load(floor.settings.config)
+        loaded = load(connection.settings.config)
     except ConfigError:
         loaded = None
     chosen = "none yet" if loaded is None else agent_label(loaded.config.agent, choices.agents)
@@ -71,11 +71,11 @@ async def _agents(floor: EditorConnection) -> str:
     return "\n".join(lines)
 
 
-async def _mods_overview(floor: EditorConnection) -> str:
+async def _mods_overview(connection: EditorConnection) -> str:
     from symposium.run_mode.menu.pickers import table  # noqa: PLC0415 - seldom needed
 
-    choices = await floor.settings.directory.mods()
-    configured = _configured(floor)
+    choices = await connection.settings.directory.mods()
+    configured = _configured(connection)
     names = {mod.name for mod in configured}
     rows = [(mod.name, mod.description) for mod in choices.mods if mod.name not in names]
     marks = {True: "x", False: " "}
@@ -96,9 +96,9 @@ async def _mods_overview(floor: EditorConnection) -> str:
     return "\n".join(lines)
 
 
-def _configured(floor: EditorConnection) -> Sequence[ModEntry]:
+def _configured(connection: EditorConnection) -> Sequence[ModEntry]:
     try:
-        loaded = load(floor.settings.config)
+        loaded = load(connection.settings.config)
     except ConfigError:
         return ()
     return () if loaded is None else loaded.config.mods

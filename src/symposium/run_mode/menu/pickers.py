@@ -14,7 +14,7 @@ from symposium.run_mode.settings import AgentChoice, MenuPort, ModChoice
 
 _SHOWN_NUMBERS: Final = 5
 _WAYS_OUT: Final = {"back": "`back` to return", "cancel": "`cancel` to leave"}
-"""The word that a screen offers for leaving it; each screen accepts both."""
+"""Words for leaving a screen; each screen accepts both."""
 
 SuitedMod: TypeAlias = tuple[ModEntry, str]
 """A mod, with its summary and its cost in one line."""
@@ -157,8 +157,8 @@ def code(text: str) -> str:
     """Format a text as inline code, also if it contains backticks (CommonMark §6.1)."""
     if "`" not in text:
         return f"`{text}`"
-    longest = max(len(run) for run in re.findall(r"`+", text))
-    fence = "`" * (longest + 1)
+    longest_run = max(len(run) for run in re.findall(r"`+", text))
+    fence = "`" * (longest_run + 1)
     return f"{fence} {text} {fence}"
 
 
@@ -175,14 +175,14 @@ def _cell(text: str) -> str:
 Agent: TypeAlias = str | ComponentSource
 
 WayOut: TypeAlias = Literal["back", "cancel"]
-"""The word that a screen offers for leaving it; both are understood everywhere."""
+"""The word that a screen offers for leaving it; each screen accepts both."""
 
 LEAVES = frozenset({"back", "cancel", "b", "c"})
 
 SHOWS = frozenset({"list", "l"})
 
 LONG = 8
-"""Agents that are shown again behind each mistake; more push what was wrong off the screen."""
+"""Maximum agents shown again after a mistake; more would push the error off the screen."""
 
 AGAIN = "`list` shows the agents again."
 
@@ -207,7 +207,7 @@ async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) ->
         at = _chosen(text, choices.agents)
         is_asked = text.lower() in SHOWS
         if at is None and not is_number(text) and not is_asked:
-            # It may have been added since the list was shown.
+            # The agent may be newer than the list.
             choices = await catalogue.agents(is_fresh=True)
             at = _chosen(text, choices.agents)
         if at is not None:
@@ -218,7 +218,7 @@ async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) ->
         if not is_asked:
             answer = await catalogue.own_answer(text)
             said = _no_agent(talk, text, choices.agents, way_out) if answer is None else answer
-            # An answer is a screen of its own, a refusal one line.
+            # An answer is a separate screen, a refusal one line.
             gap = " " if answer is None else "\n"
             talk.say(f"{said}{gap}{AGAIN}" if is_shown else said)
 
@@ -256,7 +256,7 @@ async def choose_mod(talk: Dialog, catalogue: MenuPort, taken: Sequence[str]) ->
 
 
 def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
-    """The mod that a text names: by number, by name, or by its command line; else why not."""
+    """The mod that a text names by number, name, or command line; otherwise an error text."""
     if is_number(text):
         at = numbered(text, len(offered))
         return (
@@ -276,19 +276,19 @@ def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
 
 
 def keep_question(talk: Dialog, text: str) -> bool:
-    """Keep what no menu understands for the agent, where it is a question rather than a slip."""
+    """Save an unknown input for the agent if it looks like a question."""
     is_question = " " in text or (talk.heard == 1 and not is_number(text))
     return is_question and not text.startswith("/") and talk.keep()
 
 
 def is_number(text: str) -> bool:
-    """Whether it is written in digits alone."""
+    """Whether the text has only digits."""
     return text.isascii() and text.isdigit()
 
 
 def numbered(text: str, count: int) -> int | None:
     """Convert a number to an index; None if it is out of range."""
-    # Digits without end are an index like any other, only never a valid one.
+    # A very long number is an invalid index like others.
     if len(text) > len(str(count)) + 20:
         text = text.lstrip("0")[:20] or "0"
     at = int(text) if text.isdigit() else 0
@@ -308,7 +308,7 @@ def _agent_named(text: str, agents: Sequence[AgentChoice]) -> int | None:
 
 def _own_mod(command: Command) -> ModEntry:
     program, *arguments = command.argv
-    # Of `python my_mod.py` the file says more than the interpreter.
+    # For `python my_mod.py`, the file is a better name than the interpreter.
     files = [word for word in arguments if word.endswith((".py", ".js", ".ts", ".mjs"))]
     name = (files or [program])[0].rpartition("/")[2].partition(".")[0]
     value = {

@@ -159,17 +159,19 @@ class LoginMenu:
         return None if error is None else f"The login failed: {plain_text(str(error))}"
 
 
-def login_menu(floor: EditorConnection, config: Config) -> LoginMenu | None:
+def login_menu(connection: EditorConnection, config: Config) -> LoginMenu | None:
     """Return the login menu of a config's agent; None if it is not running."""
-    chains = [chain for chain in floor.supervisor.chains() if chain.config.key() == config.key()]
+    chains = [
+        chain for chain in connection.supervisor.chains() if chain.config.key() == config.key()
+    ]
     return LoginMenu(chains[0]) if chains else None
 
 
-def start_problem(floor: EditorConnection, error: RpcError, config: Config) -> StartProblem:
+def start_problem(connection: EditorConnection, error: RpcError, config: Config) -> StartProblem:
     """Describe why a session has no agent, with the login methods if it needs a login."""
-    trouble = of_chain(error, config, floor.settings.config)
-    counter = login_menu(floor, config) if error.code == AUTH_REQUIRED else None
-    return trouble if counter is None else StartProblem(trouble.reason, counter.text())
+    problem = of_chain(error, config, connection.settings.config)
+    counter = login_menu(connection, config) if error.code == AUTH_REQUIRED else None
+    return problem if counter is None else StartProblem(problem.reason, counter.text())
 
 
 async def logging_in(talk: Dialog, refusal: LoginRequired) -> None:

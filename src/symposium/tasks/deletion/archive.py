@@ -124,8 +124,8 @@ async def write_archive(
             notes = await _patch(git, before, snapshot.work, partial / _PATCH)
         await asyncio.to_thread(_tar, subject.worktree, files, partial / _FILES)
         sums = await asyncio.to_thread(_sums, partial)
-        told = (snapshot.ref, snapshot.commit, snapshot.tip, at, sums, notes)
-        manifest = Manifest(taskspace, *told)
+        details = (snapshot.ref, snapshot.commit, snapshot.tip, at, sums, notes)
+        manifest = Manifest(taskspace, *details)
         await asyncio.to_thread(_finish, partial, trash, manifest)
     except (OSError, tarfile.TarError) as error:
         raise TaskspaceError(f"the archive cannot be written: {error}", "make room") from error

@@ -46,10 +46,10 @@ class ArchiveMode(StrEnum):
 
 
 async def remove(
-    ground: EngineContext,
+    context: EngineContext,
     taskspace: Taskspace,
     repository: Repository,
-    fate: BranchAction,
+    action: BranchAction,
     keeping: ArchiveMode = ArchiveMode.ARCHIVE,
 ) -> Taskspace:
     """Archive a task, then delete it; a failure before that leaves it unchanged.
@@ -58,7 +58,7 @@ async def remove(
         NotSafeError: a part of it cannot be archived.
         TaskspaceError: git cannot, or the archive cannot be written.
     """
-    detail = {"fate": fate.value, "keeping": keeping.value}
+    detail = {"fate": action.value, "keeping": keeping.value}
     operation = Operation(taskspace.id, OperationKind.DELETE, "delete.recorded", detail)
 
     def record(connection: Connection) -> None:
@@ -66,37 +66,37 @@ async def remove(
         tables.note(connection, operation)
 
     try:
-        await ground.journal.write(record)
-        ground.pass_stage(taskspace.id, "delete.recorded")
-        ground.tell(Removing(taskspace))
-        operation = await _keep(ground, taskspace, repository, operation)
+        await context.journal.write(record)
+        context.pass_stage(taskspace.id, "delete.recorded")
+        context.tell(Removing(taskspace))
+        operation = await _keep(context, taskspace, repository, operation)
     except BaseException:
-        await ground.shielded.after_failure(_as_before(ground, taskspace))
+        await context.shielded.after_failure(_as_before(context, taskspace))
         raise
     # From here on only the archive restores it: finish even if the caller is canceled.
-    return await ground.shielded.run_shielded(
-        resume_removal(ground, taskspace, repository, operation)
+    return await context.shielded.run_shielded(
+        resume_removal(context, taskspace, repository, operation)
     )
 
 
 async def _keep(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
+    context: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> Operation:
-    await ground.agents.stop(taskspace.id)
-    operation = await ground.complete_stage(operation, "delete.agent")
-    subject = subject_of(ground, taskspace, repository)
+    await context.agents.stop(taskspace.id)
+    operation = await context.complete_stage(operation, "delete.agent")
+    subject = subject_of(context, taskspace, repository)
     if keeping_of(operation) is ArchiveMode.NOTHING:
         ref = f"refs/heads/{taskspace.branch}"
         tip = await repository.git.text_or_none("rev-parse", "--verify", "--quiet", ref)
-        manifest = await write_nothing(subject, taskspace, tip or "", ground.now())
+        manifest = await write_nothing(subject, taskspace, tip or "", context.now())
     else:
-        snapshot = await ground.snapshots.take(subject, "before deletion")
-        operation = await ground.complete_stage(operation, "delete.snapshot")
+        snapshot = await context.snapshots.take(subject, "before deletion")
+        operation = await context.complete_stage(operation, "delete.snapshot")
         files = await ignored_work(taskspace) if await _is_there(taskspace) else []
-        manifest = await write_archive(subject, taskspace, snapshot, files, ground.now())
-    operation = await ground.complete_stage(operation, "delete.archive")
+        manifest = await write_archive(subject, taskspace, snapshot, files, context.now())
+    operation = await context.complete_stage(operation, "delete.archive")
     await hold(subject, manifest)
-    return await ground.complete_stage(operation, "delete.anchored")
+    return await context.complete_stage(operation, "delete.anchored")
 
 
 def keeping_of(operation: Operation) -> ArchiveMode:
@@ -108,51 +108,51 @@ async def _is_there(taskspace: Taskspace) -> bool:
     return await asyncio.to_thread((Path(taskspace.worktree) / ".git").exists)
 
 
-async def _as_before(ground: EngineContext, taskspace: Taskspace) -> None:
+async def _as_before(context: EngineContext, taskspace: Taskspace) -> None:
     def undo(connection: Connection) -> None:
         save(connection, taskspace)
         tables.end(connection, taskspace.id)
 
-    await ground.journal.write(undo)
-    ground.snapshots.drop_memory(taskspace.id)
+    await context.journal.write(undo)
+    context.snapshots.drop_memory(taskspace.id)
 
 
 async def resume_removal(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
+    context: EngineContext, taskspace: Taskspace, repository: Repository, operation: Operation
 ) -> Taskspace:
     """Delete an archived task; continues a deletion that was killed.
 
     Raises:
         TaskspaceError: git cannot, or the archive is damaged.
     """
-    manifest = await asyncio.to_thread(read_archive, trash_of(ground.state, taskspace.id))
+    manifest = await asyncio.to_thread(read_archive, trash_of(context.state, taskspace.id))
     if not operation.is_past("delete.teardown"):
-        await _tear_down(ground, taskspace, repository)
-        operation = await ground.complete_stage(operation, "delete.teardown")
+        await _tear_down(context, taskspace, repository)
+        operation = await context.complete_stage(operation, "delete.teardown")
     if not operation.is_past("delete.worktree"):
-        async with ground.clone_lock(repository.common):
+        async with context.clone_lock(repository.common):
             await _remove_worktree(taskspace, repository)
-        operation = await ground.complete_stage(operation, "delete.worktree")
+        operation = await context.complete_stage(operation, "delete.worktree")
     if not operation.is_past("delete.branch"):
-        fate = BranchAction(operation.detail["fate"])
-        async with ground.clone_lock(repository.common):
-            await _branch(taskspace, repository, manifest, fate)
-        operation = await ground.complete_stage(operation, "delete.branch")
+        action = BranchAction(operation.detail["fate"])
+        async with context.clone_lock(repository.common):
+            await _branch(taskspace, repository, manifest, action)
+        operation = await context.complete_stage(operation, "delete.branch")
     # A file that is being written would create the folder again.
-    async with ground.files.lock:
+    async with context.files.lock:
         await _remove_home(taskspace)
-    await ground.complete_stage(operation, "delete.metadata")
+    await context.complete_stage(operation, "delete.metadata")
     if keeping_of(operation) is ArchiveMode.NOTHING:
-        gone = replace(taskspace, standing=TaskState.ARCHIVED, archived_at=ground.stamp())
-        await purge(ground, gone, repository)
-        ground.pass_stage(taskspace.id, "delete.done")
+        gone = replace(taskspace, standing=TaskState.ARCHIVED, archived_at=context.stamp())
+        await purge(context, gone, repository)
+        context.pass_stage(taskspace.id, "delete.done")
         return gone
-    return await _done(ground, taskspace)
+    return await _done(context, taskspace)
 
 
-async def _done(ground: EngineContext, taskspace: Taskspace) -> Taskspace:
+async def _done(context: EngineContext, taskspace: Taskspace) -> Taskspace:
     archived = replace(
-        taskspace, standing=TaskState.ARCHIVED, archived_at=ground.stamp(), ports=None
+        taskspace, standing=TaskState.ARCHIVED, archived_at=context.stamp(), ports=None
     )
 
     def finish(connection: Connection) -> None:
@@ -160,14 +160,14 @@ async def _done(ground: EngineContext, taskspace: Taskspace) -> Taskspace:
         tables.release(connection, taskspace.id)
         tables.end(connection, taskspace.id)
 
-    await ground.journal.write(finish)
-    ground.snapshots.drop_memory(taskspace.id)
-    ground.tell(Removed(taskspace.id, is_archived=True))
-    ground.pass_stage(taskspace.id, "delete.done")
+    await context.journal.write(finish)
+    context.snapshots.drop_memory(taskspace.id)
+    context.tell(Removed(taskspace.id, is_archived=True))
+    context.pass_stage(taskspace.id, "delete.done")
     return archived
 
 
-async def _tear_down(ground: EngineContext, taskspace: Taskspace, repository: Repository) -> None:
+async def _tear_down(context: EngineContext, taskspace: Taskspace, repository: Repository) -> None:
     """Run the recipe's teardown where it is trusted; it cannot stop the removal."""
     if not await _is_there(taskspace):
         return
@@ -176,7 +176,7 @@ async def _tear_down(ground: EngineContext, taskspace: Taskspace, repository: Re
     if not commands:
         return
     lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
-    if not await ground.trust.allows(taskspace.project, recipe.digest, lines):
+    if not await context.trust.allows(taskspace.project, recipe.digest, lines):
         return
     env = {**command_environment(taskspace, repository.root), **recipe.env}
     try:
@@ -184,10 +184,10 @@ async def _tear_down(ground: EngineContext, taskspace: Taskspace, repository: Re
             commands,
             Path(taskspace.worktree),
             env,
-            lambda line: ground.tell(Said(taskspace.id, line)),
+            lambda line: context.tell(Said(taskspace.id, line)),
         )
     except (ExplainedError, OSError) as error:
-        ground.tell(Said(taskspace.id, f"teardown failed: {error}"))
+        context.tell(Said(taskspace.id, f"teardown failed: {error}"))
 
 
 async def _remove_worktree(taskspace: Taskspace, repository: Repository) -> None:
@@ -227,12 +227,12 @@ def _clear(directory: Path) -> None:
 
 
 async def _branch(
-    taskspace: Taskspace, repository: Repository, manifest: Manifest, fate: BranchAction
+    taskspace: Taskspace, repository: Repository, manifest: Manifest, action: BranchAction
 ) -> None:
     """Drop the branch if that was asked, or if all of it is elsewhere; never while it is in use."""
     git, ref = repository.git, f"refs/heads/{taskspace.branch}"
     tip = await git.text_or_none("rev-parse", "--verify", "--quiet", ref)
-    if tip is None or not taskspace.branch or fate is BranchAction.KEEP:
+    if tip is None or not taskspace.branch or action is BranchAction.KEEP:
         return
     if any(each.branch == ref for each in await worktrees(git)):
         return
@@ -241,7 +241,7 @@ async def _branch(
         manifest.tip and not (await git.run("merge-base", "--is-ancestor", tip, manifest.tip)).code
     )
     if not held or (
-        fate is BranchAction.AUTO and not await _is_elsewhere(taskspace, repository, tip)
+        action is BranchAction.AUTO and not await _is_elsewhere(taskspace, repository, tip)
     ):
         return
     await git.ask("update-ref", "-d", ref, tip)

@@ -122,9 +122,9 @@ class Trash:
     """
 
     def __init__(
-        self, ground: EngineContext, presence: TaskPresence, wake: Callable[[], Awaitable[None]]
+        self, context: EngineContext, presence: TaskPresence, wake: Callable[[], Awaitable[None]]
     ) -> None:
-        self._ground = ground
+        self._context = context
         self._presence = presence
         self._wake = wake
         self.requests = Requests()
@@ -135,17 +135,17 @@ class Trash:
         Raises:
             TaskspaceError: the task does not exist.
         """
-        taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
         opened = await open_project(Path(taskspace.project))
-        idle = await self._ground.agents.idle_process(taskspace.id)
+        idle = await self._context.agents.idle_process(taskspace.id)
         done = idle if idle is not None and await is_landed(taskspace) else None
-        return await assess(self._ground, taskspace, opened.repository, self._presence, done)
+        return await assess(self._context, taskspace, opened.repository, self._presence, done)
 
     async def delete(
         self,
         id_: str,
         consent: DeletionConsent,
-        fate: BranchAction = BranchAction.AUTO,
+        action: BranchAction = BranchAction.AUTO,
         keeping: ArchiveMode = ArchiveMode.ARCHIVE,
     ) -> Taskspace:
         """Archive and delete a task; `undo` restores it for 14 days.
@@ -156,9 +156,9 @@ class Trash:
             NotSafeError: work would be lost without consent, or cannot be archived.
             TaskspaceError: the task does not exist, or git failed.
         """
-        taskspace = await self._ground.get(id_)
-        async with self._ground.turns[taskspace.id]:
-            taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
+        async with self._context.turns[taskspace.id]:
+            taskspace = await self._context.get(id_)
             if taskspace.standing in {TaskState.ARCHIVED, TaskState.CREATING}:
                 raise TaskspaceError(f"{taskspace.name!r} is {taskspace.standing}", "")
             if is_root(taskspace):
@@ -169,7 +169,7 @@ class Trash:
                     hint = "archive it, which keeps all of it for 14 days"
                     raise NotSafeError(f"{taskspace.name!r}: {'; '.join(report.lines)}", hint)
             opened = await open_project(Path(taskspace.project))
-            removed = await remove(self._ground, taskspace, opened.repository, fate, keeping)
+            removed = await remove(self._context, taskspace, opened.repository, action, keeping)
         # Release agents that asked for this deletion.
         self.requests.decide(taskspace.id, DeletionDecision.DELETED)
         await self._wake()
@@ -184,11 +184,11 @@ class Trash:
         Raises:
             TaskspaceError: it is not archived, its archive is damaged, or its place is taken.
         """
-        taskspace = await self._ground.get(id_)
-        async with self._ground.turns[taskspace.id]:
-            taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
+        async with self._context.turns[taskspace.id]:
+            taskspace = await self._context.get(id_)
             opened = await open_project(Path(taskspace.project))
-            return await undo_removal(self._ground, taskspace, opened.repository)
+            return await undo_removal(self._context, taskspace, opened.repository)
 
     async def collect(self) -> list[str]:
         """Remove archives older than 14 days; returns the ids of their tasks.
@@ -204,16 +204,16 @@ class Trash:
     async def old(self) -> list[Taskspace]:
         """Archived tasks whose archive has expired."""
         found: list[Taskspace] = []
-        for taskspace in await self._ground.everything():
+        for taskspace in await self._context.everything():
             if taskspace.standing is not TaskState.ARCHIVED:
                 continue
             try:
-                trash = trash_of(self._ground.state, taskspace.id)
+                trash = trash_of(self._context.state, taskspace.id)
                 manifest = await asyncio.to_thread(read_archive, trash)
             except (GitRunError, TaskspaceError):
                 # An unreadable archive has no known age: it stays until the user removes it.
                 continue
-            if is_old(self._ground, manifest.at):
+            if is_old(self._context, manifest.at):
                 found.append(taskspace)
         return found
 
@@ -223,10 +223,10 @@ class Trash:
         Raises:
             TaskspaceError: it is not archived.
         """
-        taskspace = await self._ground.get(id_)
+        taskspace = await self._context.get(id_)
         try:
             repository = (await open_project(Path(taskspace.project))).repository
         except (GitRunError, TaskspaceError):
             # The clone was deleted, with its refs.
             repository = None
-        await purge(self._ground, taskspace, repository)
+        await purge(self._context, taskspace, repository)

@@ -32,7 +32,7 @@ from symposium.tasks.tables import Operation, OperationKind, forget, save
 
 
 async def undo_removal(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository
+    context: EngineContext, taskspace: Taskspace, repository: Repository
 ) -> tuple[Taskspace, tuple[str, ...]]:
     """Restore an archived task: tree, index, branch, stash, ignored files, and log.
 
@@ -44,25 +44,25 @@ async def undo_removal(
     """
     if taskspace.standing is not TaskState.ARCHIVED:
         raise TaskspaceError(f"{taskspace.name!r} is not archived", "there is nothing to undo")
-    manifest = await asyncio.to_thread(read_archive, trash_of(ground.state, taskspace.id))
+    manifest = await asyncio.to_thread(read_archive, trash_of(context.state, taskspace.id))
     path = Path(taskspace.worktree)
     if await asyncio.to_thread(os.path.lexists, path):
         raise TaskspaceError(f"{path} is there already", "move it away")
-    work = _undo(ground, taskspace, repository, manifest)
-    return await ground.shielded.run_shielded(work)
+    work = _undo(context, taskspace, repository, manifest)
+    return await context.shielded.run_shielded(work)
 
 
 async def _undo(
-    ground: EngineContext, taskspace: Taskspace, repository: Repository, manifest: Manifest
+    context: EngineContext, taskspace: Taskspace, repository: Repository, manifest: Manifest
 ) -> tuple[Taskspace, tuple[str, ...]]:
     operation = Operation(taskspace.id, OperationKind.UNDO, "undo.recorded", {})
-    await ground.journal.write(lambda connection: tables.note(connection, operation))
-    ground.pass_stage(taskspace.id, "undo.recorded")
-    return await go_on_undoing(ground, taskspace, repository, operation, manifest)
+    await context.journal.write(lambda connection: tables.note(connection, operation))
+    context.pass_stage(taskspace.id, "undo.recorded")
+    return await go_on_undoing(context, taskspace, repository, operation, manifest)
 
 
 async def go_on_undoing(
-    ground: EngineContext,
+    context: EngineContext,
     taskspace: Taskspace,
     repository: Repository,
     operation: Operation,
@@ -73,28 +73,28 @@ async def go_on_undoing(
     Raises:
         TaskspaceError: git cannot, or files cannot be written.
     """
-    subject = subject_of(ground, taskspace, repository)
-    await unbundle(subject, trash_of(ground.state, taskspace.id), manifest)
+    subject = subject_of(context, taskspace, repository)
+    await unbundle(subject, trash_of(context.state, taskspace.id), manifest)
     snapshot = await _snapshot(subject)
-    await _give_back(ground, subject, snapshot, manifest)
-    async with ground.clone_lock(repository.common):
+    await _give_back(context, subject, snapshot, manifest)
+    async with context.clone_lock(repository.common):
         await _add_worktree(taskspace, repository, snapshot, manifest)
-    operation = await ground.complete_stage(operation, "undo.worktree")
-    async with ground.clone_lock(repository.common):
-        restored = await ground.snapshots.restore(subject, snapshot)
+    operation = await context.complete_stage(operation, "undo.worktree")
+    async with context.clone_lock(repository.common):
+        restored = await context.snapshots.restore(subject, snapshot)
     try:
-        trash = trash_of(ground.state, taskspace.id)
+        trash = trash_of(context.state, taskspace.id)
         await asyncio.to_thread(unpack_files, trash, subject.worktree)
     except (OSError, tarfile.TarError) as error:
         raise TaskspaceError(f"ignored files cannot be brought back: {error}", "") from error
-    operation = await ground.complete_stage(operation, "undo.restored")
-    back = await _record(ground, taskspace, manifest)
-    await ground.mirror(back.id)
-    ground.pass_stage(back.id, "undo.metadata")
-    await _drop(ground, subject)
-    await ground.journal.write(lambda connection: tables.end(connection, back.id))
-    ground.tell(Changed(back))
-    ground.pass_stage(back.id, "undo.done")
+    operation = await context.complete_stage(operation, "undo.restored")
+    back = await _record(context, taskspace, manifest)
+    await context.mirror(back.id)
+    context.pass_stage(back.id, "undo.metadata")
+    await _drop(context, subject)
+    await context.journal.write(lambda connection: tables.end(connection, back.id))
+    context.tell(Changed(back))
+    context.pass_stage(back.id, "undo.done")
     return back, restored.notes
 
 
@@ -109,13 +109,13 @@ async def _snapshot(subject: SnapshotTarget) -> Snapshot:
 
 
 async def _give_back(
-    ground: EngineContext, subject: SnapshotTarget, snapshot: Snapshot, manifest: Manifest
+    context: EngineContext, subject: SnapshotTarget, snapshot: Snapshot, manifest: Manifest
 ) -> None:
     """Let the clone reference the commits again: git may drop them without a branch."""
     store = await store_of(subject)
     wanted = {snapshot.tip, manifest.tip, manifest.taskspace.base_commit or ""} - {""}
     try:
-        async with ground.clone_lock(subject.common):
+        async with context.clone_lock(subject.common):
             await give_back(store, wanted, set(), snapshot.at)
     except OSError as error:
         raise TaskspaceError(f"{subject.common} cannot be written: {error}", "") from error
@@ -140,28 +140,30 @@ async def _add_worktree(
         await git.ask("update-ref", branch, manifest.tip)
 
 
-async def _record(ground: EngineContext, taskspace: Taskspace, manifest: Manifest) -> Taskspace:
+async def _record(context: EngineContext, taskspace: Taskspace, manifest: Manifest) -> Taskspace:
     before = manifest.taskspace
     count = before.ports.count if before.ports else USUAL_PORTS
 
     def record(connection: Connection) -> Taskspace:
-        ports = tables.claim(connection, taskspace.id, count, ground.is_port_free)
+        ports = tables.claim(connection, taskspace.id, count, context.is_port_free)
         back = replace(before, ports=ports, spawned=taskspace.spawned)
         save(connection, back)
         return back
 
-    return await ground.journal.write(record)
+    return await context.journal.write(record)
 
 
-async def _drop(ground: EngineContext, subject: SnapshotTarget) -> None:
+async def _drop(context: EngineContext, subject: SnapshotTarget) -> None:
     git = await store_git(subject)
     for ref in (snapshot_ref(subject.id), branch_ref(subject.id)):
         await git.run("update-ref", "-d", ref)
-    trash = trash_of(ground.state, subject.id)
+    trash = trash_of(context.state, subject.id)
     await asyncio.to_thread(shutil.rmtree, trash, ignore_errors=True)
 
 
-async def purge(ground: EngineContext, taskspace: Taskspace, repository: Repository | None) -> None:
+async def purge(
+    context: EngineContext, taskspace: Taskspace, repository: Repository | None
+) -> None:
     """Delete an archived task for good.
 
     Raises:
@@ -170,17 +172,17 @@ async def purge(ground: EngineContext, taskspace: Taskspace, repository: Reposit
     if taskspace.standing is not TaskState.ARCHIVED:
         raise TaskspaceError(f"{taskspace.name!r} is not archived", "delete it first")
     if repository is not None:
-        subject = subject_of(ground, taskspace, repository)
-        await _drop(ground, subject)
-        await ground.snapshots.forget(subject)
-    shadow = ground.state / "shadow" / taskspace.id
+        subject = subject_of(context, taskspace, repository)
+        await _drop(context, subject)
+        await context.snapshots.forget(subject)
+    shadow = context.state / "shadow" / taskspace.id
     await asyncio.to_thread(shutil.rmtree, shadow, ignore_errors=True)
-    trash = trash_of(ground.state, taskspace.id)
+    trash = trash_of(context.state, taskspace.id)
     await asyncio.to_thread(shutil.rmtree, trash, ignore_errors=True)
-    await ground.journal.write(lambda connection: forget(connection, taskspace.id))
-    ground.tell(Removed(taskspace.id, is_archived=False))
+    await context.journal.write(lambda connection: forget(connection, taskspace.id))
+    context.tell(Removed(taskspace.id, is_archived=False))
 
 
-def is_old(ground: EngineContext, manifest_at: float) -> bool:
+def is_old(context: EngineContext, manifest_at: float) -> bool:
     """Whether an archive has expired."""
-    return manifest_at < ground.now() - DAYS * 86400
+    return manifest_at < context.now() - DAYS * 86400

@@ -161,8 +161,8 @@ class SetUpQuestions:
         came = [f"+ {line}" for line in now if before is None or line not in before]
         went = [f"- {line}" for line in before or () if line not in now]
         order = [] if came or went else ["the same lines in another order"]
-        mend = "check the new commands with `symposium inbox`, then answer again"
-        return BusRefusedError("\n".join([f"{text}:", *went, *came, *order, mend]), "changed")
+        hint = "check the new commands with `symposium inbox`, then answer again"
+        return BusRefusedError("\n".join([f"{text}:", *went, *came, *order, hint]), "changed")
 
     def _remember(self, id_: str, lines: Sequence[str]) -> None:
         self._shown.pop(id_, None)

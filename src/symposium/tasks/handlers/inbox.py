@@ -143,7 +143,7 @@ class TaskInbox:
         # Noted first: a second answer in the meantime must not run it again.
         self._note(item_id, answer, by)
         try:
-            told = await self._act(found, answer, by)
+            outcome = await self._act(found, answer, by)
         except BaseException:
             # Another answer may have removed it meanwhile; the error must not be replaced.
             self._settled.pop(item_id, None)
@@ -153,7 +153,7 @@ class TaskInbox:
                 # A decision that fails again is a question again, under the same id.
                 self._settled.pop(item_id, None)
         self.on_change()
-        return told
+        return outcome
 
     async def _find(self, item_id: str) -> InboxItem:
         earlier = self._settled.get(item_id)
@@ -171,9 +171,9 @@ class TaskInbox:
         match item.kind:
             case "permission":
                 number = int(item.id.rpartition(":")[2])
-                told = {"question": number, "optionId": answer, "by": by}
-                async with reach(self._store, item.taskspace) as keeper:
-                    await keeper.ask(ANSWER, told)
+                params = {"question": number, "optionId": answer, "by": by}
+                async with reach(self._store, item.taskspace) as server:
+                    await server.ask(ANSWER, params)
                 self._live.changed(item.taskspace, "settled")
                 return f"{item.name} is answered"
             case "question":
@@ -187,19 +187,19 @@ class TaskInbox:
                 return await self._try_again(item, answer)
 
     async def _reply(self, item: InboxItem, answer: str) -> str:
-        told = "seen"
+        outcome = "seen"
         if answer != SEEN.id:
-            told = await self._tell_agent(item.taskspace, answer)
+            outcome = await self._tell_agent(item.taskspace, answer)
         await self._engine.records.acknowledge(int(item.id.rpartition(":")[2]))
-        return told
+        return outcome
 
     async def _tell_agent(self, taskspace: str, text: str) -> str:
         if self._store.spec(taskspace).kind is not SessionKind.ACP:
             raise BusRefusedError(
                 "its agent has its own terminal; attach to it and answer there", "no_handler"
             )
-        async with reach(self._store, taskspace) as keeper:
-            await keeper.ask(SAY, {"text": text})
+        async with reach(self._store, taskspace) as server:
+            await server.ask(SAY, {"text": text})
         return "the answer is sent to its agent"
 
     async def _allow(self, item: InboxItem, answer: str) -> str:
@@ -212,10 +212,10 @@ class TaskInbox:
             self._put_off.add(item.id)
             return f"{item.name} is snoozed; it stays in the inbox without notifications"
         if item.kind == LANDING:
-            told = await self.resolving.answer(item, answer)
+            outcome = await self.resolving.answer(item, answer)
             # A decision on the landing counts as a review of the work.
             self._finished.review_all(await self._engine.get(item.taskspace))
-            return told
+            return outcome
         return await self._delete(item, answer)
 
     async def _delete(self, item: InboxItem, answer: str) -> str:
@@ -277,14 +277,14 @@ def _item(
 def _permission(taskspace: Taskspace, asked: Mapping[str, Any]) -> InboxItem:
     # A session server of an earlier version sends fewer fields.
     title = str(asked.get("title") or "a tool call")
-    wish = asked.get("wish")
+    summary = asked.get("wish")
     return InboxItem(
         f"permission:{taskspace.id}:{asked['question']}",
         "permission",
         taskspace.id,
         taskspace.name,
         str(asked.get("askedAt") or taskspace.activated_at),
-        title if wish is None else f"wants to {wish}",
+        title if summary is None else f"wants to {summary}",
         tuple(
             InboxChoice(each["optionId"], each["name"], str(each.get("kind", "")))
             for each in asked["options"]

@@ -54,7 +54,7 @@ class NotificationLog:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._told = _read(file)
+        self._notified = _read(file)
 
     def due(self, items: Sequence[InboxItem], now: float) -> list[InboxItem]:
         """The items for the next call; they count as notified from now on.
@@ -66,12 +66,12 @@ class NotificationLog:
         Raises:
             OSError: the file cannot be written.
         """
-        known = set(self._told.ids)
+        known = set(self._notified.ids)
         new = [item for item in items if item.id not in known]
-        if not new or 0 <= now - self._told.last < PERIOD:
+        if not new or 0 <= now - self._notified.last < PERIOD:
             return []
-        ids = [*self._told.ids, *(item.id for item in new)][-REMEMBERED:]
-        self._told = _NotifiedFile(now, ids)
+        ids = [*self._notified.ids, *(item.id for item in new)][-REMEMBERED:]
+        self._notified = _NotifiedFile(now, ids)
         # Recorded first: a call that fails halfway may have notified the user.
         self._write()
         return new
@@ -83,13 +83,13 @@ class NotificationLog:
             OSError: the file cannot be written.
         """
         untold = {item.id for item in items}
-        self._told = _NotifiedFile(
-            self._told.last, [id_ for id_ in self._told.ids if id_ not in untold]
+        self._notified = _NotifiedFile(
+            self._notified.last, [id_ for id_ in self._notified.ids if id_ not in untold]
         )
         self._write()
 
     def _write(self) -> None:
-        write_whole(self._file, msgspec.json.encode(self._told).decode())
+        write_whole(self._file, msgspec.json.encode(self._notified).decode())
 
 
 def _read(file: Path) -> _NotifiedFile:
@@ -119,5 +119,5 @@ def grouped(items: Sequence[InboxItem], places: dict[str, tuple[str, str]]) -> l
 
 def payload(notices: Sequence[TaskNotice]) -> bytes:
     """The JSON for webhooks and for stdin of the command."""
-    told: dict[str, Any] = {"v": 1, "tasks": [msgspec.to_builtins(each) for each in notices]}
-    return msgspec.json.encode(told)
+    body: dict[str, Any] = {"v": 1, "tasks": [msgspec.to_builtins(each) for each in notices]}
+    return msgspec.json.encode(body)

@@ -108,12 +108,12 @@ def _unusable(config: Path, why: str) -> Channels:
 async def notify(channels: Channels, notices: Sequence[TaskNotice]) -> bool:
     """Notify on every channel; False if all of them failed. Errors go to the log."""
     text = payload(notices)
-    told = False
+    was_notified = False
     if channels.command:
-        told = await _run(filled(channels.command, notices), text)
+        was_notified = await _run(filled(channels.command, notices), text)
     if channels.webhook:
-        told = await post(channels.webhook, text) or told
-    return told
+        was_notified = await post(channels.webhook, text) or was_notified
+    return was_notified
 
 
 def filled(words: Sequence[str], notices: Sequence[TaskNotice]) -> list[str]:
@@ -195,7 +195,7 @@ class Notifying:
                 _log.warning("cannot send notifications: %s", error)
             await asyncio.sleep(LOOK)
 
-    async def look(self, now: float, told: Tell) -> None:
+    async def look(self, now: float, notifier: Tell) -> None:
         """Notify about the items that are due now.
 
         Raises:
@@ -210,5 +210,5 @@ class Notifying:
         if items:
             known = await self._engine.queries.of_ids({item.taskspace for item in items})
             places = {id_: (each.project, each.worktree) for id_, each in known.items()}
-            if not await told(channels, grouped(items, places)):
+            if not await notifier(channels, grouped(items, places)):
                 self._notices.take_back(items)

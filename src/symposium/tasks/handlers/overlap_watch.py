@@ -75,9 +75,11 @@ class OverlapWatcher:
             for overlap in found:
                 pair = (overlap.first, overlap.second)
                 for mine, other in (pair, pair[::-1]):
-                    told = lines_for(overlap, mine)
+                    described = lines_for(overlap, mine)
                     name = names.get(other, other)
-                    lines.setdefault(mine, []).extend(f"with {name!r}: {each}" for each in told)
+                    lines.setdefault(mine, []).extend(
+                        f"with {name!r}: {each}" for each in described
+                    )
                     told_of.add((mine, _topic(name)))
                     await self._tell(mine, name, overlap)
         await self._withdraw(unknown, told_of)
@@ -109,10 +111,10 @@ class OverlapWatcher:
         """
         records, journal = self._engine.records, self._engine.records.context.journal
         warned = await journal.read(lambda connection: tables.topics(connection, _SAME_LINES))
-        gone = sorted(warned - told_of)
-        known = await self._engine.queries.of_ids({taskspace for taskspace, _ in gone})
+        resolved = sorted(warned - told_of)
+        known = await self._engine.queries.of_ids({taskspace for taskspace, _ in resolved})
         live = {id_: each for id_, each in known.items() if each.standing in LIVE}
-        for taskspace, topic in gone:
+        for taskspace, topic in resolved:
             if taskspace not in live or live[taskspace].project in unknown:
                 continue
             close = partial(tables.close_topic, taskspace=taskspace, topic=topic)
@@ -157,5 +159,5 @@ def lines_for(overlap: Overlap, taskspace: str) -> list[str]:
 
 
 def _line(conflict: Conflict, ranges: Sequence[LineRange]) -> str:
-    told = ", ".join(f"{each.first}-{each.last}" for each in ranges)
-    return f"{conflict.path}{f':{told}' if told else ''} ({conflict.kind})"
+    described = ", ".join(f"{each.first}-{each.last}" for each in ranges)
+    return f"{conflict.path}{f':{described}' if described else ''} ({conflict.kind})"

@@ -142,7 +142,7 @@ class TaskAgents:
 
     Args:
         store: where sessions are.
-        around: finds agents by id.
+        registry: finds agents by id.
         live: the running sessions.
         socket: the daemon's socket.
 
@@ -153,16 +153,16 @@ class TaskAgents:
     def __init__(
         self,
         store: SessionStore,
-        around: RegistryContext,
+        registry: RegistryContext,
         live: LiveSessions,
         socket: Path,
     ) -> None:
         self.environments = Environments()
         # An agent with another HOME must find this daemon, and not start a second one.
-        self._host = {"SYMPOSIUM_HOME": str(around.home), "SYMPOSIUM_SOCKET": str(socket)}
+        self._host = {"SYMPOSIUM_HOME": str(registry.home), "SYMPOSIUM_SOCKET": str(socket)}
         self._store = store
         self._sessions = AgentSessions(store)
-        self._around = around
+        self._registry = registry
         self._live = live
 
     async def chosen(self, written: str | None) -> ChosenAgent | None:
@@ -173,7 +173,7 @@ class TaskAgents:
         """
         if written is None or written in BUILT_IN or written.startswith(TERMINAL):
             return None if written is None else ChosenAgent(written)
-        return await choose(written, self._around)
+        return await choose(written, self._registry)
 
     async def chosen_here(self, written: str | None) -> str | None:
         """The agent that another agent named; None if it named none.
@@ -183,7 +183,7 @@ class TaskAgents:
         """
         if written is None or written in BUILT_IN:
             return written
-        return (await choose_here(written, self._around)).spec
+        return (await choose_here(written, self._registry)).spec
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
         """Start the agent of the task, or resume its session; does nothing without an agent.

@@ -90,12 +90,12 @@ class WorktreeHandlers:
             return Removal(lines=(f"{known.name} is deleted for good; this cannot be undone",))
         asked.progress("checking for work that would be lost")
         try:
-            fate = BranchAction(message.branch)
+            action = BranchAction(message.branch)
         except ValueError as error:
             raise BusRefusedError("`branch` must be auto, keep, or drop", "bad_choice") from error
         consent = DeletionConsent.ONLY_IF_SAFE if message.only_if_safe else DeletionConsent.ARCHIVE
         keeping = ArchiveMode.NOTHING if message.archived_for_good else ArchiveMode.ARCHIVE
-        removed = await self._engine.trash.delete(message.taskspace_uuid, consent, fate, keeping)
+        removed = await self._engine.trash.delete(message.taskspace_uuid, consent, action, keeping)
         self._engine.trash.requests.decide(removed.id, DeletionDecision.DELETED)
         lines = [f"{removed.name} is deleted"]
         if keeping is ArchiveMode.NOTHING:
@@ -142,14 +142,14 @@ class WorktreeHandlers:
                 lines = (first, f"`symposium task rm {taskspace.id[:8]}` deletes it")
                 return Landing(outcome="landed", lines=(*lines, *notes, *warnings), commit=commit)
             case LandConflict(base, conflicts, onto) as conflict:
-                told = [_conflict(each) for each in conflicts]
+                described = [_conflict(each) for each in conflicts]
                 first = f"{taskspace.name} does not fit on {base}; nothing was changed"
                 if message.resolve_conflicts:
                     await self._agents.environments.take(taskspace.id, message.environment)
                     begun = await self._resolving.begin(taskspace, conflict, options)
-                    lines = (first, *told, begun, *_what_follows(taskspace), *warnings)
+                    lines = (first, *described, begun, *_what_follows(taskspace), *warnings)
                     return Landing(outcome="resolving", lines=lines)
-                lines = (first, *told, *_next_steps(taskspace, base, onto), *warnings)
+                lines = (first, *described, *_next_steps(taskspace, base, onto), *warnings)
                 return Landing(outcome="conflict", lines=lines)
             case ChecksFailed(failure):
                 first = f"a check of {taskspace.name} fails; its base is unchanged"

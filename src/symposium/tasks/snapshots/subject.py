@@ -173,11 +173,11 @@ def message_of(snapshot: Snapshot) -> str:
 
 def snapshot_of(ref: str, commit: str, message: str) -> Snapshot | None:
     """The snapshot whose commit has this message; None if it is another's."""
-    title, _, told = message.partition("\n")
+    title, _, encoded = message.partition("\n")
     if title != _TITLE:
         return None
     try:
-        fields = msgspec.convert(json.loads(told), dict[str, str | float])
+        fields = msgspec.convert(json.loads(encoded), dict[str, str | float])
         return msgspec.convert({**fields, "ref": ref, "commit": commit}, Snapshot)
     except (ValueError, msgspec.MsgspecError):
         return None

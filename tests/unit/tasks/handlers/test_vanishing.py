@@ -39,7 +39,7 @@ class Forgetful(Engine):
         self.queries = ForgetfulQueries(context, lost)
 
     async def radar(self, project: Path) -> list[Overlap]:
-        found = await Engine.radar(Engine(self._ground), project)
+        found = await Engine.radar(Engine(self._context), project)
         await self._journal.write(lambda connection: forget(connection, self._lost))
         return found
 
