@@ -25,7 +25,7 @@ from symposium.cli.terminal import lines_typed_ahead
 from symposium.client.events import SlashCommand
 from symposium.client.session_settings import MODE, MODEL, SessionSetting, SettingChoice
 
-LONGEST: Final = 1000
+MAX_SHOWN: Final = 1000
 """Maximum length of a line that is not cut to the usual width."""
 
 LEAVE: Final = frozenset({"/quit", "/exit"})
@@ -141,7 +141,7 @@ class ChatCommands:
             lines = [f"nothing was undone: {error.message}", *error.hint.splitlines()]
         for line in lines:
             # Uncut: the user may want to copy a command from it.
-            self._view.detail(one_line(line, width=LONGEST))
+            self._view.detail(one_line(line, width=MAX_SHOWN))
 
 
 def is_own(name: str) -> bool:

@@ -23,7 +23,7 @@ from symposium.permissions.verdict import PolicyError
 STDERR_SHOWN: Final = 5
 """Number of the last stderr lines of a crashed program that its message shows."""
 
-LONGEST_SHOWN: Final = 400
+MAX_SHOWN: Final = 400
 """Maximum length of an agent's data in a message."""
 
 _log = logging.getLogger(__name__)
@@ -215,4 +215,4 @@ def _component(data: Mapping[str, Any]) -> str:
 
 def _shown(error: RpcError) -> str:
     text = plain_text(error.message if error.data is None else f"{error.message}: {error.data}")
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"

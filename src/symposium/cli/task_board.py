@@ -26,7 +26,7 @@ SHORT_ID: Final = 8
 NARROW: Final = 90
 """Width below which names are shortened and ids left out, to leave room for the reason."""
 
-_LONGEST_TEXT: Final = 500
+_MAX_TEXT: Final = 500
 _WIDE: Final = frozenset("WF")
 
 
@@ -151,10 +151,10 @@ class Board:
         waiting = self._waiting(task.id)
         if waiting:
             more = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
-            return one_line(waiting[0].text, width=_LONGEST_TEXT) + more
+            return one_line(waiting[0].text, width=_MAX_TEXT) + more
         if task.reason and self.group_of(task) in {Group.NEEDS_YOU, Group.FAILED}:
-            return one_line(task.reason, width=_LONGEST_TEXT)
-        return one_line(task.last.message, width=_LONGEST_TEXT) if task.last is not None else ""
+            return one_line(task.reason, width=_MAX_TEXT)
+        return one_line(task.last.message, width=_MAX_TEXT) if task.last is not None else ""
 
     def _waiting(self, task: str) -> list[InboxItem]:
         return [each for each in self.items.values() if each.taskspace == task]
@@ -180,7 +180,7 @@ def cut(text: str, width: int) -> str:
 
 def padded(text: str, width: int) -> str:
     """Cut or pad a text to a number of terminal columns."""
-    short = cut(one_line(text, width=_LONGEST_TEXT), width)
+    short = cut(one_line(text, width=_MAX_TEXT), width)
     return short + " " * (width - columns(short))
 
 

@@ -41,7 +41,7 @@ from symposium.mcp_server.workplace import ServerContext, Site
 
 Level: TypeAlias = Literal["error", "warn", "info", "debug"]
 
-LONGEST: Final = 4000
+MAX_MESSAGE: Final = 4000
 """Characters of one message."""
 
 _OWN: Final = "symposium.bus"
@@ -68,7 +68,7 @@ class _Passing(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Pass one record on."""
         if not record.name.startswith(_OWN):
-            text = f"{record.name}: {record.getMessage()}"[:LONGEST]
+            text = f"{record.name}: {record.getMessage()}"[:MAX_MESSAGE]
             self._announce(Log(level=_level(record.levelno), message=text))
 
 

@@ -41,7 +41,7 @@ from symposium.run_mode.sessions import Session, SessionState
 
 _log = logging.getLogger(__name__)
 
-LONGEST_LOGGED: Final = 200
+MAX_LOGGED: Final = 200
 """Maximum characters of a problem in a log line."""
 
 PROMISED: Final[Mapping[str, Any]] = {
@@ -224,11 +224,11 @@ def without_agent(params: Mapping[str, Any], version: int) -> Answer:
 def _in_a_line(error: ConfigError | RpcError) -> str:
     """Describe the problem for the log; the chat shows details and the fix."""
     if isinstance(error, ConfigError):
-        return one_line(error.message, width=LONGEST_LOGGED)
+        return one_line(error.message, width=MAX_LOGGED)
     data = as_object(error.data)
     known = str(data.get("reason") or error.message).replace("_", " ")
     component = data.get("component") or "the agent"
-    return one_line(f"{component}: {data.get('detail') or known}", width=LONGEST_LOGGED)
+    return one_line(f"{component}: {data.get('detail') or known}", width=MAX_LOGGED)
 
 
 def _has_login(greeting: Mapping[str, Any]) -> bool:

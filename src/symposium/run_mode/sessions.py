@@ -17,13 +17,13 @@ from symposium.run_mode.open_chain import OpenChain
 MAX_TURNS: Final = 40
 """Number of latest turns in a transcript."""
 
-LONGEST_ASKED: Final = 1000
+MAX_PROMPT: Final = 1000
 """Characters kept of the start of a prompt."""
 
-LONGEST_SAID: Final = 1500
+MAX_ANSWER: Final = 1500
 """Characters kept of the end of an answer."""
 
-LONGEST_DIGEST: Final = 8000
+MAX_DIGEST: Final = 8000
 """Maximum characters of a summary."""
 
 _CUT: Final = "[…]"
@@ -56,7 +56,7 @@ class Transcript(Struct):
     def digest(self) -> str:
         """Summary of limited length with the complete latest turns; empty without turns."""
         parts: list[str] = []
-        room = LONGEST_DIGEST - len(_CUT) - 2
+        room = MAX_DIGEST - len(_CUT) - 2
         for turn in reversed(self._turns):
             part = f"User: {turn.asked}\n\nAgent: {turn.said or '(no text)'}\n"
             if len(part) + 1 > room:
@@ -96,11 +96,11 @@ def _text_of(update: Any) -> str:
 
 
 def _beginning(text: str) -> str:
-    return text if len(text) <= LONGEST_ASKED else f"{text[:LONGEST_ASKED]}{_CUT}"
+    return text if len(text) <= MAX_PROMPT else f"{text[:LONGEST_ASKED]}{_CUT}"
 
 
 def _end(text: str) -> str:
-    return text if len(text) <= LONGEST_SAID else f"{_CUT}{text[-LONGEST_SAID:]}"
+    return text if len(text) <= MAX_ANSWER else f"{_CUT}{text[-LONGEST_SAID:]}"
 
 
 AgentStatus: TypeAlias = Literal["well", "reviving", "stopped"]

@@ -61,13 +61,13 @@ class StageError(TaskspaceError):
         super().__init__(f"{stage} failed: {said}", hint)
 
 
-LONGEST_NAME: Final = 200
+MAX_NAME: Final = 200
 """Maximum characters of a name; longer texts belong in the description."""
 
-LONGEST_TEXT: Final = 1 << 20
+MAX_TEXT: Final = 1 << 20
 """Maximum characters of a description, a prompt, or a log entry."""
 
-_LONGEST_SLUG: Final = 40
+_MAX_SLUG: Final = 40
 
 
 class TaskState(StrEnum):
@@ -234,8 +234,8 @@ def checked_name(text: str) -> str:
     Raises:
         RefusedNameError: it is too long or contains control characters.
     """
-    if len(text) > LONGEST_NAME:
-        reason = f"the name has {len(text)} characters; the limit is {LONGEST_NAME}"
+    if len(text) > MAX_NAME:
+        reason = f"the name has {len(text)} characters; the limit is {MAX_NAME}"
         raise RefusedNameError(reason, "move details to the description")
     return _printable(text, "a name", allowed="")
 
@@ -257,8 +257,8 @@ def checked_text(text: str, what: str) -> str:
     Raises:
         RefusedNameError: it is too long or contains others.
     """
-    if len(text) > LONGEST_TEXT:
-        raise RefusedNameError(f"{what} of {len(text)} characters; at most {LONGEST_TEXT}", "")
+    if len(text) > MAX_TEXT:
+        raise RefusedNameError(f"{what} of {len(text)} characters; at most {MAX_TEXT}", "")
     return _printable(text, what, allowed="\n\r\t")
 
 
@@ -273,4 +273,4 @@ def _printable(text: str, what: str, *, allowed: str) -> str:
 def slug_of(name: str) -> str:
     """Form of a name for paths and branches: letters, digits, and dashes."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain)[:_LONGEST_SLUG].strip("-") or "task"
+    return re.sub(r"[^a-z0-9]+", "-", plain)[:_MAX_SLUG].strip("-") or "task"

@@ -21,7 +21,7 @@ from symposium.tasks.tables import variables
 COMMAND_TIMEOUT: Final = 3600.0
 """Timeout for one command, in seconds."""
 
-_LONGEST_LINE: Final = 8192
+_MAX_LINE: Final = 8192
 _GRACE: Final = 2.0
 _TEMPLATE: Final = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 
@@ -162,9 +162,9 @@ async def _pass_on(stdout: asyncio.StreamReader, say: Callable[[str], None]) -> 
     while chunk := await stdout.read(1 << 16):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            say(line[:_LONGEST_LINE].decode(errors="replace").rstrip("\r"))
-        if len(rest) > _LONGEST_LINE:
-            say(rest[:_LONGEST_LINE].decode(errors="replace"))
+            say(line[:_MAX_LINE].decode(errors="replace").rstrip("\r"))
+        if len(rest) > _MAX_LINE:
+            say(rest[:_MAX_LINE].decode(errors="replace"))
             rest = b""
     if rest:
         say(rest.decode(errors="replace"))

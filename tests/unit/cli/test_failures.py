@@ -17,7 +17,7 @@ from peerwire.errors import (
 )
 from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import MEANINGS, ExitCode, ReportedFailure
-from symposium.cli.failures import LONGEST_SHOWN, failure_of
+from symposium.cli.failures import MAX_SHOWN, failure_of
 from symposium.errors import (
     AgentTimeoutError,
     BadValueError,
@@ -88,7 +88,7 @@ def test_error_message_of_an_agent_is_truncated_and_sanitized() -> None:
     message = failure_of(StepError("session/prompt", error)).message
 
     assert "␛]0;owned␇" in message
-    assert len(message) < LONGEST_SHOWN + 100
+    assert len(message) < MAX_SHOWN + 100
 
 
 @pytest.mark.requirement("cli.errors-what-where-how")

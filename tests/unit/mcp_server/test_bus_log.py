@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from symposium.bus.messages.broker import Log
-from symposium.mcp_server.startup import LONGEST, logged_to
+from symposium.mcp_server.startup import MAX_MESSAGE, logged_to
 
 
 @pytest.mark.requirement("mcp-server.logs")
@@ -16,11 +16,11 @@ def test_log_records_are_forwarded_except_those_of_the_bus() -> None:
     with logged_to(said.append):
         ours.debug("too much")
         ours.info("begun")
-        ours.warning("odd: %s", "x" * LONGEST)
+        ours.warning("odd: %s", "x" * MAX_MESSAGE)
         ours.error("wrong")
         bus.error("would loop")
     ours.error("afterwards")
 
     assert [each.level for each in said] == ["info", "warn", "error"]
     assert said[1].message.startswith("symposium.mcp_server.x: odd: x")
-    assert len(said[1].message) == LONGEST
+    assert len(said[1].message) == MAX_MESSAGE

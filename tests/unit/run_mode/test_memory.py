@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.run_mode.sessions import LONGEST_ASKED, LONGEST_DIGEST, Transcript
+from symposium.run_mode.sessions import MAX_DIGEST, Transcript
 
 
 def chunk(text: str, session: str = "s") -> bytes:
@@ -40,7 +40,7 @@ def test_digest_keeps_the_start_of_long_prompts_and_the_end_of_long_answers() ->
     digest = memory.digest()
     assert f"User: {'Q' * LONGEST_ASKED}[…]\n" in digest
     assert digest.endswith("AAend\n")
-    assert len(digest) < LONGEST_DIGEST
+    assert len(digest) < MAX_DIGEST
 
 
 @pytest.mark.requirement("stories.a-05-digest")
@@ -49,4 +49,4 @@ def test_digest_is_bounded(turns: list[tuple[str, str]]) -> None:
     memory = Transcript()
     for asked, said in turns:
         memory.turn_ended(asked, [chunk(said)], "s")
-    assert len(memory.digest()) <= LONGEST_DIGEST
+    assert len(memory.digest()) <= MAX_DIGEST

@@ -3,8 +3,8 @@
 import pytest
 
 from symposium.tasks.model import (
-    LONGEST_NAME,
-    LONGEST_TEXT,
+    MAX_NAME,
+    MAX_TEXT,
     RefusedNameError,
     checked_name,
     checked_text,
@@ -14,7 +14,7 @@ from symposium.tasks.model import (
 
 @pytest.mark.requirement("taskspaces.text-bounds")
 def test_names_and_texts_are_accepted_up_to_their_maximum_length() -> None:
-    name, text = "n" * LONGEST_NAME, "t" * LONGEST_TEXT
+    name, text = "n" * MAX_NAME, "t" * MAX_TEXT
 
     assert (checked_name(name), required_name(name), checked_text(text, "x")) == (name, name, text)
     with pytest.raises(RefusedNameError, match=f"the name has {LONGEST_NAME + 1} characters"):

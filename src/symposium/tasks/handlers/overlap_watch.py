@@ -21,7 +21,7 @@ PAUSE: Final = 2.0
 SHARE: Final = 12.0
 """Length of the pause after a check, as a multiple of its duration."""
 
-LONGEST: Final = 60.0
+MAX_PAUSE: Final = 60.0
 """Maximum seconds between two checks, however long one takes."""
 
 _SAME_LINES: Final = "changes the same lines as "
@@ -58,7 +58,7 @@ class OverlapWatcher:
             started = self._clock()
             await self.look()
             cost = self._clock() - started
-            await self._pause(min(max(PAUSE, cost * SHARE), LONGEST))
+            await self._pause(min(max(PAUSE, cost * SHARE), MAX_PAUSE))
 
     async def look(self) -> None:
         """Check once, and log new overlaps for both tasks."""
