@@ -215,4 +215,4 @@ def _component(data: Mapping[str, Any]) -> str:
 
 def _shown(error: RpcError) -> str:
     text = plain_text(error.message if error.data is None else f"{error.message}: {error.data}")
-    return text if len(text) <= MAX_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"

@@ -96,11 +96,11 @@ def _text_of(update: Any) -> str:
 
 
 def _beginning(text: str) -> str:
-    return text if len(text) <= MAX_PROMPT else f"{text[:LONGEST_ASKED]}{_CUT}"
+    return text if len(text) <= MAX_PROMPT else f"{text[:MAX_PROMPT]}{_CUT}"
 
 
 def _end(text: str) -> str:
-    return text if len(text) <= MAX_ANSWER else f"{_CUT}{text[-LONGEST_SAID:]}"
+    return text if len(text) <= MAX_ANSWER else f"{_CUT}{text[-MAX_ANSWER:]}"
 
 
 AgentStatus: TypeAlias = Literal["well", "reviving", "stopped"]

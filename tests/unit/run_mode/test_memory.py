@@ -38,7 +38,7 @@ def test_digest_keeps_the_start_of_long_prompts_and_the_end_of_long_answers() ->
     memory = Transcript()
     memory.turn_ended("Q" * 9000, [chunk("A" * 9000 + "end")], "s")
     digest = memory.digest()
-    assert f"User: {'Q' * LONGEST_ASKED}[…]\n" in digest
+    assert f"User: {'Q' * MAX_PROMPT}[…]\n" in digest
     assert digest.endswith("AAend\n")
     assert len(digest) < MAX_DIGEST
 

@@ -17,9 +17,9 @@ def test_names_and_texts_are_accepted_up_to_their_maximum_length() -> None:
     name, text = "n" * MAX_NAME, "t" * MAX_TEXT
 
     assert (checked_name(name), required_name(name), checked_text(text, "x")) == (name, name, text)
-    with pytest.raises(RefusedNameError, match=f"the name has {LONGEST_NAME + 1} characters"):
+    with pytest.raises(RefusedNameError, match=f"the name has {MAX_NAME + 1} characters"):
         checked_name(f"{name}n")
-    with pytest.raises(RefusedNameError, match=f"x of {LONGEST_TEXT + 1} characters"):
+    with pytest.raises(RefusedNameError, match=f"x of {MAX_TEXT + 1} characters"):
         checked_text(f"{text}t", "x")
 
 
