@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.run_mode.sessions import MAX_DIGEST, Transcript
+from symposium.run_mode.sessions import MAX_DIGEST, MAX_PROMPT, Transcript
 
 
 def chunk(text: str, session: str = "s") -> bytes:
