@@ -231,7 +231,7 @@ async def test_undo_does_not_overwrite_a_file_in_the_place_of_the_worktree(scene
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await asyncio.to_thread(Path(made.worktree).mkdir)
 
-    with pytest.raises(TaskspaceError, match="is there already"):
+    with pytest.raises(TaskspaceError, match="already exists"):
         await scene.engine.trash.undo(made.id)
 
 

@@ -55,7 +55,7 @@ async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
     (worktree / "secret").mkdir()
     (worktree / "secret/key").write_text("12345", encoding="utf-8")
     (worktree / "secret/__pycache__").mkdir()
-    (worktree / "secret/__pycache__/out").write_text("a build makes it again", encoding="utf-8")
+    (worktree / "secret/__pycache__/out").write_text("a build recreates it", encoding="utf-8")
 
     report = await report_on(scene, made)
 
@@ -255,7 +255,7 @@ async def test_build_folder_counts_as_work_where_nothing_is_built(
 
     assert counts(nothing_is_built) == {Risk.IGNORED: 1}
     assert counts(built) == {Risk.UNTRACKED: 1, Risk.REBUILT: 1}
-    assert built.lines[-1] == "not kept, for a build makes it again: build/"
+    assert built.lines[-1] == "not archived, because a build recreates it: build/"
 
 
 @pytest.mark.requirement("taskspaces.report-operations")

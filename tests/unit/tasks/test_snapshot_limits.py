@@ -69,7 +69,7 @@ async def test_undo_keeps_and_reports_a_folder_with_files_in_no_snapshot(
 
     assert (worktree / "pkg/node_modules/made").read_text(encoding="utf-8") == "by a build"
     assert not (worktree / "pkg/index.js").exists()
-    assert "pkg is left: it has what no snapshot holds" in restored.notes
+    assert "pkg is kept: it has files that are in no snapshot" in restored.notes
 
 
 @pytest.mark.requirement("snapshots.ignored-work")
@@ -108,7 +108,7 @@ async def test_ignored_files_above_a_limit_are_skipped_and_reported(
     restored = await scene.engine.history.undo(made.id)
 
     assert (worktree / "data/a").read_bytes() == b"a" * 500
-    assert "was not kept: data" in "".join(restored.notes)
+    assert "not in the snapshot: data" in "".join(restored.notes)
     assert "git ignores it" in "".join(restored.notes)
 
 
@@ -148,8 +148,8 @@ async def test_undo_restores_tags_notes_and_moved_branches(scene: Scene, made: T
     restored = await scene.engine.history.undo(made.id)
 
     assert git("for-each-ref", cwd=worktree) == refs
-    assert "refs/tags/full was gone and is back" in restored.notes
-    assert "refs/tags/light was moved and is back" in restored.notes
+    assert "refs/tags/full was missing; restored" in restored.notes
+    assert "refs/tags/light was moved; restored" in restored.notes
 
 
 @pytest.mark.requirement("snapshots.refs")
@@ -165,8 +165,8 @@ async def test_undo_removes_new_branches_of_the_agent_and_reports_others(
 
     branches = git("branch", "--format=%(refname:short)", cwd=scene.clone).split()
     assert branches == ["main", made.branch, "users-own"]
-    assert "refs/heads/users-own was made since; it is left" in restored.notes
-    assert "refs/heads/renamed was made since and is gone" in restored.notes
+    assert "refs/heads/users-own was created later; kept" in restored.notes
+    assert "refs/heads/renamed was created later; removed" in restored.notes
 
 
 @pytest.mark.requirement("snapshots.refs", "snapshots.undo-of-undo")

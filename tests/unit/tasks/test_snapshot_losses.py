@@ -241,7 +241,7 @@ async def test_undo_keeps_a_file_that_changed_after_the_snapshot(
 
     (note,) = [each for each in restored.notes if "in the way" in each]
     assert b"late" in [
-        text for _, text in tree_of(Path(note.rpartition("it is in ")[2]).parent).values()
+        text for _, text in tree_of(Path(note.rpartition("moved to ")[2]).parent).values()
     ]
 
 

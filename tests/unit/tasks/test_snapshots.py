@@ -254,7 +254,7 @@ async def test_undo_restores_a_dropped_stash_and_a_deleted_branch(
 
     assert git("stash", "list", "--format=%H %gs", cwd=worktree) == stashes
     assert git("branch", "--list", "idea", cwd=worktree).strip() == "idea"
-    assert restored.notes == ("refs/heads/idea was gone and is back",)
+    assert restored.notes == ("refs/heads/idea was missing; restored",)
 
 
 @pytest.mark.requirement("snapshots.serialised")

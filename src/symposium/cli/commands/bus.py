@@ -40,11 +40,19 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.options import example, run
 from symposium.errors import NotFoundError, SymposiumError
 
-TYPE = click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type.")
-FROM = click.option(
-    "--from", "names", multiple=True, metavar="NAME", help="Only from peers with this name."
+TYPE = click.option(
+    "--type", "types", multiple=True, metavar="TYPE", help="Select only messages of this type."
 )
-TASKSPACE = click.option("--taskspace", default="", metavar="UUID", help="Only of this task.")
+FROM = click.option(
+    "--from",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Select only messages of peers with this name.",
+)
+TASKSPACE = click.option(
+    "--taskspace", default="", metavar="UUID", help="Select only messages about this task."
+)
 
 
 @click.group("bus", cls=CommandGroup, epilog=example("symposium bus tail --type log_progress"))

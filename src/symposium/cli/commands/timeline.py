@@ -23,7 +23,9 @@ def command() -> None:
 
 
 @command.command(name="list", epilog=example("symposium timeline list --cwd ."))
-@click.option("--cwd", type=click.Path(path_type=Path), help="Only sessions in this directory.")
+@click.option(
+    "--cwd", type=click.Path(path_type=Path), help="List only sessions in this directory."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_timelines(cwd: Path | None, *, as_json: bool) -> int:
     """List recorded sessions, the latest first."""

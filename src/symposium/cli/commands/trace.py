@@ -22,12 +22,16 @@ def command() -> None:
 
 @command.command()
 @FILE
-@click.option("--session", "sessions", multiple=True, metavar="ID", help="Only this session.")
+@click.option("--session", "sessions", multiple=True, metavar="ID", help="Show only this session.")
 @click.option(
-    "--method", "methods", multiple=True, metavar="NAME", help="Only these methods: session/*."
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="Show only these methods, such as session/*.",
 )
 @click.option(
-    "--protocol", type=click.Choice(["acp", "mcp"]), default=None, help="Only this protocol."
+    "--protocol", type=click.Choice(["acp", "mcp"]), default=None, help="Show only this protocol."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the recorded events, one per line.")
 def show(

@@ -123,7 +123,7 @@ def check(
 ) -> int:
     """Check that the code of each comment, diff, and link exists; exit code 1 if not.
 
-    An ambiguous location is reported but is no error.
+    An ambiguous location is reported but is not an error.
     """
     choice = WalkthroughChoice(target, version, base, has_servers)
     found = chosen(choice)

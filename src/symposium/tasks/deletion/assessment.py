@@ -223,7 +223,7 @@ async def _worktrees(subject: _Subject) -> _Found:
 async def _agent(subject: _Subject) -> _Found:
     is_running = subject.context.agents.is_running(subject.taskspace.id)
     if is_running is None:
-        return [Unknown(Risk.AGENT, "whether its agent runs is not known")]
+        return [Unknown(Risk.AGENT, "cannot tell whether its agent is running")]
     if is_running and subject.done is not None:
         return [Finding(Risk.AGENT_IDLE, 1, "its work has landed; its idle agent is stopped")]
     return [Finding(Risk.AGENT, 1, "its agent is running")] if is_running else []
@@ -235,7 +235,7 @@ async def _processes(subject: _Subject) -> _Found:
         stopped = await asyncio.to_thread(family_of, subject.done)
         running = [each for each in running if each.pid not in stopped]
     if running is None:
-        return [Unknown(Risk.PROCESSES, "which programs run there cannot be known here")]
+        return [Unknown(Risk.PROCESSES, "cannot list the programs that run there")]
     if not running:
         return []
     names = tuple(f"{each.name} ({each.pid})" for each in running[:10])

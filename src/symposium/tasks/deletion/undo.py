@@ -47,7 +47,7 @@ async def undo_removal(
     manifest = await asyncio.to_thread(read_archive, trash_of(context.state, taskspace.id))
     path = Path(taskspace.worktree)
     if await asyncio.to_thread(os.path.lexists, path):
-        raise TaskspaceError(f"{path} is there already", "move it away")
+        raise TaskspaceError(f"{path} already exists", "move it away")
     work = _undo(context, taskspace, repository, manifest)
     return await context.shielded.run_shielded(work)
 
@@ -86,7 +86,7 @@ async def go_on_undoing(
         trash = trash_of(context.state, taskspace.id)
         await asyncio.to_thread(unpack_files, trash, subject.worktree)
     except (OSError, tarfile.TarError) as error:
-        raise TaskspaceError(f"ignored files cannot be brought back: {error}", "") from error
+        raise TaskspaceError(f"ignored files cannot be restored: {error}", "") from error
     operation = await context.complete_stage(operation, "undo.restored")
     back = await _record(context, taskspace, manifest)
     await context.mirror(back.id)

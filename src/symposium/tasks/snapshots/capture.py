@@ -400,7 +400,7 @@ def _work_commit(store: Store, tree: str, tip: str, at: int) -> str:
 
 def _tree(subject: SnapshotTarget, store: Store, parts: Parts, lost: list[str]) -> str:
     objects = store.objects
-    lines = tuple(f"{id_}: the clone has lost it" for id_ in lost)
+    lines = tuple(f"{id_} is missing in the clone" for id_ in lost)
     details = Details(
         stash=parts.stash,
         nested=parts.nested,

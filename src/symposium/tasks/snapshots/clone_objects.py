@@ -32,7 +32,7 @@ async def give_back(
         since: what was written to the clone before this moment was whole then.
 
     Returns:
-        Notes on what could not be given back.
+        Notes on objects that could not be restored.
 
     Raises:
         OSError: the disk cannot.
@@ -45,7 +45,7 @@ async def give_back(
     ids = set(wanted)
     held, in_clone = await _existing_in_both(store.git(), clone, ids)
     lost = sorted(ids - held - in_clone)
-    notes = [f"{id_} could not be brought back: it is in no snapshot" for id_ in lost]
+    notes = [f"{id_} could not be restored: it is in no snapshot" for id_ in lost]
     missing = held - in_clone
     is_sure = not missing and not is_damaged
     if is_sure and (not is_touched or await _is_whole(clone, held, remotes)):
@@ -58,7 +58,7 @@ async def give_back(
     try:
         await _pack(store, clone, held, there)
     except GitCommandError as error:
-        notes.append(f"objects could not be given back to the clone: {error.said}")
+        notes.append(f"objects could not be copied to the clone: {error.said}")
     return notes
 
 

@@ -61,13 +61,13 @@ def repair_clone(common: Path, clone: Mapping[str, bytes]) -> list[str]:
     for name, is_whole in (("HEAD", is_head(head)), ("config", (common / "config").is_file())):
         if not is_whole and name in clone:
             write_whole(common / name, clone[name])
-            notes.append(f"{common / name} was damaged and is back")
+            notes.append(f"{common / name} was damaged; restored")
     excluded = clone.get("info/exclude")
     if excluded is not None and _bytes(common / "info/exclude") != excluded:
         write_whole(common / "info/exclude", excluded)
     if "shallow" not in clone and "HEAD" in clone and (common / "shallow").exists():
         (common / "shallow").unlink()
-        notes.append(f"{common / 'shallow'} was made since, and cut the history: it is gone")
+        notes.append(f"{common / 'shallow'} was created later and cut the history; removed")
     packed = _bytes(common / "packed-refs")
     lines = packed.splitlines(keepends=True)
     readable = {
@@ -76,7 +76,7 @@ def repair_clone(common: Path, clone: Mapping[str, bytes]) -> list[str]:
     kept = [line for line in lines if line[:1] in {b"#", b"^"} or line in readable]
     if kept != lines:
         write_whole(common / "packed-refs", b"".join(kept))
-        notes.append(f"{common / 'packed-refs'} was damaged: lines that say nothing are gone")
+        notes.append(f"{common / 'packed-refs'} was damaged; removed its invalid lines")
     return notes
 
 
@@ -115,17 +115,17 @@ async def restore_refs(subject: SnapshotTarget, target: RestoreTarget) -> list[s
         if name in now and (name in others or name.startswith(_FETCHED)) and name != own:
             continue
         if failed := await _set(subject, name, value):
-            notes.append(f"{name} could not be brought back to {value}: {failed}")
+            notes.append(f"{name} could not be restored to {value}: {failed}")
             continue
         if name != own:
             (moved if name in now else back).append(name)
     notes += _shortened(
         blocking,
-        "was made since, in the way of another, and is gone",
-        "were made since, in the way of others, and are gone",
+        "was created later, in the way of another ref; removed",
+        "were created later, in the way of other refs; removed",
     )
-    notes += _shortened(back, "was gone and is back", "were gone and are back")
-    notes += _shortened(moved, "was moved and is back", "were moved and are back")
+    notes += _shortened(back, "was missing; restored", "were missing; restored")
+    notes += _shortened(moved, "was moved; restored", "were moved; restored")
     now = {name: value for name, value in now.items() if name not in blocking}
     if target.details.is_whole:
         notes += await _extra(subject, target, now, others)
@@ -188,8 +188,8 @@ async def _extra(
         else:
             left.append(name)
     return [
-        *_shortened(gone, "was made since and is gone", "were made since and are gone"),
-        *_shortened(left, "was made since; it is left", "were made since; they are left"),
+        *_shortened(gone, "was created later; removed", "were created later; removed"),
+        *_shortened(left, "was created later; kept", "were created later; kept"),
     ]
 
 
@@ -319,7 +319,7 @@ async def restore_stash(subject: SnapshotTarget, details: Details) -> list[str]:
     for entry in (*details.stash, *(each for each in now if each.commit not in kept)):
         done = await git.run("stash", "store", "-m", entry.message, entry.commit)
         if done.code:
-            notes.append(f"a stash could not be brought back: {entry.commit}: {done.said}")
+            notes.append(f"a stash could not be restored: {entry.commit}: {done.said}")
     return notes
 
 

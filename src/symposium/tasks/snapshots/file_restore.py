@@ -108,7 +108,7 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
                 path = await large_blob(store, each.id)
                 await asyncio.to_thread(work.write_from, each, path)
     await asyncio.to_thread(work.finish, plan)
-    left = [f"{path} is left: no snapshot holds it" for path in plan.left]
+    left = [f"{path} is kept: it is in no snapshot" for path in plan.left]
     return [*left, *work.notes]
 
 
@@ -232,7 +232,7 @@ class _Restore:
         """Write files whose content is at hand."""
         for each in writes:
             if each.id not in data:
-                self.notes.append(f"{each.path} is not back: object {each.id} is missing")
+                self.notes.append(f"{each.path} was not restored: object {each.id} is missing")
                 continue
             content = data[each.id]
             if each.known is None and self._is_so(each, content):
@@ -325,7 +325,7 @@ class _Restore:
                     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
                         raise
                     if folder is known:
-                        self.notes.append(f"{here} is left: it has what no snapshot holds")
+                        self.notes.append(f"{here} is kept: it has files that are in no snapshot")
 
     def _is_so(self, each: _Write, content: bytes) -> bool:
         """Whether what no snapshot holds is the same."""
@@ -369,7 +369,7 @@ class _Restore:
             target = target.with_name(f"{target.name}~")
         make_private_directory(target.parent, is_synced=True)
         shutil.move(path, target)
-        self.notes.append(f"{name} was in the way, and no snapshot holds it: it is in {target}")
+        self.notes.append(f"{name} was in the way and is in no snapshot; moved to {target}")
 
     def _mode(self, path: str, mode: int) -> None:
         try:
@@ -383,7 +383,7 @@ class _Restore:
         except FileNotFoundError:
             return
         except PermissionError:
-            self.notes.append(f"{path} has other permissions than before: another user owns it")
+            self.notes.append(f"permissions of {path} were not restored: another user owns it")
 
     def _xattrs(self, path: str, wanted: dict[str, bytes]) -> None:
         place = self._root / path
@@ -395,7 +395,7 @@ class _Restore:
                 os.setxattr(place, name, value, follow_symlinks=False)
         except (OSError, AttributeError) as error:
             if wanted:
-                self.notes.append(f"{path} has lost its extended attributes: {error}")
+                self.notes.append(f"extended attributes of {path} were not restored: {error}")
 
 
 def _is_held(algorithm: str, known: File, name: str, parent: int) -> bool:
@@ -459,5 +459,7 @@ def relink(root: Path, groups: tuple[tuple[str, ...], ...]) -> list[str]:
                 os.link(root / first, temporary, follow_symlinks=False)
                 temporary.replace(path)
         except OSError as error:
-            notes.append(f"{', '.join((first, *rest))} are no longer one file: {error.strerror}")
+            notes.append(
+                f"{', '.join((first, *rest))} are no longer links to one file: {error.strerror}"
+            )
     return notes

@@ -174,7 +174,7 @@ class SnapshotReading:
                 is_racy = time.time_ns() - before.st_ctime_ns < _RACY
                 file.stamp = 0 if is_racy or not is_same else stamp_of(before)
                 return
-        raise OSError(errno.EBUSY, "it changes all the time", path)
+        raise OSError(errno.EBUSY, "it keeps changing", path)
 
 
 def note_xattrs(mirror: Mirror, folder: Folder, name: str, path: str) -> None:

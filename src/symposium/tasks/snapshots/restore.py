@@ -197,7 +197,7 @@ async def restore_worktree(
     """Make the worktree what it was; the memory must know what it is now.
 
     Returns:
-        Notes on what could not be brought back.
+        Notes on files that could not be restored.
 
     Raises:
         TaskspaceError: an object is missing, or git cannot; what was written stays.
@@ -207,7 +207,7 @@ async def restore_worktree(
     target = await _target(store, snapshot)
     entries = await store.commit_entries(snapshot.commit)
     aside = subject.displaced(current.ref.rpartition("/")[2])
-    notes = _shortened([f"was not kept: {reason}" for reason in target.details.skipped])
+    notes = _shortened([f"not in the snapshot: {reason}" for reason in target.details.skipped])
     notes += await asyncio.to_thread(repair_clone, subject.common, target.clone)
     tree = entries["files"][1] if "files" in entries else None
     if tree is None:
@@ -249,7 +249,7 @@ async def _target(store: Store, snapshot: Snapshot) -> RestoreTarget:
 def _shortened(notes: list[str]) -> list[str]:
     if len(notes) <= _SHOWN:
         return notes
-    return [*notes[:_SHOWN], f"was not kept: {len(notes) - _SHOWN} more"]
+    return [*notes[:_SHOWN], f"not in the snapshot: {len(notes) - _SHOWN} more"]
 
 
 async def _objects(store: Store, target: RestoreTarget) -> list[str]:

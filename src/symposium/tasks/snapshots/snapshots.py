@@ -133,7 +133,9 @@ class Snapshots:
             found = await changed_since_call(subject, memory.store, parts, last, called_at)
             made = await write(subject, parts, memory, Moment(at, reason, found))
         except OSError as error:
-            raise TaskspaceError(f"{subject.worktree} cannot be kept: {error}", "") from error
+            raise TaskspaceError(
+                f"cannot take a snapshot of {subject.worktree}: {error}", ""
+            ) from error
         self._last[subject.id] = made
         return made
 
@@ -191,7 +193,9 @@ class Snapshots:
             notes = await restore_worktree(subject, memory, snapshot, before)
         except OSError as error:
             reason = f"{subject.worktree} cannot be restored: {error}"
-            raise TaskspaceError(reason, "the state before is kept; try again") from error
+            raise TaskspaceError(
+                reason, "the state before the undo is saved as a snapshot; try again"
+            ) from error
         await self._take(subject, f"{BACK}{snapshot.ref}")
         return RestoredSnapshot(snapshot, before, tuple(notes))
 
@@ -207,7 +211,7 @@ class Snapshots:
             if target is None:
                 raise TaskspaceError(
                     "there is no earlier state than this one",
-                    "one is kept when a task is made, and at tool calls of agents that speak ACP",
+                    "snapshots are taken when a task is created, and at tool calls of ACP agents",
                 )
             return await self._restore(subject, target, current)
 
