@@ -1,4 +1,4 @@
-"""Answers to an agent's requests: files, permissions, and the time that it may take."""
+"""Answers to an agent's requests: files, permissions, and timeouts."""
 
 import asyncio
 from collections import OrderedDict
@@ -284,7 +284,7 @@ class ClientAnswers:
         return {}
 
     def _writing(self, params: WriteTextFile) -> ToolCall:
-        """Make the question for an agent that writes without asking."""
+        """Make the permission request for a write without one."""
         try:
             old = self._files.read(params.path)
         except RpcError:

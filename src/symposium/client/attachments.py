@@ -1,4 +1,4 @@
-"""Files that a prompt names as `@path`, as content blocks that go with it."""
+"""Content blocks for files that a prompt names as `@path`."""
 
 import os
 import re
@@ -10,26 +10,26 @@ from localio.files import regular_content
 from symposium.errors import SymposiumError
 
 LARGEST: Final = 512 * 1024
-"""Bytes of a file that can be attached."""
+"""Maximum bytes of an attached file."""
 
 MAX_OFFERED: Final = 200
-"""Entries of a directory that a completion offers."""
+"""Maximum completions of one directory."""
 
-# After a blank or at the begin: the @ of a mail address is part of a word.
+# After a space or at the start: the @ of a mail address is inside a word.
 _NAMED: Final = re.compile(r"(?<!\S)@(?:\"([^\"\n]+)\"|([^\s\"]+))")
 _CLOSING: Final = ".,;:!?)]}'"
 
 
 class AttachmentError(SymposiumError):
-    """A file that was named cannot be attached."""
+    """A named file cannot be attached."""
 
 
 class Attachments:
     """Read the files that prompts name.
 
     Args:
-        root: the directory that they are below.
-        is_embedded: whether the agent takes their content; else it gets links.
+        root: directory of the files.
+        is_embedded: whether to embed the content; otherwise blocks are links.
     """
 
     def __init__(self, root: Path, *, is_embedded: bool = False) -> None:
@@ -37,7 +37,7 @@ class Attachments:
         self.is_embedded = is_embedded
 
     def blocks(self, text: str) -> list[Mapping[str, Any]]:
-        """A content block for each file that the text names, once.
+        """One content block for each file in the text.
 
         Raises:
             AttachmentError: one of them is missing, outside, too large, or not text.
@@ -46,7 +46,7 @@ class Attachments:
         return [self._block(place) for place in places]
 
     def completions(self, typed: str) -> list[str]:
-        """Paths that begin like what was typed after the `@`; those of directories end in `/`."""
+        """Paths that start with the text after the `@`; directories end in `/`."""
         lead, _, begin = typed.rpartition("/")
         try:
             directory = self._inside(lead or ".")
@@ -65,7 +65,7 @@ class Attachments:
             if quoted:
                 yield self._existing(quoted)
                 continue
-            # `@a.py,` names a.py, unless there is a file of the longer name.
+            # `@a.py,` names a.py, unless a file of the longer name exists.
             trimmed = bare.rstrip(_CLOSING)
             named = bare if _is_file(self._root / bare) else trimmed
             # `@property` and `@alice` are words: a path has a slash, a dot, or a file.
@@ -122,4 +122,4 @@ def _is_file(place: Path) -> bool:
 
 
 def _refused(named: str, reason: str) -> AttachmentError:
-    return AttachmentError(f"@{named} {reason}", "leave out the @ to name it in the text only")
+    return AttachmentError(f"@{named} {reason}", "omit the @ to mention it without the file")

@@ -19,12 +19,12 @@ READ_KINDS: Final = frozenset({"read", "search", "think"})
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to answer.
+    """One option of a permission request.
 
     Attributes:
-        id: what is sent; two options may share a kind, never an id.
+        id: id of the option; two options may share a kind, never an id.
         name: the text for the user.
-        kind: `allow_once`, `allow_always`, `reject_once`, `reject_always`, or one new to us.
+        kind: `allow_once`, `allow_always`, `reject_once`, `reject_always`, or an unknown kind.
     """
 
     id: str
@@ -33,33 +33,33 @@ class Option:
 
     @property
     def allows(self) -> bool:
-        """Whether choosing it lets the agent go on."""
+        """Whether the option allows the action."""
         return self.kind.startswith("allow")
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """A question of the agent's: may it do this?"""
+    """A permission request of an agent."""
 
     tool_call: ToolCall
     options: tuple[Option, ...]
 
     def option(self, *kinds: str) -> Option | None:
-        """The first option of the first of these kinds that there is."""
+        """The first option of the first kind that exists."""
         found = [option for kind in kinds for option in self.options if option.kind == kind]
         return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenOption:
-    """The person, or the rule, chose this."""
+    """The option chosen by the user or by a rule."""
 
     option: Option
 
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """No option was chosen: the turn is cancelled, or none of them says no."""
+    """No option was chosen: the turn was canceled, or no option denies the action."""
 
 
 Decision: TypeAlias = ChosenOption | Declined
@@ -69,12 +69,12 @@ class Decider(Protocol):
     """Decide on permissions: by a rule, or by asking the user."""
 
     async def decide(self, permission: Permission) -> Decision:
-        """Answer one question; others may be asked meanwhile."""
+        """Decide one request; others may arrive meanwhile."""
         ...
 
 
 def read_permission(params: Mapping[str, Any]) -> Permission:
-    """The question that `session/request_permission` asks."""
+    """Parse the params of `session/request_permission`."""
     options: list[Option] = []
     for entry in cast("list[Any]", params.get("options") or []):
         members = cast("Mapping[str, Any]", entry if isinstance(entry, Mapping) else {})
@@ -88,7 +88,7 @@ def read_permission(params: Mapping[str, Any]) -> Permission:
 
 
 def outcome(decision: Decision) -> dict[str, Any]:
-    """The result that answers `session/request_permission`."""
+    """Make the result of `session/request_permission`."""
     match decision:
         case ChosenOption(option):
             return {"outcome": {"outcome": "selected", "optionId": option.id}}
@@ -97,13 +97,13 @@ def outcome(decision: Decision) -> dict[str, Any]:
 
 
 def allowed(permission: Permission) -> Decision:
-    """Yes, this once if that can be said."""
+    """Allow, for this time only if an option exists for that."""
     option = permission.option("allow_once", "allow_always")
     return Declined() if option is None else ChosenOption(option)
 
 
 def refused(permission: Permission) -> Decision:
-    """No, this once if that can be said."""
+    """Deny, for this time only if an option exists for that."""
     option = permission.option("reject_once", "reject_always")
     return Declined() if option is None else ChosenOption(option)
 

@@ -1,4 +1,4 @@
-"""The models and modes of a session, as the agent offers them, and how each of them is set.
+"""Models and modes that an agent offers in a session, and the requests that set them.
 
 ACP has three ways: `modes` with `session/set_mode`, `models` with `session/set_model`, and
 `configOptions` of the categories `mode` and `model`, which replace the other two where they exist.
@@ -30,7 +30,7 @@ class SessionSetting:
 
     Attributes:
         kind: `mode` or `model`.
-        current: the id of the choice that is in use.
+        current: id of the current choice.
         choices: in the agent's order.
         option: the id of the config option; None for another setting.
     """
@@ -42,12 +42,12 @@ class SessionSetting:
 
     @property
     def current_name(self) -> str:
-        """The name of the choice that is in use."""
+        """Name of the current choice."""
         found = [each.name for each in self.choices if each.id == self.current]
         return found[0] if found else self.current
 
     def matching(self, text: str) -> Sequence[SettingChoice]:
-        """The choices that a word may mean: an id or a name, or a part of one."""
+        """Choices that match a word: by id or name, or by part of one."""
         word = text.strip().casefold()
         names = [(each, {each.id.casefold(), each.name.casefold()}) for each in self.choices]
         exact = [each for each, known in names if word in known]
@@ -56,7 +56,7 @@ class SessionSetting:
         return exact[:1] or begin or part
 
     def request(self, choice: SettingChoice) -> tuple[str, Mapping[str, Any]]:
-        """The method that sets it, and its params without the session."""
+        """Method that sets a choice, and its params without the session."""
         if self.option is not None:
             return "session/set_config_option", {"configId": self.option, "value": choice.id}
         if self.kind == MODEL:
@@ -71,7 +71,7 @@ class SessionSettings:
     known: dict[str, SessionSetting] = field(default_factory=dict[str, SessionSetting])
 
     def name_of(self, kind: str) -> str:
-        """The name of the choice that is in use; empty where there is no choice."""
+        """Name of the current choice; empty without choices."""
         return self.known[kind].current_name if kind in self.known else ""
 
     def opened(self, result: Any) -> None:
@@ -85,7 +85,7 @@ class SessionSettings:
         self.options(_mappings(members.get("configOptions")))
 
     def reported(self, event: ModeChange | OptionsChange) -> None:
-        """Take a change that the agent has reported."""
+        """Apply a change that the agent has reported."""
         match event:
             case ModeChange(mode_id):
                 self.chosen(MODE, mode_id)
@@ -93,7 +93,7 @@ class SessionSettings:
                 self.options(options)
 
     def chosen(self, kind: str, current: str) -> None:
-        """Note that another choice is in use."""
+        """Set the current choice."""
         if (known := self.known.get(kind)) is not None:
             self.known[kind] = SessionSetting(known.kind, current, known.choices, known.option)
 
@@ -128,7 +128,7 @@ def _choices(entries: Sequence[Mapping[str, Any]], key: str) -> tuple[SettingCho
 
 
 def _ungrouped(entries: Any) -> Sequence[Mapping[str, Any]]:
-    """The values of an option, those in groups too."""
+    """Values of an option, including those in groups."""
     found: list[Mapping[str, Any]] = []
     for each in _mappings(entries):
         inner = each.get("options")

@@ -120,7 +120,7 @@ NEEDED_FILES: Final[Mapping[str, Sequence[str]]] = {
         *("requirements*.txt", "Pipfile"),
     ),
 }
-"""Tools that are of use only where one of these files is, by patterns of names."""
+"""Tools that are useful only with one of these files, by patterns of names."""
 
 
 class UnknownToolError(SymposiumError):
@@ -133,8 +133,8 @@ def chosen_tools(
     """The tools to list, by name.
 
     Args:
-        workplace: where the agent works.
-        names: tools and topics; `all` for every tool, `auto` for those of use in the workspace.
+        workplace: context of the server.
+        names: tools and topics; `all` for every tool, `auto` for those useful in the workspace.
 
     Raises:
         UnknownToolError: a name is unknown.
@@ -177,21 +177,21 @@ def _has_files(name: str, workspace: GuidanceWorkspace) -> bool:
 
 MARKDOWN: Final = "text/markdown"
 REFERENCE: Final = "symposium://ref/"
-"""What the URI of an attached value begins with; its id follows."""
+"""Prefix of the URI of an attached value; its id follows."""
 
 _SUMMARY: Final = "Working rules of this project, your taskspace, and your first task"
 _TITLES: Final = {"yiasou": "Yiasou", "hi": "Hi"}
 
 
 class ToolOffering:
-    """A part of a server, for one workplace.
+    """Tools, resources, and prompts of one context.
 
     Args:
-        workplace: where the agent works.
-        names: which tools are listed; see `symposium.mcp_server.contents`.
+        workplace: context of the server.
+        names: tools to list; see `chosen_tools`.
 
     Raises:
-        UnknownToolError: a name is no tool and no topic.
+        UnknownToolError: a name is unknown.
     """
 
     def __init__(self, workplace: ServerContext, names: Sequence[str] = (AUTO,)) -> None:
@@ -205,7 +205,7 @@ class ToolOffering:
         return instructions(chosen_tools(self._workplace, self._names).values())
 
     def tools(self) -> Sequence[Json]:
-        """The tools that are listed; all others can be called too."""
+        """The listed tools; unlisted ones can be called, too."""
         found = chosen_tools(self._workplace, self._names)
         return [_listed_tool(tool) for tool in found.values()]
 
@@ -220,7 +220,7 @@ class ToolOffering:
         return _result(await tool.call(params.get("arguments"), call), tool)
 
     def resources(self) -> Sequence[Json]:
-        """The guidance that holds now; in a taskspace also who changes the same lines."""
+        """The current guidance; in a task, also its conflicts with other tasks."""
         texts = [_listed_text(text) for text in self._workplace.library.shelf().listed]
         return [*texts, LISTED] if self._workplace.standing.is_in_taskspace else texts
 
@@ -236,7 +236,7 @@ class ToolOffering:
         ]
 
     async def read(self, uri: str, caller: ToolCaller) -> Json | None:
-        """A guidance text, whole, by its URI, or as the seed has it; or an attached value."""
+        """Read a guidance text by its URI or its seed name, or an attached value."""
         del caller
         text = self._workplace.library.shelf().get(uri.removeprefix(URI))
         if text is not None:

@@ -1,7 +1,7 @@
-"""Lines of a transport as the streams that the SDK reads and writes; what is no message is refused.
+"""Streams of the SDK over lines of a transport; invalid lines are refused.
 
-The SDK's own reader drops a line that it cannot read, and takes lines of any length. This one
-answers what is owed an answer, and reads no further while too much waits.
+The SDK's own reader drops invalid lines and accepts lines of any length. This one answers invalid
+requests, and pauses reading while too many messages wait.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.jsonrpc.values import encode_value
 
 MAX_WAITING: Final = 256
-"""Messages that are read ahead of the server."""
+"""Maximum messages read ahead of the server."""
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Of one line."""
+"""Maximum bytes of one line."""
 
 _ID: Final = re.compile(rb'".*"|-?[0-9]+', re.DOTALL)
 
@@ -31,7 +31,7 @@ _Item = TypeVar("_Item")
 
 
 class BadLineError(ValueError):
-    """A line is JSON-RPC and no message of MCP."""
+    """A line is JSON-RPC but not an MCP message."""
 
 
 class _Reader(Generic[_Item]):
@@ -87,9 +87,9 @@ class LineStreams(Generic[_Item]):
     """Both directions of one client; a reading and a writing stream in one, closed together.
 
     Args:
-        transport: the lines.
-        parse: makes an item of a line; raises `BadLineError`.
-        write: makes a line of an item.
+        transport: source and target of lines.
+        parse: converts a line to an item; raises `BadLineError`.
+        write: converts an item to a line.
     """
 
     def __init__(
@@ -106,13 +106,13 @@ class LineStreams(Generic[_Item]):
         self._is_over = False
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self._transport.start(self)
 
-    # -- what the transport calls
+    # -- called by the transport
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Keep each line that is a message, and answer malformed ones."""
+        """Queue valid messages, and answer malformed lines."""
         for line in lines:
             item = self._reader.read(line)
             if item is not None:
@@ -133,10 +133,10 @@ class LineStreams(Generic[_Item]):
         self._is_over = True
         self._something.set()
 
-    # -- what the SDK calls
+    # -- called by the SDK
 
     async def receive(self) -> _Item:
-        """The next message.
+        """Return the next message.
 
         Raises:
             StopAsyncIteration: the stream has ended.

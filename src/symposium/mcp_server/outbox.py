@@ -1,6 +1,6 @@
 """Reports made while no daemon runs: stored at once, and sent to the next one (§7 row 10).
 
-Each is said at least once: one whose answer was lost is said again.
+Each report is sent at least once: it is sent again if its answer was lost.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ class QueuedReport(Struct, frozen=True):
     """One report.
 
     Attributes:
-        type: of the message.
-        payload: what it says.
+        type: type of the message.
+        payload: payload of the message.
     """
 
     type: str
@@ -49,16 +49,16 @@ async def _pause() -> None:
 
 
 class Outbox:
-    """One file for the reports of one user; any number of processes may use it."""
+    """Queue file of one user's reports, shared by processes."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FOLDER / "reports.jsonl"
 
     def keep(self, message: BusMessage) -> None:
-        """Put one down, so that it outlives this process.
+        """Store a report durably.
 
         Raises:
-            OSError: it cannot be written, or too much waits already.
+            OSError: the file cannot be written, or is full.
         """
         line = msgspec.json.encode(QueuedReport(message.about.type, payload_of(message))) + b"\n"
         with self._locked("reports.lock"), self._path.open("a+b") as file:
@@ -66,26 +66,26 @@ class Outbox:
             if size + len(line) > MAX_BYTES:
                 raise OSError(f"{self._path} is full; start the daemon to deliver the reports")
             if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
-                # Half a line, of a process that died or a disk that was full, takes none with it.
+                # A truncated line of a crashed process or a full disk must not damage the next one.
                 file.write(b"\n")
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
         if not size:
-            # The folder may be new, too.
+            # The folder may be new, so sync it, too.
             sync_path(self._path.parent)
             sync_path(self._path.parent.parent)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether the queue is empty."""
         try:
             return self._path.stat().st_size == 0
         except OSError:
             return True
 
     def waiting(self) -> list[bytes]:
-        """The lines that wait, the oldest first."""
+        """Queued lines, the oldest first."""
         try:
             return self._path.read_bytes().splitlines(keepends=True)
         except OSError:
@@ -107,9 +107,9 @@ class Outbox:
                         return
                     self._drop(line)
         except BlockingIOError:
-            _log.debug("another process says what waits")
+            _log.debug("another process sends the queued reports")
         except OSError as error:
-            _log.warning("what waits in %s stays there: %s", self._path, error)
+            _log.warning("cannot send the reports in %s: %s", self._path, error)
 
     def _drop(self, line: bytes) -> None:
         with self._locked("reports.lock"):
@@ -129,7 +129,7 @@ class Outbox:
 
 
 async def _said(line: bytes, bus: Bus) -> bool:
-    """Whether it was accepted, or can never be."""
+    """Whether the report was accepted, or can never be."""
     try:
         message = _read(line)
     except (msgspec.MsgspecError, PayloadError, KeyError) as error:
@@ -140,7 +140,7 @@ async def _said(line: bytes, bus: Bus) -> bool:
     except BusRefusedError as error:
         if error.code in (NO_HANDLER, TIMEOUT, GONE):
             return False
-        _log.warning("a report that waited was refused, and is dropped: %s", error)
+        _log.warning("dropped a refused report: %s", error)
     except BusError:
         return False
     return True
@@ -150,5 +150,5 @@ def _read(line: bytes) -> BusRequest[Any]:
     waiting = msgspec.json.decode(line, type=QueuedReport)
     message = message_types()[waiting.type].read(waiting.payload)
     if not isinstance(message, BusRequest):
-        raise PayloadError(f"{waiting.type} is no request")
+        raise PayloadError(f"{waiting.type} is not a request")
     return cast("BusRequest[Any]", message)

@@ -1,4 +1,4 @@
-"""Progress of a tool call, and the latest report alone."""
+"""Reports to the user, and progress of tool calls."""
 
 import asyncio
 from contextlib import suppress
@@ -81,19 +81,19 @@ _Answer = TypeVar("_Answer")
 
 
 class ProgressRelay:
-    """One line of news that is replaced by the next."""
+    """The latest progress message; each one replaces the last."""
 
     def __init__(self, message: str) -> None:
         self._message = message
         self._changed = asyncio.Event()
 
     def take(self, progress: Progress) -> None:
-        """Replace it by progress from the bus."""
+        """Replace the message with progress from the bus."""
         self._message = progress.message
         self._changed.set()
 
     async def tell_on(self, news: News, *, every: float) -> None:
-        """Send it now, at each change, and every so many seconds, until cancelled."""
+        """Send the message now, at each change, and every `every` seconds, until canceled."""
         count = 0.0
         while True:
             self._changed.clear()
@@ -139,7 +139,7 @@ async def request_with_progress(
 async def _outcome(
     request: BusRequest[_Answer], call: ToolInvocation, latest: ProgressRelay, limit: float | None
 ) -> _Answer | BusError:
-    """The answer; an error is handed over, since a task group would wrap it."""
+    """Return the answer or the error, which a task group would wrap."""
     try:
         bus = call.workplace.bus
         return await bus.request(request, on_progress=latest.take, patience=limit)

@@ -1,4 +1,4 @@
-"""The reviews of one project on disk, and the tools that wait for a word on one (§4.8, §4.9)."""
+"""Stored reviews of one project, and tools that wait for feedback (§4.8, §4.9)."""
 
 import asyncio
 import logging
@@ -19,18 +19,18 @@ from symposium.documents.reviews import Attention, Feedback, Review, ReviewStore
 from symposium.errors import NotFoundError
 
 LOOK_EVERY: Final = 5.0
-"""Seconds between two looks whether another process has taken a word that we wait for."""
+"""Seconds between two checks for feedback that another process has received."""
 
 _log = logging.getLogger(__name__)
 
 
 def now() -> str:
-    """The time as reviews note it."""
+    """Current time in the format of reviews."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class PendingReviews:
-    """The reviews in a folder; those of other projects lie in the folders beside it."""
+    """Reviews in a folder; other projects have folders next to it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,15 +38,15 @@ class PendingReviews:
         self._waiting: dict[str, asyncio.Event] = {}
 
     def known(self) -> Iterator[Review]:
-        """The reviews of this project, the one that changed last first."""
+        """Reviews of this project, the most recently changed first."""
         return self._store.newest()
 
     def find(self, review_id: str | None) -> Review | None:
-        """One by its id, by default the newest; None if there is no review.
+        """Return a review by its id, by default the newest; None without reviews.
 
         Raises:
             NotFoundError: no review has this id.
-            ReviewStoreError: it cannot be read.
+            ReviewStoreError: the review cannot be read.
         """
         if review_id is None:
             return next(self.known(), None)
@@ -58,10 +58,10 @@ class PendingReviews:
             raise NotFoundError(error.message, hint) from error
 
     def keep(self, review: Review) -> None:
-        """Store one that a reviewer is going to be asked to look at.
+        """Store a review before its request.
 
         Raises:
-            ReviewStoreError: it cannot be written.
+            ReviewStoreError: the review cannot be written.
         """
         self._store.save(msgspec.structs.replace(review, attention="waiting"))
 
@@ -69,7 +69,7 @@ class PendingReviews:
         """Store the reviewer, unless feedback arrived meanwhile.
 
         Raises:
-            ReviewStoreError: it cannot be read or written.
+            ReviewStoreError: the review cannot be read or written.
         """
 
         def noted(review: Review) -> Review:
@@ -80,7 +80,7 @@ class PendingReviews:
 
     @contextmanager
     def listening(self, review_id: str) -> Generator[asyncio.Event]:
-        """Something that is set when a word on a review comes."""
+        """Yield an event that is set when feedback on a review arrives."""
         word = self._waiting[review_id] = asyncio.Event()
         try:
             yield word
@@ -89,7 +89,7 @@ class PendingReviews:
                 del self._waiting[review_id]
 
     async def watch(self, review_id: str, word: asyncio.Event) -> None:
-        """Set it when another process has stored a word, until cancelled."""
+        """Set the event when another process has stored feedback, until canceled."""
         while True:
             if self._is_answered(review_id):
                 word.set()
@@ -99,14 +99,14 @@ class PendingReviews:
         try:
             return self._store.load(review_id).attention == "answered"
         except ExplainedError:
-            # It was removed; the waiting tool reports that when it times out.
+            # The review was removed; the waiting tool reports that at its timeout.
             return False
 
     def take(self, payload: Any) -> None:
-        """Store what a person has said, and wake who waits for it.
+        """Store feedback of the user, and wake the tools that wait for it.
 
         Raises:
-            FeedbackError: it is no feedback.
+            FeedbackError: the payload is not feedback.
             NotFoundError: the review is unknown.
             ReviewStoreError: the review cannot be read or written.
         """
@@ -119,7 +119,7 @@ class PendingReviews:
             self._waiting[feedback.review_id].set()
 
     async def hear(self, message: UserFeedback, asked: RequestContext) -> Ack:
-        """Take what a person says over the bus.
+        """Receive feedback over the bus.
 
         Raises:
             BusRefusedError: the review is unknown.

@@ -1,6 +1,6 @@
-"""Binds parts to the MCP SDK: both eras, both transports, notices of change.
+"""Bind parts to the MCP SDK: both protocol eras, both transports, and notifications.
 
-The import of the SDK costs more than all else here; a caller imports this module when it starts
+The import of the SDK is slow; a caller imports this module when it starts
 a server. No other module imports the SDK.
 """
 
@@ -71,7 +71,7 @@ MAX_CLIENTS: Final = 1000
 """Clients of the earlier era that are notified of changes; the oldest is forgotten first."""
 
 MAX_COMPLETIONS: Final = 100
-"""As MCP allows."""
+"""Maximum that MCP allows."""
 
 _KEPT: Final = CacheHint(ttl_ms=1000, scope="private")
 """Cache time of lists and texts for clients of the later era; changes are still announced."""
@@ -88,7 +88,7 @@ class SdkCaller:
     """The client of one request.
 
     Attributes:
-        context: what the SDK knows of the request.
+        context: the SDK's context of the request.
     """
 
     context: _Context
@@ -105,20 +105,20 @@ class SdkCaller:
 
 @dataclass(slots=True)
 class _Client:
-    """One client of the earlier era, which has said that it is there."""
+    """One initialized client of the earlier era."""
 
     session: ServerSession | None = None
     uris: set[str] = field(default_factory=set[str])
 
 
 class _Clients:
-    """The clients of the earlier era that have said they are there, and what they subscribed to."""
+    """Initialized clients of the earlier era, with their subscriptions."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[str, _Client] = OrderedDict()
 
     def of(self, context: _Context) -> _Client:
-        """The client that asks: by its session over HTTP, the only one there is over lines."""
+        """The client of a request: by its session over HTTP, the only one over lines."""
         headers: Mapping[str, str] = context.request.headers if context.request else {}
         key = headers.get("mcp-session-id", "")
         client = self._clients.setdefault(key, _Client())
@@ -128,7 +128,7 @@ class _Clients:
         return client
 
     async def tell(self, uris: Collection[str], *, is_list: bool) -> None:
-        """Tell each what it wants to know."""
+        """Notify each client of its subscriptions."""
         for client in list(self._clients.values()):
             if client.session is not None:
                 for uri in sorted(client.uris.intersection(uris)):
@@ -138,7 +138,7 @@ class _Clients:
 
 
 class _Sdk(Server[Any]):
-    """The SDK's server; over every transport it says at the handshake that lists change."""
+    """The SDK's server; it declares changing lists in every handshake."""
 
     def create_initialization_options(
         self,
@@ -152,14 +152,14 @@ class _Sdk(Server[Any]):
 
 
 class _Requests:
-    """Answers the requests of clients from the parts, the first that knows what is asked for."""
+    """Answers requests from the first part that knows the requested name."""
 
     def __init__(self, parts: Sequence[ToolPart], clients: _Clients) -> None:
         self._parts = parts
         self._clients = clients
 
     def register(self, sdk: Server[Any]) -> None:
-        """Let the SDK call us for every method."""
+        """Register handlers for every method."""
         listed = types.PaginatedRequestParams
         self._on(sdk, "tools/list", listed, self._list("tools", lambda part: part.tools()))
         self._on(
@@ -284,7 +284,7 @@ class SymposiumMcpServer:
         requests.register(self.sdk)
 
     async def serve(self, transport: Transport) -> None:
-        """Serve one client over lines until it ends; the transport stays its owner's to close."""
+        """Serve one client over lines until it disconnects; the caller closes the transport."""
         streams = LineStreams(transport, _read, _written)
         streams.start()
         await self.sdk.run(streams, streams, self.options)
@@ -293,8 +293,8 @@ class SymposiumMcpServer:
         """An ASGI application for streamable HTTP at `/mcp`; Host and Origin must be this machine.
 
         Args:
-            event_store: keeps events for clients that come back.
-            retry: milliseconds after which a client shall come back.
+            event_store: stores events for clients that reconnect.
+            retry: milliseconds until a client reconnects.
         """
         return self.sdk.streamable_http_app(
             event_store=event_store, retry_interval=retry, max_sessions=MAX_CLIENTS
@@ -306,10 +306,10 @@ class SymposiumMcpServer:
         return self.sdk.create_initialization_options()
 
     async def tell(self, uris: Collection[str], *, is_list: bool) -> None:
-        """Tell every client that wants to know what has changed, in the way of its era.
+        """Notify every subscribed client of changes, in the form of its era.
 
         Args:
-            uris: of resources that say something else, or have come or gone.
+            uris: URIs of changed, added, and removed resources.
             is_list: whether the list of resources has changed too.
         """
         for uri in sorted(uris):
@@ -319,7 +319,7 @@ class SymposiumMcpServer:
         await self._clients.tell(uris, is_list=is_list)
 
     def close(self) -> None:
-        """End every stream of changes with its last word."""
+        """End every stream of changes with its final message."""
         self._listening.close()
 
 

@@ -1,4 +1,4 @@
-"""Opens the workplace of one server, and what works beside it."""
+"""Open the context of a server and start its background work."""
 
 import asyncio
 import logging
@@ -42,15 +42,15 @@ from symposium.mcp_server.workplace import ServerContext, Site
 Level: TypeAlias = Literal["error", "warn", "info", "debug"]
 
 MAX_MESSAGE: Final = 4000
-"""Characters of one message."""
+"""Maximum characters of one log message."""
 
 _OWN: Final = "symposium.bus"
-"""The bus itself logs under this; passing that on would never end."""
+"""Logger of the bus; forwarding its records would loop."""
 
 
 @contextmanager
 def logged_to(announce: Callable[[Log], None], *, level: int = logging.INFO) -> Generator[None]:
-    """Pass on what is logged meanwhile, from a level on; the bus hides secrets as it records."""
+    """Forward log records of a minimum level; the bus redacts secrets when it records them."""
     passing = _Passing(announce, level)
     root = logging.getLogger()
     root.addHandler(passing)
@@ -66,7 +66,7 @@ class _Passing(logging.Handler):
         self._announce = announce
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one record on."""
+        """Forward one record."""
         if not record.name.startswith(_OWN):
             text = f"{record.name}: {record.getMessage()}"[:MAX_MESSAGE]
             self._announce(Log(level=_level(record.levelno), message=text))
@@ -81,24 +81,24 @@ def _level(number: int) -> Level:
 
 
 IDE_TIMEOUT = 10.0
-"""Seconds for an editor; without one the daemon says so at once."""
+"""Seconds to wait for an editor; without one, the daemon answers at once."""
 
 _log = logging.getLogger(__name__)
 
 
 class EditorFirst:
-    """Asks the editor what it can answer, and language servers otherwise."""
+    """Ask the editor first, then language servers."""
 
     def __init__(self, bus: Bus, otherwise: IdePort) -> None:
         self._bus = bus
         self._otherwise = otherwise
 
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
-        """Symbols that have this name, or one like it."""
+        """Symbols with this name or a similar one."""
         try:
             found = await self._bus.request(ResolveSymbolByName(name=name), patience=IDE_TIMEOUT)
         except BusError as error:
-            _log.debug("no editor says where %s is: %s", name, error)
+            _log.debug("no editor found the symbol %s: %s", name, error)
             return await self._otherwise.symbols(name)
         return msgspec.convert(msgspec.to_builtins(found), list[SymbolDefinition])
 
@@ -108,7 +108,7 @@ class EditorFirst:
         try:
             found = await self._bus.request(request, patience=IDE_TIMEOUT)
         except BusError as error:
-            _log.debug("no editor says who uses %s: %s", symbol.name, error)
+            _log.debug("no editor found references of %s: %s", symbol.name, error)
             return await self._otherwise.references(symbol)
         return msgspec.convert(msgspec.to_builtins(found), list[CodeRange])
 
@@ -133,7 +133,7 @@ _Result = TypeVar("_Result")
 async def open_workplace(
     site: Site, serve: Callable[[ServerContext], Awaitable[_Result]]
 ) -> _Result:
-    """Do something at a workplace; what works beside it ends with it. Waits for no daemon."""
+    """Run work in a context, with background tasks; does not wait for a daemon."""
     headless = Headless()
     home = paths(site.environment).home
     references = ReferenceStore(home)
@@ -159,7 +159,7 @@ async def open_workplace(
 
 
 def pending_reviews(site: Site) -> PendingReviews:
-    """The reviews of a site's project."""
+    """Open the reviews of a site's project."""
     home = paths(site.environment).home
     return PendingReviews(home / "reviews" / project_folder(home, site.directory).name)
 
@@ -167,7 +167,7 @@ def pending_reviews(site: Site) -> PendingReviews:
 def workplace_of(
     site: Site, bus: Bus, headless: Headless, reviews: PendingReviews
 ) -> ServerContext:
-    """The workplace of a site; nothing is asked yet."""
+    """Make the context of a site without requests."""
     home = paths(site.environment).home
     library = library_for(site.directory, site.environment)
     standing = locate_agent(site.directory, site.environment)

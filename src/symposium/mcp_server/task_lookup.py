@@ -1,4 +1,4 @@
-"""The task of an agent, asked over the bus, and what it has read."""
+"""Lookup of an agent's task over the bus, and reports of its readings."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from symposium.documents.guidance import GuidanceText
 from symposium.mcp_server.location import AgentLocation, written_down
 
 LOOKUP_TIMEOUT: Final = 0.1
-"""Seconds for the daemon: a prompt is to be there within 200 ms whether or not it answers."""
+"""Seconds to wait for the daemon: a prompt must be ready within 200 ms."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,18 +31,18 @@ async def look_up(
         async with asyncio.timeout(patience):
             return _context(await bus.request(request))
     except TimeoutError:
-        _log.info("the daemon did not say within %g s what the taskspace is", patience)
+        _log.info("the daemon did not describe the task within %g s", patience)
     except BusError as error:
-        _log.info("what the taskspace is comes from its file: %s", error)
+        _log.info("reading the task from its file: %s", error)
     return written_down(standing)
 
 
 async def keep_collaborator(
     standing: AgentLocation, bus: Bus, task: TaskContext | None, asked: str | None
 ) -> None:
-    """Remember whom the user asked for, so that the next agent here is asked for the same.
+    """Save the chosen collaborator, so that the next agent here gets the same.
 
-    Not while the initial prompt waits: every change of a taskspace ends it (seed 000).
+    Skipped while the initial prompt waits, because any update of a task clears it (seed 000).
     """
     if not asked or task is None or task.initial_prompt or task.collaborator == asked:
         return
@@ -52,7 +52,7 @@ async def keep_collaborator(
     try:
         await bus.request(request, patience=LOOKUP_TIMEOUT)
     except BusError as error:
-        _log.info("the collaborator is not remembered: %s", error)
+        _log.info("cannot save the collaborator: %s", error)
 
 
 def _context(info: TaskspaceInfo) -> TaskContext:
@@ -60,14 +60,14 @@ def _context(info: TaskspaceInfo) -> TaskContext:
 
 
 MAX_WAITING: Final = 100
-"""Readings that wait for a daemon; the oldest are dropped."""
+"""Maximum readings that wait for a daemon; the oldest are dropped."""
 
 
 class Readings:
-    """Takes what was read at once, and reports it when a daemon is there.
+    """Queue of readings, which are reported when a daemon runs.
 
     Args:
-        standing: where the agent is; outside a taskspace nothing is reported.
+        standing: location of the agent; outside a task, nothing is reported.
     """
 
     def __init__(self, standing: AgentLocation) -> None:
@@ -76,16 +76,16 @@ class Readings:
         self._came = asyncio.Event()
 
     def note(self, texts: Iterable[GuidanceText]) -> None:
-        """The agent was given these texts."""
+        """Queue these texts as read."""
         for text in texts:
             self._add(text.id, text.layer, text.sha256)
 
     def note_prompt(self, name: str, content: str) -> None:
-        """The agent was given a prompt that names texts."""
+        """Queue a prompt that names texts as read."""
         self._add(name, "", hashlib.sha256(content.encode()).hexdigest())
 
     async def run(self, bus: Bus) -> None:
-        """Report what was read, until cancelled."""
+        """Report readings until canceled."""
         while True:
             await self._came.wait()
             self._came.clear()
@@ -96,7 +96,7 @@ class Readings:
         try:
             await bus.request(reading)
         except BusError as error:
-            _log.info("not reported that %s was read: %s", reading.id, error)
+            _log.info("cannot report that %s was read: %s", reading.id, error)
 
     def _add(self, id_: str, layer: str, sha256: str) -> None:
         if not self._standing.is_in_taskspace:

@@ -20,7 +20,7 @@ from symposium.mcp_server.workplace import ServerContext
 Topic: TypeAlias = Literal[
     "code", "walkthroughs", "taskspaces", "reviews", "references", "packages"
 ]
-"""What a tool is about; the instructions group by it."""
+"""Topic of a tool; the instructions group by it."""
 
 
 News: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
@@ -32,8 +32,8 @@ class ToolInvocation:
     """One call of a tool.
 
     Attributes:
-        workplace: where the agent works, and whom a tool can ask.
-        tell: tells the client how far the call is, if it wants to know.
+        workplace: context of the server.
+        tell: sends progress to the client, if requested.
     """
 
     workplace: ServerContext
@@ -85,7 +85,7 @@ class ServedTool:
     Attributes:
         name: the function's.
         description: the function's docstring.
-        topic: what it is about.
+        topic: topic of the tool.
         params: the type of its arguments.
         run: the function.
         result: the type of `ToolAnswer.value`; None for an answer that is text only.
@@ -128,12 +128,12 @@ class ServedTool:
 def tool(
     topic: Topic, hints: Hints, *, result: type[Struct] | None = None
 ) -> Callable[[ToolFunction[_Params]], ServedTool]:
-    """Make a function a tool; its name, its docstring and its first parameter's type say the rest.
+    """Make a tool from a function, its docstring, and its first parameter's type.
 
     Args:
-        topic: what it is about.
-        hints: what a client may want to know.
-        result: the type of its structured result.
+        topic: topic of the tool.
+        hints: hints for clients.
+        result: type of the structured result.
     """
 
     def made(function: ToolFunction[_Params]) -> ServedTool:
@@ -172,7 +172,7 @@ def _form(params: type[Struct]) -> str:
 Json: TypeAlias = dict[str, Any]
 
 RESOURCE_NOT_FOUND: Final = -32002
-"""Until revision 2025-11-25; from 2026-07-28 on it is one of the invalid params."""
+"""Error code until revision 2025-11-25; since 2026-07-28, invalid params."""
 
 STATELESS: Final = ("2026-07-28",)
 """Revisions without `initialize`."""
@@ -184,7 +184,7 @@ class ToolCaller(Protocol):
     Attributes:
         revision: negotiated revision of MCP.
         news: reports progress of the request, if the client wants it.
-        context: what the SDK knows of the request; of no use to what knows nothing of the SDK.
+        context: the SDK's context of the request; only for code that uses the SDK.
     """
 
     @property
@@ -196,7 +196,7 @@ class ToolCaller(Protocol):
 
 
 class ToolPart(Protocol):
-    """Some of what a server offers."""
+    """One part of a server's tools, resources, and prompts."""
 
     def tools(self) -> Sequence[Json]:
         """Its tools, as `tools/list` has them."""
@@ -232,7 +232,7 @@ class ToolPart(Protocol):
         """The result of `prompts/get`; None for a prompt of another part.
 
         Raises:
-            RpcError: it is refused.
+            RpcError: the prompt is refused.
         """
         ...
 

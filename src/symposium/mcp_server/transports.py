@@ -1,4 +1,4 @@
-"""Runs the server on standard streams, or over HTTP for those who have the token."""
+"""Run the server on standard streams, or over HTTP with a token."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ from symposium.mcp_server.workplace import ServerContext, Site
 
 
 def own_server(workplace: ServerContext) -> SymposiumMcpServer:
-    """Our own server, for one workplace."""
+    """Make the server of one context."""
     offering = ToolOffering(workplace, workplace.tools)
     of_us = version("symposium-host")
     return SymposiumMcpServer([offering], version=of_us, instructions=offering.instructions)
@@ -33,11 +33,11 @@ def own_server(workplace: ServerContext) -> SymposiumMcpServer:
 async def with_notices(
     server: SymposiumMcpServer, workplace: ServerContext, serve: Callable[[], Awaitable[None]]
 ) -> None:
-    """Serve, and tell clients of changed guidance meanwhile."""
+    """Serve, and notify clients of changed guidance."""
 
     async def tell() -> None:
         async for change in workplace.library.changes():
-            # By both names that a client may have subscribed to.
+            # By both names for subscriptions.
             uris = change.ids | {URI + id_ for id_ in change.ids}
             await server.tell(uris, is_list=change.is_list)
 
@@ -51,7 +51,7 @@ async def with_notices(
 
 
 async def serve_stdio(site: Site) -> None:
-    """Serve the agent that has started us, until it closes our input."""
+    """Serve the parent process until it closes standard input."""
     transport = stdio_transport(limit=MAX_BYTES)
     try:
         await open_workplace(site, lambda workplace: serve_lines(workplace, transport))
@@ -60,7 +60,7 @@ async def serve_stdio(site: Site) -> None:
 
 
 async def serve_lines(workplace: ServerContext, transport: Transport) -> None:
-    """Serve one client over any lines; the transport stays its owner's to close."""
+    """Serve one client over lines; the caller closes the transport."""
     server = own_server(workplace)
     await with_notices(server, workplace, lambda: server.serve(transport))
 
@@ -153,10 +153,10 @@ class HttpListener:
 
 
 def open_door(port: int, environment: Mapping[str, str] | None = None) -> HttpListener:
-    """Take a port of this machine; 0 for any that is free.
+    """Listen on a loopback port; 0 for any free port.
 
     Raises:
-        ServingError: it is taken, or the token that the environment names can be guessed.
+        ServingError: the port is in use, or the token of the environment is weak.
     """
     token = token_of(environment)
     try:
@@ -171,12 +171,12 @@ async def serve_http(site: Site, port: int, opened: Callable[[str, str], None]) 
     """Serve any number of clients until cancelled.
 
     Args:
-        site: where they work.
-        port: where they come in; 0 for any that is free.
+        site: configuration of the server.
+        port: port to listen on; 0 for any free port.
         opened: called with the URL and the token when the server accepts connections.
 
     Raises:
-        ServingError: the port is taken, or the token can be guessed.
+        ServingError: the port is in use, or the token is weak.
     """
     door = open_door(port, site.environment)
 
@@ -192,12 +192,12 @@ async def serve_http(site: Site, port: int, opened: Callable[[str, str], None]) 
 class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave signals to the command line, which cancels us."""
+        """Leave signals to the command line, which cancels the server."""
         yield
 
 
 async def run_app(app: App, listener: socket.socket) -> None:
-    """Run an ASGI application on a socket until cancelled; open requests get a moment to end."""
+    """Run an ASGI application on a socket until canceled; open requests get time to end."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -217,10 +217,10 @@ async def run_app(app: App, listener: socket.socket) -> None:
 
 
 def token_of(environment: Mapping[str, str] | None = None) -> str:
-    """The token that the environment names, or a new one.
+    """Return the token of the environment, or a new one.
 
     Raises:
-        ServingError: the one it names can be guessed.
+        ServingError: the token of the environment is weak.
     """
     named = (os.environ if environment is None else environment).get(TOKEN)
     if named is None:

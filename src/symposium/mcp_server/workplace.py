@@ -89,16 +89,16 @@ class ServerContext:
 
     Attributes:
         standing: the directory and its taskspace.
-        library: the guidance that holds there.
-        boot: the prompts made of it.
-        references: what was attached to messages.
-        walkthroughs: where what was presented is kept.
-        bus: whom to ask about taskspaces, editors and people.
-        ide: whom to ask about code.
-        outbox: where reports wait for a daemon.
+        library: the guidance for this directory.
+        boot: the prompts made from the guidance.
+        references: values attached to messages.
+        walkthroughs: store of presented walkthroughs.
+        bus: access to tasks, editors, and users.
+        ide: source of answers about code.
+        outbox: queue of reports while no daemon runs.
         tools: which tools are listed; see `symposium.mcp_server.contents`.
-        readings: takes which guidance the agent was given.
-        reviews: those that were asked for, and who waits for a word on them.
+        readings: receives which guidance the agent has read.
+        reviews: requested reviews, and the tools that wait for feedback.
     """
 
     standing: AgentLocation
@@ -150,9 +150,9 @@ class Site:
     """Configuration of a server.
 
     Attributes:
-        directory: where the agent works.
-        environment: variables that say more of it.
-        bus: how the daemon is reached.
+        directory: working directory of the agent.
+        environment: variables that identify its task and terminal.
+        bus: settings of the connection to the daemon.
         tools: which tools are listed; see `symposium.mcp_server.contents`.
     """
 

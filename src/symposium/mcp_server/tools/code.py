@@ -97,7 +97,7 @@ async def ide_operation(params: IdeOperationParams, call: ToolInvocation) -> Too
 
 
 MAX_LINES: Final = 200
-"""Places that are written out; the structured result has them all."""
+"""Maximum places in the text; the structured result has all."""
 
 
 def as_lines(rows: Sequence[tuple[str, CodeRange]], what: str) -> str:

@@ -63,13 +63,13 @@ class ReviewResult(Struct, frozen=True, omit_defaults=True):
     """Result of a review tool.
 
     Attributes:
-        review_id: by which it is updated and asked for.
-        status: who has it: no_reviewer, waiting or answered.
-        decision: Pending, ChangesRequested, Checkpoint or Returned.
-        notes: what came with the decision.
-        feedback: what was said of this version, in order.
-        threads: comments in the code with what people said to them.
-        known: every review of the project, where none was named.
+        review_id: id for updates and status requests.
+        status: no_reviewer, waiting, or answered.
+        decision: Pending, ChangesRequested, Checkpoint, or Returned.
+        notes: notes of the decision.
+        feedback: feedback on this version, in order.
+        threads: comments in the code, with replies.
+        known: all reviews of the project, if no review was named.
     """
 
     review_id: str
@@ -85,10 +85,10 @@ class ReviewResult(Struct, frozen=True, omit_defaults=True):
 
 
 async def ask_for(review: Review, call: ToolInvocation, *, is_new: bool) -> ToolAnswer:
-    """Keep it, show it to a reviewer, and wait for what is said.
+    """Store a review, request it, and wait for feedback.
 
     Raises:
-        ReviewStoreError: it cannot be kept.
+        ReviewStoreError: the review cannot be stored.
     """
     reviews, id_ = call.workplace.reviews, review.review_id
     reviews.keep(review)
@@ -109,10 +109,10 @@ async def ask_for(review: Review, call: ToolInvocation, *, is_new: bool) -> Tool
 
 @dataclass(slots=True)
 class _Asking:
-    """A reviewer is asked.
+    """One request to a reviewer.
 
     Attributes:
-        word: is set when there is nothing more to wait for.
+        word: set when the wait is over.
         reason: why there is no feedback.
     """
 
@@ -122,7 +122,7 @@ class _Asking:
     reason: str = ""
 
     async def ask(self) -> None:
-        """Ask, take what is answered, and tell the client that we live until cancelled."""
+        """Send the request, handle the answer, and report progress until canceled."""
         first = "Asking for a reviewer."
         try:
             reply = await request_with_progress(
@@ -136,7 +136,7 @@ class _Asking:
             self.word.set()
         else:
             if not is_taken:
-                # It comes as `user_feedback`.
+                # The feedback arrives as `user_feedback`.
                 await ProgressRelay(
                     "A reviewer received the request; waiting for feedback."
                 ).tell_on(self.call.tell, every=EVERY)
@@ -273,7 +273,7 @@ async def update_review(params: UpdateReviewParams, call: ToolInvocation) -> Too
 
 
 MAX_REVIEWS: Final = 50
-"""Reviews that are listed."""
+"""Maximum number of listed reviews."""
 
 
 class GetReviewStatusParams(Struct, forbid_unknown_fields=True):
