@@ -134,7 +134,7 @@ class AgentRestart:
         self._is_running = False
 
     def failed(self, chain: OpenChain) -> None:
-        """A chain of this config has died."""
+        """Handle the crash of a chain of this config."""
         self._failures.add()
         self._reason = ""
         self._dead = chain
@@ -184,7 +184,7 @@ class AgentRestart:
         try:
             return await self._connection.supervisor.chain_for(self._config)
         except RpcError as error:
-            _log.warning("the agent could not be started again: %s", error)
+            _log.warning("could not restart the agent: %s", error)
             self._failures.add()
             self._reason = str(as_object(error.data).get("detail") or error)
             return None

@@ -175,7 +175,7 @@ def _cell(text: str) -> str:
 Agent: TypeAlias = str | ComponentSource
 
 WayOut: TypeAlias = Literal["back", "cancel"]
-"""The word that a screen offers for leaving it; each screen accepts both."""
+"""Words for leaving a screen; each screen accepts both."""
 
 LEAVES = frozenset({"back", "cancel", "b", "c"})
 
