@@ -1,6 +1,6 @@
 """A proxy on the Python ACP SDK that changes nothing: `python_sdk_proxy.py AGENT [ARGUMENT]...`.
 
-Typed on both sides like the SDK's guides: an agent for the client, a client for the agent.
+Typed on both sides, as the SDK's guides have it: an agent towards the client, a client towards the agent.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ LONGEST = 64 * 1024 * 1024
 
 
 class Downstream(acp.Client):
-    """Forward messages of the agent to the client."""
+    """Hears the agent and tells the client."""
 
     client: acp.Client
 
@@ -29,7 +29,7 @@ class Downstream(acp.Client):
 
 
 class Upstream(acp.Agent):
-    """Forward messages of the client to the agent."""
+    """Hears the client and asks the agent."""
 
     def __init__(self, agent: acp.Agent, downstream: Downstream) -> None:
         self._agent = agent
