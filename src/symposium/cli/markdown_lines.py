@@ -25,12 +25,12 @@ CODE: Final = "36"
 
 RULE_WIDTH: Final = 40
 NARROWEST: Final = 8
-"""Columns that a text keeps, however deep it is indented."""
+"""Minimum columns of a text at any indentation."""
 
 _ATOMS: Final = re.compile(r"\n| +|[^ \n]+")
 _PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 _STYLES: Final = {"strong": BOLD, "em": ITALIC, "s": STRUCK, "link": UNDERLINE}
-# What of a parsed text may be the beginning of markup whose end has not come yet.
+# Token types that may be the start of unfinished markup.
 _OPENINGS: Final = re.compile(r"[*_~`\[<&\\!]")
 
 
@@ -58,7 +58,7 @@ def markdown_lines(source: str, width: int, style: str = "") -> list[str]:
 
 
 def is_settled(source: str) -> bool:
-    """Whether no markup is open at the end of a paragraph, as far as it has come."""
+    """Whether no markup is open at the current end of a paragraph."""
     tree = SyntaxTreeNode(_PARSER.parse(source))
     return not any(
         node.type == "text" and _OPENINGS.search(node.content) for node in tree.walk()
@@ -66,7 +66,7 @@ def is_settled(source: str) -> bool:
 
 
 def ansi(line: Line, style: str = "") -> str:
-    """A line with ANSI sequences, which all end in it."""
+    """Format a line with ANSI sequences that end in the line."""
     return "".join(_styled(span, style) for span in _merged(line))
 
 
@@ -172,7 +172,7 @@ def _spans(node: SyntaxTreeNode, style: str) -> Iterator[MarkdownSpan]:
 
 
 def _shown(text: str) -> str:
-    """The text without what controls a terminal: tabs become blanks, also inside of code."""
+    """Remove terminal controls from a text; tabs become spaces, also inside code."""
     return plain_text(text).expandtabs(4)
 
 
@@ -181,7 +181,7 @@ def _both(style: str, other: str) -> str:
 
 
 def wrapped(spans: Line, width: int) -> list[Line]:
-    """The spans in lines of at most so many columns: broken at blanks, else anywhere."""
+    """Wrap spans to lines of a maximum width, at spaces or else anywhere."""
     lines: list[list[MarkdownSpan]] = [[]]
     used, blank = 0, MarkdownSpan("")
     for atom in _atoms(spans):

@@ -25,7 +25,7 @@ _RULE: Final = re.compile(r" {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$")
 _ITEM: Final = re.compile(r"( *)([-*+]|(\d{1,9})[.)])( +|$)")
 _QUOTE: Final = re.compile(r" *>")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-+) *$")
-# A line of which too little has come to know what it begins.
+# A line that is too short so far to know its block.
 _UNCLEAR: Final = re.compile(r" *(?:#|`{3}|~{3}|\||[-*_=+ ]*$|\d+[.)]?$)")
 _CODE_INDENT: Final = 4
 
@@ -65,12 +65,12 @@ class _Block:
         self.size += len(line) + 1
 
     def replace(self, line: str) -> None:
-        """Take more of its last line."""
+        """Add text to the last line."""
         self._lines[-1] = line.lstrip(" ")
 
     @property
     def is_open_text(self) -> bool:
-        """Whether it is a paragraph, which may turn out to be a heading or a table."""
+        """Whether the block is a paragraph, which may become a heading or a table."""
         return self.kind == "text"
 
     def settled(self) -> str:
@@ -81,7 +81,7 @@ class _Block:
         return self._unseen(held=1)
 
     def paused(self) -> str:
-        """All that has come, without a line feed at its end: the line may be continued."""
+        """All text so far, without a final line feed, because the line may continue."""
         lines = self._rendered()
         if self.kind == "quote" or "|" in "".join(self._lines) or len(lines) <= self._shown:
             return ""
@@ -131,7 +131,7 @@ class MarkdownStream:
         self._is_line_begun = False
 
     def feed(self, piece: str) -> str:
-        """Take a piece; what can be shown now, in whole lines."""
+        """Add a piece; return the complete lines that can be shown now."""
         *lines, self._partial = (self._partial + piece).split("\n")
         shown = "".join(self._line(_clean(line)) for line in lines)
         if lines:
@@ -139,7 +139,7 @@ class MarkdownStream:
         return shown + self._early()
 
     def pause(self) -> str:
-        """All that can be shown while nothing comes; the last line stays open if it has no end."""
+        """Return all pending text; an unfinished last line stays open."""
         if self._fence is not None:
             return ""
         shown = self._begun_early()
@@ -168,12 +168,12 @@ class MarkdownStream:
         return shown + self._block.settled()
 
     def _step(self) -> int:
-        """Characters after which a block is rendered again: more for one that is long."""
+        """Characters until a block is rendered again; more for a long block."""
         size = 0 if self._block is None else self._block.size
         return max(self._width(), (size + len(self._partial)) // 2) // 2
 
     def _begun_early(self) -> str:
-        """Take the line that has not ended into its block, if it is clear which one that is."""
+        """Add the unfinished line to its block, if the block is clear."""
         line = _clean(self._partial)
         if self._is_line_begun and self._block is not None:
             self._block.replace(line)
@@ -191,7 +191,7 @@ class MarkdownStream:
             return ansi([MarkdownSpan(_clean(partial), CODE)], self._style)
         cut = partial.rfind(" ") + 1 or len(partial)
         self._partial = partial[cut:]
-        # The rest begins a paragraph of its own.
+        # The rest starts a separate paragraph.
         return self._line(_clean(partial[:cut])) + self._ended_block()
 
     def _line(self, line: str) -> str:
@@ -233,7 +233,7 @@ class MarkdownStream:
         return any((_FENCE.match(line), _HEADING.match(line), _RULE.match(line), item))
 
     def _begun(self, line: str) -> str:
-        """Begin a block with this line; what can be shown of it at once."""
+        """Start a block with this line; return the text that can be shown now."""
         indent = len(line) - len(line.lstrip(" "))
         reach = self._item_text + _CODE_INDENT
         if (found := _FENCE.match(line)) and indent < reach:

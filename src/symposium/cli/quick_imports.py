@@ -18,21 +18,21 @@ from typing import Any, Final, cast
 
 
 def _cleaned(text: str) -> str:
-    """Return what `inspect.cleandoc` would; a text of one line needs no more than a look."""
+    """Do the same as `inspect.cleandoc`, with a fast path for one line."""
     if "\n" in text or "\t" in text or text[:1].isspace():
         return _executed("inspect").cleandoc(text)
     return text
 
 
 def _is_coroutine_function(candidate: object) -> bool:
-    """Return what `inspect.iscoroutinefunction` would; a plain function has a flag."""
+    """Do the same as `inspect.iscoroutinefunction`, by the flag of a function."""
     if isinstance(candidate, FunctionType):
         return bool(candidate.__code__.co_flags & CO_COROUTINE)
     return _executed("inspect").iscoroutinefunction(candidate)
 
 
 def _executed(name: str) -> Any:
-    """A module of `ON_DEMAND` with all its own names, which replace the stand-ins."""
+    """Load a module of `ON_DEMAND` completely; its names replace the substitutes."""
     module = import_module(name)
     if isinstance(module, _OnDemandModule):
         module.execute()
@@ -40,7 +40,7 @@ def _executed(name: str) -> Any:
 
 
 def _system() -> str:
-    """Return what `platform.system` would, without the module's patterns."""
+    """Do the same as `platform.system`, without compiling the module's patterns."""
     return os.uname().sysname
 
 
@@ -78,7 +78,7 @@ _STATE: Final = "_on_demand"
 
 @contextmanager
 def quick_imports() -> Generator[None]:
-    """Import quickly inside the block; what was imported is not collected later either."""
+    """Speed up imports in the block, and exempt imported objects from garbage collection."""
     was_enabled = gc.isenabled()
     finder = _OnDemandFinder()
     sys.meta_path.insert(0, finder)
@@ -129,7 +129,7 @@ class _OnDemandLoader:
         self._loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module, with nothing in it but what the import system puts there."""
+        """The module with only the attributes of the import system."""
         return _OnDemandModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -162,8 +162,8 @@ class _OnDemandModule(ModuleType):
             self._load(state)
 
     def _load(self, state: "_State") -> bool:
-        """Whether the module is whole now; it is not for what it imports itself."""
-        # Threads that read a name meanwhile wait until the module is whole.
+        """Whether the module is complete; False for imports from inside the module."""
+        # Other threads that read a name wait until the module is complete.
         with state.lock:
             if not state.is_loading and _STATE in self.__dict__:
                 self._execute(state)

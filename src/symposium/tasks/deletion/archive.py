@@ -1,4 +1,4 @@
-"""Archives a task outside of its worktree: a bundle, a patch, its ignored files, a manifest.
+"""Archive a task outside of its worktree: a bundle, a patch, its ignored files, a manifest.
 
 Two refs in the store name the same commits; the bundle is a copy in case the store loses them.
 """

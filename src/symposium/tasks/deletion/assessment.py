@@ -63,11 +63,11 @@ def family_of(pid: int) -> frozenset[int]:
 
 
 def _is_our_git(pid: int) -> bool:
-    """Whether it looks at the worktree for us, as for another report: that ends by itself."""
+    """Whether a process is a git of Symposium, which exits by itself."""
     try:
         return os.getsid(pid) in running_pids
     except ProcessLookupError:
-        # It has ended meanwhile.
+        # The process has exited meanwhile.
         return True
 
 
@@ -102,7 +102,7 @@ async def _from_lsof(directory: Path) -> list[Running] | None:
 
 
 def parse_lsof(text: str, directory: Path) -> list[Running]:
-    """The programs in a directory, of what `lsof -d cwd -F pcn` says."""
+    """Parse the programs in a directory from the output of `lsof -d cwd -F pcn`."""
     found: list[Running] = []
     directory = directory.resolve()
     pid, name = 0, ""

@@ -229,14 +229,14 @@ def _clear(directory: Path) -> None:
 async def _branch(
     taskspace: Taskspace, repository: Repository, manifest: Manifest, action: BranchAction
 ) -> None:
-    """Drop the branch if that was asked, or if all of it is elsewhere; never while it is in use."""
+    """Drop the branch if requested or merged elsewhere; keep a branch in use."""
     git, ref = repository.git, f"refs/heads/{taskspace.branch}"
     tip = await git.text_or_none("rev-parse", "--verify", "--quiet", ref)
     if tip is None or not taskspace.branch or action is BranchAction.KEEP:
         return
     if any(each.branch == ref for each in await worktrees(git)):
         return
-    # Only what the archive's own refs hold may lose its name.
+    # Drop a name only if the archive's own refs have its commit.
     held = (
         manifest.tip and not (await git.run("merge-base", "--is-ancestor", tip, manifest.tip)).code
     )

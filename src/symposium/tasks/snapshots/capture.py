@@ -1,4 +1,4 @@
-"""Takes a snapshot: what has changed becomes objects, then one ref makes them last."""
+"""Take a snapshot: store changed files as objects, then create one ref to them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -62,17 +62,17 @@ class CaptureMemory:
     looked: tuple[str, str, str] | None = None
 
     def close(self) -> None:
-        """End the watches; what is known of the files is kept for the next time."""
+        """Stop the watches and save the known state of the files."""
         self.save()
         self.end_watches()
 
     def save(self) -> None:
-        """Keep what is known of the files for the next time."""
+        """Save the known state of the files."""
         for each in self._watched():
             each.save()
 
     def end_watches(self) -> None:
-        """Have the kernel notice no more changes, which takes it some milliseconds."""
+        """Stop the kernel watches, which takes some milliseconds."""
         for each in self._watched():
             each.end_watch()
 
@@ -85,10 +85,10 @@ class Parts:
     """All that makes one state.
 
     Attributes:
-        files: the tree of everything that is kept.
-        work: the tree of what git does not ignore.
+        files: tree of all saved files.
+        work: tree of files that git does not ignore.
         flags: a digest of the index: its entries and their flags.
-        damage: what no longer ties the worktree to its clone.
+        damage: missing links between the worktree and its clone.
         others: branches that other worktrees have checked out.
     """
 
@@ -301,7 +301,7 @@ def _clone_files(common: Path, head: str) -> dict[str, bytes]:
 
 
 def key_of(parts: Parts) -> str:
-    """The same for two states between which no work was done.
+    """Key of a state; equal for two states without work between them.
 
     What other worktrees have checked out, and what was fetched, is not of this one.
     """
@@ -324,7 +324,7 @@ def key_of(parts: Parts) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When and why a state is kept; `called_on` as in `Snapshot`."""
+    """Time and reason of a snapshot; `called_on` as in `Snapshot`."""
 
     at: float
     reason: str
@@ -334,7 +334,7 @@ class Moment:
 async def write(
     subject: SnapshotTarget, parts: Parts, memory: CaptureMemory, moment: Moment
 ) -> Snapshot:
-    """Make the state last under a ref of its own.
+    """Store the state under a new ref.
 
     Raises:
         TaskspaceError: it cannot be written.
@@ -357,7 +357,7 @@ async def write(
 
 
 async def _bring_in(store: Store, parts: Parts) -> set[str]:
-    """Copy from the clone what the state names; what the clone has lost is named."""
+    """Copy the objects of the state from the clone; report missing ones."""
     wanted = {
         *(each.commit for each in parts.stash),
         *parts.named,
@@ -368,7 +368,7 @@ async def _bring_in(store: Store, parts: Parts) -> set[str]:
 
 
 def _groups(parts: Parts, lost: set[str]) -> list[frozenset[str]]:
-    """Objects that must stay: those that change often apart from those that seldom do."""
+    """Objects to keep: frequently changed ones separate from others."""
     often = {*(each.commit for each in parts.stash), *parts.named}
     often |= {value for name, value in parts.refs.items() if name.startswith(HEADS)}
     seldom = {value for value in parts.refs.values() if not value.startswith("ref:")} - often
@@ -376,14 +376,14 @@ def _groups(parts: Parts, lost: set[str]) -> list[frozenset[str]]:
 
 
 def _anchor(memory: CaptureMemory, ids: frozenset[str]) -> str | None:
-    """A commit that keeps these objects; the same for the same ones."""
+    """Make a commit that keeps these objects; equal for equal objects."""
     if ids not in memory.anchors:
         store = memory.store
         kinds = {id_: store.complete.get(id_, "commit") for id_ in sorted(ids)}
         commits = [id_ for id_, kind in kinds.items() if kind == "commit"]
         for id_, kind in kinds.items():
             if kind != "commit":
-                # No commit can keep a tag, nor what a ref to a file names.
+                # A commit cannot keep a tag, nor the target of a ref to a file.
                 store.set_ref(f"refs/held/{id_}", id_)
         empty = store.objects.put_tree([])
         text = commit_text(empty, commits, _LONG_AGO, "symposium anchor\n")

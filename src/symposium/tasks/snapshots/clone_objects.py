@@ -1,4 +1,4 @@
-"""Gives a clone back the objects that it has lost, or that were damaged."""
+"""Restore missing and damaged objects of a clone."""
 
 import asyncio
 import hashlib
@@ -27,7 +27,7 @@ async def give_back(
 
     Args:
         store: has them.
-        wanted: what is to be in the clone.
+        wanted: objects that the clone must have.
         remotes: what was fetched: it is looked at only where something is seen to be wrong.
         since: what was written to the clone before this moment was whole then.
 
@@ -74,7 +74,7 @@ async def _existing_in_both(store: Git, clone: Git, ids: set[str]) -> tuple[set[
 
 
 async def _is_whole(clone: Git, ids: set[str], remotes: set[str]) -> bool:
-    """Whether everything that these refer to is there, but for what was fetched."""
+    """Whether all referenced objects exist, except for fetched ones."""
     known = sorted(await existing(clone, remotes))
     stdin = "".join(f"{each}\n" for each in [*sorted(ids), *(f"^{each}" for each in known)])
     words = ("rev-list", "--objects", "--quiet", "--stdin")
@@ -133,7 +133,7 @@ def _repair(store: Store, since: float) -> bool:
 
 
 def _is_touched(objects: Path, since: float) -> bool:
-    """Whether objects have come or gone."""
+    """Whether objects were added or removed."""
     folders = (objects, *(each for each in objects.iterdir() if each.is_dir()))
     return any(each.stat().st_mtime >= since for each in folders)
 
@@ -157,7 +157,7 @@ def _written_since(objects: Path, since: float) -> Iterator[Path]:
 
 
 def _is_intact(path: Path, algorithm: str) -> bool:
-    """Whether a loose object has the content that its name says."""
+    """Whether the content of a loose object matches its name."""
     inflate, digest = zlib.decompressobj(), hashlib.new(algorithm, usedforsecurity=False)
     try:
         with path.open("rb") as file:

@@ -49,7 +49,7 @@ class RestoreTarget:
 
 
 def repair_clone(common: Path, clone: Mapping[str, bytes]) -> list[str]:
-    """Make a clone one that git can read; what git can read is left.
+    """Repair a clone until git can read it; keep the readable parts.
 
     Raises:
         OSError: the disk cannot.
@@ -92,7 +92,7 @@ def _bytes(path: Path) -> bytes:
 
 
 async def restore_refs(subject: SnapshotTarget, target: RestoreTarget) -> list[str]:
-    """Bring branches, tags, and other refs back; notes on those of others.
+    """Restore branches, tags, and other refs; return notes on refs that are not the task's.
 
     A ref that is missing comes back. One that was moved is moved back, unless another worktree has
     it checked out, or it is what was fetched. One that was made since is removed if this worktree
@@ -135,7 +135,7 @@ async def restore_refs(subject: SnapshotTarget, target: RestoreTarget) -> list[s
 async def _unblock(
     subject: SnapshotTarget, target: RestoreTarget, now: Mapping[str, str]
 ) -> list[str]:
-    """Remove refs made since whose names leave no room for one that comes back."""
+    """Remove new refs whose names conflict with a restored one."""
     missing = [name for name in target.refs if name not in now]
     blocking = [
         name
@@ -149,7 +149,7 @@ async def _unblock(
 
 
 async def _set(subject: SnapshotTarget, name: str, value: str) -> str:
-    """Set a ref; why that could not be, or nothing."""
+    """Set a ref; return the error, or an empty text."""
     path, git = subject.common / name, subject.clone()
     if path.is_dir() and not path.is_symlink():
         with suppress(OSError):
@@ -176,7 +176,7 @@ async def _extra(
     gone: list[str] = []
     left: list[str] = []
     for name in new:
-        # What `git filter-branch` has left of a branch goes with it.
+        # Remove the backup of `git filter-branch` with its branch.
         branch = name.removeprefix(_ORIGINAL)
         is_own = branch.startswith(HEADS) and (
             branch in {head, target.snapshot.head} or _was_on(admin, branch)
@@ -194,7 +194,7 @@ async def _extra(
 
 
 def _was_on(admin: Path, name: str) -> bool:
-    """Whether the worktree had a branch checked out, of what its log says."""
+    """Whether the worktree had a branch checked out, by its reflog."""
     short = name.removeprefix(HEADS)
     log = _text(admin / "logs" / "HEAD")
     lines = (line.partition("\t")[2] for line in log.splitlines())
@@ -212,7 +212,7 @@ def _shortened(names: list[str], one: str, many: str) -> list[str]:
 
 
 async def restore_private(subject: SnapshotTarget, store: Store, snapshot: Snapshot) -> None:
-    """Bring HEAD, the index, and half-done operations of the worktree back.
+    """Restore HEAD, the index, and operations in progress of the worktree.
 
     Raises:
         TaskspaceError: an object is missing.
@@ -226,7 +226,7 @@ async def restore_private(subject: SnapshotTarget, store: Store, snapshot: Snaps
     if tree is None:
         return
     wanted = await files_in(store, tree[1])
-    # First what comes back, then away with the rest: the clone has a HEAD at every moment.
+    # Restore before removing the rest, so that the clone always has a HEAD.
     contents = await store.read(wanted.values())
     for name, id_ in wanted.items():
         _write_below(admin, name, contents[id_])
@@ -291,7 +291,7 @@ def _tie(subject: SnapshotTarget, admin: Path) -> None:
 
 
 async def restore_logs(subject: SnapshotTarget, target: RestoreTarget) -> None:
-    """Bring the branch's own log back where it was cut.
+    """Restore the branch's reflog if it was cut.
 
     Raises:
         OSError: the disk cannot.
@@ -302,7 +302,7 @@ async def restore_logs(subject: SnapshotTarget, target: RestoreTarget) -> None:
 
 
 async def restore_stash(subject: SnapshotTarget, details: Details) -> list[str]:
-    """Bring the stash back; it is its log: where one entry is missing, all are written again.
+    """Restore the stash, which is its reflog; rewrite all entries if one is missing.
 
     Raises:
         TaskspaceError: git cannot be run.
@@ -324,7 +324,7 @@ async def restore_stash(subject: SnapshotTarget, details: Details) -> list[str]:
 
 
 async def restore_upstream(subject: SnapshotTarget, target: RestoreTarget) -> None:
-    """Git forgets what a branch follows when the branch goes.
+    """Restore the upstream of a branch, which git removes with the branch.
 
     Raises:
         TaskspaceError: git cannot be run.

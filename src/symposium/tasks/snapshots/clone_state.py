@@ -80,7 +80,7 @@ def damage(worktree: Path, common: Path, admin: Path) -> str:
 
 
 def is_head(text: str) -> bool:
-    """Whether git can read a HEAD that says this."""
+    """Whether git can read a HEAD with this content."""
     return text.startswith("ref: refs/") or len(text.strip()) in {40, 64}
 
 
@@ -204,7 +204,7 @@ _DEEPEST: Final = 5
 
 
 class Refs:
-    """Reads the refs of one clone; what is packed is read again only when it has changed."""
+    """Reads the refs of one clone; rereads packed refs only after a change."""
 
     def __init__(self, common: Path) -> None:
         self._common = common
@@ -216,7 +216,7 @@ class Refs:
         if (self._common / "reftable").is_dir():
             return await self._ask_git()
         loose = dict(_loose(self._common))
-        # Then the packed ones: who packs refs writes these first, and then removes the others.
+        # Packed refs last: git writes them before it removes loose refs.
         found = {**self._read_packed(), **loose}
         return {
             name: value
@@ -242,7 +242,7 @@ class Refs:
 
 
 def packed_refs(text: bytes) -> Iterator[tuple[str, str]]:
-    """The refs that a `packed-refs` lists; lines that say nothing are passed over."""
+    """Parse the refs of a `packed-refs` file; skip invalid lines."""
     for line in text.splitlines():
         if match := _PACKED.fullmatch(line):
             yield os.fsdecode(match[2]), match[1].decode()

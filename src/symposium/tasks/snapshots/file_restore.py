@@ -71,13 +71,13 @@ class _Plan:
 
 
 async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) -> list[str]:
-    """Make the files below the mirror's root what a tree says.
+    """Restore the files below the mirror's root to a tree.
 
     Args:
         store: has the tree.
-        mirror: what is there now, just looked at.
-        tree: what is to be there.
-        aside: where what is in the way is moved.
+        mirror: the current files, just scanned.
+        tree: the target tree.
+        aside: folder for files that are in the way.
 
     Returns:
         Notes on files that could not be restored completely.
@@ -92,7 +92,7 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
         known = mirror.top.at(folder)
         file = known.entries.get(name) if known is not None else None
         if isinstance(file, File):
-            # Replacing one of its names changes the stamp of the others.
+            # Replacing one link changes the timestamps of the others.
             file.stamp = 0
     work = _Restore(mirror.root, aside, store.algorithm)
     await asyncio.to_thread(work.prepare, plan)
@@ -198,7 +198,7 @@ class _Restore:
         self._aside = aside
 
     def prepare(self, plan: _Plan) -> None:
-        """Remove what is held and not wanted; make folders and pipes."""
+        """Remove saved files that are not in the target; create folders and pipes."""
         self._make_root()
         for path, known in plan.files_gone:
             self._remove(path, known)
@@ -215,7 +215,7 @@ class _Restore:
                 os.chmod(name, mode, dir_fd=parent)
 
     def write_loose(self, store: Store, writes: list[_Write]) -> None:
-        """Write files whose content is in a file of its own."""
+        """Write files whose content is in a separate file."""
         for each in writes:
             if each.kind == LINK or (store.objects.loose_size(each.id) or 0) < _LARGE:
                 found = store.objects.loose(each.id)
@@ -229,7 +229,7 @@ class _Restore:
                 self.write_from(each, path)
 
     def write_all(self, writes: list[_Write], data: dict[str, bytes]) -> None:
-        """Write files whose content is at hand."""
+        """Write files whose content is in memory."""
         for each in writes:
             if each.id not in data:
                 self.notes.append(f"{each.path} was not restored: object {each.id} is missing")
@@ -250,7 +250,7 @@ class _Restore:
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def write_from(self, each: _Write, path: Path) -> None:
-        """Write a large file from one of Symposium's own, which goes."""
+        """Write a large file from a temporary one, which is removed."""
         self._clear(each.path, each.known)
         temporary = f".symposium-{os.urandom(6).hex()}"
         with self._in(each.path) as (parent, name), path.open("rb") as source:
@@ -307,7 +307,7 @@ class _Restore:
         self._clear(path, None)
 
     def _remove_folder(self, path: str, known: Folder) -> None:
-        """Remove what is held of a folder, and each folder that is empty then."""
+        """Remove the saved files of a folder, and folders that become empty."""
         inside = list(known.below())
         root = known.path
         for folder in inside:
@@ -328,7 +328,7 @@ class _Restore:
                         self.notes.append(f"{here} is kept: it has files that are in no snapshot")
 
     def _is_so(self, each: _Write, content: bytes) -> bool:
-        """Whether what no snapshot holds is the same."""
+        """Whether an unsaved file already has this content; if so, set its mode."""
         path = self._root / each.path
         try:
             if each.kind == LINK or path.is_symlink() or path.stat().st_size != len(content):
@@ -341,7 +341,7 @@ class _Restore:
         return True
 
     def _clear(self, path: str, known: File | None, *, is_folder: bool = False) -> None:
-        """Make room for a path: what no snapshot holds is moved aside."""
+        """Free a path; move files that are in no snapshot aside."""
         parts = path.split("/")
         for count in range(1, len(parts)):
             above = self._root / "/".join(parts[:count])
@@ -412,7 +412,7 @@ def _is_held(algorithm: str, known: File, name: str, parent: int) -> bool:
 
 
 def _content(algorithm: str, name: str, parent: int, state: os.stat_result) -> str:
-    """The id of what a file or a link says now; empty where it cannot be read."""
+    """Object id of the current content of a file or link; empty if unreadable."""
     try:
         if stat.S_ISLNK(state.st_mode):
             target = os.fsencode(os.readlink(name, dir_fd=parent))

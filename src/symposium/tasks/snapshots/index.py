@@ -1,4 +1,4 @@
-"""The user's index: what it holds, and the ids of files that it knows."""
+"""The user's index: its content, and the object ids of its files."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ _STAGES = "index-of-stages"
 
 
 async def keep_index(store: Store, admin: Path, shadow: Path) -> tuple[str | None, str]:
-    """A tree of what is staged, and a digest of the entries and their flags.
+    """Make a tree of the staged files, and a digest of the entries and their flags.
 
     Without a readable index there is no tree. Entries in conflict are in it
     under `.stages/<n>/`. The user's index is read, never written.
@@ -37,7 +37,7 @@ async def keep_index(store: Store, admin: Path, shadow: Path) -> tuple[str | Non
     if not done.code:
         await asyncio.to_thread(store.objects.take_note, begun)
         return done.text, digest
-    # What is staged and nowhere else is in the clone alone.
+    # Content that is only staged exists only in the clone.
     seeing = store.git_with_clone().with_variables(dict(blind.variables))
     done = await seeing.run("write-tree")
     tree = done.text if not done.code else await _keep_stages(seeing, shadow)

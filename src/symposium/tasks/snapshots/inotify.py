@@ -30,7 +30,7 @@ _OVERFLOW: Final = 0x4000
 _IGNORED: Final = 0x8000
 _UNMOUNT: Final = 0x2000
 _LOST: Final = 0x400 | 0x800 | _IGNORED
-"""Notices that the folder itself is gone, or elsewhere."""
+"""Events for a removed or moved folder."""
 
 _REPLACED: Final = 0x40 | 0x80 | _CREATE | 0x200
 """Events after which a name may refer to another folder."""
@@ -51,7 +51,7 @@ class Noticed:
     Attributes:
         names: by folder, the names in it that have changed.
         replaced: those of them that were made, deleted, or moved.
-        is_whole: whether nothing was lost; else all folders are to be read.
+        is_whole: whether no event was lost; otherwise all folders must be read.
     """
 
     names: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -88,7 +88,7 @@ class Watch:
         return len(self._folders)
 
     def add(self, root: str, folder: str) -> None:
-        """Watch a folder, before it is read: what changes while it is read is noticed then.
+        """Watch a folder before it is read, so that changes during the read are noticed.
 
         Args:
             root: its absolute path begins with this and a slash.

@@ -25,14 +25,14 @@ async def changed_since_call(
     last: Snapshot | None,
     called_at: float | None,
 ) -> str:
-    """The ref of the snapshot that holds what a tool call found.
+    """Return the ref of the snapshot with the state before a tool call.
 
     Args:
         subject: the worktree.
         store: has the snapshots.
-        parts: what it is now.
+        parts: the current state.
         last: its newest snapshot.
-        called_at: when the tool call was heard of; None if nothing can have begun.
+        called_at: time of the tool call's announcement; None if no call can have started.
 
     Returns:
         Empty if what is now is what the tool call found: nothing has changed just then.
@@ -57,10 +57,10 @@ def _has_changed(
 
 
 def _changed_at(path: Path) -> float:
-    """When a file was last changed; of one that is gone, when its directory was."""
+    """Time of the last change of a file, or of its directory if the file is missing."""
     for here in (path, *path.parents):
         try:
-            # Not its mtime: that is what a program says of it.
+            # Not its mtime, which programs can set.
             return here.lstat().st_ctime
         except OSError:
             continue

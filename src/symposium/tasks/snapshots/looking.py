@@ -1,4 +1,4 @@
-"""Keeps a mirror of a folder up to date: from what the kernel notices, or by looking at all."""
+"""Keep a mirror of a folder current, from kernel events or by a full scan."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ class Watched:
 
     Args:
         root: the folder.
-        cache: where what is known of it is kept for the next start.
+        cache: file of the known state for the next start.
         has_rules: whether git ignores files in it.
     """
 
@@ -49,7 +49,7 @@ class Watched:
         self._is_cached = bool(self.mirror.top.entries)
 
     def save(self) -> None:
-        """Keep what is known for the next time."""
+        """Save the known state."""
         if self.mirror.is_seen:
             self._save()
 
@@ -78,9 +78,9 @@ class Watched:
         """Bring the mirror up to date: every change made before this call is in it.
 
         Args:
-            subject: whose files they are.
+            subject: owner of the files.
             store: where new content is written.
-            is_whole: whether to look at every file, whatever the kernel has noticed.
+            is_whole: whether to scan every file, regardless of kernel events.
 
         Raises:
             TaskspaceError: git cannot say what it ignores.
@@ -109,7 +109,7 @@ class Watched:
             await self._look(subject, store, is_whole=True)
 
     def end_watch(self) -> None:
-        """Have the kernel notice no more changes, which takes it some milliseconds."""
+        """Stop the kernel watches, which takes some milliseconds."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None

@@ -26,7 +26,7 @@ from symposium.tasks.snapshots.objects import (
 )
 
 META: Final = b"-"
-"""The name of a folder's entry for what git does not keep."""
+"""Name of a folder's entry for files that git does not store."""
 
 USUAL_FILE: Final = 0o644
 USUAL_PROGRAM: Final = 0o755
@@ -40,7 +40,7 @@ class File:
 
     Attributes:
         mode: its `st_mode`.
-        id: of its blob; empty where it is not kept.
+        id: id of its blob; empty if it is not saved.
         stamp: changes with each change that the file system knows of; 0 if it cannot be trusted.
     """
 
@@ -55,11 +55,11 @@ class File:
 
 
 class Folder:
-    """A folder and what is in it.
+    """A folder and its content.
 
     Attributes:
-        tree: of all that is kept; None if that is to be found out again.
-        work: of what git does not ignore; None where that is nothing.
+        tree: tree of all saved files; None if unknown.
+        work: tree of files that git does not ignore; None without such files.
         is_kept: whether it is looked into.
         inner: the folders in it, while `tree` is known; looking for them in `entries` takes long.
         xattrs: extended attributes, by name; those of the folder itself under an empty one.
@@ -152,7 +152,7 @@ class Meta(msgspec.Struct, omit_defaults=True, frozen=True):
 
 
 def encode_name(name: str) -> str:
-    """A name as JSON can hold it, whatever its bytes."""
+    """Encode a name of any bytes for JSON."""
     return os.fsencode(name).decode("latin-1")
 
 
@@ -167,7 +167,7 @@ class Mirror:
 
     Attributes:
         linked: device and inode of the files that have more than one name.
-        unkept: why a path is not kept.
+        unkept: reason why a path is not saved.
     """
 
     root: Path
@@ -276,7 +276,7 @@ def encode(mirror: Mirror) -> bytes:
         xattrs = {encode_name(name): each for name, each in (folder.xattrs or {}).items()}
         path = encode_name(folder.path)
         rows.append((path, folder.mode, folder.is_ignored, folder.is_kept, files, xattrs))
-    # The same bytes for the same knowledge, in whatever order the folders were read.
+    # Equal states give equal bytes, in any order of reading.
     rows.sort(key=itemgetter(0))
     return msgspec.msgpack.encode((_CACHE_VERSION, rows))
 

@@ -24,13 +24,13 @@ COMMIT: Final = "160000"
 
 _CHUNK: Final = 1 << 20
 _SYNCED_ONE_BY_ONE: Final = 256
-"""Objects above which one `sync` of the system is quicker; that reports no error of a disk."""
+"""Objects above which one system `sync` is faster, although it reports no disk errors."""
 
 _FRESH: Final = 86400.0
 """Seconds, less than the age at which an object that no ref reaches is pruned."""
 
 _TICK: Final = 0.1
-"""Seconds by which the clock of a file system may be behind."""
+"""Maximum lag of a file system's clock in seconds."""
 
 _PREFIX: Final = 2
 """Letters of an object's name that name its folder."""
@@ -159,7 +159,7 @@ class Objects:
         target.write(inflate.flush())
 
     def sync(self) -> None:
-        """Make what was written last: before a ref names it.
+        """Sync written objects to disk, before a ref names them.
 
         Raises:
             OSError: the disk cannot.
@@ -169,7 +169,7 @@ class Objects:
             os.sync()
         elif written:
             folders = {path.rpartition("/")[0] for path in written}
-            # One that was pruned meanwhile is gone.
+            # The object may have been pruned meanwhile.
             there = filter(os.path.exists, [*written, *folders, str(self._directory)])
             with ThreadPoolExecutor(8) as pool:
                 # The disk writes what is asked for at once in one go.
@@ -189,7 +189,7 @@ class Objects:
                 self._unsynced.update(e.path for e in entries if e.stat().st_mtime >= since)
 
     def forget_packs(self) -> None:
-        """Read the packs again: some have come or gone."""
+        """Reread the list of packs after a change."""
         self._packs_at = -1
 
     def _path(self, id_: str) -> str:

@@ -22,7 +22,7 @@ REBUILT: Final = (
 """Ignored names that a build recreates; any other ignored file may be work."""
 
 BUILT: Final = ("target", "build", "dist", "out", "coverage")
-"""Folders that a build makes, where something says how it is built."""
+"""Build folders, if a file next to them defines the build."""
 
 BUILDS: Final = (
     *("package.json", "pyproject.toml", "setup.py", "Cargo.toml", "CMakeLists.txt", "Makefile"),
@@ -90,7 +90,7 @@ class SnapshotReading:
 
     Attributes:
         objects: where their content is written.
-        precious: patterns of ignored files that are kept whatever their size.
+        precious: patterns of ignored files that are saved at any size.
     """
 
     mirror: Mirror
@@ -99,7 +99,7 @@ class SnapshotReading:
     precious: tuple[str, ...] = ()
 
     def read(self, pending: list[PendingReads], seeds: Mapping[str, str]) -> list[PendingReads]:
-        """Write the content of files; those that are gone by now.
+        """Write the content of files; return files that no longer exist.
 
         Args:
             pending: the files.

@@ -182,7 +182,7 @@ class RestoredSnapshot:
     """Result of a restore.
 
     before: a snapshot of the state before; restores that.
-        before: the snapshot of what was there; undoes this.
+        before: snapshot of the state before; restoring it reverses this undo.
         notes: parts that could not be restored completely, with reasons.
     """
 
@@ -253,7 +253,7 @@ def _shortened(notes: list[str]) -> list[str]:
 
 
 async def _objects(store: Store, target: RestoreTarget) -> list[str]:
-    """Give the clone what refs, stash, and index name."""
+    """Restore the clone's objects for refs, stash, and index."""
     values = {id_ for id_ in target.refs.values() if not id_.startswith("ref:")}
     fetched = {id_ for name, id_ in target.refs.items() if name.startswith(_FETCHED)}
     wanted = values | {each.commit for each in target.details.stash}
@@ -302,7 +302,7 @@ async def _named(store: Store, private: str) -> set[str]:
 async def _modules(
     subject: SnapshotTarget, memory: CaptureMemory, target: RestoreTarget, aside: Path
 ) -> list[str]:
-    """Bring the histories of submodules back, and have the submodules find them."""
+    """Restore the histories of submodules, and the links to them."""
     store, admin = memory.store, admin_directory(subject.worktree, subject.common)
     place = admin / "modules"
     entries = await store.commit_entries(target.snapshot.commit)
@@ -330,7 +330,7 @@ async def _modules(
 
 
 def _link_to(link: str, module: Path, folder: Path) -> str:
-    """A worktree that comes back may be known to the clone by another name."""
+    """The content of a `.git` file, also if the record in the clone has another name now."""
     said = Path(link.strip().removeprefix("gitdir:").strip())
     there = said if said.is_absolute() else folder / said
     if there.resolve() == module.resolve():

@@ -73,7 +73,7 @@ class Look:
         self.mirror.is_seen = True
 
     def visit(self, noticed: Noticed) -> None:
-        """Look at what has changed.
+        """Scan for changes.
 
         Raises:
             WatchError: there are more folders than can be watched.
@@ -119,7 +119,7 @@ class Look:
         self._walk(inside)
 
     def all_unknown(self) -> None:
-        """Ask for every name again: what is ignored has changed."""
+        """Recheck every name after a change of ignore rules."""
         self.has_new_rules = False
         self.unknown = {}
         for folder in self.mirror.top.below():
@@ -135,7 +135,7 @@ class Look:
                     self._waiting.append((each, inner, repository))
 
     def bound(self) -> None:
-        """Leave out ignored folders that are larger than is kept."""
+        """Skip ignored folders above the size limit."""
         uppermost = {id(top): top for each in self.pending if (top := _ignored_top(each.folder))}
         for top in uppermost.values():
             files = size = 0
@@ -161,7 +161,7 @@ class Look:
             folder, path, repository = waiting.pop()
             if self.watch is not None:
                 with suppress(OSError):
-                    # Before it is read: what is made in it meanwhile is noticed.
+                    # Before the read, so that files created meanwhile are noticed.
                     self.watch.add(root, path)
             try:
                 entries = _read_folder(f"{root}/{path}")
@@ -329,7 +329,7 @@ class Look:
 
 
 def _read_folder(path: str) -> list[tuple[str, os.stat_result | None]]:
-    """The names in a folder, each with its state; None for one that is gone by now.
+    """The names in a folder, each with its state; None for a missing one.
 
     Raises:
         OSError: it cannot be read.

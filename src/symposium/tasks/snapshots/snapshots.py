@@ -24,16 +24,16 @@ from symposium.tasks.snapshots.store import LONG, Store, open_store, refs_in
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
 
 DAYS: Final = 14
-"""How long a snapshot is kept; the newest of a taskspace stays."""
+"""Age limit of snapshots; the newest one of a task is kept."""
 
 MAX_SNAPSHOTS: Final = 2000
 """Snapshots of one taskspace."""
 
 UNDO: Final = "before undo"
-"""The reason of a snapshot that a restore takes first."""
+"""Reason of the snapshot before a restore."""
 
 BACK: Final = "back to "
-"""What the reason of a snapshot begins with that a restore takes last; its target's ref follows."""
+"""Prefix of the reason of the snapshot after a restore; the ref of its target follows."""
 
 MAX_REMEMBERED: Final = 32
 """Worktrees that are watched; the one unused for longest is read whole next time."""
@@ -83,11 +83,11 @@ class Snapshots:
     async def take(
         self, subject: SnapshotTarget, reason: str, called_at: float | None = None
     ) -> Snapshot:
-        """Keep what a worktree is now; the last snapshot if nothing has changed since.
+        """Take a snapshot of a worktree; return the last one if nothing has changed.
 
         Args:
             subject: the worktree.
-            reason: why, for people.
+            reason: reason for the user.
             called_at: when a tool call was heard of that may have begun by now, in seconds since
                 1970: if something has changed since, undo passes this state over.
 
@@ -123,7 +123,7 @@ class Snapshots:
             last = self._last.get(subject.id) or next(
                 iter((await self.history(subject))[-1:]), None
             )
-            # The end of a restore is written in any case: it says where that has led.
+            # Always write the snapshot after a restore: it records the target.
             if last is not None and last.key == key_of(parts) and not reason.startswith(BACK):
                 # An older version did not write the tree.
                 last = replace(last, tree=parts.work)
@@ -176,7 +176,7 @@ class Snapshots:
         return sorted(found, key=lambda each: each.ref)
 
     async def restore(self, subject: SnapshotTarget, snapshot: Snapshot) -> RestoredSnapshot:
-        """Bring a worktree back to a snapshot; what it is now is snapshotted first.
+        """Restore a worktree to a snapshot, after a snapshot of its current state.
 
         Raises:
             TaskspaceError: what is there cannot be kept, or the other not be written.
@@ -200,7 +200,7 @@ class Snapshots:
         return RestoredSnapshot(snapshot, before, tuple(notes))
 
     async def undo(self, subject: SnapshotTarget) -> RestoredSnapshot:
-        """Bring a worktree back to the state before this one.
+        """Restore a worktree to the state before the current one.
 
         Raises:
             TaskspaceError: no earlier state exists, or see `restore`.
@@ -242,7 +242,7 @@ class Snapshots:
     async def old(
         self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS
     ) -> list[Snapshot]:
-        """The snapshots that `prune` drops; the last one never is.
+        """Snapshots that `prune` removes; the last one is always kept.
 
         Raises:
             TaskspaceError: git cannot.
@@ -254,7 +254,7 @@ class Snapshots:
         return [*dropped, *rest[: max(len(rest) - most, 0)]]
 
     async def forget(self, subject: SnapshotTarget) -> None:
-        """Drop all snapshots of a worktree: it is gone for good.
+        """Remove all snapshots of a permanently deleted worktree.
 
         Raises:
             TaskspaceError: git cannot.
@@ -279,7 +279,7 @@ def state_before(found: list[Snapshot], key: str) -> Snapshot | None:
     that undoing twice goes back twice. So is a state that a tool call had begun to change.
     """
     places = {each.ref: place for place, each in enumerate(found)}
-    # Where something of others could not be brought back, a restore has another key than its end.
+    # If a ref of others was not restored, the final state has another key than the target.
     same = {key}
     place = len(found) - 1
     while place >= 0:

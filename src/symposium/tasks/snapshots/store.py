@@ -50,7 +50,7 @@ _OURS: Final = (
     *(os.strerror(each) for each in (ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, ENOMEM)),
     *("ut of memory", "unable to create thread", "cannot fork"),
 )
-"""What git says where it fails for want of something else than an object of the clone's."""
+"""Errors of git that are not caused by a missing object of the clone."""
 
 _ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGE: Final = 16 << 20
@@ -133,7 +133,7 @@ class Store:
         return sorted(await existing(self.git(), newest))
 
     async def _pack(self, wanted: set[str], bases: tuple[str, ...]) -> set[str]:
-        """Pack these without what the bases have; those for which that could be done."""
+        """Pack these without the objects of the bases; return those that could be packed."""
         _copy_shallow(self)
         words = ("pack-objects", "--revs", "--quiet", "--missing=error")
         try:
@@ -194,7 +194,7 @@ class Store:
         return excluded
 
     async def read(self, ids: Iterable[str]) -> dict[str, bytes]:
-        """The content of objects; of those that are missing, nothing.
+        """Content of objects; missing ones are omitted.
 
         Raises:
             TaskspaceError: one is damaged.
@@ -249,7 +249,7 @@ def refs_in(store: Store, below: str) -> dict[str, str]:
 
 
 def _check_ours(error: GitCommandError) -> None:
-    """Raise an error that says nothing of the clone: what it has is not lost."""
+    """Raise an error that is not caused by missing objects of the clone."""
     is_ended = error.code < 0
     if is_ended or any(each in error.said for each in _OURS):
         raise error
@@ -415,7 +415,7 @@ def copy_packs(
         index = pack.with_suffix(".idx")
         if (target / index.name).exists() or not index.is_file():
             continue
-        # The index last: a pack without one is no pack.
+        # The index last: git ignores a pack without an index.
         for path in (pack, index):
             partial = target / f"{path.name}.partial"
             shutil.copyfile(path, partial, follow_symlinks=False)

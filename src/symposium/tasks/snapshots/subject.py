@@ -29,7 +29,7 @@ class SnapshotTarget:
         id: names its refs in the store.
         common: the clone's git directory.
         shadow: a folder of Symposium's for this worktree; made when first needed.
-        precious: patterns of ignored files that are kept whatever their size.
+        precious: patterns of ignored files that are saved at any size.
     """
 
     id: str
@@ -115,9 +115,9 @@ class Details:
     Attributes:
         branches: full ref to commit, of the whole clone.
         stash: newest last.
-        upstream: what the branch follows: `remote` and `merge`.
+        upstream: upstream of the branch: `remote` and `merge`.
         modes: of files and folders that have other permissions than most; git would widen them.
-        skipped: what could not be kept, and why.
+        skipped: files that could not be saved, with the reason.
         usual: the permissions of most, by kind.
         links: the names of each file that has several.
         is_whole: whether `files` holds everything, as since version 2; of older ones only
@@ -143,8 +143,8 @@ class Snapshot:
     Attributes:
         ref: its full name; sorts by time.
         commit: holds it all.
-        work: a commit whose tree is the worktree's files and whose parent is its HEAD.
-        key: the same for two moments between which nothing changed.
+        work: commit with the worktree's files as tree and its HEAD as parent.
+        key: equal for two states without changes between them.
         at: seconds since 1970.
         head: the branch's full ref; empty when detached.
         tip: the commit of HEAD; empty before the first.
