@@ -120,9 +120,7 @@ def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
 
 
 @command.command(name="list", epilog=example("symposium task list --json"))
-@click.option(
-    "--project", "--cwd", type=click.Path(path_type=Path), help="Show only tasks of this clone."
-)
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Tasks of this clone.")
 @click.option("--all", "is_all", is_flag=True, help="Include archived tasks.")
 @click.option(
     "-n",
@@ -157,9 +155,7 @@ def list_tasks(
 
 
 @command.command(epilog=example("symposium task watch"))
-@click.option(
-    "--project", "--cwd", type=click.Path(path_type=Path), help="Show only tasks of this clone."
-)
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Tasks of this clone.")
 @AS_JSON
 def watch(project: Path | None, *, as_json: bool) -> int:
     """Show a live board of all tasks: needs you, failed, working, idle, landed.
@@ -443,9 +439,7 @@ def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> 
 
 
 @command.command(epilog=example("symposium task gc --apply"))
-@click.option(
-    "--apply", "is_applied", is_flag=True, help="Remove the listed items. Default: only list them."
-)
+@click.option("--apply", "is_applied", is_flag=True, help="Remove them. Default: only list them.")
 @_CLONE
 @AS_JSON
 def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
