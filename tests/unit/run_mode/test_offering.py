@@ -312,7 +312,7 @@ def test_set_up_files_are_asked_about_only_where_there_are_any(tmp_path: Path) -
 
 
 @pytest.mark.requirement("recommendations.registry-lists-custom")
-def test_a_mod_of_the_config_hides_a_recommended_one_of_its_name(scene: Scene) -> None:
+def test_mod_of_the_config_hides_a_recommended_one_of_its_name(scene: Scene) -> None:
     scene.config.write_text(
         '{"agent": "eliza", "proxies": [{"name": "one", "source": {"npx": {"package": "mine"}}},'
         ' {"name": "own"}]}'
@@ -324,9 +324,9 @@ def test_a_mod_of_the_config_hides_a_recommended_one_of_its_name(scene: Scene) -
     found = custom_mods(scene.config, paths(env), env, scene.workspace)
     assert found.whose == {"one": "of the config", "two": "recommended (user)"}
     assert found.mods["one"].source == ComponentSource("npx", {"package": "mine"})
-    assert found.trouble == ""
+    assert found.problem == ""
 
     scene.config.write_text("{")
     broken = custom_mods(scene.config, paths(env), env, scene.workspace)
     assert list(broken.mods) == ["one", "two"]
-    assert str(scene.config) in broken.trouble
+    assert str(scene.config) in broken.problem
