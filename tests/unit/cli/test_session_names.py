@@ -28,7 +28,12 @@ def test_session_is_found_by_a_prefix_of_its_id(store: SessionStore, named: str)
 
 @pytest.mark.requirement("showing.session-ids")
 @pytest.mark.parametrize(
-    ("named", "said"), [("8c56e6df", "several sessions match"), ("8c5", "no id"), ("ffff", "no id")]
+    ("named", "said"),
+    [
+        ("8c56e6df", "several sessions match"),
+        ("8c5", "is not a session id"),
+        ("ffff", "is not a session id"),
+    ],
 )
 def test_ambiguous_or_unknown_prefix_is_refused(store: SessionStore, named: str, said: str) -> None:
     with pytest.raises(SessionNotFoundError, match=said):
