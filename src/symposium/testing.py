@@ -1,7 +1,7 @@
-"""Fakes for whoever tests a mod: an editor, an agent, and a real chain between them, in memory.
+"""Fakes for tests of mods: an editor, an agent, and a real chain between them, in memory.
 
-Nothing here sleeps: what should come is waited for, and a wait that is in vain fails and says what
-came instead. Needs no test framework.
+Waits end when the expected message comes; a wait that times out fails and shows the messages that
+came instead. No test framework is necessary.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
     "terminal": True,
     "elicitation": {"form": {}, "url": {}},
 }
-"""What the fake editor says it can; what it then does is the test's to say."""
+"""Capabilities that the fake editor declares; a test decides how it answers."""
 
 ECHO_SERVER: Final[dict[str, Any]] = {
     "name": "echo",
@@ -38,12 +38,12 @@ ECHO_SERVER: Final[dict[str, Any]] = {
     "args": ["-P", "-m", "peerwire.mcp.echo_server"],
     "env": [],
 }
-"""An MCP server with the tools `echo` and `add`, to be given to `new_session`."""
+"""An MCP server with the tools `echo` and `add`, for `new_session`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one prompt brought.
+    """Updates and result of one prompt.
 
     Attributes:
         updates: the `update` of each `session/update` of the session, in order, up to the answer.
@@ -55,12 +55,12 @@ class Turn:
 
     @property
     def stop_reason(self) -> str:
-        """Why the turn ended."""
+        """Reason of the end of the turn."""
         return self.result["stopReason"]
 
     @property
     def text(self) -> str:
-        """What the agent said, its chunks joined."""
+        """Text of the agent, with its chunks joined."""
         return "".join(
             update["content"]["text"]
             for update in self.updates
@@ -70,16 +70,16 @@ class Turn:
 
 
 class FakeEditor:
-    """A client that does what a test tells it; made by `chain_of` or `editor_on`.
+    """Scripted ACP client; `chain_of` and `editor_on` make one.
 
     Attributes:
         updates: the params of every `session/update`, in order.
-        told: every other notification: method and params.
+        told: method and params of every other notification.
         asked: every request of the agent.
-        answers: what to do with such a request, by method; one that is missing is answered
-            `-32601`. Permission is there from the start.
-        permissions: the option ids to answer the next permission requests with, None for
-            `cancelled`; once it is empty, the first option that allows is taken.
+        answers: handlers of such requests, by method; a request without one gets the error
+            `-32601`. There is one for permission requests from the start.
+        permissions: option ids that answer the next permission requests, None for `cancelled`;
+            when it is empty, the first option that allows is chosen.
         agent: the answer to `initialize`; None before it.
         session_id: the session made last; None before the first.
     """
@@ -104,7 +104,7 @@ class FakeEditor:
     async def initialize(
         self, *, version: int = 1, capabilities: Mapping[str, Any] = CAPABILITIES
     ) -> dict[str, Any]:
-        """Open the conversation; `new_session` does it when nobody has."""
+        """Initialize the connection; `new_session` calls it if necessary."""
         params = {
             "protocolVersion": version,
             "clientCapabilities": capabilities,
@@ -117,7 +117,7 @@ class FakeEditor:
     async def new_session(
         self, *, cwd: str = "/", servers: Sequence[Mapping[str, Any]] = ()
     ) -> str:
-        """Make a session; `prompt` does it when nobody has.
+        """Make a session; `prompt` calls it if necessary.
 
         Args:
             cwd: the session's directory, absolute.
@@ -195,17 +195,17 @@ class Received:
 
 
 class FakeAgent:
-    """An agent that does what a test tells it.
+    """Scripted agent.
 
     Args:
-        says: what it says in each turn, a chunk each.
+        says: its text in each turn, one chunk each.
 
     Attributes:
         received: every request and notification, in order.
-        requests: what to do with a request, by method; one that is missing is answered `-32601`.
-            `initialize`, `session/new` and `session/prompt` are there from the start.
-        capabilities: what it declares; change it before it is asked.
-        connection: to the client, while there is one: to ask it or tell it anything.
+        requests: handlers by method; a request without one gets the error `-32601`. There are
+            handlers for `initialize`, `session/new`, and `session/prompt` from the start.
+        capabilities: its declared capabilities; change them before `initialize`.
+        connection: connection to the client, for requests and notifications, while it is open.
     """
 
     def __init__(self, *says: str) -> None:
@@ -221,7 +221,7 @@ class FakeAgent:
         self._sessions = 0
 
     async def serve(self, transport: Transport) -> None:
-        """Be the agent of one client until it ends the connection."""
+        """Serve one client until it closes the connection."""
         handlers = Handlers(
             other_request=self._answer,
             other_notification=self._note,
@@ -295,13 +295,13 @@ async def chain_of(
     """A conductor with these mods, from the editor's side to the agent's, and an editor on it.
 
     Args:
-        mods: objects, specs, names, or components that are programs of their own.
-        agent: what stands at the end; a `FakeAgent` records what reaches it.
-        bridge: how the tools of mods reach an agent that does not take them over ACP.
-        settings: how the conductor behaves.
+        mods: objects, specs, names, or components that are programs.
+        agent: the agent of the chain; a `FakeAgent` records what it receives.
+        bridge: delivery of the mods' tools to an agent without MCP over ACP.
+        settings: settings of the conductor.
 
     Raises:
-        LocalError: a name is nobody's.
+        LocalError: a name is unknown.
     """
     proxies = [*(_mod(mod) for mod in mods), *bridge_components(bridge)]
     blueprint = Blueprint(proxies, _agent(agent))

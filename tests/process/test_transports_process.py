@@ -24,7 +24,7 @@ from peerwire.transports.command import Command, parse_command
 from peerwire.transports.memory import TappedTransport
 from peerwire.transports.process import (
     EXIT_GRACE,
-    LONGEST_LINE,
+    MAX_STDERR_LINE,
     TAIL,
     Child,
     ProcessExitedError,
@@ -151,7 +151,7 @@ async def test_talkative_program_never_blocks_on_stderr() -> None:
     assert await run.line() == 1
     error = await run.end()
     assert error.stderr_tail == b"x" * TAIL
-    assert run.words == [b"x" * LONGEST_LINE + b" [cut, 5000000 bytes in all]"]
+    assert run.words == [b"x" * MAX_STDERR_LINE + b" [cut, 5000000 bytes in all]"]
 
 
 @pytest.mark.requirement("process.stderr-life")
@@ -174,8 +174,13 @@ async def test_stderr_is_read_before_a_listener_is_attached(tmp_path: Path) -> N
             "`no-such-agent --acp`: No such file or directory (ENOENT); is no-such-agent installed",
         ),
         ("/no/such/agent", "(ENOENT); correct the path, or install it there"),
+<<<<<<< HEAD
         ("'~/bin/agent'", "no shell reads it, so ~ and $ are not expanded"),
         ("'$HOME/agent'", "no shell reads it, so ~ and $ are not expanded"),
+=======
+        ("'~/bin/agent'", "no shell expands ~ and $ here; write the full path"),
+        ("'$HOME/agent'", "no shell expands ~ and $ here; write the full path"),
+>>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
         ("./script", "the file is there, but not the interpreter its first line names"),
         ("./text", "Permission denied (EACCES); name a file that may be run (chmod +x"),
         (".", "Permission denied (EACCES); name a file that may be run (chmod +x"),
@@ -613,16 +618,16 @@ async def test_program_stuck_in_the_kernel_is_left_behind(
 async def test_stderr_is_delivered_line_by_line() -> None:
     code = f"""if True:
         import sys
-        sys.stderr.write("one\\r\\n\\n\\033[1mtwo\\033[0m\\n" + "x" * {LONGEST_LINE} + "\\n")
-        sys.stderr.write("y" * {LONGEST_LINE + 1} + "\\nlast")
+        sys.stderr.write("one\\r\\n\\n\\033[1mtwo\\033[0m\\n" + "x" * {MAX_STDERR_LINE} + "\\n")
+        sys.stderr.write("y" * {MAX_STDERR_LINE + 1} + "\\nlast")
     """
     run = Run(python(code))
 
     await run.end()
 
     assert run.words == [
-        *(b"one", b"", b"\033[1mtwo\033[0m", b"x" * LONGEST_LINE),
-        b"y" * LONGEST_LINE + b" [cut, %d bytes in all]" % (LONGEST_LINE + 1),
+        *(b"one", b"", b"\033[1mtwo\033[0m", b"x" * MAX_STDERR_LINE),
+        b"y" * MAX_STDERR_LINE + b" [cut, %d bytes in all]" % (MAX_STDERR_LINE + 1),
         b"last",
     ]
 

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Pipes(Struct, frozen=True):
-    """Our ends of a program's standard streams; whoever is given them closes them."""
+    """Descriptors of a program's standard streams; the receiver closes them."""
 
     stdin: int
     stdout: int
@@ -44,7 +44,7 @@ class Pipes(Struct, frozen=True):
 
 
 class Child:
-    """A running program, leader of a session and a process group of its own."""
+    """A running program, leader of its own session and process group."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -57,7 +57,7 @@ class Child:
         return self._process.pid
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Call `on_exit` once, on the loop, when the program has exited; until `bury` at most."""
+        """Call `on_exit` once, on the loop, when the program exits, unless `reap` comes first."""
         if sys.platform == "linux":
             with suppress(OSError):  # an old kernel, or a sandbox that does not know the call
                 self._pidfd = os.pidfd_open(self.pid)
@@ -67,7 +67,7 @@ class Child:
             threading.Thread(target=self._wait, args=(on_exit,), daemon=True).start()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the whole group, whoever of it is left."""
+        """Send a signal to all processes that remain in the group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
@@ -78,7 +78,7 @@ class Child:
             The exit code, negative for a signal; None if even SIGKILL did not end it in time.
         """
         self._unwatch()
-        # Before the leader is reaped: until then nobody else can be given the group's number.
+        # Before the leader is reaped: until then no other process can get the number of the group.
         self.signal(signal.SIGKILL)
         try:
             return self._process.wait(REAP_TIMEOUT)
@@ -98,7 +98,7 @@ class Child:
 
     def _wait(self, on_exit: Callable[[], None]) -> None:
         self._process.wait()
-        with suppress(RuntimeError):  # the loop has been closed: nobody is left to be told
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(on_exit)
 
 
@@ -106,13 +106,13 @@ def start(command: Command) -> tuple[Child, Pipes]:
     """Start a program with pipes of its own and our environment under the command's.
 
     Raises:
-        SpawnError: it could not be started; the message says why and how to mend it.
+        SpawnError: it could not be started; the message gives the reason and the fix.
     """
     fds: list[int] = []
     try:
         for _ in range(3):
             fds += os.pipe()
-        # No preexec_fn: it would make a copy of our memory where a vfork is enough.
+        # No preexec_fn: with it, the memory of this process would be copied.
         process = subprocess.Popen(  # noqa: S603 - starting what the user named is the purpose
             command.argv,
             stdin=fds[0],
@@ -146,12 +146,16 @@ def _remedy(command: Command, error: OSError) -> str:
         return 'create its directory, or correct "cwd"'
     if error.errno == errno.ENOENT:
         return _find(command.argv[0])
-    return _REMEDIES.get(error.errno or 0, "try it by hand in a terminal to see more")
+    return _REMEDIES.get(error.errno or 0, "try running it directly in a terminal")
 
 
 def _find(program: str) -> str:
     if program.startswith("~") or "$" in program:
+<<<<<<< HEAD
         return "no shell reads it, so ~ and $ are not expanded; write the full path"
+=======
+        return "no shell expands ~ and $ here; write the full path"
+>>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
     if os.sep not in program:
         return f"is {program} installed and on PATH?"
     if os.access(program, os.F_OK):
@@ -160,16 +164,16 @@ def _find(program: str) -> str:
 
 
 TAIL: Final = 64 * 1024
-"""Bytes kept of a program's last words (acp-host §1.9)."""
+"""Bytes of a program's stderr that are kept, the last ones (acp-host §1.9)."""
 
-LONGEST_LINE: Final = 16 * 1024
-"""Bytes told of one line; nobody reads more of a line without an end."""
+MAX_STDERR_LINE: Final = 16 * 1024
+"""Bytes of one line that are reported; the rest is cut."""
 
 OnStderr = Callable[[bytes], None]
 
 
 class StderrLines:
-    """Cuts what arrives into lines; a very long one is cut short, and says so."""
+    """Split bytes into lines; a very long one is cut, with a note."""
 
     def __init__(self) -> None:
         self._line = bytearray()
@@ -184,17 +188,17 @@ class StderrLines:
             self._hold(part)
 
     def finish(self) -> Iterator[bytes]:
-        """What is left when the stream ends without a newline."""
+        """The last line, if the stream ended without a newline."""
         if self._length:
             yield self._complete()
 
     def _hold(self, part: bytes) -> None:
         self._length += len(part)
-        self._line += part[: LONGEST_LINE - len(self._line)]
+        self._line += part[: MAX_STDERR_LINE - len(self._line)]
 
     def _complete(self) -> bytes:
         line = bytes(self._line).removesuffix(b"\r")
-        if self._length > LONGEST_LINE:
+        if self._length > MAX_STDERR_LINE:
             line += b" [cut, %d bytes in all]" % self._length
         self._line.clear()
         self._length = 0
@@ -299,8 +303,8 @@ def spawn(
 
     Args:
         command: what to start.
-        limit: bytes of the longest line it may write.
-        on_stderr: told each line of its stderr, which is read in any case.
+        limit: bytes of a line that it may write, at most.
+        on_stderr: called with each line of its stderr, which is always read.
         grace: seconds between the end of its output and its exit, whichever comes first.
 
     Raises:
@@ -332,7 +336,7 @@ class ProcessTransport(FdTransport):
         self._ending.settle()
 
     def stop_on_write(self, check: Check) -> StopOnWrite:
-        """What has the kernel stop the program in each write, once armed."""
+        """Have the kernel stop the program in each write, once armed."""
         self._stop_on_write = StopOnWrite(self._read_fd, self.pid, check)
         self.reader.tell_reads(self._stop_on_write.read)
         return self._stop_on_write
@@ -435,7 +439,7 @@ class _Ending:
         has_exited = self.exited.is_set()
         nobody_reads = self.listener is None and not self.is_wanted
         if has_exited and (self._output_over or nobody_reads):
-            self._bury()
+            self._reap()
         elif (has_exited or self._output_over) and self.listener and self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._grace, self._grace_over)
@@ -451,7 +455,7 @@ class _Ending:
                     await self.exited.wait()
         finally:
             self._finish_reading(None)
-            self._bury()
+            self._reap()
 
     def _exit_seen(self) -> None:
         self.exited.set()
@@ -461,11 +465,11 @@ class _Ending:
         if self.exited.is_set():
             # A descendant holds the output: what the program itself wrote is there by now.
             self._finish_reading(None)
-            self._bury()
+            self._reap()
         else:
             self._tell(None)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         if self.gone.is_set():
             return
         self.gone.set()

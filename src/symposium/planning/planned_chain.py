@@ -46,12 +46,12 @@ Spawn: TypeAlias = Callable[[OnStderr | None], Transport]
 def agent_first(
     agent: Program, prediction: Mapping[str, Any], *, spawn_agent: Spawn | None = None
 ) -> Program:
-    """The agent, asked as soon as it is started.
+    """Program that asks the agent for its capabilities as soon as it starts.
 
     Args:
         agent: a program that speaks ACP.
-        prediction: the params that it is expected to be asked with.
-        spawn_agent: starts it; by its command, unless told otherwise.
+        prediction: the expected params of the chain's `initialize`.
+        spawn_agent: starts it. Default: by its command.
     """
 
     def by_command(on_stderr: OnStderr | None) -> Transport:
@@ -93,7 +93,7 @@ class AgentFirstTransport:
 
     def send(self, line: bytes) -> None:
         """Pass a line on; the chain's `initialize` is compared with what was predicted."""
-        if self._is_through or not self._is_greeting(line):
+        if self._is_through or not self._is_initialize(line):
             self._agent.send(line)
 
     def pause_reading(self) -> None:
@@ -125,7 +125,7 @@ class AgentFirstTransport:
         self._answer()
 
     def listener_of(self, agent: Transport) -> Listener | None:
-        """Who is told of this agent; nobody, for one that has been replaced."""
+        """Listener of this agent; None for an agent that was replaced."""
         return self._listener if agent is self._agent else None
 
     def _keep(self, line: bytes | OversizedLine) -> bool:
@@ -139,8 +139,8 @@ class AgentFirstTransport:
         self._kept = message
         return True
 
-    def _is_greeting(self, line: bytes) -> bool:
-        """Whether this is the chain's `initialize`, which is answered, or sent anew."""
+    def _is_initialize(self, line: bytes) -> bool:
+        """Whether this is the chain's `initialize`, which is answered, or sent again."""
         message = wire.decode(line)
         if not isinstance(message, Message) or message.method != INITIALIZE:
             return False
@@ -183,7 +183,7 @@ class AgentFirstTransport:
 
 
 class _Life(Struct, frozen=True):
-    """Listens to one agent, so that the words of one that was replaced reach nobody."""
+    """Listener of one agent; drops the lines of an agent that was replaced."""
 
     owner: AgentFirstTransport
     agent: Transport
@@ -216,30 +216,30 @@ def plain(value: Any) -> Any:
 
 
 Order: TypeAlias = Literal["agent-first", "through-chain"]
-"""Who is asked `initialize` first: the agent, with what is predicted, or the first mod."""
+"""Receiver of the first `initialize`: the agent, with predicted params, or the first mod."""
 
 LookUp: TypeAlias = Callable[[str], ComponentSpec | None]
 
 Refine: TypeAlias = Callable[[Plan, Mapping[str, Any]], Plan]
-"""Looks at a plan once more when the agent has answered; may only leave optional components out."""
+"""Adapts a plan to the agent's answer; it may only remove optional components."""
 
 VERSION: Final = "0.1.0"
-"""The host's version, as the editor is told."""
+"""Version of the host that the editor gets."""
 
 
 def as_planned(plan: Plan, answer: Mapping[str, Any]) -> Plan:
-    """The plan as it is: what the agent can do changes nothing (acp-host §3.3, step 3)."""
+    """Return the plan unchanged, whatever the agent offers (acp-host §3.3, step 3)."""
     del answer
     return plan
 
 
 class ModPreferences(Struct, frozen=True):
-    """What the user has said of the components beside their order.
+    """Settings of the user for components, except their order.
 
     Attributes:
-        optional: whether the chain may go without one, by name; else the component itself says.
-        without: names of those that have turned out not to be possible.
-        needs: what the config declares of a component's needs, by name; added to its own.
+        optional: whether the chain may start without a component, by name. Default: its setting.
+        without: names of components that turned out to be impossible.
+        needs: needs that the config declares for a component, by name; added to its own.
     """
 
     optional: Mapping[str, bool] = field(default_factory=dict[str, bool])
@@ -247,8 +247,8 @@ class ModPreferences(Struct, frozen=True):
     needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
 
     def of(self, entry: ChainEntry) -> ChainEntry:
-        """The entry, as optional as the user wants it, with what the config declares."""
-        needs, wish = entry.needs, self.optional.get(entry.id)
+        """The entry with the settings of the user and of the config."""
+        needs, is_optional = entry.needs, self.optional.get(entry.id)
         if (declared := self.needs.get(entry.id)) is not None:
             needs = replace(
                 needs,
@@ -256,8 +256,8 @@ class ModPreferences(Struct, frozen=True):
                 requires=(*needs.requires, *declared.requires),
                 provides=(*needs.provides, *declared.provides),
             )
-        if wish is not None:
-            needs = replace(needs, is_optional=wish)
+        if is_optional is not None:
+            needs = replace(needs, is_optional=is_optional)
         return entry if needs is entry.needs else replace(entry, needs=needs)
 
 
@@ -268,7 +268,7 @@ class PlannedChain(Struct, frozen=True):
     """A chain that fits one editor connection.
 
     Attributes:
-        plan: which components stand in it, and why.
+        plan: its components, with reasons.
         blueprint: the components, and the params that `initialize` begins with.
         prediction: the params of `initialize` that the agent is expected to get.
     """

@@ -18,7 +18,7 @@ from symposium.errors import NotFoundError, SymposiumError
 
 
 class EventKind(Enum):
-    """What kind of message an event is; the values are those of `type` in the file."""
+    """Kind of a message; the values are those of `type` in the file."""
 
     REQUEST = "request"
     RESPONSE = "response"
@@ -27,22 +27,22 @@ class EventKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One message between two neighbours.
+    """One message between two components.
 
     Attributes:
         line: the number of its line in the file, from 1.
-        kind: what it is.
+        kind: request, response, or notification.
         ts: seconds since the trace began.
-        sender: who it came from: `Client`, `Proxy(0)`, `Agent`.
-        receiver: who it went to.
+        sender: component that sent it: `Client`, `Proxy(0)`, `Agent`.
+        receiver: component that got it.
         id: the JSON text of the id that a request and its response share; empty for a notification.
-        method: what was asked or told; for a response, what it answers, empty if that is not there.
+        method: its method; for a response, that of its request, empty if that is missing.
         session: the session it belongs to, or empty.
-        protocol: `acp` or `mcp`; for a response, that of its request, empty if that is not there.
+        protocol: `acp` or `mcp`; for a response, that of its request, empty if that is missing.
         body: the JSON of the params, the result or the error.
         raw: the line, without its newline.
         is_error: whether a response is an error.
-        answers: for a response, the line of its request; 0 if that is not there.
+        answers: for a response, the line of its request; 0 if that is missing.
         took: for a response, seconds since its request.
     """
 
@@ -83,7 +83,7 @@ _NUMBERED: Final = re.compile(r"Proxy\((\d{1,6})\)")
 _CAPITALS: Final = {"client": "Client", "agent": "Agent"}
 
 LAST: Final = 1_000_000
-"""Where the agent stands in the order of lanes, and after it whoever has an unknown name."""
+"""Place of the agent in the order of lanes; components with unknown names follow."""
 
 
 def lane_name(label: str) -> str:
@@ -95,7 +95,7 @@ def lane_name(label: str) -> str:
 
 
 def lane_order(name: str) -> tuple[int, str]:
-    """A key that sorts components as they stand in the chain."""
+    """Key that sorts components by their place in the chain."""
     if name == "Client":
         return (-1, "")
     numbered = _NUMBERED.fullmatch(name)
@@ -105,7 +105,7 @@ def lane_order(name: str) -> tuple[int, str]:
 
 
 def parse_event(number: int, line: bytes) -> Event | None:
-    """The event on a line; None where it is none."""
+    """The event on a line; None if the line holds none."""
     try:
         written = _decode(line)
     except msgspec.DecodeError:
@@ -132,7 +132,7 @@ def parse_event(number: int, line: bytes) -> Event | None:
 
 
 def _decode_slowly(line: bytes) -> _Written | None:
-    """What the fast decoder refuses and JSON allows: lone surrogates."""
+    """Decode lone surrogates, which JSON allows and the fast decoder refuses."""
     try:
         found = {name: Raw(text) for name, text in members(line).items()}
         plain = {
@@ -151,7 +151,7 @@ PairKey: TypeAlias = tuple[str, str, str]
 
 
 def pair_key(event: Event) -> PairKey:
-    """What a request and its response have in common: who asked, who was asked, and the id."""
+    """Key of a request and its response: sender and receiver of the request, and the id."""
     if event.kind is EventKind.RESPONSE:
         return (event.receiver, event.sender, event.id)
     return (event.sender, event.receiver, event.id)
@@ -173,7 +173,7 @@ class NotATraceError(SymposiumError):
 
 @dataclass(slots=True)
 class Damage:
-    """What of a file could not be shown.
+    """Lines of a file that could not be shown.
 
     Attributes:
         lines: numbers of the first lines that are no events.
@@ -278,7 +278,7 @@ class TraceReader:
 
 
 def lanes_of(path: Path) -> list[str]:
-    """The components that a trace tells of, as they stand in the chain.
+    """Components of a trace, in the order of the chain.
 
     Raises:
         NotFoundError: there is no such file.
@@ -292,7 +292,7 @@ def lanes_of(path: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TraceSelection:
-    """A choice of events; what is empty chooses nothing away.
+    """A choice of events; an empty field excludes none.
 
     Attributes:
         sessions: ids, or the beginnings of ids.
@@ -305,7 +305,7 @@ class TraceSelection:
     protocol: str = ""
 
     def has(self, event: Event) -> bool:
-        """Whether the event is among those chosen."""
+        """Whether the event is chosen."""
         return (
             (not self.sessions or event.session.startswith(self.sessions))
             and (not self.methods or any(fnmatchcase(event.method, m) for m in self.methods))
@@ -318,13 +318,13 @@ MAX_PREVIEW: Final = 160
 
 
 def short_line(text: str, limit: int = MAX_PREVIEW) -> str:
-    """A stranger's text on one line, cut to a length."""
-    # Far more than will be shown is not looked at.
+    """Untrusted text on one line, cut to a length."""
+    # The rest cannot be shown.
     return one_line(text[: limit * 8].strip(), width=limit)
 
 
 def preview(event: Event) -> str:
-    """What a message says, in a few words; empty where nothing short can be said."""
+    """Summary of a message in a few words; empty without a short one."""
     try:
         body = decode_value(event.body)
     except ValueError:

@@ -1,8 +1,7 @@
 """A trace as text and as one HTML page.
 
-What messages say is data to the page: it stands in blocks that no browser runs, with `<` escaped,
-and reaches the screen as text only. A policy in the page forbids everything else: scripts and
-styles but the page's own, and any request.
+Messages are data in the page: browsers do not run their blocks, `<` is escaped, and they are shown
+as text only. A policy in the page forbids other scripts and styles than its own, and any request.
 """
 
 from base64 import b64encode
@@ -27,7 +26,7 @@ from symposium.trace_view.reading import (
     short_line,
 )
 
-LONGEST_BODY: Final = 64 * 1024
+MAX_BODY: Final = 64 * 1024
 """Bytes of a body that the page holds; the file has the rest."""
 
 _KINDS: Final = {EventKind.REQUEST: 0, EventKind.RESPONSE: 1, EventKind.NOTIFICATION: 2}
@@ -35,7 +34,7 @@ _PROTOCOLS: Final = {"": 0, "acp": 1, "mcp": 2}
 
 
 def write_page(trace: Path, page: Path) -> Damage:
-    """Write the page of a trace, in the place of any that is there; what could not be shown.
+    """Write the page of a trace, replacing an earlier one; return lines that could not be shown.
 
     Raises:
         NotFoundError: there is no such trace.
@@ -44,7 +43,7 @@ def write_page(trace: Path, page: Path) -> Damage:
     """
     reader = TraceReader(trace)
     try:
-        # As private as the trace: what a conversation says is nobody else's affair.
+        # As private as the trace: conversations are readable for their user only.
         with NamedTemporaryFile(dir=page.parent, prefix=f".{page.name}.", delete=False) as file:
             draft = Path(file.name)
             try:
@@ -72,7 +71,7 @@ class _Names:
 
 @dataclass(slots=True)
 class _Index:
-    """What the page needs to list the events; bodies are looked up by their number."""
+    """Data that lists the events; bodies are looked up by number."""
 
     lanes: _Names = field(default_factory=_Names)
     methods: _Names = field(default_factory=_Names)
@@ -146,9 +145,9 @@ def _bodies(reader: TraceReader, index: _Index) -> Iterator[bytes]:
 
 
 def _shown(body: bytes) -> bytes:
-    if len(body) <= LONGEST_BODY:
+    if len(body) <= MAX_BODY:
         return body.decode(errors="replace").replace("\n", " ").encode()
-    head = body[:LONGEST_BODY].decode(errors="replace")
+    head = body[:MAX_BODY].decode(errors="replace")
     return b"!%d %b" % (len(body), encode_value(head))
 
 
@@ -183,7 +182,7 @@ COLORS: Final = ("cyan", "magenta", "yellow", "green", "blue", "bright_red")
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """What arrows are drawn with."""
+    """Characters of arrows."""
 
     lane: str
     request: str
@@ -200,12 +199,12 @@ ASCII: Final = Glyphs("|", "-", ".", "=", ">", "<", "x")
 
 @dataclass(frozen=True, slots=True)
 class TraceLine:
-    """One line: what is to be in a pair's colour, and what is not.
+    """One line and the color of its pair.
 
     Attributes:
         text: the line.
-        color: its colour, the same for a request and its answer; empty for a notification.
-        is_error: whether it tells of an error.
+        color: the same for a request and its answer; empty for a notification.
+        is_error: whether the line shows an error.
     """
 
     text: str

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.errors import SymposiumError
-from symposium.trace_view.views import LONGEST_BODY, write_page
+from symposium.trace_view.views import MAX_BODY, write_page
 
 
 class Page(HTMLParser):
@@ -46,7 +46,7 @@ class Page(HTMLParser):
         return json.loads(self.raw["index"])
 
 
-def told(params: Any, *, method: str = "x/y", sender: str = "Client") -> dict[str, Any]:
+def line_of(params: Any, *, method: str = "x/y", sender: str = "Client") -> dict[str, Any]:
     return {
         "type": "notification",
         "ts": 0.5,
@@ -68,7 +68,7 @@ def page_of(directory: Path, *events: dict[str, Any]) -> Page:
 
 @pytest.mark.requirement("cli.trace-view")
 def test_a_page_asks_for_nothing_and_may_not(tmp_path: Path) -> None:
-    page = page_of(tmp_path, told({"a": 1}))
+    page = page_of(tmp_path, line_of({"a": 1}))
 
     assert not [tag for tag, attrs in page.tags if {"src", "href", "srcset", "style"} & {*attrs}]
     assert {tag for tag, _ in page.tags}.isdisjoint({"link", "img", "iframe", "object", "base"})
@@ -108,9 +108,9 @@ HOSTILE = [
 @pytest.mark.requirement("cli.trace-view-escapes")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_of_a_message_is_data_wherever_it_stands(tmp_path: Path, text: str) -> None:
-    plain = page_of(tmp_path, told({"a": "plain"}))
+    plain = page_of(tmp_path, line_of({"a": "plain"}))
 
-    page = page_of(tmp_path, told({text: text}, method=text, sender=text) | {"session": text})
+    page = page_of(tmp_path, line_of({text: text}, method=text, sender=text) | {"session": text})
 
     assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
     assert (page.raw["program"], page.raw["style"]) == (plain.raw["program"], plain.raw["style"])
@@ -120,10 +120,8 @@ def test_text_of_a_message_is_data_wherever_it_stands(tmp_path: Path, text: str)
 
 @pytest.mark.requirement("cli.trace-view-escapes")
 @given(text=st.text(alphabet="<!-/scriptSCRIPT>\\\"'&\u2028 ", max_size=60))
-def test_no_text_ends_the_block_that_it_stands_in(
-    text: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    page = page_of(tmp_path_factory.mktemp("page"), told({"text": text}, method=text))
+def test_no_text_ends_its_block(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    page = page_of(tmp_path_factory.mktemp("page"), line_of({"text": text}, method=text))
 
     assert json.loads(page.raw["bodies"]) == {"text": text}
     assert set(page.raw) == {"style", "bodies", "index", "program"}
@@ -132,7 +130,7 @@ def test_no_text_ends_the_block_that_it_stands_in(
 @pytest.mark.requirement("cli.trace-view-escapes")
 def test_the_name_of_the_file_is_text_too(tmp_path: Path) -> None:
     trace, page = tmp_path / "<script>alert(1)&.jsons", tmp_path / "t.html"
-    trace.write_text(json.dumps(told(1)) + "\n")
+    trace.write_text(json.dumps(line_of(1)) + "\n")
 
     write_page(trace, page)
 
@@ -141,7 +139,11 @@ def test_the_name_of_the_file_is_text_too(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cli.trace-view")
 def test_a_body_that_crosses_several_legs_is_in_the_page_once(tmp_path: Path) -> None:
-    events = [told({"a": "same"}), told({"a": "same"}, sender="Proxy(0)"), told({"b": "other"})]
+    events = [
+        line_of({"a": "same"}),
+        line_of({"a": "same"}, sender="Proxy(0)"),
+        line_of({"b": "other"}),
+    ]
 
     page = page_of(tmp_path, *events)
 
@@ -154,11 +156,11 @@ def test_a_body_that_crosses_several_legs_is_in_the_page_once(tmp_path: Path) ->
 
 @pytest.mark.requirement("cli.trace-page")
 def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
-    page = page_of(tmp_path, told({"a": "ä" * LONGEST_BODY}), told({"b": 1}))
+    page = page_of(tmp_path, line_of({"a": "ä" * MAX_BODY}), line_of({"b": 1}))
 
     long, short = page.raw["bodies"].split("\n")
     size, _, head = long.partition(" ")
-    assert int(size.removeprefix("!")) > LONGEST_BODY
+    assert int(size.removeprefix("!")) > MAX_BODY
     assert json.loads(head).startswith('{"a": "')
     assert short == '{"b": 1}'
 
@@ -166,10 +168,10 @@ def test_a_long_body_is_cut_and_says_so(tmp_path: Path) -> None:
 @pytest.mark.requirement("cli.trace-page")
 def test_an_answer_knows_the_row_of_its_request(tmp_path: Path) -> None:
     ends = {"from": "Agent", "to": "Client"}
-    asked = told(1) | {"type": "request", "id": "a"}
-    answered = told(1) | ends | {"type": "response", "id": "a", "payload": {"b": 2}}
+    asked = line_of(1) | {"type": "request", "id": "a"}
+    answered = line_of(1) | ends | {"type": "response", "id": "a", "payload": {"b": 2}}
 
-    page = page_of(tmp_path, told(0), asked, told(0), answered)
+    page = page_of(tmp_path, line_of(0), asked, line_of(0), answered)
 
     assert [row[9] for row in page.index["rows"]] == [-1, -1, -1, 1]
 
@@ -178,7 +180,7 @@ def test_an_answer_knows_the_row_of_its_request(tmp_path: Path) -> None:
 def test_a_page_is_as_private_as_the_trace_and_replaces_an_older_one(tmp_path: Path) -> None:
     (tmp_path / "t.html").write_text("older")
 
-    page_of(tmp_path, told(1))
+    page_of(tmp_path, line_of(1))
 
     assert stat.S_IMODE((tmp_path / "t.html").stat().st_mode) == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.html", "t.jsons"]
@@ -187,7 +189,7 @@ def test_a_page_is_as_private_as_the_trace_and_replaces_an_older_one(tmp_path: P
 @pytest.mark.requirement("cli.trace-page")
 def test_a_page_that_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "t.jsons"
-    trace.write_text(json.dumps(told(1)) + "\n")
+    trace.write_text(json.dumps(line_of(1)) + "\n")
     (tmp_path / "dir").mkdir()
 
     for place in (tmp_path / "none" / "t.html", tmp_path / "dir"):

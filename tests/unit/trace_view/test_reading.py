@@ -1,4 +1,4 @@
-"""A trace is read whoever wrote it, and whatever happened to it."""
+"""Traces of any writer are read, also damaged ones."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ ANSWERED: Final[dict[str, Any]] = {
     "is_error": False,
     "payload": {"stopReason": "end_turn"},
 }
-TOLD: Final[dict[str, Any]] = {
+NOTIFIED: Final[dict[str, Any]] = {
     "type": "notification",
     "ts": 1.2,
     "protocol": "mcp",
@@ -75,7 +75,7 @@ def test_the_oldest_requests_are_forgotten_when_too_many_have_no_answer(
 
 @pytest.mark.requirement("cli.trace-answers")
 def test_an_answer_has_the_method_session_and_protocol_of_its_request(tmp_path: Path) -> None:
-    path = trace_of(tmp_path, ASKED, TOLD, ANSWERED)
+    path = trace_of(tmp_path, ASKED, NOTIFIED, ANSWERED)
 
     asked, told, answered = TraceReader(path).events()
 
@@ -100,7 +100,7 @@ def test_an_answer_is_joined_on_its_own_leg_and_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("cli.trace-answers")
-def test_an_answer_to_nothing_is_shown_all_the_same(tmp_path: Path) -> None:
+def test_answer_without_a_request_is_shown(tmp_path: Path) -> None:
     [answered] = TraceReader(trace_of(tmp_path, ANSWERED)).events()
 
     assert (answered.method, answered.answers) == ("", 0)
@@ -124,7 +124,7 @@ def test_the_lanes_stand_as_the_chain_does(tmp_path: Path) -> None:
     ends = ["agent proxy:10", "Proxy(10) proxy:2", "proxy:2 client", "Agent other"]
     events = [dict(zip(("from", "to"), pair.split(), strict=True)) for pair in ends]
 
-    lanes = lanes_of(trace_of(tmp_path, *[TOLD | pair for pair in events]))
+    lanes = lanes_of(trace_of(tmp_path, *[NOTIFIED | pair for pair in events]))
 
     assert lanes == ["Client", "Proxy(2)", "Proxy(10)", "Agent", "other"]
 
@@ -177,7 +177,7 @@ def test_an_empty_file_is_a_trace_of_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("cli.trace-missing-file")
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="there is no file"):
         list(TraceReader(tmp_path / "none").events())
 
@@ -213,6 +213,6 @@ def test_no_line_is_too_odd_to_be_looked_at(line: bytes) -> None:
 def test_a_selection_has_what_was_chosen(
     tmp_path: Path, selection: TraceSelection, lines: list[int]
 ) -> None:
-    events = TraceReader(trace_of(tmp_path, ASKED, TOLD, ANSWERED)).events()
+    events = TraceReader(trace_of(tmp_path, ASKED, NOTIFIED, ANSWERED)).events()
 
     assert [event.line for event in events if selection.has(event)] == lines

@@ -16,7 +16,7 @@ from symposium.trace_view.views import ASCII, DRAWN, TraceListing
 LANES = ("Client", "Proxy(0)", "Agent")
 
 
-def told(method: str, body: Any = None) -> Event:
+def notification(method: str, body: Any = None) -> Event:
     text = json.dumps(body).encode()
     return Event(
         line=1,
@@ -34,12 +34,12 @@ def told(method: str, body: Any = None) -> Event:
 
 
 def asked(method: str, body: Any = None) -> Event:
-    return replace(told(method, body), kind=EventKind.REQUEST, id="7")
+    return replace(notification(method, body), kind=EventKind.REQUEST, id="7")
 
 
 def answered(method: str, body: Any = None) -> Event:
     return replace(
-        told(method, body),
+        notification(method, body),
         kind=EventKind.RESPONSE,
         id="7",
         sender="Agent",
@@ -53,7 +53,9 @@ def answered(method: str, body: Any = None) -> Event:
 @pytest.mark.requirement("cli.trace-show")
 def test_each_kind_of_message_is_drawn_in_its_own_way() -> None:
     listing = TraceListing(LANES, DRAWN)
-    mine = replace(told("session/update"), sender="Agent", receiver="Proxy(0)", protocol="mcp")
+    mine = replace(
+        notification("session/update"), sender="Agent", receiver="Proxy(0)", protocol="mcp"
+    )
 
     lines = [
         *listing.heads(),
@@ -132,7 +134,7 @@ def test_many_components_have_narrow_lanes_and_short_names() -> None:
     ],
 )  # fmt: skip
 def test_a_message_says_a_few_words(method: str, params: Any, said: str) -> None:
-    assert preview(told(method, params)) == said
+    assert preview(notification(method, params)) == said
 
 
 @pytest.mark.requirement("cli.trace-terminal")
@@ -162,7 +164,11 @@ def test_nothing_in_a_message_moves_the_cursor(
     listing = TraceListing(LANES, DRAWN)
 
     for body in ({"update": update, **more}, {"message": text, "prompt": text}, text):
-        for shown in (told(method, body), asked("session/update", body), answered(text, body)):
+        for shown in (
+            notification(method, body),
+            asked("session/update", body),
+            answered(text, body),
+        ):
             line = listing.line(shown).text
             assert not [c for c in line if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}]
             assert "\u202e" not in line
@@ -179,7 +185,7 @@ def test_short_line_is_short_line_of_that_length(text: str, limit: int) -> None:
 
 @pytest.mark.requirement("cli.trace-terminal")
 def test_a_megabyte_is_said_in_a_few_words() -> None:
-    assert len(preview(told("odd", {"name": "x" * 1_000_000}))) == MAX_PREVIEW
+    assert len(preview(notification("odd", {"name": "x" * 1_000_000}))) == MAX_PREVIEW
 
 
 @pytest.mark.requirement("cli.trace-terminal")
