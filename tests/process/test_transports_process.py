@@ -174,18 +174,13 @@ async def test_stderr_is_read_before_a_listener_is_attached(tmp_path: Path) -> N
             "`no-such-agent --acp`: No such file or directory (ENOENT); is no-such-agent installed",
         ),
         ("/no/such/agent", "(ENOENT); correct the path, or install it there"),
-<<<<<<< HEAD
         ("'~/bin/agent'", "no shell reads it, so ~ and $ are not expanded"),
         ("'$HOME/agent'", "no shell reads it, so ~ and $ are not expanded"),
-=======
-        ("'~/bin/agent'", "no shell expands ~ and $ here; write the full path"),
-        ("'$HOME/agent'", "no shell expands ~ and $ here; write the full path"),
->>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
         ("./script", "the file is there, but not the interpreter its first line names"),
         ("./text", "Permission denied (EACCES); name a file that may be run (chmod +x"),
         (".", "Permission denied (EACCES); name a file that may be run (chmod +x"),
         ("./nonsense", "Exec format error (ENOEXEC); it is no program of this machine"),
-        ("./text/agent", "Not a directory (ENOTDIR); try it by hand"),
+        ("./text/agent", "Not a directory (ENOTDIR); try running it directly"),
         ('{"command": "a", "cwd": "no"}', "No such file or directory no (ENOENT); create its dir"),
         ('{"command": "a", "cwd": "text"}', "Not a directory text (ENOTDIR); create its directory"),
     ],

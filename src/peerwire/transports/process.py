@@ -151,11 +151,7 @@ def _remedy(command: Command, error: OSError) -> str:
 
 def _find(program: str) -> str:
     if program.startswith("~") or "$" in program:
-<<<<<<< HEAD
         return "no shell reads it, so ~ and $ are not expanded; write the full path"
-=======
-        return "no shell expands ~ and $ here; write the full path"
->>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
     if os.sep not in program:
         return f"is {program} installed and on PATH?"
     if os.access(program, os.F_OK):

@@ -94,11 +94,7 @@ def test_any_change_of_a_line_is_detected(tmp_path: Path, change: str) -> None:
 
 
 @pytest.mark.requirement("stories.a-07-verify")
-<<<<<<< HEAD
 def test_completely_rewritten_log_does_not_match_its_mark(tmp_path: Path) -> None:
-=======
-def test_rewritten_lines_differ_from_those_of_the_checkpoint(tmp_path: Path) -> None:
->>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
     log = filled(tmp_path / "old")
     other = log_in(tmp_path / "new")
     for number in range(5):

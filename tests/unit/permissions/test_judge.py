@@ -403,11 +403,7 @@ def test_no_script_of_any_shape_crashes_or_is_allowed_by_an_odd_reading(script: 
 
 @pytest.mark.requirement("policy.no-way-around")
 @given(st.binary(max_size=80))
-<<<<<<< HEAD
 def test_arbitrary_bytes_are_judged(data: bytes) -> None:
-=======
-def test_untrusted_bytes_are_judged(data: bytes) -> None:
->>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
     script = data.decode("utf-8", errors="surrogateescape")
 
     assert POLICY.judge([RunScript(script)], PolicyWorkspace(Path("/tmp/nowhere"))).reasons

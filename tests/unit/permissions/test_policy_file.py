@@ -59,11 +59,7 @@ def verdict(live: LivePolicy, command: str = "ls") -> Verdict:
             '[[rule]]\nname = "x"\neffect = "ask"\ntool = "t"\noptions = ["-f"]',
             "line 5, column 1: rule 1 (`x`): `options` goes with `command` only",
         ),
-<<<<<<< HEAD
         # Text in a string is not a key or a rule.
-=======
-        # Text in a string is no key, and no rule.
->>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
         (
             GOOD + 'match = ["""\n[[rule]]\ncolour = 1\n"""]\n[[rule]]\nname = "y"\ncolour = 2\n',
             "line 11, column 1: rule 2 (`y`): unknown key `colour`",
@@ -159,11 +155,7 @@ def test_reading_a_policy_leaves_no_file_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("policy.cli-test")
-<<<<<<< HEAD
 def test_example_matches_if_the_rule_matches_a_part_of_it(tmp_path: Path) -> None:
-=======
-def test_example_holds_when_the_rule_matches_a_part_of_it(tmp_path: Path) -> None:
->>>>>>> c1b6ccbf (Rewrite texts of traces, test fakes, planning, and child processes)
     text = GOOD + 'match = "ls && unknown"\nnot_match = "unknown"\n'
 
     assert list(prove(read_policy(text, "p.toml"), PolicyWorkspace(tmp_path))) == []

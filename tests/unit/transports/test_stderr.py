@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from peerwire.testing import everything_served
 from peerwire.transports.fd_streams import LAST_READ
-from peerwire.transports.process import LONGEST_LINE, TAIL, Stderr, StderrLines
+from peerwire.transports.process import MAX_STDERR_LINE, TAIL, Stderr, StderrLines
 
 
 @pytest.mark.requirement("process.stderr-any-cut")
@@ -31,7 +31,9 @@ def test_a_long_line_is_cut_and_says_so() -> None:
 
     first, second = (line for piece in pieces for line in lines.feed(piece))
 
-    assert first == b"x" * 10_000 + b"y" * (LONGEST_LINE - 10_000) + b" [cut, 20001 bytes in all]"
+    assert (
+        first == b"x" * 10_000 + b"y" * (MAX_STDERR_LINE - 10_000) + b" [cut, 20001 bytes in all]"
+    )
     assert second == b"next"
 
 
