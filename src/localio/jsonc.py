@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from localio.errors import LocalIOError
 
-# Atomic groups: whatever the text, each character is looked at once.
+# Atomic groups: each character is examined once, so the match is linear.
 _TRIVIA: Final = re.compile(r"(?>[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*+")
 _PIECE: Final = re.compile(r"[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/")
 _REST_OF_LINE: Final = re.compile(
@@ -20,10 +20,10 @@ _REST_OF_LINE: Final = re.compile(
 
 
 def json_text(value: Any, indent: str | None = None, *, sort_keys: bool = False) -> str:
-    """A value as JSON: letters of all scripts stay readable, half a surrogate pair is escaped.
+    """A value as JSON: non-ASCII text is kept, lone surrogates are escaped.
 
     Raises:
-        ValueError: it is not one of JSON's values.
+        ValueError: it is not a JSON value.
     """
     text = json.dumps(
         value, indent=indent, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys
@@ -34,19 +34,19 @@ def json_text(value: Any, indent: str | None = None, *, sort_keys: bool = False)
 
 
 def after_trivia(text: str, at: int) -> int:
-    """The next place that is neither white space nor comment."""
+    """Next index that is neither white space nor comment."""
     found = _TRIVIA.match(text, at)
     return at if found is None else found.end()
 
 
 def rest_of_line(text: str, at: int) -> int:
-    """The end of the comments from here to the end of the line; here, if something else follows."""
+    """End of the comments up to the end of the line; `at` if other text follows."""
     found = _REST_OF_LINE.match(text, at)
     return at if found is None or not found[0].strip() else found.end()
 
 
 def ends_in_line_comment(trivia: str) -> bool:
-    """Whether what is written right behind it would be part of a comment."""
+    """Whether text appended to it would be part of a comment."""
     pieces: list[str] = _PIECE.findall(trivia)
     return bool(pieces) and pieces[-1].startswith("//")
 
@@ -64,28 +64,28 @@ def after_last_blank_line(trivia: str) -> int:
 
 
 def indent_at(text: str, at: int) -> str:
-    """The white space that begins the line of this place."""
+    """Indentation of the line of this index."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 MAX_DEPTH: Final = 100
-"""Levels of nesting that are read; a config has four."""
+"""Maximum levels of nesting; a config has four."""
 
 _SCALAR: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STEP: Final = r"\[(\d+)\]|\.?([^.\[\]]+)"  # compiled when an error needs it
 _ESCAPES: Final = r"(?i)\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..)|\\."  # the same
 _DECODER: Final = json.JSONDecoder()
-_LONGEST_NUMBER: Final = 1000
+_MAX_NUMBER: Final = 1000
 
 
 class JsoncError(LocalIOError):
-    """A text is not JSON with comments; says what was expected, and where.
+    """A text is not JSON with comments.
 
     Attributes:
         line: counted from 1.
         column: counted from 1, in characters.
-        reason: what is wrong there.
+        reason: what was expected instead.
     """
 
     def __init__(self, reason: str, text: str, at: int) -> None:
@@ -95,12 +95,12 @@ class JsoncError(LocalIOError):
 
 
 def place(text: str, at: int) -> tuple[int, int]:
-    """The line and the column of a character, both counted from 1."""
+    """Line and column of a character, counted from 1."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 class ScalarNode(Struct, frozen=True):
-    """A string, number, boolean or null, and where it stands."""
+    """A string, number, boolean, or null, and its position."""
 
     start: int
     end: int
@@ -108,11 +108,11 @@ class ScalarNode(Struct, frozen=True):
 
 
 class JsoncItem(Struct, frozen=True):
-    """One element of an array or member of an object; `start` is where its key, if any, begins.
+    """An element of an array or member of an object; `start` includes the key.
 
     Attributes:
         key: the member's name; None in an array.
-        tail: where what belongs to it ends: its comma and a comment on the same line included.
+        tail: end of the item, with its comma and a comment on the same line.
         has_comma: whether a comma follows it.
     """
 
@@ -124,7 +124,7 @@ class JsoncItem(Struct, frozen=True):
 
 
 class ContainerNode(Struct, frozen=True):
-    """An object or an array, and where it stands."""
+    """An object or an array, and its position."""
 
     start: int
     end: int
@@ -133,7 +133,7 @@ class ContainerNode(Struct, frozen=True):
 
     @property
     def value(self) -> Any:
-        """Its value as a dict or list."""
+        """Value as a dict or list."""
         if self.is_object:
             return {item.key: item.node.value for item in self.items}
         return [item.node.value for item in self.items]
@@ -143,10 +143,10 @@ Node: TypeAlias = ScalarNode | ContainerNode
 
 
 def parse(text: str) -> Node:
-    """Read one value; what is around it may be comments only.
+    """Read one value, which may be surrounded by comments.
 
     Raises:
-        JsoncError: the text is something else.
+        JsoncError: the text is not valid.
     """
     reader = _Reader(text)
     at = reader.skip(1 if text.startswith("\ufeff") else 0)
@@ -158,7 +158,7 @@ def parse(text: str) -> Node:
 
 
 def node_at(root: Node, where: str) -> Node:
-    """The node that a path such as `proxies[0].source` leads to, or the last one on the way."""
+    """Node at a path such as `proxies[0].source`, or its last existing parent."""
     node = root
     for index, key in re.findall(_STEP, where):
         if not isinstance(node, ContainerNode) or node.is_object is bool(index):
@@ -181,14 +181,14 @@ class _Reader:
         self._text = text
 
     def skip(self, at: int) -> int:
-        """The next place that is neither white space nor comment."""
+        """Next index that is neither white space nor comment."""
         end = after_trivia(self._text, at)
         if self._text.startswith("/*", end):
             raise JsoncError("this comment is not closed; add `*/`", self._text, end)
         return end
 
     def value(self, at: int, depth: int) -> Node:
-        """The value that begins here."""
+        """Read the value that begins at this index."""
         if depth > MAX_DEPTH:
             raise JsoncError(f"nested deeper than {MAX_DEPTH} levels", self._text, at)
         match self._text[at : at + 1]:
@@ -206,8 +206,8 @@ class _Reader:
         found = _SCALAR.match(self._text, at)
         if found is None or self._text[found.end() : found.end() + 1].isalnum():
             raise JsoncError(_expected_value(first), self._text, at)
-        value: Any = None if len(found[0]) > _LONGEST_NUMBER else json.loads(found[0])
-        if len(found[0]) > _LONGEST_NUMBER or value in {float("inf"), float("-inf")}:
+        value: Any = None if len(found[0]) > _MAX_NUMBER else json.loads(found[0])
+        if len(found[0]) > _MAX_NUMBER or value in {float("inf"), float("-inf")}:
             raise JsoncError("this number is too large", self._text, at)
         return ScalarNode(at, found.end(), value)
 
@@ -220,7 +220,7 @@ class _Reader:
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            # RFC 8259 §8.2: half a character can neither be written to a file nor to a peer.
+            # RFC 8259 §8.2: a lone surrogate can neither be written to a file nor to a peer.
             broken = value[error.start].encode("unicode_escape").decode()
             halves = (each for each in re.finditer(_ESCAPES, self._text[at:end]) if each[1])
             where = at + next((each.start() for each in halves), 0)
@@ -236,7 +236,7 @@ class _Reader:
                 raise JsoncError(self._expected(f"a comma or `{closing}`", at), self._text, at)
             item = self._member(at, depth) if closing == "}" else self._item(None, at, at, depth)
             if item.key is not None and item.key in seen:
-                raise JsoncError(f"the key {item.key!r} stands twice", self._text, at)
+                raise JsoncError(f"duplicate key {item.key!r}", self._text, at)
             seen.add(item.key)
             items.append(item)
             at = self.skip(item.tail)
@@ -266,7 +266,7 @@ class _Reader:
 def _expected_value(first: str) -> str:
     match first:
         case "":
-            return "the file ends where a value should stand"
+            return "expected a value, but the file ends"
         case "'":
             return 'strings need double quotes: write "…"'
         case _:

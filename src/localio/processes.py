@@ -1,7 +1,7 @@
-"""Programs: find one, run one in a process group of its own, with limits.
+"""Find programs, and run them in their own process group, with limits.
 
-A login shell runs the user's start-up files, whose noise must not reach anybody: it gets no
-terminal and no input, four seconds, and only what stands between two marks is read (users A-9).
+A login shell runs the user's start-up files. It gets no terminal, no input, and four seconds, and
+only the output between two markers is read (users A-9).
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from localio.text import plain_text
 from peerwire.transports.command import Command
 
 MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
-"""Maximum output in bytes; a program that writes more is stopped."""
+"""Maximum output in bytes; a program that writes more is killed."""
 
 KILL_TIMEOUT: Final = 2.0
-"""Seconds that a killed program is waited for."""
+"""Seconds to wait for the exit of a killed program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,18 @@ class ProcessSpec:
 
 @dataclass(frozen=True, slots=True)
 class CollectedOutput:
-    """Output of a program; the code is None if it was stopped."""
+    """Output and exit code of a program; the code is missing if it was killed."""
 
     said: bytes
     code: int | None
 
 
-class _Listening(asyncio.SubprocessProtocol):
+class _Collector(asyncio.SubprocessProtocol):
     def __init__(self, is_enough: Callable[[bytes], bool]) -> None:
         self._is_enough = is_enough
         self.said = b""
         self.done = asyncio.Event()
-        self.gone = asyncio.Event()
+        self.exited = asyncio.Event()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         del fd
@@ -58,55 +58,55 @@ class _Listening(asyncio.SubprocessProtocol):
             self.done.set()
 
     def process_exited(self) -> None:
-        self.gone.set()
+        self.exited.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # It has exited, and all that it said has been heard.
+        # The program has exited, and all its output was received.
         del exc
         self.done.set()
 
 
 async def run_collecting(
-    talker: ProcessSpec, *, seconds: float, is_enough: Callable[[bytes], bool] = lambda _: False
+    spec: ProcessSpec, *, seconds: float, is_enough: Callable[[bytes], bool] = lambda _: False
 ) -> CollectedOutput:
-    """Read until the end or until it is enough, then stop its process group.
+    """Run a program until it exits or wrote enough, then kill its process group.
 
     Raises:
-        TimeoutError: it ran for longer.
+        TimeoutError: it did not exit in time.
         OSError: it could not be started.
     """
-    transport, listening = await asyncio.get_running_loop().subprocess_exec(
-        lambda: _Listening(is_enough),
-        *talker.argv,
-        cwd=talker.cwd,
-        env=dict(talker.env),
+    transport, collector = await asyncio.get_running_loop().subprocess_exec(
+        lambda: _Collector(is_enough),
+        *spec.argv,
+        cwd=spec.cwd,
+        env=dict(spec.env),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
-        stderr=talker.stderr,
+        stderr=spec.stderr,
         start_new_session=True,
     )
     try:
         async with asyncio.timeout(seconds):
-            await listening.done.wait()
+            await collector.done.wait()
         code = transport.get_returncode()
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(transport.get_pid(), signal.SIGKILL)
         try:
-            with suppress(TimeoutError):  # only one stuck in the kernel needs any time
+            with suppress(TimeoutError):  # exceeded only by a process stuck in the kernel
                 async with asyncio.timeout(KILL_TIMEOUT):
-                    await listening.gone.wait()
+                    await collector.exited.wait()
         finally:
-            # Only now: it asks for the exit code itself, and who waits for it would miss it.
+            # Close last: closing reaps the process, so the waiter would miss the exit code.
             transport.close()
-    return CollectedOutput(listening.said, code)
+    return CollectedOutput(collector.said, code)
 
 
 PROBE_TIME: Final = 4.0
-"""Seconds that the login shell has."""
+"""Timeout of the login shell in seconds."""
 
 NOWHERE: Final = Path("/")
-"""Directory for asking programs for their version, outside any workspace."""
+"""Working directory outside any workspace, for `--version` and the login shell."""
 
 _MAX_OUTPUT_BYTES: Final = 1024 * 1024
 _SHOWN_PLACES: Final = 12
@@ -137,14 +137,14 @@ _VERSIONED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FoundProgram:
-    """A program, and the PATH that it should be started with to find its own tools."""
+    """A program, and the PATH with which it finds its own tools."""
 
     program: Path
     search_path: str
 
 
 def known_places(home: Path) -> list[Path]:
-    """The usual directories of programs that exist, the newest Node.js first among several."""
+    """Existing usual directories of programs; newer versions of Node.js come first."""
     places = [home / each for each in _AT_HOME]
     for pattern in _VERSIONED:
         places += sorted(home.glob(pattern), key=_version, reverse=True)
@@ -152,9 +152,9 @@ def known_places(home: Path) -> list[Path]:
 
 
 def look_up(name: str, directories: Sequence[str]) -> Path | None:
-    """The first program of that name; a name with a slash is a path itself.
+    """Find the first program with this name; a name with a slash is a path.
 
-    What is relative depends on where one is, which may be any workspace: it is passed over.
+    Relative directories are ignored: they could lead into a workspace.
     """
     places = [f"{each}/{name}" for each in directories if os.path.isabs(each)]  # noqa: PTH117 - text
     candidates = [name] if "/" in name else places
@@ -166,14 +166,14 @@ def look_up(name: str, directories: Sequence[str]) -> Path | None:
 
 
 def usual_path(env: Mapping[str, str]) -> str:
-    """PATH without what is in the workspace that is open here, and the usual places behind it."""
+    """PATH without directories of the open workspace, followed by the usual directories."""
     home = Path(env.get("HOME") or Path.home())
     places = [*trusted_places(_own(env)), *map(str, known_places(home))]
     return os.pathsep.join(dict.fromkeys(places))
 
 
 async def find_program(name: str, env: Mapping[str, str]) -> FoundProgram:
-    """Look along PATH, in the usual places, then along the login shell's PATH.
+    """Search PATH, the usual directories, and then the login shell's PATH.
 
     Raises:
         ProgramNotFoundError: it was not found; names the searched places and a fix.
@@ -194,9 +194,9 @@ async def find_program(name: str, env: Mapping[str, str]) -> FoundProgram:
     more = (
         f" and {len(directories) - _SHOWN_PLACES} more" if len(directories) > _SHOWN_PLACES else ""
     )
-    passed_over = set(_own(env).split(os.pathsep)) - set(directories)
-    if passed_over:
-        more += "; what PATH has in this workspace, or by a relative path, was passed over"
+    ignored = set(_own(env).split(os.pathsep)) - set(directories)
+    if ignored:
+        more += "; relative directories of PATH, and those in this workspace, were ignored"
     raise ProgramNotFoundError(
         f"no program {name!r} was found in {', '.join(directories[:_SHOWN_PLACES])}{more}",
         f"install {name}, or write its full path: `command -v {name}` in a terminal shows it",
@@ -204,13 +204,13 @@ async def find_program(name: str, env: Mapping[str, str]) -> FoundProgram:
 
 
 async def reachable(command: Command, env: Mapping[str, str]) -> Command:
-    """The command as it starts from anywhere; PATH is set only where ours does not lead to it all.
+    """Make a command independent of the working directory; set PATH only if needed.
 
     Raises:
-        ProgramNotFoundError: its program is nowhere.
+        ProgramNotFoundError: its program was not found.
     """
     found = await find_program(command.argv[0], env)
-    # An interpreter that is nowhere is the system's to name when the program starts.
+    # For a missing interpreter, the system reports an error when the program starts.
     interpreter = _interpreter(found.program)
     search_path: str | None = None
     if not _leads_to(command.argv[0], env):
@@ -224,7 +224,7 @@ async def reachable(command: Command, env: Mapping[str, str]) -> Command:
 
 
 def _leads_to(name: str, env: Mapping[str, str]) -> bool:
-    """Whether our PATH leads to a program, and to none in the workspace before it."""
+    """Whether PATH finds the same program with and without untrusted directories."""
     found = look_up(name, trusted_places(_own(env)))
     return found is not None and found == look_up(name, _own(env).split(os.pathsep))
 
@@ -234,7 +234,7 @@ def _own(env: Mapping[str, str]) -> str:
 
 
 def _interpreter(program: Path) -> str | None:
-    """The program that a script's first line has `env` find on PATH."""
+    """The interpreter that `env` looks up for a script, from its first line."""
     try:
         with program.open("rb") as file:
             first = file.readline(256)
@@ -247,29 +247,29 @@ def _interpreter(program: Path) -> str | None:
 
 
 async def login_shell_path(env: Mapping[str, str], *, seconds: float = PROBE_TIME) -> list[str]:
-    """The directories of the PATH that a terminal would have; none if the shell does not say."""
-    mark = f"__{secrets.token_hex(8)}__"
+    """Directories of PATH in a terminal; empty if the login shell fails."""
+    marker = f"__{secrets.token_hex(8)}__"
 
-    def has_it_all(said: bytes) -> bool:
+    def is_complete(said: bytes) -> bool:
         return (
-            said.count(mark.encode()) == len(("before", "after")) or len(said) > _MAX_OUTPUT_BYTES
+            said.count(marker.encode()) == len(("before", "after")) or len(said) > _MAX_OUTPUT_BYTES
         )
 
-    script = f"printf '%s%s%s' {mark} \"$PATH\" {mark}"
+    script = f"printf '%s%s%s' {marker} \"$PATH\" {marker}"
     shell = env.get("SHELL") or "/bin/sh"
-    talker = ProcessSpec((shell, "-l", "-i", "-c", script), env, NOWHERE)
+    spec = ProcessSpec((shell, "-l", "-i", "-c", script), env, NOWHERE)
     try:
-        # Not until its end: what start-up files leave running may hold stdout open.
-        said = (await run_collecting(talker, seconds=seconds, is_enough=has_it_all)).said
+        # Do not wait for its exit: background processes may hold stdout open.
+        said = (await run_collecting(spec, seconds=seconds, is_enough=is_complete)).said
     except (OSError, TimeoutError):
         return []
-    parts = said.decode(errors="surrogateescape").split(mark)
+    parts = said.decode(errors="surrogateescape").split(marker)
     complete = len(parts) == len(("noise", "path", "noise"))
     return [each for each in parts[1].split(os.pathsep) if each.startswith("/")] if complete else []
 
 
 def _version(place: Path) -> tuple[int, ...]:
-    """Of `.../v20.1.0/bin`: (20, 1, 0)."""
+    """`.../v20.1.0/bin` gives (20, 1, 0)."""
     for part in reversed(place.parts):
         digits = part.removeprefix("v").split(".")
         if all(each.isdecimal() for each in digits):
@@ -278,13 +278,13 @@ def _version(place: Path) -> tuple[int, ...]:
 
 
 INSTALL_TIME: Final = 900.0
-"""Seconds that an installer may take."""
+"""Timeout of an installer in seconds."""
 
 _SHOWN_LINES: Final = 8
 
 
 class ToolError(LocalIOError):
-    """An installer could not be started, failed or took too long; carries its last words."""
+    """An installer did not start, failed, or timed out; includes its last output."""
 
 
 async def run_tool(
@@ -293,27 +293,30 @@ async def run_tool(
     cwd: Path,
     seconds: float = INSTALL_TIME,
 ) -> str:
-    """Run a program for its stdout and stderr; cancellation stops it.
+    """Run a program and return its stdout and stderr; cancellation kills it.
 
     Raises:
         ToolError: it failed.
     """
-    # As `has_tool` looks for them: a desktop's PATH does not lead to all installers.
+    # Same search as `has_tool`: the PATH of a desktop session lacks some installers.
     search_path = usual_path(os.environ)
     program = str(look_up(argv[0], search_path.split(os.pathsep)) or argv[0])
     env = {**os.environ, "PATH": search_path}
-    talker = ProcessSpec((program, *argv[1:]), env, cwd, asyncio.subprocess.STDOUT)
+    spec = ProcessSpec((program, *argv[1:]), env, cwd, asyncio.subprocess.STDOUT)
     try:
-        heard = await run_collecting(talker, seconds=seconds)
+        output = await run_collecting(spec, seconds=seconds)
     except TimeoutError as error:
-        raise ToolError(f"{argv[0]} took longer than {seconds:g} s", "try again") from error
+        raise ToolError(f"{argv[0]} timed out after {seconds:g} s", "try again") from error
     except OSError as error:
-        raise ToolError(f"{argv[0]} did not start: {error.strerror}", "is it installed?") from error
-    text = plain_text(heard.said.decode(errors="replace"))
-    if heard.code != 0:
+        raise ToolError(
+            f"{argv[0]} did not start: {error.strerror}", "check that it is installed"
+        ) from error
+    text = plain_text(output.said.decode(errors="replace"))
+    if output.code != 0:
         tail = "\n".join(f"| {line}" for line in text.strip().splitlines()[-_SHOWN_LINES:])
         raise ToolError(
-            f"`{' '.join(argv[:3])} …` failed with {heard.code}", f"its last words:\n{tail}"
+            f"`{' '.join(argv[:3])} …` failed with exit code {output.code}",
+            f"its last output:\n{tail}",
         )
     return text
 
@@ -327,7 +330,7 @@ async def start_process(
 ) -> asyncio.subprocess.Process:
     """Complete the start of a program even if the caller is cancelled, then stop it.
 
-    A start that is cancelled half way hangs: it waits for pipes that were never connected.
+    A start that is cancelled midway hangs, waiting for pipes that are never connected.
 
     Args:
         starting: the awaitable of `asyncio.create_subprocess_exec`.

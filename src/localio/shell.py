@@ -1,7 +1,8 @@
-"""A shell script, taken apart: the simple commands in it, and what cannot be known of them.
+"""Parse a shell script into simple commands, redirects, and doubts.
 
-The grammar is that of bash, read by tree-sitter. What it does not understand, and what only a
-running shell could know, is a doubt: a script with a doubt is never allowed unasked (users A-8).
+The grammar is that of bash, read by tree-sitter. Invalid syntax, and constructs whose effect
+depends on the running shell, are doubts. Scripts with doubts are never allowed without asking
+(users A-8).
 """
 
 import re
@@ -13,8 +14,8 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-LONGEST: Final = 64 * 1024
-"""Bytes of a script that is read; a longer one is one doubt."""
+MAX_SCRIPT_BYTES: Final = 64 * 1024
+"""Maximum length of a script; a longer one is not parsed, and has a doubt."""
 
 READS: Final = frozenset({"<", "<>", "<&"})
 """Redirects that open their target for reading."""
@@ -45,7 +46,7 @@ class ShellWord:
 
     Attributes:
         source: text of the script.
-        text: what the program gets; None where only a running shell could tell.
+        text: the word after expansion; None if that depends on the running shell.
     """
 
     source: str
@@ -66,7 +67,7 @@ class SimpleCommand:
 
     Attributes:
         words: the program first; empty if missing, as in `> file`.
-        assignments: the variables that are set for it alone, with their values.
+        assignments: variables set for this command only, with their values.
     """
 
     words: tuple[ShellWord, ...]
@@ -74,7 +75,7 @@ class SimpleCommand:
 
     @property
     def texts(self) -> tuple[str, ...] | None:
-        """All words as the program gets them; None if one of them cannot be known."""
+        """All words after expansion; None if one is unknown."""
         known = tuple(word.text for word in self.words if word.text is not None)
         return known if len(known) == len(self.words) else None
 
@@ -86,7 +87,7 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Commands that a script would run, in written order, nested ones included."""
+    """Commands of a script in written order, including nested ones."""
 
     commands: tuple[SimpleCommand, ...]
     redirects: tuple[Redirect, ...]
@@ -94,14 +95,14 @@ class Script:
 
 
 def read_script(text: str) -> Script:
-    """Take a script apart; never fails: what cannot be read is a doubt."""
+    """Parse a script; errors are returned as doubts."""
     source = text.encode(errors="replace")
-    if len(source) > LONGEST:
-        return Script((), (), (f"it is longer than {LONGEST // 1024} KiB",))
+    if len(source) > MAX_SCRIPT_BYTES:
+        return Script((), (), (f"it is longer than {MAX_SCRIPT_BYTES // 1024} KiB",))
     if b"\0" in source:
-        return Script((), (), ("it holds a NUL byte",))
+        return Script((), (), ("it contains a NUL byte",))
     if _ODD_CHARACTER.search(source.decode(errors="replace")):
-        # The shell and its grammar can disagree on where a word ends.
+        # The shell and the grammar can disagree about where a word ends.
         doubts = ["it contains a control character or an unusual space"]
     else:
         doubts: list[str] = []
@@ -110,7 +111,7 @@ def read_script(text: str) -> Script:
     displaced: dict[int, list[ShellWord]] = {}
     for node in _nodes(_parser().parse(source).root_node):
         if node.is_error or node.is_missing:
-            doubts.append("it is not understood as a script of bash")
+            doubts.append("it is not a valid bash script")
         elif node.type == "redirected_statement":
             doubts += _displace(node, displaced)
         elif node.type == "command":
@@ -149,9 +150,9 @@ def _evaluates(condition: str) -> bool:
 
 
 def _displace(statement: Node, displaced: dict[int, list[ShellWord]]) -> list[str]:
-    """Note the words behind a redirect, which the grammar takes from their command.
+    """Collect the words after a redirect, which the grammar assigns to the redirect.
 
-    In `git > log push` the word `push` is a second destination of the redirect.
+    In `git > log push` the word `push` is parsed as a second destination of the redirect.
     """
     words = [
         _word(child)
@@ -165,7 +166,7 @@ def _displace(statement: Node, displaced: dict[int, list[ShellWord]]) -> list[st
     commands = [each for each in _nodes(body) if each.type == "command"] if body else []
     last = next((each for each in commands if each.end_byte == end), None)
     if last is None:
-        return ["it is not understood as a script of bash"]
+        return ["it is not a valid bash script"]
     displaced.setdefault(last.id, []).extend(words)
     return []
 
@@ -185,7 +186,7 @@ def _parser() -> Parser:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Every node, in the order of the text; deep nesting costs no stack."""
+    """Iterate over all nodes in the order of the text, without recursion."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -241,7 +242,7 @@ def _word(node: Node) -> ShellWord:
 
 
 def _text(node: Node) -> str | None:
-    """The word as a program would get it; None if only a running shell knows."""
+    """The word after expansion; None if that depends on the running shell."""
     source = _source(node)
     match node.type:
         case "word" if not _LIVE.search(source):
@@ -263,5 +264,5 @@ def _is_static(string: Node) -> bool:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """A backslash protects what follows it, and makes a line's end vanish."""
+    """The escaped character; an escaped line end is removed."""
     return "" if match[1] == "\n" else match[1]

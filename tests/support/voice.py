@@ -51,8 +51,8 @@ IDENTIFIER_WORDS: Final = frozenset(
     }
 )
 
-_STORED: Final = frozenset({"nobody", "audience"})
-"""Strings with a fixed meaning: a value in the audit log, and a member of MCP."""
+_STORED: Final = frozenset({"nobody", "audience", "told"})
+"""Fixed strings: a value of the audit log, a member of MCP, and a key of stored files."""
 
 _QUOTED: Final = re.compile(r"`[^`\n]*`")
 """Names of the wire and of programs, which are not ours to choose."""

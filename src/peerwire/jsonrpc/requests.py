@@ -1,4 +1,4 @@
-"""Requests of a connection: the incoming queue, the replies owed, and the replies awaited."""
+"""Requests of a connection: the incoming queue, and pending replies in both directions."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 
 MAX_RUNNING: Final = 10_000
-"""Requests of one peer that may wait for their answers at a time; each is a task and its params."""
+"""Maximum pending requests of one peer; each takes a task and its params."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class _Owed(Struct):
 
 
 class IncomingRequests:
-    """Calls the handlers; those that wait run as tasks of the group it is given."""
+    """Call the handlers; asynchronous handlers run as tasks of a given group."""
 
     def __init__(self, handlers: Handlers, tasks: asyncio.TaskGroup) -> None:
         self._handlers = handlers
@@ -63,7 +63,7 @@ class IncomingRequests:
     def take_request(
         self, method: str, message: Message, request_id: bytes, place: ReplyTarget
     ) -> bool:
-        """Have it answered; whether a coroutine was started, which has yet to run at all."""
+        """Answer a request; return whether a coroutine was started, which has not run yet."""
         try:
             request = Request(method, _params(message), request_id)
         except ValueError as reason:
@@ -88,7 +88,7 @@ class IncomingRequests:
         return False
 
     def take_notification(self, method: str, message: Message) -> None:
-        """Call the handler of a notification; there is no answer."""
+        """Call the handler of a notification."""
         handler = self._handlers.notifications.get(method)
         other = self._handlers.other_notification
         with ErrorBoundary() as caught:
@@ -101,7 +101,7 @@ class IncomingRequests:
             _log.error("the handler of notification %s failed", method, exc_info=caught.error)
 
     def cancel(self, message: Message) -> None:
-        """The peer takes back the request it names; what names none is ignored (acp-host §1.8)."""
+        """Cancel the request that the message names; ignore invalid ones (acp-host §1.8)."""
         try:
             params = _params(message)
             if not isinstance(params, Mapping):
@@ -119,7 +119,7 @@ class IncomingRequests:
                 task.cancel()
 
     def stop(self) -> int:
-        """End the connection: cancel running handlers, which answer; the number that did."""
+        """End the connection: cancel running handlers, which still reply; return their number."""
         self._is_ending = True
         for task in self._running:
             task.cancel()
@@ -138,7 +138,7 @@ class IncomingRequests:
             try:
                 result = await owed.reply
             except asyncio.CancelledError:
-                # The answer is still owed, whichever side cancelled.
+                # The peer still expects a reply, whichever side cancelled.
                 self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
                 return
         self._answer(owed.request, result, caught.error, owed.place)
@@ -182,7 +182,7 @@ def _params(message: Message) -> Any:
 
 
 def error_body(error: RpcError) -> bytes:
-    """The error object as JSON; what has no JSON form in its `data` is shown as text."""
+    """Encode the error object as JSON; `data` that is not valid JSON becomes text."""
     try:
         return encode_value(error.body())
     except (TypeError, ValueError):
@@ -192,12 +192,12 @@ def error_body(error: RpcError) -> bytes:
 
 OnResult: TypeAlias = Callable[[Any], None]
 
-LONGEST_SHOWN: Final = 64
-"""Bytes of a peer's id that a log line shows."""
+MAX_SHOWN_ID: Final = 64
+"""Maximum bytes of a peer's id in a log line."""
 
 
 class Failure(Struct, frozen=True):
-    """An answer that is an error; a value and not a raise, so that no one needs to wait for it."""
+    """An error response as a value, so that it needs no waiter."""
 
     error: Exception
 
@@ -208,7 +208,7 @@ class _Open(Struct, frozen=True):
 
 
 class OutgoingRequests:
-    """Assign ids and match answers; an id is used once, so a late answer matches none."""
+    """Assign ids and match responses; ids are never reused, so a late response matches none."""
 
     def __init__(self) -> None:
         self._open: dict[bytes, _Open] = {}
@@ -216,10 +216,10 @@ class OutgoingRequests:
         self._over: str | None = None
 
     def add(self, on_result: OnResult | None = None) -> tuple[bytes, asyncio.Future[Any]]:
-        """The id of one more request, and the future of its result or `Failure`.
+        """Add a request; return its id, and the future of its result or `Failure`.
 
         Raises:
-            ConnectionClosedError: no answer can come any more.
+            ConnectionClosedError: the connection is closed.
         """
         if self._over is not None:
             raise ConnectionClosedError(self._over)
@@ -229,12 +229,12 @@ class OutgoingRequests:
         return key, answer
 
     def skip(self) -> bytes:
-        """The id of a request whose answer is ignored."""
+        """Return the id of a request whose response is ignored."""
         self._last_id += 1
         return b"%d" % self._last_id
 
     def give_up(self, key: bytes) -> bool:
-        """Stop waiting for this answer; whether it was pending."""
+        """Stop waiting for this response; return whether it was pending."""
         return self._open.pop(key, None) is not None
 
     def settle(self, response: Message) -> None:
@@ -245,18 +245,18 @@ class OutgoingRequests:
             self._log_unexpected(key, response)
         elif not waiting.answer.done():
             outcome = _outcome(response, waiting.on_result)
-            # `on_result` may itself have cancelled who waits.
+            # `on_result` may have cancelled the waiter.
             if not waiting.answer.done():
                 waiting.answer.set_result(outcome)
 
     def fail(self, key: bytes, error: Exception) -> None:
-        """The answer to this request came and cannot be read."""
+        """Report an unreadable response to this request."""
         waiting = self._open.pop(id_key(key), None)
         if waiting is not None and not waiting.answer.done():
             waiting.answer.set_result(Failure(error))
 
     def fail_all(self, reason: str) -> int:
-        """No answer will come any more; how many were still to come."""
+        """Fail all pending requests; return their number."""
         count = len(self._open)
         if self._over is None:
             self._over = reason
@@ -267,20 +267,18 @@ class OutgoingRequests:
         return count
 
     def _log_unexpected(self, key: bytes, response: Message) -> None:
-        shown = key[:LONGEST_SHOWN].decode(errors="replace")
+        shown = key[:MAX_SHOWN_ID].decode(errors="replace")
         if key == NULL_ID and response.error is not UNSET:
-            _log.warning(
-                "the peer could not read something we wrote: %s", rpc_error(response.error)
-            )
-        elif len(key) < LONGEST_SHOWN and key.isdigit() and int(key) <= self._last_id:
-            _log.debug("a late answer to request %s, which was given up", shown)
+            _log.warning("the peer could not read a message: %s", rpc_error(response.error))
+        elif len(key) < MAX_SHOWN_ID and key.isdigit() and int(key) <= self._last_id:
+            _log.debug("late response to request %s, which was abandoned", shown)
         else:
-            _log.warning("an answer to a request we never made: id %s", shown)
+            _log.warning("response to an unknown request: id %s", shown)
 
 
 def _outcome(response: Message, on_result: OnResult | None) -> Any:
     result, error = response.result, response.error
-    # A peer that writes both members, one of them null, means the other.
+    # Some peers write both members, one of them null.
     if error is not UNSET and (result is UNSET or bytes(error) != NULL_ID):
         return Failure(rpc_error(error))
     try:
@@ -299,13 +297,13 @@ def _outcome(response: Message, on_result: OnResult | None) -> Any:
 CANCEL_REQUEST: Final = "$/cancel_request"
 
 MAX_SHOWN: Final = 200
-"""Bytes of a line that is not JSON-RPC that are logged."""
+"""Maximum logged bytes of a line that is not JSON-RPC."""
 
 
 class IncomingQueue:
-    """Takes lines as they come; holds the rest of a read back while a handler starts.
+    """Handle lines in order; hold back the rest of a read while a handler starts.
 
-    It holds two reads at most: the one that started a handler, and one more that found it waiting.
+    It holds at most two reads: the one that started a handler, and the next one.
     """
 
     def __init__(
@@ -324,7 +322,7 @@ class IncomingQueue:
         self._when_empty: Callable[[], None] | None = None
 
     def receive(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Take these lines behind those before them."""
+        """Append lines, and handle them in order."""
         if self._is_closed:
             return
         self._waiting.extend([(line, self._alone) for line in lines])
@@ -335,13 +333,13 @@ class IncomingQueue:
             self._transport.pause_reading()
 
     def when_empty(self, then: Callable[[], None]) -> None:
-        """Call `then` once everything is taken; at once, if it is."""
+        """Call `then` when the queue is empty, immediately if it is."""
         self._when_empty = then
         if not self._waiting:
             then()
 
     def close(self) -> None:
-        """Take nothing any more."""
+        """Discard waiting lines, and ignore later ones."""
         self._is_closed = True
         self._waiting.clear()
 
@@ -350,8 +348,8 @@ class IncomingQueue:
         while self._waiting:
             line, place = self._waiting.popleft()
             if self._take(line, place):
-                # Its coroutine is due in this turn of the loop; what follows, in the next: a
-                # `session/cancel` finds the prompt before it at work.
+                # Its coroutine starts in this iteration of the loop, later lines follow in the
+                # next: a `session/cancel` must find the prompt before it running.
                 self._has_started_one = True
                 asyncio.get_running_loop().call_soon(self._take_waiting)
                 return
@@ -362,7 +360,7 @@ class IncomingQueue:
             self._when_empty()
 
     def _take(self, line: bytes | OversizedLine, place: ReplyTarget) -> bool:
-        """Handle one line; whether that started a coroutine."""
+        """Handle one line; return whether that started a coroutine."""
         incoming = _overlong(line) if isinstance(line, OversizedLine) else wire.decode(line)
         match incoming:
             case Message():
@@ -414,7 +412,7 @@ class IncomingQueue:
 
 
 def _warn_once(line: bytes | OversizedLine) -> None:
-    """Show the first line that is not JSON-RPC: a program of another kind writes many."""
+    """Log the first line that is not JSON-RPC; another kind of program writes many."""
     head = line.head if isinstance(line, OversizedLine) else line
     text = head[:MAX_SHOWN].decode(errors="replace").encode("unicode_escape").decode()
     _log.warning("the peer wrote text that is not JSON-RPC; the first line: %s", text)

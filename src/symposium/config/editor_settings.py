@@ -17,8 +17,8 @@ from localio.jsonc import JsoncError, json_text, parse
 from localio.jsonc_edit import is_same, rewrite
 from symposium.errors import SymposiumError
 
-OURS: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG")
-"""Variables that say where our files are; the editor must pass them on where they are set."""
+SYMPOSIUM_VARIABLES: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG")
+"""Variables that locate the files of Symposium; the editor must pass them on if set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class EditorLaunch:
 
     Attributes:
         command: the program, an absolute path.
-        args: what follows it.
+        args: its arguments.
         env: variables to set.
     """
 
@@ -37,25 +37,26 @@ class EditorLaunch:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The program and what follows it."""
+        """The program and its arguments."""
         return self.command, *self.args
 
 
 def find_launch(
     python: str = sys.executable, environment: Mapping[str, str] | None = None
 ) -> EditorLaunch:
-    """How this installation is started again, by whoever and from wherever.
+    """Command line that starts this installation, independent of user and directory.
 
     Args:
-        python: the interpreter that runs us.
-        environment: ours, by default.
+        python: this process's interpreter.
+        environment: default: this process's.
     """
     env = os.environ if environment is None else environment
-    kept = {name: os.path.abspath(os.path.expanduser(env[name])) for name in OURS if env.get(name)}  # noqa: PTH100, PTH111 - a text for a file, no path to be opened
+    set_names = [name for name in SYMPOSIUM_VARIABLES if env.get(name)]
+    kept = {name: os.path.abspath(os.path.expanduser(env[name])) for name in set_names}  # noqa: PTH100, PTH111 - a text for a file, the path is not opened
     beside = Path(python).absolute().with_name("symposium")
     found = shutil.which("symposium", path=env.get("PATH"))
     if beside.exists():
-        # The name on the PATH survives an upgrade; it counts only if it is the same program.
+        # The name on the PATH survives an upgrade; use it only if it is the same program.
         is_same = found is not None and Path(found).resolve() == beside.resolve()
         return EditorLaunch(
             str(Path(found).absolute() if found and is_same else beside), ("run",), kept
@@ -65,12 +66,12 @@ def find_launch(
 
 @dataclass(frozen=True, slots=True)
 class EditorEnvironment:
-    """What decides where settings are.
+    """Parameters that determine the location of settings.
 
     Attributes:
         user: the home directory.
         environment: variables.
-        platform: as `sys.platform` has it.
+        platform: value of `sys.platform`.
     """
 
     user: Path
@@ -79,30 +80,30 @@ class EditorEnvironment:
 
     @property
     def config(self) -> Path:
-        """Where programs keep settings that follow XDG."""
+        """Directory for settings of programs that follow XDG."""
         return Path(self.environment.get("XDG_CONFIG_HOME") or self.user / ".config")
 
     @property
     def application_support(self) -> Path:
-        """Where programs with a window keep theirs, on each platform."""
+        """Directory for settings of graphical programs, by platform."""
         if self.platform == "darwin":
             return self.user / "Library" / "Application Support"
         return self.roaming if self.platform == "win32" else self.config
 
     @property
     def roaming(self) -> Path:
-        """Where programs keep theirs on Windows."""
+        """Directory for settings on Windows."""
         return Path(self.environment.get("APPDATA") or self.user / "AppData" / "Roaming")
 
 
 @dataclass(frozen=True, slots=True)
 class JsonSetting:
-    """A member of a settings file that is JSON, with comments or without.
+    """A member of a settings file in JSON, with or without comments.
 
     Attributes:
-        file: where the file is.
-        keys: the path to the member.
-        value: what it shall be.
+        file: returns the path of the file.
+        keys: path to the member.
+        value: returns its value.
     """
 
     file: Callable[[EditorEnvironment], Path]
@@ -112,12 +113,12 @@ class JsonSetting:
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of ours in the editor's directory, in the editor's language.
+    """A separate file in the editor's directory, in the editor's language.
 
     Attributes:
-        file: where the file is.
-        comment: what begins a comment.
-        text: what it says.
+        file: returns the path of the file.
+        comment: prefix of a comment.
+        text: returns the content.
     """
 
     file: Callable[[EditorEnvironment], Path]
@@ -127,10 +128,10 @@ class OwnFile:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A line to type; the editor has no settings for agents.
+    """A command to type, for an editor without settings for agents.
 
     Attributes:
-        text: the line.
+        text: returns the command.
     """
 
     text: Callable[[EditorLaunch], str]
@@ -144,10 +145,10 @@ class Editor:
     """One editor.
 
     Attributes:
-        title: its name, for people.
-        setting: what makes it know us.
-        needs: what must be there first; may be empty.
-        then: what to do in the editor afterwards.
+        title: its display name.
+        setting: adds Symposium to the editor.
+        needs: prerequisite; may be empty.
+        then: next step in the editor.
     """
 
     title: str
@@ -157,7 +158,7 @@ class Editor:
 
 
 def snippet(setting: Setting, launch: EditorLaunch) -> str:
-    """What a person pastes, or types."""
+    """Text for the user to paste or type."""
     match setting:
         case JsonSetting():
             value = setting.value(launch)
@@ -169,20 +170,20 @@ def snippet(setting: Setting, launch: EditorLaunch) -> str:
 
 
 class SettingsError(SymposiumError):
-    """An editor's settings cannot be changed, or not be changed back."""
+    """An editor's settings cannot be changed or restored."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditorReceipt:
-    """One change to one file.
+    """A change of one file.
 
     Attributes:
-        file: the absolute path of the file.
-        wrote: what the text was right after the change, as a hash.
+        file: absolute path of the file.
+        wrote: hash of the text after the change.
         original: the text before the change; None if there was no file.
-        value: the member or the block that was written.
-        previous: what the member was before, in a list; empty if there was none.
-        made: how many objects on the way to the member had to be made.
+        value: the member or block that was written.
+        previous: the previous value in a tuple; empty if there was no value.
+        made: number of parent objects that were created for the member.
     """
 
     file: str
@@ -194,25 +195,25 @@ class EditorReceipt:
 
 
 def digest(text: str) -> str:
-    """What a text is known by later."""
+    """Hash of a text, to recognize it later."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Receipts:
-    """The receipts of one user, a file for each editor.
+    """The receipts of one user, one file for each editor.
 
     Attributes:
-        directory: where they are; made when it is needed.
+        directory: contains the receipts; created when needed.
     """
 
     directory: Path
 
     def read(self, editor: str) -> EditorReceipt | None:
-        """The receipt for an editor; None if nothing of ours is in its settings.
+        """Read the receipt for an editor; None if its settings do not contain Symposium.
 
         Raises:
-            SettingsError: it cannot be read.
+            SettingsError: the receipt cannot be read.
         """
         path = self._path(editor)
         try:
@@ -220,12 +221,12 @@ class Receipts:
             return None if text is None else msgspec.json.decode(text, type=EditorReceipt)
         except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
             raise SettingsError(
-                f"{path}: this receipt cannot be read: {error}",
-                "look at the editor's settings and take Symposium out by hand",
+                f"cannot read the receipt {path}: {error}",
+                "remove Symposium from the editor's settings manually",
             ) from error
 
     def write(self, editor: str, receipt: EditorReceipt) -> None:
-        """Keep a receipt, and the text before the change as a file of its own beside it."""
+        """Save a receipt, and the text before the change in a backup file next to it."""
         if receipt.original is not None:
             write_whole(self.backup(editor, receipt), receipt.original)
         write_whole(
@@ -233,11 +234,11 @@ class Receipts:
         )
 
     def remove(self, editor: str) -> None:
-        """Forget a change that has been taken back."""
+        """Remove the receipt of a change that was undone."""
         self._path(editor).unlink(missing_ok=True)
 
     def backup(self, editor: str, receipt: EditorReceipt) -> Path:
-        """Where the text before the change is."""
+        """Path of the backup of the text before the change."""
         return self.directory / f"{editor}.{Path(receipt.file).name}.bak"
 
     def _path(self, editor: str) -> Path:
@@ -248,11 +249,13 @@ _OPENS = ">>> symposium >>>"
 _CLOSES = "<<< symposium <<<"
 
 
-def put_block(file: Path, text: str | None, comment: str, body: str) -> tuple[str, EditorReceipt]:
-    """The text with the block in it, in place of an older one, and what undoes it.
+def insert_block(
+    file: Path, text: str | None, comment: str, body: str
+) -> tuple[str, EditorReceipt]:
+    """Insert the block, or replace an older one; return the text and the receipt.
 
     Raises:
-        SettingsError: a mark stands alone.
+        SettingsError: the markers do not match.
     """
     block = f"{comment} {_OPENS}\n{body}{comment} {_CLOSES}\n"
     before, found, after = _split(file, text or "", comment)
@@ -263,11 +266,11 @@ def put_block(file: Path, text: str | None, comment: str, body: str) -> tuple[st
     return whole, EditorReceipt(str(file), digest(whole), text, block, previous)
 
 
-def take_block(text: str, comment: str, receipt: EditorReceipt) -> str | None:
-    """The text without the block; None if the file goes too.
+def remove_block(text: str, comment: str, receipt: EditorReceipt) -> str | None:
+    """Remove the block; None if the file must be deleted.
 
     Raises:
-        SettingsError: somebody has changed the block since.
+        SettingsError: the block was changed since.
     """
     if digest(text) == receipt.wrote:
         return receipt.original
@@ -276,8 +279,8 @@ def take_block(text: str, comment: str, receipt: EditorReceipt) -> str | None:
         return text
     if found != receipt.value:
         raise SettingsError(
-            f"{receipt.file}: the block between the marks is not what was written there",
-            "somebody has changed it since; take it out by hand if it is not wanted",
+            f"{receipt.file}: the block between the markers was changed since it was written",
+            "remove it manually if you do not need it",
         )
     rest = before + "".join(receipt.previous) + after
     return None if receipt.original is None and not rest.strip() else rest
@@ -287,24 +290,24 @@ def _split(file: Path, text: str, comment: str) -> tuple[str, str, str]:
     opening, closing = f"{comment} {_OPENS}\n", f"{comment} {_CLOSES}\n"
     if text.count(opening) != text.count(closing) or text.count(opening) > 1:
         raise SettingsError(
-            f"{file}: a mark of Symposium stands alone, or more than once", "take it out by hand"
+            f"{file}: unmatched or repeated markers of Symposium", "remove them manually"
         )
     before, opened, rest = text.partition(opening)
     if not opened:
         return text, "", ""
     body, closed, after = rest.partition(closing)
     if not closed:
-        raise SettingsError(f"{file}: the marks of Symposium are turned round", "mend them")
+        raise SettingsError(f"{file}: the markers of Symposium are reversed", "fix their order")
     return before, opening + body + closing, after
 
 
-def put_member(
+def set_member(
     file: Path, text: str | None, keys: Sequence[str], value: Any
 ) -> tuple[str, EditorReceipt]:
-    """The text with the member in it, and what is needed to take it out again.
+    """Set the member; return the text and the receipt.
 
     Raises:
-        SettingsError: the text is not JSON with comments, or something else stands on the way.
+        SettingsError: the text is not JSON with comments, or a parent is not an object.
     """
     base = "{}\n" if text is None or not text.strip("\ufeff \t\r\n") else text
     root = _read_object(file, base)
@@ -315,11 +318,11 @@ def put_member(
     return after, EditorReceipt(str(file), digest(after), text, value, previous, made)
 
 
-def take_member(text: str, keys: Sequence[str], receipt: EditorReceipt) -> str | None:
-    """The text without what the receipt says was put in; None if the file goes too.
+def remove_member(text: str, keys: Sequence[str], receipt: EditorReceipt) -> str | None:
+    """Remove the member that the receipt describes; None if the file must be deleted.
 
     Raises:
-        SettingsError: somebody has changed it since.
+        SettingsError: the member was changed since.
     """
     if digest(text) == receipt.wrote:
         return receipt.original
@@ -334,8 +337,8 @@ def take_member(text: str, keys: Sequence[str], receipt: EditorReceipt) -> str |
         return text
     if not is_same(holders[-1][keys[-1]], receipt.value):
         raise SettingsError(
-            f"{receipt.file}: `{'.'.join(keys)}` is not what was written there",
-            "somebody has changed it since; take it out by hand if it is not wanted",
+            f"{receipt.file}: `{'.'.join(keys)}` was changed since it was written",
+            "remove it manually if you do not need it",
         )
     del holders[-1][keys[-1]]
     if receipt.previous:
@@ -357,7 +360,7 @@ def _walk(file: Path, root: dict[str, Any], keys: Sequence[str]) -> tuple[dict[s
         made += key not in holder
         inner = holder.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise SettingsError(f"{file}: `{key}` is no object", "mend it, then try again")
+            raise SettingsError(f"{file}: `{key}` is not an object", "fix it, then try again")
         holder = cast("dict[str, Any]", inner)
     return holder, made
 
@@ -368,22 +371,22 @@ def _read_object(file: Path, text: str) -> dict[str, Any]:
     except JsoncError as error:
         raise SettingsError(
             f"{file}:{error.line}:{error.column}: {error.reason}",
-            "what cannot be read is not touched; mend it, then try again",
+            "nothing was changed; fix the file, then try again",
         ) from error
     if not isinstance(value, Mapping):
-        raise SettingsError(f"{file}: the settings are no object", "mend them, then try again")
+        raise SettingsError(f"{file}: the settings are not an object", "fix them, then try again")
     return dict(cast("Mapping[str, Any]", value))
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """What one file says, and what it shall say.
+    """A planned change of one file.
 
     Attributes:
         file: its path.
-        before: its text; None if there is none.
-        after: its text afterwards; None if it is to go.
-        receipt: what undoes the change; None if this undoes one.
+        before: its text, or None if it does not exist.
+        after: its text afterwards, or None to delete it.
+        receipt: for undoing the change; None if the change is an undo.
     """
 
     file: Path
@@ -392,7 +395,7 @@ class SettingsChange:
     receipt: EditorReceipt | None
 
     def diff(self) -> str:
-        """The change as lines for people; empty if there is none."""
+        """Return a unified diff, or an empty text."""
         lines = unified_diff(
             (self.before or "").splitlines(keepends=True),
             (self.after or "").splitlines(keepends=True),
@@ -408,44 +411,44 @@ def plan_write(
     where: EditorEnvironment,
     old: EditorReceipt | None,
 ) -> SettingsChange:
-    """The change that makes the editor know us; what an older one of ours did is replaced.
+    """Plan to add Symposium to the editor, replacing an older change.
 
     Raises:
-        SettingsError: the file cannot be read, so that it is not touched.
+        SettingsError: the file cannot be read.
     """
     file = setting.file(where)
     before = _read_text(file)
     base = before
     if old is not None and before is not None and old.file == str(file):
-        base = _taken(setting, before, old)
+        base = _removed(setting, before, old)
     match setting:
         case JsonSetting():
-            after, receipt = put_member(file, base, setting.keys, setting.value(launch))
+            after, receipt = set_member(file, base, setting.keys, setting.value(launch))
         case OwnFile():
-            after, receipt = put_block(file, base, setting.comment, setting.text(launch))
+            after, receipt = insert_block(file, base, setting.comment, setting.text(launch))
     return SettingsChange(file, before, after, receipt)
 
 
 def plan_undo(setting: Setting, receipt: EditorReceipt) -> SettingsChange:
-    """The change that takes back what the receipt says, and leaves everything else.
+    """Plan to undo the change of a receipt, keeping all other settings.
 
     Raises:
-        SettingsError: the file cannot be read, or what we wrote has been changed since.
+        SettingsError: the file cannot be read, or the change was edited since.
     """
     file = Path(receipt.file)
     before = _read_text(file)
-    after = None if before is None else _taken(setting, before, receipt)
+    after = None if before is None else _removed(setting, before, receipt)
     return SettingsChange(file, before, after, None)
 
 
 def carry_out(change: SettingsChange, editor: str, receipts: Receipts) -> None:
-    """Do it; the receipt is kept before the file is touched.
+    """Apply a change; the receipt is saved first.
 
     Raises:
-        SettingsError: the file has been changed since it was read, or cannot be written.
+        SettingsError: the file was changed since it was read, or cannot be written.
     """
     if _read_text(change.file) != change.before:
-        raise SettingsError(f"{change.file} has been changed meanwhile", "try again")
+        raise SettingsError(f"{change.file} was changed meanwhile", "try again")
     try:
         check_writable(change.file)
         if change.receipt is not None:
@@ -459,17 +462,17 @@ def carry_out(change: SettingsChange, editor: str, receipts: Receipts) -> None:
             receipts.remove(editor)
     except OSError as error:
         raise SettingsError(
-            f"{change.file}: it cannot be written: {error.strerror}",
-            "mend its permissions, or those of its directory",
+            f"cannot write {change.file}: {error.strerror}",
+            "fix its permissions, or those of its directory",
         ) from error
 
 
-def _taken(setting: Setting, text: str, receipt: EditorReceipt) -> str | None:
+def _removed(setting: Setting, text: str, receipt: EditorReceipt) -> str | None:
     match setting:
         case JsonSetting():
-            return take_member(text, setting.keys, receipt)
+            return remove_member(text, setting.keys, receipt)
         case OwnFile():
-            return take_block(text, setting.comment, receipt)
+            return remove_block(text, setting.comment, receipt)
         case CommandLine():
             return text
 
@@ -478,6 +481,5 @@ def _read_text(file: Path) -> str | None:
     try:
         return read_text(file)
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"{file}: it cannot be read: {error}", "what cannot be read is not touched"
-        ) from error
+        message = f"cannot read {file}: {error}"
+        raise SettingsError(message, "nothing was changed") from error

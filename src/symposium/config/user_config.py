@@ -30,10 +30,10 @@ _MOD_FORM: Final = 'write an object such as { "name": "ferris", "enabled": true 
 
 
 class ConfigError(SymposiumError):
-    """The config file cannot be used as it is; names the file, the place and the mend.
+    """The config file is invalid; the message names the file, the place, and a fix.
 
     Attributes:
-        where: the path to what is wrong in it, as in `proxies[0].name`; may be empty.
+        where: path to the invalid member, as in `proxies[0].name`; may be empty.
     """
 
     def __init__(self, message: str, hint: str, where: str = "") -> None:
@@ -42,24 +42,24 @@ class ConfigError(SymposiumError):
 
 
 class ConfigChangedError(ConfigError):
-    """The file is not what was read: somebody else has changed it meanwhile."""
+    """The file was changed by another program since it was read."""
 
 
 class ModEntry(Struct, frozen=True):
-    """One mod as the config lists it.
+    """One mod in the config.
 
     Attributes:
-        name: a built-in's name, or what its source is called.
-        enabled: whether new sessions get it.
-        source: where it comes from; None for a built-in.
-        kind: `proxy` stands in the chain, `adapter` only where a mod requires what it provides;
-            `mcp` is offered to each session as an MCP server.
-        when: the predicate of the recommendation it came from, for people to read.
-        origin: `recommendation` if we added it, so that we may take it away again.
-        optional: whether sessions may go without it where it does not start, or lacks what it
-            needs; None leaves that to the mod.
-        requires: primitives that it needs, beyond what a built-in declares.
-        provides: primitives that it adds, beyond what a built-in declares.
+        name: name of a built-in, or of its source.
+        enabled: whether new sessions use it.
+        source: its source; None for a built-in.
+        kind: `proxy` is part of the chain, `adapter` only if a mod requires what it provides;
+            `mcp` is added to each session as an MCP server.
+        when: predicate of the recommendation it came from, for information.
+        origin: `recommendation` if Symposium added it, so that it may remove it again.
+        optional: whether sessions may run without it if it does not start, or lacks what it
+            needs; None: the mod decides.
+        requires: required primitives, in addition to those that a built-in declares.
+        provides: provided primitives, in addition to those that a built-in declares.
     """
 
     name: str
@@ -73,14 +73,14 @@ class ModEntry(Struct, frozen=True):
     provides: tuple[str, ...] = ()
 
     def key(self) -> Any:
-        """What makes two entries the same for a conductor."""
+        """Values that matter to a conductor; equal entries have equal keys."""
         source = None if self.source is None else self.source.as_json()
         needs = [*self.requires], [*self.provides]
         return [self.name, self.enabled, source, self.kind, self.optional, *needs]
 
 
 class Config(Struct, frozen=True):
-    """What the user has chosen.
+    """The user's choice of agent and mods.
 
     Attributes:
         agent: shell words (with leading `NAME=value`), or a source.
@@ -91,34 +91,34 @@ class Config(Struct, frozen=True):
     mods: tuple[ModEntry, ...] = ()
 
     def key(self) -> str:
-        """Equal for configs that one conductor can serve; spelling does not count (§4.5)."""
+        """Equal for configs that can share a conductor; spelling does not matter (§4.5)."""
         agent = _words(self.agent) if isinstance(self.agent, str) else self.agent.as_json()
         return json.dumps([agent, [mod.key() for mod in self.mods]], sort_keys=True)
 
     def with_mods(self, *mods: ModEntry) -> "Config":
-        """The same agent with other mods."""
+        """Return a copy with other mods."""
         return replace(self, mods=mods)
 
 
 class LoadedConfig(Struct, frozen=True):
-    """A config, and the text it was read from: what a later save is measured against."""
+    """A config, and the text it was read from, to detect changes before saving."""
 
     config: Config
     text: str
 
 
 def load(path: Path) -> LoadedConfig | None:
-    """Read the config; None if there is no file.
+    """Read the config; None if the file does not exist.
 
     Raises:
-        ConfigError: the file cannot be read, or says something that is no config.
+        ConfigError: the file cannot be read, or is not a valid config.
     """
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{path}: it cannot be read: {io_reason(error)}",
-            "mend its permissions, or its encoding (UTF-8)",
+            f"cannot read {path}: {io_reason(error)}",
+            "fix its permissions, or its encoding (UTF-8)",
         ) from error
     return None if text is None else LoadedConfig(_read_text(text, path), text)
 
@@ -138,13 +138,13 @@ def _read_text(text: str, path: Path) -> Config:
 
 
 def read_config(value: Any) -> Config:
-    """The config that a JSON value stands for; members we do not know are left alone.
+    """Parse a config from a JSON value; unknown members are ignored.
 
     Raises:
         ConfigError, SourceError: a member has the wrong form.
     """
     if not isinstance(value, Mapping):
-        raise ConfigError("a config is an object", _FORM)
+        raise ConfigError("the config is not an object", _FORM)
     members = cast("Mapping[str, Any]", value)
     if "proxies" in members and "mods" in members:
         raise ConfigError("`proxies` and `mods` name one list", "keep one of them", "mods")
@@ -199,7 +199,7 @@ def _read_entry(value: Any, where: str) -> ModEntry:
 def _read_needs(
     entry: Mapping[str, Any], kind: ModKind, where: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a mod requires and provides, by names of primitives."""
+    """Primitives that a mod requires and provides."""
     requires = _primitives(entry, "requires", where)
     provides = _primitives(entry, "provides", where)
     if kind == "mcp" and (requires or provides):
@@ -229,28 +229,28 @@ def _wrong(where: str, form: str) -> ConfigError:
 
 
 def save(path: Path, config: Config, seen: str | None) -> str:
-    """Write the config, changing only what differs; the new text.
+    """Write the config, changing only what differs; return the new text.
 
-    What was there before is kept beside it, as `config.jsonc.bak`.
+    The previous text is saved as `config.jsonc.bak`.
 
     Args:
         path: the file.
-        config: what it shall say.
-        seen: the text that the change was made on; None if there was no file.
+        config: the new config.
+        seen: the text that the change is based on; None if there was no file.
 
     Raises:
-        ConfigChangedError: the file says something else by now.
-        ConfigError: it cannot be written, or says nothing that we can read; it is as it was.
+        ConfigChangedError: the file has changed since.
+        ConfigError: it cannot be written, or is invalid; it is unchanged.
     """
     try:
         current = read_text(path)
         if current != seen:
             raise ConfigChangedError(
-                f"{path} has been changed since it was read", "read it again, then change it"
+                f"{path} was changed since it was read", "read it again, then change it"
             )
         text = first_text(config) if current is None else _changed_text(current, config, path)
         if current != text:
-            _read_text(text, path)  # what we could not read again, we do not write
+            _read_text(text, path)  # write only what can be read again
         check_writable(path)
         if current is not None and current != text:
             write_whole(path.with_name(path.name + ".bak"), current)
@@ -258,16 +258,16 @@ def save(path: Path, config: Config, seen: str | None) -> str:
             write_whole(path, text)
     except (OSError, UnicodeError) as error:
         raise ConfigError(
-            f"{path}: it cannot be written: {io_reason(error)}",
-            "nothing has been changed; mend its permissions, or those of its directory",
+            f"cannot write {path}: {io_reason(error)}",
+            "nothing was changed; fix its permissions, or those of its directory",
         ) from error
     return text
 
 
 def _changed_text(current: str, config: Config, path: Path) -> str:
-    from localio.jsonc_edit import rewrite  # noqa: PLC0415 - most only read
+    from localio.jsonc_edit import rewrite  # noqa: PLC0415 - most commands only read
 
-    old = _read_text(current, path)  # what we cannot read, we do not overwrite
+    old = _read_text(current, path)  # never overwrite an invalid file
     value = dict(cast("Mapping[str, Any]", parse(current).value))
     if config.agent != old.agent:
         value["agent"] = _agent_json(config)
@@ -279,7 +279,7 @@ def _changed_text(current: str, config: Config, path: Path) -> str:
 
 
 _Written: TypeAlias = tuple[ModEntry, dict[str, Any]]
-"""An entry as it is read, and as it is written."""
+"""A parsed entry and its JSON."""
 
 
 def _changed_entries(left: list[_Written], mods: Iterable[ModEntry]) -> list[dict[str, Any]]:
@@ -295,11 +295,11 @@ def _changed_entries(left: list[_Written], mods: Iterable[ModEntry]) -> list[dic
 
 
 def _changed_entry(mod: ModEntry, old: ModEntry, written: dict[str, Any]) -> dict[str, Any]:
-    was, new, value = _entry_json(old), _entry_json(mod), dict(written)
-    for key in dict.fromkeys([*was, *new]):
+    before, new, value = _entry_json(old), _entry_json(mod), dict(written)
+    for key in dict.fromkeys([*before, *new]):
         if key not in new:
             value.pop(key, None)
-        elif key not in was or was[key] != new[key]:
+        elif key not in before or before[key] != new[key]:
             value[key] = new[key]
     return value
 
@@ -328,8 +328,8 @@ def _agent_json(config: Config) -> Any:
 
 
 def first_text(config: Config) -> str:
-    """What a new file says."""
-    from localio.jsonc import json_text  # noqa: PLC0415 - most only read
+    """Content of a new config file."""
+    from localio.jsonc import json_text  # noqa: PLC0415 - most commands only read
 
     lines = ["    " + json_text(_entry_json(mod)) for mod in config.mods]
     proxies = "[\n" + ",\n".join(lines) + "\n  ]" if lines else "[]"
@@ -342,7 +342,7 @@ def first_text(config: Config) -> str:
 
 
 def _words(agent: str) -> Any:
-    # A line that is no command is compared as it stands; whoever starts it says what is wrong.
+    # An invalid command is compared as text; its error is reported at the start.
     try:
         return json.loads(command_json(parse_command(agent)))
     except CommandError:
@@ -350,14 +350,14 @@ def _words(agent: str) -> Any:
 
 
 def io_reason(error: OSError | UnicodeError) -> str:
-    """Why a file could not be read or written, for people."""
+    """Explain an I/O error, for the user."""
     if isinstance(error, OSError):
         return f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
     return "it is not UTF-8"
 
 
 def content_of(path: Path) -> bytes | None:
-    """What a file holds, whatever it means; None if there is none, or it may not be read."""
+    """Bytes of a file; None if it is missing or unreadable."""
     try:
         return path.read_bytes()
     except OSError:
@@ -365,35 +365,35 @@ def content_of(path: Path) -> bytes | None:
 
 
 def save_replacement(path: Path, config: Config, seen: bytes | None) -> Path:
-    """Write the config over a broken one; where what was there is kept.
+    """Replace a broken config; return the path of its backup.
 
     Args:
         path: the file.
-        config: what it shall say.
-        seen: what it held when the user chose to begin anew.
+        config: the new config.
+        seen: content of the file when the user decided to replace it.
 
     Raises:
-        ConfigChangedError: it holds something else by now.
-        ConfigError: it cannot be read, kept or written; it is as it was.
+        ConfigChangedError: the content has changed since.
+        ConfigError: it cannot be read, backed up, or written; it is unchanged.
     """
     try:
         current = path.read_bytes()
         if current != seen:
             raise ConfigChangedError(
-                f"{path} has been changed since it was read", "read it again, then change it"
+                f"{path} was changed since it was read", "read it again, then change it"
             )
         check_writable(path)
-        kept = _keep(path, current)
+        kept = _back_up(path, current)
         write_whole(path, first_text(config))
     except (OSError, UnicodeError) as error:
         raise ConfigError(
-            f"{path}: it cannot be replaced: {io_reason(error)}",
-            "nothing has been changed; mend its permissions, or those of its directory",
+            f"cannot replace {path}: {io_reason(error)}",
+            "nothing was changed; fix its permissions, or those of its directory",
         ) from error
     return kept
 
 
-def _keep(path: Path, content: bytes) -> Path:
+def _back_up(path: Path, content: bytes) -> Path:
     for candidate in _places(path):
         try:
             handle = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)

@@ -11,7 +11,7 @@ def _file(where: EditorEnvironment) -> Path:
 
 
 def _value(launch: EditorLaunch) -> dict[str, Any]:
-    # What starts us ends in `run`; the server is another subcommand of the same program.
+    # The launch command ends in `run`; the MCP server is another subcommand.
     args = [*launch.args[:-1], "mcp"]
     return {"type": "stdio", "command": launch.command, "args": args, "env": dict(launch.env)}
 
@@ -20,5 +20,5 @@ EDITOR = Editor(
     title="Claude Code",
     setting=JsonSetting(_file, ("mcpServers", "symposium"), _value),
     needs="Claude Code, and no session of it that is open",
-    then="Start it anew, and begin with /mcp__symposium__yiasou.",
+    then="Restart it, and begin with /mcp__symposium__yiasou.",
 )

@@ -6,7 +6,7 @@ from symposium.config.editor_settings import CommandLine, Editor, EditorLaunch
 
 
 def _text(launch: EditorLaunch) -> str:
-    # What starts us ends in `run`; the server is another subcommand of the same program.
+    # The launch command ends in `run`; the MCP server is another subcommand.
     server = shlex.join([launch.command, *launch.args[:-1], "mcp"])
     variables = [f"--env {name}={shlex.quote(value)}" for name, value in launch.env.items()]
     return " ".join(["codex", "mcp", "add", *variables, "symposium", "--", server]) + "\n"
@@ -16,5 +16,5 @@ EDITOR = Editor(
     title="Codex",
     setting=CommandLine(_text),
     needs="Codex",
-    then="Start it anew, and ask it to call expand_reference with the id yiasou.",
+    then="Restart it, and ask it to call expand_reference with the id yiasou.",
 )

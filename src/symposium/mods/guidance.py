@@ -1,7 +1,7 @@
-"""The mod that tells the agent how people and agents work together here, once in each session.
+"""Mod that gives the agent the guidance of the project, once in each session.
 
-The text travels in front of what the person says first, and the person's editor does not see it:
-what an agent repeats of it, as when it replays a session, is taken out again.
+The text is inserted before the user's first prompt. The editor does not see it: the mod removes it
+from messages that the agent repeats, for example when it replays a session.
 """
 
 import hashlib
@@ -16,48 +16,48 @@ from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
 
 SERVER: Final = "guidance"
-"""What the agent knows the tools by."""
+"""Name of the MCP server that the agent sees."""
 
 FIRST: Final = "main.md"
-"""What is brought in by itself; the rest is read when it is needed."""
+"""Id of the text that is inserted; the agent reads others with a tool."""
 
 META: Final = "symposium/guidance"
-"""The member of a block's `_meta` that tells it from what the person says."""
+"""Key in the block's `_meta` that distinguishes it from the user's text."""
 
 META_SHA256: Final = "symposium/guidance/sha256"
-"""The member with the hash of the text, by which a repeated one can be recognized."""
+"""Key of the hash of the text, to recognize a repeated text."""
 
 MAX_BYTES: Final = 3000
-"""Bytes of the first text in a session; a longer one is given by its summary."""
+"""Maximum bytes of the inserted text; a longer text is replaced by its summary."""
 
 BEGIN: Final = '<guidance from="symposium">'
 END: Final = "</guidance>"
 
 
 class UnknownGuidanceError(Exception):
-    """There is no such text: what it says is what the model reads."""
+    """The id is unknown; the model reads the message."""
 
 
 class GuidanceTools:
     """The tools of one session.
 
-    What reads the texts is imported with the first of them: a chain starts without.
+    The modules that read the texts are imported on first use, so that a chain starts quickly.
 
     Args:
-        folder: the session's directory, whose texts hold.
+        folder: the session's directory, which determines the texts.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def list_guidance(self) -> list[dict[str, str]]:
-        """List the guidance for work in this project, in the order in which to read it."""
+        """List the guidance texts for this project, in reading order."""
         return [
             {"id": each["id"], "name": each["name"], "description": each["description"]}
             for each in _texts(self._folder)
         ]
 
-    def read_guidance(self, id: str) -> dict[str, str]:  # noqa: A002 - as the wire calls it
+    def read_guidance(self, id: str) -> dict[str, str]:  # noqa: A002 - name on the wire
         """Read a guidance text by its id, for example `walkthrough-format.md`."""
         texts = _texts(self._folder)
         for each in texts:
@@ -72,81 +72,81 @@ class GuidanceTools:
 
 
 @dataclass(slots=True, eq=False)
-class Telling:
-    """What is known of one session.
+class GuidedSession:
+    """State of one session.
 
     Attributes:
-        is_told: whether its agent has been given the text, or is being given it.
-        is_hiding: whether what the agent repeats is in the midst of the text.
+        has_guidance: whether the text was inserted into a prompt, answered or pending.
+        is_hiding: whether the agent is repeating the text and has not reached its end.
     """
 
     folder: Path
-    is_told: bool = False
+    has_guidance: bool = False
     is_hiding: bool = False
 
 
 class Guidance(ToolMod):
-    """Brings the text in, keeps it from the editor, and offers the others."""
+    """Insert the text, hide it from the editor, and offer tools to read others."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._by_server: dict[str, Telling] = {}
-        self._by_id: dict[str, Telling] = {}
+        self._by_server: dict[str, GuidedSession] = {}
+        self._by_id: dict[str, GuidedSession] = {}
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
-        """The tools of this session."""
+        """Create the tools of this session."""
         named = params.get("cwd")
         folder = Path(named if isinstance(named, str) else "/")
         server = GuidanceTools(folder).server()
-        session = self._by_server[server.server_id] = Telling(folder)
+        session = self._by_server[server.server_id] = GuidedSession(folder)
         known = params.get("sessionId")
         if isinstance(known, str):
-            # A session that goes on, or is forked, has the text in what was said before.
-            session.is_told = True
+            # A resumed or forked session has the text in its history.
+            session.has_guidance = True
             self._by_id.setdefault(known, session)
         return [server]
 
     def session_opened(self, session_id: str, servers: Sequence[ToolServer]) -> None:
-        """Learn which session the text is for."""
+        """Store the id of the new session."""
         for server in servers:
             self._by_id[session_id] = self._by_server[server.server_id]
 
     def session_ended(self, servers: Sequence[ToolServer]) -> None:
-        """Forget it."""
-        gone = [self._by_server.pop(each.server_id, None) for each in servers]
-        ids = [id_ for id_, session in self._by_id.items() if session in gone]
+        """Remove the state of the session."""
+        ended = [self._by_server.pop(each.server_id, None) for each in servers]
+        ids = [id_ for id_, session in self._by_id.items() if session in ended]
         for id_ in ids:
             del self._by_id[id_]
 
     @from_client("session/prompt")
     def prompted(self, message: ChainMessage) -> Outcome:
-        """Put the text before the first thing that the person says."""
+        """Insert the text before the user's first prompt."""
         session = self._by_id.get(message.session_id or "")
-        if session is None or session.is_told:
+        if session is None or session.has_guidance:
             return Forward()
         params = cast("dict[str, Any]", message.params)
         blocks = params.get("prompt")
         if not isinstance(blocks, list) or _is_command(cast("list[Any]", blocks)):
             return Forward()
-        given = _brought_in(session.folder, _words_in(cast("list[Any]", blocks)))
-        if given is None:
+        text = _guidance_text(session.folder, _words_in(cast("list[Any]", blocks)))
+        if text is None:
             return Forward()
-        session.is_told = True
+        session.has_guidance = True
 
         def failed(_: Answer) -> None:
-            session.is_told = False
+            session.has_guidance = False
 
         block = {
             "type": "text",
-            "text": given,
+            "text": text,
             "annotations": {"audience": ["assistant"]},
-            "_meta": {META: FIRST, META_SHA256: hashlib.sha256(given.encode()).hexdigest()},
+            "_meta": {META: FIRST, META_SHA256: hashlib.sha256(text.encode()).hexdigest()},
         }
         return Forward({**params, "prompt": [block, *cast("list[Any]", blocks)]}, catch=failed)
 
     @from_agent("session/update")
     def repeated(self, message: ChainMessage) -> Outcome:
-        """Take the text out of what the agent repeats of what it was told."""
+        """Remove the text from user messages that the agent repeats."""
         if message.line and b"user_message_chunk" not in message.line:
             return Forward()
         match message.params:
@@ -177,8 +177,8 @@ def _texts(folder: Path) -> list[dict[str, str]]:
     ]
 
 
-def _brought_in(folder: Path, words: str) -> str | None:
-    """What a session is given: the first text within the budget, and the names of the others."""
+def _guidance_text(folder: Path, words: str) -> str | None:
+    """The first text within the limit, followed by a list of the others."""
     from symposium.documents.boot import GuidanceWorkspace, applicable, fit  # noqa: PLC0415 - see the class
     from symposium.documents.guidance import library_for  # noqa: PLC0415 - see the class
 
@@ -190,14 +190,14 @@ def _brought_in(folder: Path, words: str) -> str | None:
     (excerpt,) = fit([first], MAX_BYTES)
     others = [each for each in texts if each.id != FIRST and each.text != first.text]
     lines = [f"- `{each.id}`: {each.description or each.name}" for each in others]
-    whole = [] if excerpt.is_whole else [f"- `{FIRST}`: all of the above, with examples"]
+    whole = [] if excerpt.is_whole else [f"- `{FIRST}`: the complete text, with examples"]
     more = f"To read more, call the tool `read_guidance` of the MCP server `{SERVER}`:"
     listed = "\n".join([more, *whole, *lines])
     return f"{BEGIN}\n# {first.name}\n\n{excerpt.body}\n\n{listed}\n{END}\n"
 
 
 def _words_in(blocks: Sequence[Any]) -> str:
-    """The words of a prompt, by which texts for one kind of task are chosen."""
+    """Text of a prompt, which determines the applicable guidance."""
     found: list[str] = []
     for block in blocks:
         match block:
@@ -209,7 +209,7 @@ def _words_in(blocks: Sequence[Any]) -> str:
 
 
 def _is_command(blocks: Sequence[Any]) -> bool:
-    """Whether it is for the agent's own commands, which it looks for at the very begin."""
+    """Whether a prompt is a command of the agent, which must come first in the prompt."""
     match blocks:
         case [{"type": "text", "text": str(text)}, *_]:
             return text.lstrip().startswith("/")
@@ -217,8 +217,8 @@ def _is_command(blocks: Sequence[Any]) -> bool:
             return False
 
 
-def without_text(session: Telling, text: str) -> str:
-    """What is left of a piece of what was said; the text may come in several pieces."""
+def without_text(session: GuidedSession, text: str) -> str:
+    """Remove the guidance from a chunk of a message; it may span several chunks."""
     left = ""
     while text:
         if session.is_hiding:
@@ -234,7 +234,7 @@ def without_text(session: Telling, text: str) -> str:
 
 spec = ComponentSpec(
     name="guidance",
-    summary="Tells the agent how we work together, once in each session; `sparkle` names it too.",
+    summary="Gives the agent the guidance of the project, once per session. Also named `sparkle`.",
     make=Guidance,
     tokens=620,
 )

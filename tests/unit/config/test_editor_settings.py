@@ -1,4 +1,4 @@
-"""What is put into settings comes out again, and nothing else with it."""
+"""Changes of editor settings can be undone without affecting other settings."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -31,8 +31,8 @@ SETTINGS = decorated().filter(
 )
 
 
-def without_ours(text: str, receipt: EditorReceipt) -> str:
-    taken = editor_settings.take_member(text, KEYS, receipt)
+def undone(text: str, receipt: EditorReceipt) -> str:
+    taken = editor_settings.remove_member(text, KEYS, receipt)
     assert taken is not None
     return taken
 
@@ -40,25 +40,27 @@ def without_ours(text: str, receipt: EditorReceipt) -> str:
 @pytest.mark.requirement("editors.undo", "editors.write")
 @settings(max_examples=50)
 @given(SETTINGS)
-def test_any_settings_come_back_byte_for_byte(pair: tuple[Any, str]) -> None:
+def test_undo_restores_any_settings_exactly(pair: tuple[Any, str]) -> None:
     value, text = pair
 
-    after, receipt = editor_settings.put_member(FILE, text, KEYS, OURS)
+    after, receipt = editor_settings.set_member(FILE, text, KEYS, OURS)
 
     assert parse(after).value == value | {"agent_servers": {"Symposium": OURS}}
-    assert editor_settings.take_member(after, KEYS, receipt) == text
+    assert editor_settings.remove_member(after, KEYS, receipt) == text
 
 
 @pytest.mark.requirement("editors.undo")
 @settings(max_examples=50)
 @given(SETTINGS, st.dictionaries(st.text(), VALUES, max_size=2))
-def test_what_else_has_changed_since_stays(pair: tuple[Any, str], more: dict[str, Any]) -> None:
+def test_undo_keeps_later_changes_of_other_settings(
+    pair: tuple[Any, str], more: dict[str, Any]
+) -> None:
     value, text = pair
     assume(KEYS[0] not in more)
-    after, receipt = editor_settings.put_member(FILE, text, KEYS, OURS)
+    after, receipt = editor_settings.set_member(FILE, text, KEYS, OURS)
     edited = "// since\n" + rewrite(after, parse(after).value | more)
 
-    taken = without_ours(edited, receipt)
+    taken = undone(edited, receipt)
 
     assert taken.startswith("// since\n")
     assert json_text(parse(taken).value, sort_keys=True) == json_text(value | more, sort_keys=True)
@@ -78,52 +80,52 @@ def test_what_else_has_changed_since_stays(pair: tuple[Any, str], more: dict[str
         (None, {"new": 1}),
     ],
 )
-def test_what_was_there_before_is_there_again(text: str | None, value: Any) -> None:
-    after, receipt = editor_settings.put_member(FILE, text, KEYS, OURS)
+def test_undo_restores_the_previous_value(text: str | None, value: Any) -> None:
+    after, receipt = editor_settings.set_member(FILE, text, KEYS, OURS)
     edited = rewrite(after, parse(after).value | {"new": 1})
 
-    assert parse(without_ours(edited, receipt)).value == value
+    assert parse(undone(edited, receipt)).value == value
 
 
 @pytest.mark.requirement("editors.undo")
-def test_a_file_that_was_not_there_goes_again() -> None:
-    after, receipt = editor_settings.put_member(FILE, None, KEYS, OURS)
+def test_undo_deletes_a_created_file() -> None:
+    after, receipt = editor_settings.set_member(FILE, None, KEYS, OURS)
 
-    assert editor_settings.take_member(after, KEYS, receipt) is None
-    assert editor_settings.take_member(after + " ", KEYS, receipt) is None
-    assert editor_settings.take_member("// note\n" + after, KEYS, receipt) == "// note\n{}\n"
+    assert editor_settings.remove_member(after, KEYS, receipt) is None
+    assert editor_settings.remove_member(after + " ", KEYS, receipt) is None
+    assert editor_settings.remove_member("// note\n" + after, KEYS, receipt) == "// note\n{}\n"
 
 
 @pytest.mark.requirement("editors.undo")
 @pytest.mark.parametrize("text", ["{}", '{"agent_servers": {}}', '{"agent_servers": 1}'])
-def test_what_is_gone_already_leaves_the_file_as_it_is(text: str) -> None:
-    _, receipt = editor_settings.put_member(FILE, '{"a": 1}', KEYS, OURS)
+def test_undo_without_the_setting_leaves_the_file_unchanged(text: str) -> None:
+    _, receipt = editor_settings.set_member(FILE, '{"a": 1}', KEYS, OURS)
 
-    assert editor_settings.take_member(text, KEYS, receipt) == text
+    assert editor_settings.remove_member(text, KEYS, receipt) == text
 
 
 @pytest.mark.requirement("editors.undo-changed")
-def test_what_somebody_has_changed_of_ours_stays() -> None:
-    after, receipt = editor_settings.put_member(FILE, "{}", KEYS, OURS)
+def test_undo_keeps_a_setting_the_user_edited() -> None:
+    after, receipt = editor_settings.set_member(FILE, "{}", KEYS, OURS)
 
     with pytest.raises(SettingsError, match=r"agent_servers\.Symposium"):
-        editor_settings.take_member(after.replace('"run"', '"run", "--trace"'), KEYS, receipt)
+        editor_settings.remove_member(after.replace('"run"', '"run", "--trace"'), KEYS, receipt)
 
 
 @pytest.mark.requirement("editors.undo-changed")
-def test_error_names_the_file_whose_setting_has_changed() -> None:
-    _, receipt = editor_settings.put_member(FILE, "{}", KEYS, OURS)
+def test_error_names_the_file_with_the_edited_setting() -> None:
+    _, receipt = editor_settings.set_member(FILE, "{}", KEYS, OURS)
     changed = '{"agent_servers": {"Symposium": 1}}'
 
     with pytest.raises(SettingsError, match=f"^{FILE}: "):
-        editor_settings.take_member(changed, KEYS, receipt)
+        editor_settings.remove_member(changed, KEYS, receipt)
 
 
 @pytest.mark.requirement("editors.undo")
-def test_a_file_that_was_empty_before_stays_when_its_spacing_has_changed() -> None:
-    after, receipt = editor_settings.put_member(FILE, "{}\n", KEYS, OURS)
+def test_reformatted_file_that_was_empty_before_is_kept() -> None:
+    after, receipt = editor_settings.set_member(FILE, "{}\n", KEYS, OURS)
 
-    taken = editor_settings.take_member(f"{after}\n", KEYS, receipt)
+    taken = editor_settings.remove_member(f"{after}\n", KEYS, receipt)
 
     assert taken is not None
     assert parse(taken).value == {}
@@ -131,20 +133,20 @@ def test_a_file_that_was_empty_before_stays_when_its_spacing_has_changed() -> No
 
 @pytest.mark.requirement("editors.unreadable")
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{\n  "a": yes }', "settings.json:2:8: expected a value"),
-        ("// nothing", "settings.json:1:11: the file ends"),
-        ("[]", "settings.json: the settings are no object"),
-        ('{"agent_servers": []}', "settings.json: `agent_servers` is no object"),
-        ('{"a": 1, "a": 2}', "stands twice"),
+        ("// nothing", "settings.json:1:11: expected a value, but the file ends"),
+        ("[]", "settings.json: the settings are not an object"),
+        ('{"agent_servers": []}', "settings.json: `agent_servers` is not an object"),
+        ('{"a": 1, "a": 2}', "duplicate key"),
     ],
 )
-def test_what_cannot_be_read_is_refused(text: str, told: str) -> None:
+def test_invalid_settings_are_an_error(text: str, message: str) -> None:
     with pytest.raises(SettingsError, match=r".") as caught:
-        editor_settings.put_member(FILE, text, KEYS, OURS)
+        editor_settings.set_member(FILE, text, KEYS, OURS)
 
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 # -- blocks
@@ -155,33 +157,35 @@ BLOCK = '-- >>> symposium >>>\nrequire("x")\n-- <<< symposium <<<\n'
 
 @pytest.mark.requirement("editors.own-file", "editors.undo")
 @pytest.mark.parametrize("text", [None, "", "-- mine\n", "-- mine", "a\r\nb\r\n"])
-def test_a_block_is_put_in_and_comes_out_again(text: str | None) -> None:
-    after, receipt = editor_settings.put_block(FILE, text, "--", BODY)
+def test_block_is_inserted_and_removed(text: str | None) -> None:
+    after, receipt = editor_settings.insert_block(FILE, text, "--", BODY)
 
     assert after.endswith(BLOCK)
-    assert editor_settings.take_block(after, "--", receipt) == text
-    taken = editor_settings.take_block(f"first\n{after}last\n", "--", receipt)
+    assert editor_settings.remove_block(after, "--", receipt) == text
+    taken = editor_settings.remove_block(f"first\n{after}last\n", "--", receipt)
     assert taken is not None
     assert taken.split() == ["first", *(text or "").split(), "last"]
 
 
 @pytest.mark.requirement("editors.own-file")
-def test_an_older_block_is_replaced_where_it_stands() -> None:
-    old, _ = editor_settings.put_block(FILE, None, "--", "old()\n")
+def test_older_block_is_replaced_at_its_position() -> None:
+    old, _ = editor_settings.insert_block(FILE, None, "--", "old()\n")
 
-    after, receipt = editor_settings.put_block(FILE, f"first\n{old}last\n", "--", BODY)
+    after, receipt = editor_settings.insert_block(FILE, f"first\n{old}last\n", "--", BODY)
 
     assert after == f"first\n{BLOCK}last\n"
-    assert editor_settings.take_block(f"new\n{after}", "--", receipt) == f"new\nfirst\n{old}last\n"
+    assert (
+        editor_settings.remove_block(f"new\n{after}", "--", receipt) == f"new\nfirst\n{old}last\n"
+    )
 
 
 @pytest.mark.requirement("editors.undo-changed")
-def test_a_block_that_somebody_has_changed_stays() -> None:
-    after, receipt = editor_settings.put_block(FILE, None, "--", BODY)
+def test_block_that_the_user_edited_is_kept() -> None:
+    after, receipt = editor_settings.insert_block(FILE, None, "--", BODY)
 
-    with pytest.raises(SettingsError, match=f"^{FILE}: the block between the marks"):
-        editor_settings.take_block(after.replace("x", "y"), "--", receipt)
-    assert editor_settings.take_block("without it\n", "--", receipt) == "without it\n"
+    with pytest.raises(SettingsError, match=f"^{FILE}: the block between the markers"):
+        editor_settings.remove_block(after.replace("x", "y"), "--", receipt)
+    assert editor_settings.remove_block("without it\n", "--", receipt) == "without it\n"
 
 
 @pytest.mark.requirement("editors.unreadable")
@@ -189,23 +193,23 @@ def test_a_block_that_somebody_has_changed_stays() -> None:
     "text",
     ["-- >>> symposium >>>\n", BLOCK + BLOCK, "-- <<< symposium <<<\n-- >>> symposium >>>\n"],
 )
-def test_marks_that_do_not_match_are_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match="mark"):
-        editor_settings.put_block(FILE, text, "--", BODY)
+def test_unmatched_markers_are_an_error(text: str) -> None:
+    with pytest.raises(SettingsError, match="markers"):
+        editor_settings.insert_block(FILE, text, "--", BODY)
 
 
-# -- carrying out
+# -- applying
 
 
 @pytest.mark.requirement("editors.write")
-def test_a_file_that_has_changed_since_it_was_shown_is_not_touched(tmp_path: Path) -> None:
+def test_file_changed_since_it_was_shown_is_not_touched(tmp_path: Path) -> None:
     file, receipts = tmp_path / "settings.json", Receipts(tmp_path / "editors")
     file.write_text("{}")
-    after, receipt = editor_settings.put_member(file, "{}", KEYS, OURS)
+    after, receipt = editor_settings.set_member(file, "{}", KEYS, OURS)
     change = SettingsChange(file, "{}", after, receipt)
     file.write_text('{"since": 1}')
 
-    with pytest.raises(SettingsError, match=f"^{file} has been changed meanwhile"):
+    with pytest.raises(SettingsError, match=f"^{file} was changed meanwhile"):
         carry_out(change, "zed", receipts)
 
     assert file.read_text() == '{"since": 1}'
@@ -213,7 +217,7 @@ def test_a_file_that_has_changed_since_it_was_shown_is_not_touched(tmp_path: Pat
 
 
 @pytest.mark.requirement("editors.write")
-def test_a_settings_file_that_was_deleted_since_is_written_again(tmp_path: Path) -> None:
+def test_deleted_settings_file_is_created_again(tmp_path: Path) -> None:
     setting = JsonSetting(lambda where: where.user / "settings.json", KEYS, lambda _: OURS)
     launch, where = (
         EditorLaunch("/bin/symposium", ("run",)),
@@ -228,21 +232,21 @@ def test_a_settings_file_that_was_deleted_since_is_written_again(tmp_path: Path)
 
 
 @pytest.mark.requirement("editors.unreadable")
-def test_error_names_the_settings_file_that_is_a_directory(tmp_path: Path) -> None:
+def test_error_names_a_directory_used_as_settings_file(tmp_path: Path) -> None:
     setting = JsonSetting(lambda where: where.user, KEYS, lambda _: OURS)
     where = EditorEnvironment(tmp_path, {}, "linux")
 
-    with pytest.raises(SettingsError, match=f"^{tmp_path}: it cannot be read: .*directory"):
+    with pytest.raises(SettingsError, match=f"^cannot read {tmp_path}: .*directory"):
         plan_write(setting, EditorLaunch("/bin/symposium", ()), where, None)
 
 
 @pytest.mark.requirement("editors.write")
-def test_error_names_the_settings_file_that_cannot_be_written(tmp_path: Path) -> None:
+def test_error_names_an_unwritable_settings_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     file = tmp_path / "settings.json"
-    _, receipt = editor_settings.put_member(file, None, KEYS, OURS)
+    _, receipt = editor_settings.set_member(file, None, KEYS, OURS)
 
-    with pytest.raises(SettingsError, match=f"^{file}: it cannot be written: "):
+    with pytest.raises(SettingsError, match=f"^cannot write {file}: "):
         carry_out(SettingsChange(file, None, "{}", receipt), "zed", Receipts(tmp_path / "file"))
 
 
@@ -252,7 +256,7 @@ def test_error_names_the_settings_file_that_cannot_be_written(tmp_path: Path) ->
 @pytest.mark.requirement("editors.backup")
 @settings(max_examples=20)
 @given(text=st.text(), value=VALUES)
-def test_a_receipt_is_read_as_it_was_written(
+def test_receipt_round_trip(
     tmp_path_factory: pytest.TempPathFactory, text: str, value: Any
 ) -> None:
     assume(text.isprintable())
@@ -269,7 +273,7 @@ def test_a_receipt_is_read_as_it_was_written(
 
 
 @pytest.mark.requirement("editors.backup")
-def test_a_receipt_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_unreadable_receipt_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "zed.json").write_text("{}")
     (tmp_path / "emacs.json").write_bytes(b"\xff")
     (tmp_path / "vscode.json").mkdir()
@@ -277,12 +281,12 @@ def test_a_receipt_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     for editor, why in (("zed", "missing required"), ("emacs", "0xff"), ("vscode", "directory")):
         with pytest.raises(SettingsError, match=why) as caught:
             Receipts(tmp_path).read(editor)
-        start = f"{tmp_path / editor}.json: this receipt cannot be read: "
+        start = f"cannot read the receipt {tmp_path / editor}.json: "
         assert caught.value.message.startswith(start)
 
 
 @pytest.mark.requirement("editors.write")
-def test_the_diff_of_a_new_file_comes_from_nothing_and_of_a_removed_one_leads_there() -> None:
+def test_diff_of_a_new_or_deleted_file_uses_dev_null() -> None:
     new = SettingsChange(FILE, None, "a\n", None).diff().splitlines()
     gone = SettingsChange(FILE, "a\n", None, None).diff().splitlines()
 

@@ -1,4 +1,4 @@
-"""The config file is read with places, and changed without harm."""
+"""The config file: parsing with positions, and safe changes."""
 
 import signal
 import stat
@@ -61,7 +61,7 @@ def loaded(path: Path) -> Config:
 
 
 @pytest.mark.requirement("config.fields")
-def test_the_form_of_the_seed_is_read(path: Path) -> None:
+def test_seed_config_is_read(path: Path) -> None:
     write(path, SEED)
 
     assert loaded(path) == Config(
@@ -71,7 +71,7 @@ def test_the_form_of_the_seed_is_read(path: Path) -> None:
 
 
 @pytest.mark.requirement("config.fields")
-def test_every_field_is_read() -> None:
+def test_every_member_is_read() -> None:
     value: dict[str, Any] = {
         "agent": {"registry": "claude"},
         "proxies": [
@@ -96,7 +96,7 @@ def test_every_field_is_read() -> None:
 
 
 @pytest.mark.requirement("config.needs")
-def test_what_a_mod_requires_and_provides_is_read_saved_and_told_apart(path: Path) -> None:
+def test_requires_and_provides_are_read_saved_and_compared(path: Path) -> None:
     needs = {"requires": ["a"], "provides": ["b", "c"]}
     value = {"agent": "x", "proxies": [{"name": "y", "kind": "adapter", **needs}]}
 
@@ -112,24 +112,24 @@ def test_what_a_mod_requires_and_provides_is_read_saved_and_told_apart(path: Pat
 
 
 @pytest.mark.requirement("config.mods-alias")
-def test_mods_is_another_name_for_proxies() -> None:
+def test_mods_is_an_alias_of_proxies() -> None:
     assert read_config({"agent": "x", "mods": [{"name": "a"}]}).mods == (ModEntry("a"),)
     with pytest.raises(ConfigError, match="name one list"):
         read_config({"agent": "x", "mods": [], "proxies": []})
 
 
 @pytest.mark.requirement("config.missing")
-def test_no_file_is_no_config(path: Path) -> None:
+def test_missing_file_is_no_config(path: Path) -> None:
     assert load(path) is None
 
 
 @pytest.mark.requirement("config.missing", "config.errors-have-places")
 @pytest.mark.parametrize(
-    ("text", "place", "told"),
+    ("text", "place", "message"),
     [
         ("", ":1:1", "the file ends"),
         ('{\n  "agent" "x"\n}', ":2:11", "expected `:`"),
-        ("[]", ":1:1", "a config is an object"),
+        ("[]", ":1:1", "the config is not an object"),
         ('{\n "proxies": []}', ":1:1", "`agent` is missing"),
         ('{"agent": 1}', ":1:11", "neither a string nor an object"),
         ('{"agent": "x",\n "mods": {}}', ":2:10", "`mods` is not a list"),
@@ -167,24 +167,24 @@ def test_no_file_is_no_config(path: Path) -> None:
         ('{"agent": {"local":\n {"command": "x",\n "args": 1}}}', ":3:10", "a list of strings"),
     ],
 )
-def test_an_error_names_file_line_and_column(path: Path, text: str, place: str, told: str) -> None:
+def test_error_names_file_line_and_column(path: Path, text: str, place: str, message: str) -> None:
     write(path, text)
 
     with pytest.raises(ConfigError) as caught:
         load(path)
 
     assert str(caught.value).startswith(f"{path}{place}: ")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.requirement("config.missing")
-def test_what_is_no_text_or_no_file_is_an_error(path: Path) -> None:
+def test_binary_file_or_directory_is_an_error(path: Path) -> None:
     write(path, "")
     path.write_bytes(b'{"agent": "\xff"}')
     with pytest.raises(ConfigError, match="UTF-8"):
         load(path)
 
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=r"^cannot read "):
         load(path.parent)
 
 
@@ -209,12 +209,12 @@ ALIKE: list[tuple[dict[str, Any], ...]] = [
 
 @pytest.mark.requirement("config.equality")
 @pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_configs_that_mean_the_same_have_one_key(one: Any, other: Any) -> None:
+def test_equivalent_configs_have_the_same_key(one: Any, other: Any) -> None:
     assert read_config(one).key() == read_config(other).key()
 
 
 @pytest.mark.requirement("config.equality")
-def test_configs_that_differ_in_agent_order_or_flags_have_different_keys() -> None:
+def test_configs_with_other_agent_order_or_flags_have_different_keys() -> None:
     on, off = {"name": "x"}, {"name": "x", "enabled": False}
     other = {"name": "y"}
     values: list[Any] = [
@@ -259,7 +259,7 @@ CONFIGS = st.builds(Config, AGENTS, st.lists(ENTRIES, max_size=4).map(tuple))
 
 @pytest.mark.requirement("config.save-round-trip")
 @given(first=CONFIGS, second=CONFIGS)
-def test_what_is_saved_is_read_again(
+def test_saved_config_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, first: Config, second: Config
 ) -> None:
     path = tmp_path_factory.mktemp("home") / "config.jsonc"
@@ -272,7 +272,7 @@ def test_what_is_saved_is_read_again(
 
 
 @pytest.mark.requirement("config.save-changes-only")
-def test_saving_changes_what_differs_and_keeps_the_rest(path: Path) -> None:
+def test_save_changes_differences_and_keeps_the_rest(path: Path) -> None:
     write(path, SEED)
     config = loaded(path)
     sparkle, ferris, cargo = config.mods
@@ -305,7 +305,7 @@ def test_saving_changes_what_differs_and_keeps_the_rest(path: Path) -> None:
         '{"agent": {"cargo": "x"}, "mods": [{"source": {"cargo": "y"}, "more": 1}]}\r\n',
     ],
 )
-def test_saving_what_was_read_changes_nothing(path: Path, text: str) -> None:
+def test_saving_an_unchanged_config_changes_nothing(path: Path, text: str) -> None:
     write(path, text)
 
     assert save(path, loaded(path), text) == text
@@ -328,7 +328,7 @@ def test_only_the_changed_member_of_an_entry_is_written(path: Path) -> None:
 
 
 @pytest.mark.requirement("config.save-private")
-def test_a_new_config_is_for_its_user_only(path: Path) -> None:
+def test_new_config_is_private(path: Path) -> None:
     save(path, Config("x", (ModEntry("ferris"),)), None)
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -336,7 +336,7 @@ def test_a_new_config_is_for_its_user_only(path: Path) -> None:
 
 
 @pytest.mark.requirement("config.save-private")
-def test_mode_and_link_of_an_older_config_stay(path: Path, tmp_path: Path) -> None:
+def test_save_keeps_mode_and_link(path: Path, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles" / "symposium.jsonc"
     write(real, SEED)
     real.chmod(0o640)
@@ -352,21 +352,21 @@ def test_mode_and_link_of_an_older_config_stay(path: Path, tmp_path: Path) -> No
 
 @pytest.mark.requirement("config.save-changed")
 @pytest.mark.parametrize("now", ['{"agent": "z"}', None, "{ broken"])
-def test_a_file_that_has_changed_meanwhile_is_not_overwritten(path: Path, now: str | None) -> None:
+def test_changed_file_is_not_overwritten(path: Path, now: str | None) -> None:
     write(path, SEED)
     config = loaded(path)
     path.unlink()
     if now is not None:
         write(path, now)
 
-    with pytest.raises(ConfigChangedError, match=f"^{path} has been changed"):
+    with pytest.raises(ConfigChangedError, match=f"^{path} was changed"):
         save(path, config, SEED)
 
     assert (path.read_text() if path.exists() else None) == now
 
 
 @pytest.mark.requirement("config.save-changed")
-def test_a_file_that_has_come_meanwhile_is_not_overwritten(path: Path) -> None:
+def test_newly_created_file_is_not_overwritten(path: Path) -> None:
     write(path, SEED)
 
     with pytest.raises(ConfigChangedError):
@@ -376,9 +376,7 @@ def test_a_file_that_has_come_meanwhile_is_not_overwritten(path: Path) -> None:
 
 
 @pytest.mark.requirement("config.save-private", "config.save-unreadable")
-def test_a_broken_config_that_is_replaced_stays_beside_the_new_one(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replaced_broken_config_is_backed_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced = SyncedFiles(monkeypatch)
     kept: list[str] = []
     for content in (b"{ broken", b"{ broken again", b"{ broken"):
@@ -394,10 +392,10 @@ def test_a_broken_config_that_is_replaced_stays_beside_the_new_one(
 
 
 @pytest.mark.requirement("config.save-changed")
-def test_a_broken_config_that_has_changed_meanwhile_is_not_replaced(path: Path) -> None:
+def test_changed_broken_config_is_not_replaced(path: Path) -> None:
     write(path, "{ broken")
 
-    with pytest.raises(ConfigChangedError, match=f"^{path} has been changed"):
+    with pytest.raises(ConfigChangedError, match=f"^{path} was changed"):
         save_replacement(path, Config("x"), b"{")
 
     assert [each.name for each in path.parent.iterdir()] == [path.name]
@@ -405,13 +403,13 @@ def test_a_broken_config_that_has_changed_meanwhile_is_not_replaced(path: Path) 
 
 @pytest.mark.requirement("config.save-read-only")
 def test_error_names_the_config_that_cannot_be_replaced(path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"^{path}: it cannot be replaced: No such file"):
+    with pytest.raises(ConfigError, match=f"^cannot replace {path}: No such file"):
         save_replacement(path, Config("x"), None)
 
 
 @pytest.mark.requirement("config.save-unreadable")
 @pytest.mark.parametrize("text", ["{ broken", "[]", '{"agent": 1}', ""])
-def test_what_cannot_be_read_is_never_overwritten(path: Path, text: str) -> None:
+def test_invalid_config_is_not_overwritten(path: Path, text: str) -> None:
     write(path, text)
 
     with pytest.raises(ConfigError):
@@ -422,7 +420,7 @@ def test_what_cannot_be_read_is_never_overwritten(path: Path, text: str) -> None
 
 
 @pytest.mark.requirement("config.save-unreadable")
-def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
+def test_invalid_new_config_is_not_written(path: Path) -> None:
     write(path, SEED)
 
     with pytest.raises(ConfigError, match="half a character"):
@@ -433,7 +431,7 @@ def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
 
 @pytest.mark.requirement("config.save-read-only")
 @pytest.mark.parametrize("is_directory", [False, True])
-def test_what_is_read_only_stays_as_it_was(path: Path, *, is_directory: bool) -> None:
+def test_read_only_config_is_unchanged(path: Path, *, is_directory: bool) -> None:
     write(path, SEED)
     marked = path.parent if is_directory else path
     mode = stat.S_IMODE(marked.stat().st_mode)
@@ -451,14 +449,14 @@ def test_what_is_read_only_stays_as_it_was(path: Path, *, is_directory: bool) ->
 
 
 @pytest.mark.requirement("config.save-read-only")
-def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_failed_creation_of_the_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(ConfigError, match="cannot be written"):
+    with pytest.raises(ConfigError, match=r"^cannot write "):
         save(tmp_path / "file" / "config.jsonc", Config("x"), None)
 
 
-DYING = """
+KILLED_SAVE = """
 import os, signal, sys
 from pathlib import Path
 from symposium.config.user_config import Config, load, save
@@ -481,37 +479,37 @@ sys.addaudithook(step)
 save(path, Config("changed", seen.config.mods), seen.text)
 print(*steps)
 """
-"""Saves, and is killed before its n-th step that could change anything on the disk."""
+"""Program that saves, and is killed before its n-th step that changes the disk."""
 
 
-def save_and_die(path: Path, deadly: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", DYING, str(path), str(deadly)]
+def save_and_kill(path: Path, deadly: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", KILLED_SAVE, str(path), str(deadly)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.requirement("config.save-atomic")
 @pytest.mark.timeout(240)
-def test_a_kill_at_any_step_of_a_save_leaves_a_whole_file(path: Path) -> None:
+def test_kill_during_a_save_leaves_a_complete_file(path: Path) -> None:
     after, deadly = SEED.replace("npx -y @zed-industries/claude-code-acp", "changed"), 0
     done, texts = None, list[str]()
     while done is None or done.returncode:
         write(path, SEED)
         deadly += 1
-        done = save_and_die(path, deadly)
+        done = save_and_kill(path, deadly)
         assert done.returncode in {0, -signal.SIGKILL}, done.stderr
         texts.append(path.read_text())
 
     steps = done.stdout.split()
     assert texts == [SEED] * texts.index(after) + [after] * texts.count(after)
     assert len(steps) == deadly - 1
-    # What is renamed must have reached the disk, or a power cut leaves an empty file.
+    # Sync before renaming, or a power cut leaves an empty file.
     last = len(steps) - 1 - steps[::-1].index("os.rename")
     assert steps[:last].count("fsync") > steps[:last].count("os.rename")
     assert "fsync" in steps[last:]
 
 
 @pytest.mark.requirement("config.fields")
-def test_an_empty_name_is_no_primitive() -> None:
+def test_empty_name_of_a_primitive_is_an_error() -> None:
     entry = {"name": "a", "source": {"builtin": "a"}, "requires": [""]}
 
     with pytest.raises(ConfigError, match=r"requires.* a list of names"):
@@ -519,7 +517,7 @@ def test_an_empty_name_is_no_primitive() -> None:
 
 
 @pytest.mark.requirement("config.save-changes-only")
-def test_each_of_two_mods_of_one_name_keeps_its_own_unknown_members(path: Path) -> None:
+def test_mods_with_the_same_name_keep_their_unknown_members(path: Path) -> None:
     write(path, '{"agent": "x", "mods": [{"name": "a", "mine": 1}, {"name": "a", "mine": 2}]}')
     found = load(path)
     assert found is not None
@@ -530,7 +528,7 @@ def test_each_of_two_mods_of_one_name_keeps_its_own_unknown_members(path: Path) 
 
 
 @pytest.mark.requirement("config.save-changes-only")
-def test_an_error_of_the_system_is_said_in_words() -> None:
+def test_system_error_is_explained() -> None:
     assert io_reason(OSError(5, "Input/output error")) == "Input/output error"
     assert io_reason(OSError(5, "Input/output error", "/x")) == "Input/output error (/x)"
     assert io_reason(OSError("odd")) == "odd"

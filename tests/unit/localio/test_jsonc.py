@@ -68,13 +68,13 @@ def test_parsing_time_is_linear(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "reason"),
     [
-        ("", 1, 1, "the file ends where a value should stand"),
+        ("", 1, 1, "expected a value, but the file ends"),
         ("{\n  'agent': 1}", 2, 3, "a key in double quotes"),
         ("{\n  \"agent\": 'x'}", 2, 12, "double quotes"),
         ('{"a": 1\n "b": 2}', 2, 2, "a comma or `}`"),
         ("[1 2]", 1, 4, "a comma or `]`"),
         ('{"a" 1}', 1, 6, "expected `:` after the key 'a'"),
-        ('{"a": 1, "a": 2}', 1, 10, "stands twice"),
+        ('{"a": 1, "a": 2}', 1, 10, "duplicate key"),
         ("{} /* end", 1, 4, "not closed"),
         ("{}\n{}", 2, 1, "the end of the file"),
         ('{"a": "\\q"}', 1, 8, "string is broken"),

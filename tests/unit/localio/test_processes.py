@@ -115,7 +115,7 @@ async def test_a_tool_that_fails_is_reported_with_its_last_lines(tmp_path: Path)
     with pytest.raises(ToolError) as caught:
         await run_tool(["sh", "-c", "seq 20 >&2; exit 3"], cwd=tmp_path)
 
-    assert caught.value.message == "`sh -c seq 20 >&2; exit 3 …` failed with 3"
+    assert caught.value.message == "`sh -c seq 20 >&2; exit 3 …` failed with exit code 3"
     lines = caught.value.hint.splitlines()[1:]
     assert lines == [f"| {number}" for number in range(13, 21)]
 
@@ -124,7 +124,7 @@ async def test_a_tool_that_fails_is_reported_with_its_last_lines(tmp_path: Path)
 async def test_a_tool_that_is_missing_or_takes_too_long_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="no-such-tool did not start: No such file"):
         await run_tool(["no-such-tool"], cwd=tmp_path)
-    with pytest.raises(ToolError, match=r"sleep took longer than 0\.1 s"):
+    with pytest.raises(ToolError, match=r"sleep timed out after 0\.1 s"):
         await run_tool(["sleep", "60"], cwd=tmp_path, seconds=0.1)
 
 

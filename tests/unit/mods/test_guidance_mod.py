@@ -18,7 +18,7 @@ from symposium.mods.guidance import (
     META,
     META_SHA256,
     Guidance,
-    Telling,
+    GuidedSession,
     without_text,
 )
 from symposium.testing import FakeAgent, chain_of
@@ -187,7 +187,7 @@ def test_however_it_is_cut_what_is_within_the_text_does_not_come_out(
 ) -> None:
     whole = f"{BEGIN}{''.join(each for each in words if each not in {BEGIN, END})}{END}mine"
     at = data.draw(st.integers(len(BEGIN), whole.index(END)))
-    session = Telling(Path("/"))
+    session = GuidedSession(Path("/"))
     assert without_text(session, whole[:at]) + without_text(session, whole[at:]) == "mine"
 
 
@@ -257,4 +257,4 @@ async def test_a_short_text_is_given_whole_and_a_long_one_by_its_summary(
     assert "with examples" not in short
     assert "- Long: First sentence." in long
     assert "Second one." not in long
-    assert "`main.md`: all of the above" in long
+    assert "`main.md`: the complete text" in long

@@ -1,4 +1,4 @@
-"""How a remark becomes clauses of words, and how words are turned around."""
+"""Splitting a remark into clauses of words, and swapping first and second person."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from symposium.agents.eliza.engine import LONGEST_CLAUSE, LONGEST_TEXT, clauses, turned_around
 
 
-def heard(text: str) -> list[str]:
+def clause_texts(text: str) -> list[str]:
     return [" ".join(clause.words) for clause in clauses(text, {"i'm": "I am"})]
 
 
@@ -32,8 +32,8 @@ def heard(text: str) -> list[str]:
     ],
 )
 @pytest.mark.requirement("eliza.any-text")
-def test_a_remark_falls_into_clauses_of_printable_words(text: str, expected: list[str]) -> None:
-    assert heard(text) == expected
+def test_remark_is_split_into_clauses_of_printable_words(text: str, expected: list[str]) -> None:
+    assert clause_texts(text) == expected
 
 
 @given(st.text(st.characters(exclude_categories=[])))
@@ -49,7 +49,7 @@ def test_every_word_can_be_printed(text: str) -> None:
 
 
 @pytest.mark.requirement("eliza.bounded-work")
-def test_a_clause_without_an_end_and_a_text_without_an_end_are_cut() -> None:
+def test_endless_clause_and_text_are_truncated() -> None:
     words = [len(clause.words) for clause in clauses("a " * LONGEST_TEXT, {})]
 
     assert max(words) == LONGEST_CLAUSE
