@@ -28,8 +28,8 @@ ABOVE: Final = f"{QUOTE}[… shown above]"
 REMEMBERED: Final = 100
 """Number of shown lines to remember."""
 
-_FAULT: Final = r"mod \S+ (?:failed on|returned nothing for|wants) "
-"""Beginning of an error that `symposium`'s mod library logs."""
+_FAULT: Final = r"mod \S+ (?:failed on|returned nothing for|intercepts|wants) "
+"""Beginning of a problem that the mod library logs; older versions of it write `wants`."""
 
 _log = logging.getLogger(__name__)
 _faults = logging.getLogger(FAULTS)
