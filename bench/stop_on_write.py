@@ -104,7 +104,7 @@ async def measure(way: Way, count: int) -> float:
 
     def announces(line: bytes | OversizedLine, called_at: float | None = None) -> bool:
         del called_at
-        return not isinstance(line, OversizedLine) and calls.heard(line) is not None
+        return not isinstance(line, OversizedLine) and calls.received(line) is not None
 
     first = CHUNK if way == "stopped" else ASKS
     words = (first.decode(), CHUNK.decode(), str(count))

@@ -41,7 +41,7 @@ MISSING: Final = [
     Case("nosuchprogram --acp", 4, ("nosuchprogram", "at initialize", "ENOENT", "on PATH?")),
     Case("./nosuch", 4, ("./nosuch", "ENOENT", "correct the path")),
     Case("/no/such/agent x", 4, ("/no/such/agent x", "ENOENT", "correct the path")),
-    Case("~/agent", 4, ("no shell reads it", "write the path in full")),
+    Case("~/agent", 4, ("no shell reads it", "write the full path")),
     Case("$AGENT --acp", 4, ("no shell reads it",)),
     Case("/tmp", 1, ("/tmp", "EACCES", "directory")),
     Case("/tmp --acp", 1, ("/tmp --acp", "EACCES")),

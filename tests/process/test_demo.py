@@ -62,7 +62,7 @@ def test_demo_shows_a_tool_an_edited_message_and_a_rule(environment: dict[str, s
     ("example", "old", "new", "reason"),
     [
         ("words.py", "len(text.split())", "0", "the tool of words.py gave"),
-        ("hide_keys.py", "[hidden key]", "sk-shown", "hide_keys.py let through"),
+        ("hide_keys.py", "[hidden key]", "sk-shown", "hide_keys.py did not change"),
         ("demo.py", '"forbid"', '"allow"', "after a forbidden command the agent wrote"),
     ],
 )

@@ -168,7 +168,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "half-written": (_cut, ": line 5, column "),
     "empty": (lambda file: file.write_text(""), ": line 1, column 1: the file is empty; write a"),
-    "unreadable": (_without_rights, ": Too many levels of symbolic links; see that"),
+    "unreadable": (_without_rights, ": Too many levels of symbolic links; check that"),
     "directory": (Path.mkdir, " is a directory; replace it with a text file"),
 }
 

@@ -207,7 +207,7 @@ def test_turn_is_canceled_at_the_end_of_its_budget_and_a_question_asks_for_more(
     assert "may spend 3usd,20min" in task_cli.ok("inbox", "answer", item["id"], "2usd")
     until(lambda: task_cli.tasks()["dear"]["state"] == "working")
     until(lambda: len(of_type(task_cli, task, "prompt")) == 2)
-    assert "go on" in of_type(task_cli, task, "prompt")[1]["data"]["text"]
+    assert "continue" in of_type(task_cli, task, "prompt")[1]["data"]["text"]
     assert task_cli.run("inbox").returncode == 0
 
 

@@ -81,7 +81,7 @@ async def test_turn_has_changed_files_when_tree_or_tip_differ_from_its_first_sna
     async with snapshots_of(Engine(states), tmp_path) as snapshots:
         await snapshots.begin_turn()
         for _ in states[1:]:
-            await snapshots.keep("the turn is over")
+            await snapshots.save("the turn is over")
 
         assert snapshots.has_changed is expected
 
@@ -94,6 +94,6 @@ async def test_change_between_two_turns_is_ignored_when_the_start_of_the_second_
     async with snapshots_of(Engine(states), tmp_path) as snapshots:
         for _ in range(2):
             await snapshots.begin_turn()
-            await snapshots.keep("the turn is over")
+            await snapshots.save("the turn is over")
 
         assert not snapshots.has_changed

@@ -191,7 +191,7 @@ class AgentRunner:
             reason = await self._within_budget(self.turn, text)
         except StepError as error:
             if wants_login(error):
-                self._prompts.put_back()
+                self._prompts.requeue()
             if _has_exited(error) or wants_login(error):
                 raise
             # The agent still runs; it only rejected this prompt.

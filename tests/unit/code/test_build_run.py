@@ -185,7 +185,7 @@ async def test_lines_that_come_at_once_are_not_all_reported(
     monkeypatch.setattr("symposium.code.build_run.TELL_EVERY", 600)
     result = RecordedProgress()
     wanted = Run((sys.executable, "-c", "print('a\\n' * 50)"), tmp_path, 9, ScriptReading())
-    await run_summarized(wanted, result, environment=env)
+    await run_summarized(wanted, result.progress, environment=env)
     assert result.notes == []
 
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -57,7 +57,7 @@ from symposium.bus.messages.worktrees import (
 )
 from symposium.bus.protocol import Announcement, BusRequest
 from symposium.config.paths import paths
-from symposium.daemon.part import PartContext, StateOwnerFile
+from symposium.daemon.part import LocalPeer, PartContext, StateOwnerFile
 from symposium.daemon.parts.taskspaces import Taskspaces
 from symposium.errors import ExplainedError
 from symposium.sessions.session import (
@@ -124,7 +124,7 @@ class Tasks:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(self.part.run(self.bus))
+            running = tasks.create_task(self.part.run(cast("LocalPeer", self.bus)))
             yield
             running.cancel()
 

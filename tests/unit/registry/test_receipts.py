@@ -1,7 +1,7 @@
 """Receipts of installed agents: durable and private."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ def test_installed_agents_are_sorted_by_id(tmp_path: Path, monkeypatch: pytest.M
     listed = os.scandir
 
     @contextmanager
-    def backwards(path: Any = ".") -> Iterator[Iterator[os.DirEntry[str]]]:
+    def backwards(path: Any = ".") -> Generator[Iterator[os.DirEntry[str]]]:
         with listed(path) as entries:
             yield iter(sorted(entries, key=lambda each: each.name, reverse=True))
 

@@ -35,7 +35,7 @@ def router() -> RequestRouter:
 def refusals(given: RequestRouter, *methods: str) -> list[RpcError]:
     call = Failed()
     for method in methods:
-        given.take(ChainMessage(method, {}, is_request=True), cast("ModCall", cast("Any", call)))
+        given.take(ChainMessage(method, b"{}", is_request=True), cast("ModCall", cast("Any", call)))
     return call.errors
 
 
