@@ -81,7 +81,7 @@ async def test_program_in_the_workspace_is_skipped_with_a_notice(
     monkeypatch.chdir(work)
     for place in ("", ".", "sub", str(work / "sub")):
         env = {**poor(tmp_path), "PATH": f"{place}:{POOR}"}
-        with pytest.raises(ProgramNotFoundError, match="in this workspace, or by a relative path"):
+        with pytest.raises(ProgramNotFoundError, match="those in this workspace, were ignored"):
             await find_program("some-agent", env)
 
     script = program(tmp_path / ".local/bin/some-agent", "#!/usr/bin/env node\n")

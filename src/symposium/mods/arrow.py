@@ -1,4 +1,4 @@
-"""The mod that shows that it was there: it marks what the agent says."""
+"""Mod that marks the agent's messages, to show that a chain works."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ MARK: Final = ">"
 
 
 class Arrow(Mod):
-    """Puts a mark before the text of each chunk of an agent's message."""
+    """Insert a mark before the text of each message chunk of the agent."""
 
     @from_agent("session/update")
     def mark(self, message: ChainMessage) -> Forward:
-        """Mark a text chunk of the agent; anything else passes unchanged."""
+        """Mark text chunks of the agent; forward other updates unchanged."""
         match message.params:
             case {
                 "update": {
@@ -29,6 +29,6 @@ class Arrow(Mod):
 
 spec = ComponentSpec(
     name="arrow",
-    summary=f"Puts `{MARK}` before each chunk of text that the agent says.",
+    summary=f"Inserts `{MARK}` before each text chunk of the agent.",
     make=Arrow,
 )

@@ -1,4 +1,4 @@
-"""The mod that lets the agent build, check, test and run a Rust project, in few words."""
+"""Mod with tools to check, build, test, and run a Rust project."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from symposium.chain.tools import ToolContext, ToolServer
 from symposium.code.build_project import BUILD_TIMEOUT, MAX_TIMEOUT, argument, nearest
 
 SERVER: Final = "cargo"
-"""What the agent knows the tools by."""
+"""Name of the MCP server that the agent sees."""
 
 Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 
@@ -20,10 +20,10 @@ Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 class CargoTools:
     """The tools of one session.
 
-    What runs a tool is imported when one is run: most sessions begin and never do.
+    The modules that run a tool are imported on first use: most sessions never need them.
 
     Args:
-        folder: the session's directory; cargo is run there and nowhere else.
+        folder: the session's directory; cargo runs only there.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -97,7 +97,7 @@ class CargoTools:
         return await self._run(context, ["run", *which], timeout_seconds, arguments)
 
     def server(self) -> ToolServer:
-        """The MCP server of these tools."""
+        """Create the MCP server of these tools."""
         return ToolServer(SERVER, [self.check, self.build, self.test, self.run])
 
     async def _run(
@@ -119,10 +119,10 @@ class CargoTools:
 
 
 class Cargo(ToolMod):
-    """Declares the tools to each session of a Rust project."""
+    """Add the tools to each session of a Rust project."""
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
-        """The tools of this session; none where there is no Cargo.toml."""
+        """Create the tools of this session; none without a Cargo.toml."""
         folder = params.get("cwd")
         if not isinstance(folder, str) or nearest(Path(folder), ["Cargo.toml"]) is None:
             return []
@@ -137,7 +137,7 @@ def _which(package: str | None, features: Sequence[str]) -> list[str]:
 
 spec = ComponentSpec(
     name="cargo",
-    summary="Gives the agent an MCP server called `cargo`: check, build, test and run, in short.",
+    summary="Adds the MCP server `cargo`: check, build, test, and run, with short output.",
     make=Cargo,
     suits=("Cargo.toml",),
     tokens=630,

@@ -1,4 +1,4 @@
-"""The mod that gives the agent tools: an MCP server that needs no process, reached over ACP."""
+"""Mod with two tools for tests: an MCP server over ACP, without a process."""
 
 from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
@@ -16,12 +16,12 @@ def add(a: int, b: int) -> int:
 
 
 def make() -> ToolMod:
-    """Make a mod with its own server."""
+    """Create a mod with its own server."""
     return ToolMod(ToolServer("echo", [echo, add]))
 
 
 spec = ComponentSpec(
     name="echo",
-    summary="Gives the agent an MCP server called `echo`, with the tools `echo` and `add`.",
+    summary="Adds the MCP server `echo`, with the tools `echo` and `add`.",
     make=make,
 )

@@ -1,4 +1,4 @@
-"""The mod that gives the agent the sources of a project's dependencies, as tools."""
+"""Mod with tools to find, search, and read the source of dependencies."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
 
 SERVER: Final = "ferris"
-"""What the agent knows the tools by."""
+"""Name of the MCP server that the agent sees."""
 
 EcosystemName: TypeAlias = Literal["rust", "python", "npm"]
 
@@ -17,8 +17,8 @@ EcosystemName: TypeAlias = Literal["rust", "python", "npm"]
 class FerrisTools:
     """The tools of one session.
 
-    What they do is imported when the first is called: archives, TLS and the grammars of versions
-    are of no use to a session that asks for no source.
+    Their modules are imported on first use: most sessions do not need archives, TLS, or version
+    parsers.
 
     Args:
         project: the session's directory.
@@ -36,7 +36,7 @@ class FerrisTools:
         version in Cargo.lock, else the latest. It returns the path of the source; with `pattern`,
         a regular expression, also the matching lines of `.rs` files, examples separately.
         """
-        from symposium.code.packages.answers import crate_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import crate_answer  # noqa: PLC0415 - see the class
 
         return await crate_answer(self._project, crate_name, version, pattern)
 
@@ -53,7 +53,7 @@ class FerrisTools:
         lock file, else the installed one, else the latest. `python` is the path of an interpreter
         whose installed distributions are used; default: the project's.
         """
-        from symposium.code.packages.answers import fetch_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import fetch_answer  # noqa: PLC0415 - see the class
 
         return await fetch_answer(self._project, (ecosystem, name, version), python)
 
@@ -61,7 +61,7 @@ class FerrisTools:
         self, ecosystem: EcosystemName, name: str, pattern: str, version: str | None = None
     ) -> dict[str, Any]:
         """Return the lines of a package's source that match a regular expression."""
-        from symposium.code.packages.answers import search_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import search_answer  # noqa: PLC0415 - see the class
 
         return await search_answer(self._project, (ecosystem, name, version), pattern)
 
@@ -75,13 +75,13 @@ class FerrisTools:
         end_line: int | None = None,
     ) -> dict[str, Any]:
         """Read lines (counted from 1) of a file of a package's source, or list a directory."""
-        from symposium.code.packages.answers import read_answer  # noqa: PLC0415 - as said above
+        from symposium.code.packages.answers import read_answer  # noqa: PLC0415 - see the class
 
         lines = (start_line, end_line)
         return await read_answer(self._project, (ecosystem, name, version), path, lines)
 
     def server(self) -> ToolServer:
-        """The MCP server of these tools."""
+        """Create the MCP server of these tools."""
         return ToolServer(
             SERVER,
             [
@@ -94,17 +94,17 @@ class FerrisTools:
 
 
 class Ferris(ToolMod):
-    """Declares the tools to each session, for its directory."""
+    """Add the tools to each session, for its directory."""
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
-        """The tools of this session."""
+        """Create the tools of this session."""
         folder = params.get("cwd")
         return [FerrisTools(Path(folder)).server()] if isinstance(folder, str) else []
 
 
 spec = ComponentSpec(
     name="ferris",
-    summary="Gives the agent an MCP server called `ferris`: the sources of dependencies.",
+    summary="Adds the MCP server `ferris`: find and read the source of dependencies.",
     make=Ferris,
     suits=("Cargo.toml", "pyproject.toml", "setup.py", "requirements*.txt", "package.json"),
     tokens=610,

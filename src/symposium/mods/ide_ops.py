@@ -1,4 +1,4 @@
-"""The mod that gives the agent what an editor knows of the code, as tools."""
+"""Mod with tools for IDE operations: symbols, references, diagnostics, selection."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -19,18 +19,18 @@ from symposium.code.operations import (
 )
 
 SERVER: Final = "ide"
-"""What the agent knows the tools by."""
+"""Name of the MCP server that the agent sees."""
 
 
 class OperationError(Exception):
-    """An operation has failed: its text is what the model reads."""
+    """An operation failed; the model reads the message."""
 
 
 class IdeTools:
     """The tools of one session; each is one operation.
 
     Attributes:
-        session_id: of the session, once it has one.
+        session_id: id of the session; None until it is open.
     """
 
     def __init__(self, editor: Peer, session_id: str | None) -> None:
@@ -62,7 +62,7 @@ class IdeTools:
         return await self._ask(GET_SELECTION, {})
 
     def server(self) -> ToolServer:
-        """The MCP server of these tools."""
+        """Create the MCP server of these tools."""
         return ToolServer(
             SERVER,
             [
@@ -82,19 +82,19 @@ class IdeTools:
             return await self._editor.request(method, {"sessionId": self.session_id, **params})
         except RpcError as error:
             data = as_object(error.data)
-            told = [data.get("detail") or str(error), data.get("hint")]
-            raise OperationError("; ".join(str(each) for each in told if each)) from error
+            parts = [data.get("detail") or str(error), data.get("hint")]
+            raise OperationError("; ".join(str(each) for each in parts if each)) from error
 
 
 class IdeOps(ToolMod):
-    """Declares the tools to each session, and asks the editor's side for what they tell."""
+    """Add the tools to each session, and forward their requests to the editor's side."""
 
     def __init__(self) -> None:
         super().__init__()
         self._tools: dict[str, IdeTools] = {}
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
-        """The tools of this session."""
+        """Create the tools of this session."""
         known = params.get("sessionId")
         tools = IdeTools(self.client, known if isinstance(known, str) else None)
         server = tools.server()
@@ -102,12 +102,12 @@ class IdeOps(ToolMod):
         return [server]
 
     def session_opened(self, session_id: str, servers: Sequence[ToolServer]) -> None:
-        """Let its tools name the session."""
+        """Set the session id of the tools."""
         for server in servers:
             self._tools[server.server_id].session_id = session_id
 
     def session_ended(self, servers: Sequence[ToolServer]) -> None:
-        """Forget its tools."""
+        """Remove the tools of the session."""
         for server in servers:
             self._tools.pop(server.server_id, None)
 
@@ -118,7 +118,7 @@ def _place(path: str, line: int, column: int) -> dict[str, Any]:
 
 spec = ComponentSpec(
     name="ide-ops",
-    summary="Gives the agent an MCP server called `ide`: definitions, references, diagnostics, …",
+    summary="Adds the MCP server `ide`: definitions, references, diagnostics, and more.",
     make=IdeOps,
     tokens=420,
     needs=Needs(

@@ -1,4 +1,4 @@
-"""The adapter that answers IDE operations where the editor cannot: with language servers."""
+"""Adapter that answers IDE operations with language servers if the editor cannot."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -31,7 +31,7 @@ from symposium.code.operations import OPERATIONS
 
 
 class IdeOpsAdapter(Mod):
-    """Passes operations on to an editor that has them, and answers them otherwise."""
+    """Forward operations to an editor that supports them; answer them otherwise."""
 
     def __init__(self, headless: Headless | None = None) -> None:
         self._headless = headless or Headless()
@@ -39,12 +39,12 @@ class IdeOpsAdapter(Mod):
         self._editor_answers = False
 
     async def run(self) -> None:
-        """Keep the language servers."""
+        """Run the language servers."""
         await self._headless.run()
 
     @from_client("initialize")
     def greet(self, message: ChainMessage) -> Outcome:
-        """Add the capability, unless the editor has it."""
+        """Add the capability if the editor lacks it."""
         self._editor_answers = IDE_OPERATIONS in primitives(message.params)
         params = as_object(message.params)
         if self._editor_answers or not params:
@@ -54,12 +54,12 @@ class IdeOpsAdapter(Mod):
 
     @from_client(*SETUP_METHODS)
     def set_up(self, message: ChainMessage) -> Outcome:
-        """Remember the session's directory."""
+        """Store the session's directory."""
         folder = as_object(message.params).get("cwd")
         if not isinstance(folder, str):
             return Forward()
         if message.session_id is not None and message.method != "session/fork":
-            # A session may send requests before its loading has ended.
+            # A session may send requests before it is completely loaded.
             self._folders[message.session_id] = Path(folder)
 
         def opened(answer: Answer) -> None:
@@ -71,13 +71,13 @@ class IdeOpsAdapter(Mod):
 
     @from_client("session/close", "session/delete")
     def close(self, message: ChainMessage) -> Outcome:
-        """Forget the session."""
+        """Remove the state of the session."""
         self._folders.pop(message.session_id or "", None)
         return Forward()
 
     @from_agent(*OPERATIONS)
     def operate(self, message: ChainMessage) -> Outcome:
-        """Answer, or let the editor."""
+        """Answer the operation, or forward it to the editor."""
         if self._editor_answers or not message.is_request:
             return Forward()
         folder = self._folders.get(message.session_id or "")
@@ -95,7 +95,7 @@ class IdeOpsAdapter(Mod):
 
 spec = ComponentSpec(
     name="ide-ops-adapter",
-    summary="Answers IDE operations with language servers, where the editor cannot.",
+    summary="Answers IDE operations with language servers if the editor cannot.",
     make=IdeOpsAdapter,
     needs=Needs("adapter", provides=(IDE_OPERATIONS,)),
 )

@@ -1,4 +1,4 @@
-"""The mod that lets the agent run the scripts of a package.json, in few words."""
+"""Mod with tools to run the scripts of a package.json."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from symposium.code.build_project import (
 )
 
 SERVER: Final = "npm"
-"""What the agent knows the tools by."""
+"""Name of the MCP server that the agent sees."""
 
 MANIFEST: Final = "package.json"
 
@@ -30,7 +30,7 @@ PROGRAMS: Final = {
     "bun.lock": "bun",
     "bun.lockb": "bun",
 }
-"""By the lock file that the project has; npm where it has none of these."""
+"""Package manager by lock file; npm if the project has no other lock file."""
 
 CHECKS: Final = ("check", "typecheck", "type-check", "lint")
 
@@ -40,10 +40,10 @@ Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 class NpmTools:
     """The tools of one session.
 
-    What runs a tool is imported when one is run: most sessions begin and never do.
+    The modules that run a tool are imported on first use: most sessions never need them.
 
     Args:
-        folder: the session's directory; scripts are run from there and nowhere else.
+        folder: the session's directory; scripts run only there.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -101,19 +101,19 @@ class NpmTools:
         return await self._run(context, script, arguments, timeout_seconds)
 
     def server(self) -> ToolServer:
-        """The MCP server of these tools."""
+        """Create the MCP server of these tools."""
         return ToolServer(SERVER, [self.check, self.build, self.test, self.run])
 
     async def _run(
         self, context: ToolContext, script: str, arguments: Sequence[str], seconds: float
     ) -> dict[str, Any]:
-        from symposium.code.build_output import ScriptReading  # noqa: PLC0415 - the same
+        from symposium.code.build_output import ScriptReading  # noqa: PLC0415 - see the class
         from symposium.code.build_run import Run, run_summarized  # noqa: PLC0415 - see the class
 
         if script not in _scripts(self._folder):
             raise BuildError(f"{MANIFEST} has no script {script[:80]!r}", _known(self._folder))
         program = _program(self._folder)
-        # Only npm needs a mark where its own options end.
+        # Only npm needs `--` after its own options.
         end = ["--"] if program == "npm" and arguments else []
         whole = [program, "run", script, *end, *arguments]
         return await run_summarized(
@@ -122,10 +122,10 @@ class NpmTools:
 
 
 class Npm(ToolMod):
-    """Declares the tools to each session of a project with a package.json."""
+    """Add the tools to each session of a project with a package.json."""
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
-        """The tools of this session; none where there is no package.json."""
+        """Create the tools of this session; none without a package.json."""
         folder = params.get("cwd")
         if not isinstance(folder, str) or nearest(Path(folder), [MANIFEST]) is None:
             return []
@@ -138,13 +138,13 @@ def _scripts(folder: Path) -> Mapping[str, str]:
         text = b"null" if place is None else regular_content(place / MANIFEST, MAX_MANIFEST)
         manifest: Any = msgspec.json.decode(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error
+        raise BuildError(f"cannot read {MANIFEST}: {error}", "") from error
     match manifest:
         case {"scripts": {**scripts}}:
             return {
-                name: said
-                for name, said in cast("dict[str, Any]", scripts).items()
-                if isinstance(said, str) and not name.startswith("-")
+                name: text
+                for name, text in cast("dict[str, Any]", scripts).items()
+                if isinstance(text, str) and not name.startswith("-")
             }
         case _:
             return {}
@@ -152,7 +152,7 @@ def _scripts(folder: Path) -> Mapping[str, str]:
 
 def _known(folder: Path) -> str:
     names = ", ".join(_scripts(folder))
-    return f"it has {names[:1000]}" if names else "it has none"
+    return f"existing scripts: {names[:1000]}" if names else "it has no scripts"
 
 
 def _program(folder: Path) -> str:
@@ -165,7 +165,7 @@ def _program(folder: Path) -> str:
 
 spec = ComponentSpec(
     name="npm",
-    summary="Gives the agent an MCP server called `npm`: the scripts of a package.json, in short.",
+    summary="Adds the MCP server `npm`: run scripts of package.json, with short output.",
     make=Npm,
     suits=("package.json",),
     tokens=460,

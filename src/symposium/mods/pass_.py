@@ -1,9 +1,9 @@
-"""The mod that wants nothing: what a place in a chain costs by itself."""
+"""Mod without any handlers, to measure the cost of a place in a chain."""
 
 from symposium.chain.mod import ComponentSpec, Mod
 
 spec = ComponentSpec(
     name="pass",
-    summary="Lets everything pass and looks at nothing.",
+    summary="Forwards everything without reading it.",
     make=Mod,
 )

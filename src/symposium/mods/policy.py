@@ -1,9 +1,8 @@
-"""The mod that answers for the user where the user's rules do, and asks where they say so.
+"""Mod that applies the user's rules to requests of the agent.
 
-It stands next to the agent in every chain (`symposium.planning.chain_spec`). A question of the
-agent's that no rule decides passes unchanged, byte for byte. A rule never picks an answer by its
-position or its name, only by its kind, and only where one option has that kind: an agent's odd
-options mean what only the user can know (users A-7, A-8).
+It is next to the agent in every chain (`symposium.planning.chain_spec`). A permission request that
+no rule decides is forwarded byte for byte. A rule chooses an option only by its kind, and only if
+exactly one option has that kind: only the user can judge unusual options (users A-7, A-8).
 """
 
 from collections import OrderedDict
@@ -33,17 +32,17 @@ from symposium.permissions.recorder import DECIDED, POLICY_META
 from symposium.permissions.verdict import UNREADABLE, Judges, RuleLocation, Verdict, exists
 
 FORBIDDEN: Final = -32010
-"""The error of a request that a rule forbids, or that waits for rules that can be read."""
+"""Error code of a request that a rule forbids, or if the rules are invalid."""
 
 APPLIES: Final = (
-    "policy.toml ({count}) judges what this agent asks for. It cannot stop a tool that the agent "
+    "policy.toml ({count}) applies to requests of this agent. It cannot stop a tool that the agent "
     "runs without asking."
 )
 
 UNASKED: Final = (
     "This agent did not ask before `{what}`, so the rule `{rule}` of policy.toml could not stop "
-    "it. Run the agent in a sandbox, or in a mode in which it asks; docs/how-to/policy.md says "
-    "what else helps."
+    "it. Run the agent in a sandbox, or in a mode in which it asks; see docs/how-to/policy.md "
+    "for other options."
 )
 
 BeforeYes: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -57,18 +56,18 @@ _OPTIONS: Final = (
     {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
 )
 _MAX_REMEMBERED: Final = 256
-"""Tool calls, and permitted actions, that are kept of each session."""
+"""Maximum stored tool calls, and permitted actions, of each session."""
 
 
 class _Session:
     """State of one session.
 
     Attributes:
-        place: where it works.
-        calls: members of its tool calls, from its updates, by id.
-        judged: the ids of calls that were asked for, and what the editor was asked to do.
-        permitted: what the user has said yes to: the agent may do it without being asked again.
-        is_replayed: whether the agent repeats what was said before.
+        place: directories of the session.
+        calls: members of tool calls, from updates, by id.
+        judged: ids of calls and actions to which the rules were applied.
+        permitted: actions that the user allowed; the user is not asked again.
+        is_replayed: whether the agent is replaying the history.
         is_introduced: whether the user was notified that there are rules.
         is_warned: whether the user was warned that the agent does not ask.
     """
@@ -83,22 +82,22 @@ class _Session:
         self.is_warned = False
 
     def permit(self, actions: Sequence[Hashable]) -> None:
-        """Remember a yes."""
+        """Store permitted actions."""
         _remember(self.permitted, actions)
 
     def note_judged(self, *judged: Hashable) -> None:
-        """Remember what the rules have been asked about."""
+        """Store calls or actions to which the rules were applied."""
         _remember(self.judged, judged)
 
 
 class PolicyMod(Mod):
-    """Holds what the agent does against the rules.
+    """Apply the rules to requests of the agent.
 
-    While there is no file, nothing is parsed or imported for it; one that appears later counts.
+    Without a file nothing is parsed or imported; a file that is created later takes effect.
 
     Args:
-        file: the rules; by default `policy.toml` in the user's directory.
-        before_yes: awaited before a rule answers yes, given the tool call.
+        file: the rules. Default: `policy.toml` in the user's directory.
+        before_yes: called with the tool call, and awaited, before a rule allows it.
     """
 
     def __init__(self, file: Path | None = None, before_yes: BeforeYes | None = None) -> None:
@@ -111,13 +110,13 @@ class PolicyMod(Mod):
         self._notes = NoteWriter(self)
 
     def interceptions(self) -> list[Interception]:
-        """All that is marked; what streams is left alone where there were no rules at the start."""
+        """All interceptions; without updates if there were no rules at the start."""
         found = super().interceptions()
         return [each for each in found if self._sees_updates or each.method != _UPDATES]
 
     @from_client(*SETUP_METHODS)
     def opening(self, message: ChainMessage) -> Outcome:
-        """Learn where the session works; refuse it while the rules cannot be read."""
+        """Store the directories of the session; reject it if the rules are invalid."""
         policy = self._rules()
         problem = None if policy is None else policy.problem()
         if problem is not None:
@@ -134,7 +133,7 @@ class PolicyMod(Mod):
 
             return Forward(then=opened)
 
-        # A loaded session tells its tool calls before its request is answered.
+        # A loaded session reports its tool calls before the response.
         session = self._sessions.setdefault(named, _Session(place))
         session.place, session.is_replayed = place, True
 
@@ -145,7 +144,7 @@ class PolicyMod(Mod):
 
     @from_client("session/prompt")
     def begins(self, message: ChainMessage) -> Forward:
-        """Tell the user once that there are rules, and what they cannot do."""
+        """Notify the user once of the rules and their limits."""
         session = self._session(message)
         policy = self._rules()
         if policy is not None and not session.is_introduced and (count := policy.limits()):
@@ -156,7 +155,7 @@ class PolicyMod(Mod):
 
     @from_client("session/close", "session/delete")
     def ending(self, message: ChainMessage) -> Forward:
-        """Forget the session."""
+        """Remove the state of the session."""
         self._sessions.pop(message.session_id or "", None)
         return Forward()
 
@@ -185,7 +184,7 @@ class PolicyMod(Mod):
 
     @from_agent("session/request_permission")
     def asked(self, message: ChainMessage) -> Outcome:
-        """Answer the question, if a rule does."""
+        """Answer a permission request if a rule decides it."""
         if (policy := self._rules()) is None:
             return Forward()
         params = as_object(message.params)
@@ -197,7 +196,7 @@ class PolicyMod(Mod):
         known = session.calls.get(str(call_id), {}) | _description(asked_for)
         verdict = policy.of_call(known, session.place)
         if not known and not self._sees_updates and verdict.rule is None:
-            problem = "the agent was started before policy.toml was written; start it again"
+            problem = "the agent was started before policy.toml was written; restart it"
             verdict = Verdict("forbid", UNREADABLE, problem=problem)
         session.note_judged(str(call_id))
         match verdict.effect:
@@ -222,7 +221,7 @@ class PolicyMod(Mod):
 
     @from_agent("terminal/create")
     def runs(self, message: ChainMessage) -> Outcome:
-        """Hold a command that the agent lets the editor run against the rules."""
+        """Apply the rules to a command that the agent runs in the editor."""
         if (policy := self._rules()) is None:
             return Forward()
         params = as_object(message.params)
@@ -237,9 +236,9 @@ class PolicyMod(Mod):
 
     @from_agent("fs/write_text_file", "fs/read_text_file")
     def touches(self, message: ChainMessage) -> Outcome:
-        """Hold a file that the agent lets the editor read or write against the rules."""
+        """Apply the rules to a file that the agent reads or writes through the editor."""
         if (policy := self._rules()) is None:
-            # Its params are not decoded: a file may have megabytes.
+            # Do not decode the params: a file may have megabytes.
             return Forward()
         match message.params:
             case {"path": str(path)}:
@@ -258,25 +257,25 @@ class PolicyMod(Mod):
         question["options"] = list(_OPTIONS)
         if verdict.effect == "forbid":
             refusal = {"outcome": {"outcome": "refused"}, "_meta": {POLICY_META: _data(verdict)}}
-            self._take_down(message, {**question, "options": []}, verdict, refusal)
+            self._record(message, {**question, "options": []}, verdict, refusal)
             self._notes.refused_unseen(message.session_id, verdict, shown)
             return Refuse(_forbidden(verdict))
         session.note_judged(*verdict.actions)
         is_ruled = verdict.effect == "ask" and verdict.rule is not None
         if not is_ruled or all(action in session.permitted for action in verdict.actions):
-            # No rule asks for a question here: the agent has asked, or the editor will.
+            # No rule requires a question: the agent asked before, or the editor will ask.
             return Forward()
         return Deferred(self._once_asked(message, question, verdict))
 
     async def _once_asked(
         self, message: ChainMessage, question: dict[str, Any], verdict: Verdict
     ) -> Reply | Refuse:
-        """Ask the user, and do what the agent wants if they agree."""
+        """Ask the user, and forward the request if they allow it."""
         answer: Any = None
         try:
             answer = await self.client.request("session/request_permission", question)
         finally:
-            self._take_down(message, question, verdict, answer)
+            self._record(message, question, verdict, answer)
         if not _is_yes(question, answer):
             return Refuse(_forbidden(verdict))
         try:
@@ -287,7 +286,7 @@ class PolicyMod(Mod):
     def _ended(
         self, message: ChainMessage, session: _Session, call_id: str, call: Mapping[str, Any]
     ) -> None:
-        """Tell the user once that the agent has done, without asking, what a rule is against."""
+        """Warn the user once that the agent broke a rule without asking."""
         policy = self._rules()
         if policy is None or session.is_replayed or session.is_warned or call_id in session.judged:
             return
@@ -300,20 +299,20 @@ class PolicyMod(Mod):
         text = UNASKED.format(rule=verdict.rule, what=verdict.what)
         self._notes.remark(message.session_id, text, verdict.rule)
 
-    def _take_down(
+    def _record(
         self, message: ChainMessage, question: dict[str, Any], verdict: Verdict, result: Any
     ) -> None:
-        """Have it on record: no question of the agent's shows it (users A-7)."""
+        """Record the decision, which no permission request of the agent shows (users A-7)."""
         decided = {"method": message.method, "rule": verdict.rule}
-        told = {"sessionId": message.session_id, **decided, "question": question}
-        self.agent.notify(DECIDED, {**told, "result": result})
+        decision = {"sessionId": message.session_id, **decided, "question": question}
+        self.agent.notify(DECIDED, {**decision, "result": result})
 
     def _session(self, message: ChainMessage) -> _Session:
         session_id = message.session_id or ""
         return self._sessions.setdefault(session_id, _Session(RuleLocation(Path.cwd())))
 
     def _rules(self) -> Judges | None:
-        """The rules; None as long as there is no file."""
+        """The rules; None while the file does not exist."""
         if self._policy is None and exists(self._path):
             from symposium.permissions.live_policy import LivePolicy  # noqa: PLC0415 - see IMPORTS_LATE
 
@@ -337,7 +336,7 @@ def _place(params: Mapping[str, Any]) -> RuleLocation:
 
 
 def _description(tool_call: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that say what it is; an update leaves out, or sets to null, what is unchanged."""
+    """Descriptive members of a tool call; updates omit unchanged ones, or set them to null."""
     return {name: tool_call[name] for name in _DESCRIBING if tool_call.get(name) is not None}
 
 
@@ -355,7 +354,7 @@ def _options(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _only_option(params: Mapping[str, Any], kind: str) -> str | None:
-    """The option of that kind; None unless there is exactly one."""
+    """Id of the only option of this kind; None if there is none, or more than one."""
     found = [option.get("optionId") for option in _options(params) if option.get("kind") == kind]
     return found[0] if len(found) == 1 and isinstance(found[0], str) else None
 
@@ -390,6 +389,6 @@ def _forbidden(verdict: Verdict) -> RpcError:
 
 spec = ComponentSpec(
     name="policy",
-    summary="Allows, asks or forbids what the agent does, by the rules of `policy.toml`.",
+    summary="Allows, asks about, or forbids actions of the agent by the rules of `policy.toml`.",
     make=PolicyMod,
 )

@@ -1,4 +1,4 @@
-"""The mod that touches every update: what it costs to change a message."""
+"""Mod that changes every update, to measure the cost of a change."""
 
 from typing import Final
 
@@ -6,15 +6,15 @@ from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent
 
 TAG: Final = "symposium/tag"
-"""The member of `_meta` that it adds."""
+"""Key that is added to `_meta`."""
 
 
 class Tag(Mod):
-    """Adds a member to the `_meta` of each `session/update`."""
+    """Add a key to the `_meta` of each `session/update`."""
 
     @from_agent("session/update")
     def tag(self, message: ChainMessage) -> Forward:
-        """Mark the update, and keep all other members of its `_meta`."""
+        """Mark the update, keeping all other keys of its `_meta`."""
         match message.params:
             case {"_meta": {**meta}}:
                 return Forward(message.params | {"_meta": {**meta, TAG: True}})

@@ -1,7 +1,7 @@
-"""The mod that keeps each session's timeline: what was asked, planned, done and said, in short.
+"""Mod that records each session's timeline: prompts, plans, actions, and replies.
 
-A chunk of the agent's text costs one look at its bytes; they are read when the turn is over. The
-last quarter of a MiB of a turn's text is kept until then.
+Text chunks of the agent are not decoded before the turn ends. Until then, the last quarter of a MiB
+of them is buffered.
 """
 
 import logging
@@ -17,18 +17,18 @@ from symposium.documents.timelines import Timeline, TimelineStore, TurnObserver
 
 _log = logging.getLogger(__name__)
 
-WAITING: Final = 256 * 1024
-"""Bytes of chunks that wait for the end of a turn."""
+MAX_BUFFERED: Final = 256 * 1024
+"""Maximum bytes of chunks buffered until a turn ends."""
 
 _CHUNK: Final = b'"agent_message_chunk"'
 
 
 @dataclass(slots=True)
 class _Session:
-    """One session that is followed.
+    """A recorded session.
 
     Attributes:
-        is_replay: whether what comes now is old: it is in the timeline already.
+        is_replay: whether current updates are a replay, which the timeline already contains.
     """
 
     timeline: Timeline
@@ -37,13 +37,13 @@ class _Session:
 
 
 class TimelineMod(Mod):
-    """Writes timelines.
+    """Write timelines.
 
     Args:
-        store: where they are; by default in the user's directory.
+        store: default: the one in the user's directory.
 
     Attributes:
-        held: bytes of chunks that wait for the end of their turn.
+        held: bytes of buffered chunks.
     """
 
     def __init__(self, store: TimelineStore | None = None) -> None:
@@ -55,7 +55,7 @@ class TimelineMod(Mod):
 
     @from_client("initialize")
     def greeted(self, _: ChainMessage) -> Forward:
-        """Learn who answers."""
+        """Store the name of the agent."""
 
         def named(answer: Answer) -> None:
             info = _object(_object(answer.result).get("agentInfo"))
@@ -65,7 +65,7 @@ class TimelineMod(Mod):
 
     @from_client(*SETUP_METHODS)
     def opening(self, message: ChainMessage) -> Forward:
-        """Begin, or go on with, a session's timeline."""
+        """Open a new or existing timeline for the session."""
         cwd = str(_object(message.params).get("cwd") or "")
         loaded = message.session_id if message.method == "session/load" else None
         if loaded is not None:
@@ -80,7 +80,7 @@ class TimelineMod(Mod):
 
     @from_client("session/prompt")
     def prompted(self, message: ChainMessage) -> Forward:
-        """Keep what was asked before the agent hears it, and what came of it afterwards."""
+        """Record the prompt before the agent receives it, and later its result."""
         session = self._sessions.get(message.session_id or "")
         if session is None:
             return Forward()
@@ -97,11 +97,11 @@ class TimelineMod(Mod):
 
     @from_agent("session/update")
     def updated(self, message: ChainMessage) -> Forward:
-        """Keep what the agent reports."""
+        """Record updates of the agent."""
         if _CHUNK in message.line:
             self._chunks.append(message)
             self.held += message.size
-            while self.held > WAITING:
+            while self.held > MAX_BUFFERED:
                 self.held -= self._chunks.popleft().size
         else:
             self._read(message)
@@ -109,7 +109,7 @@ class TimelineMod(Mod):
 
     @from_agent("session/request_permission")
     def asked(self, message: ChainMessage) -> Forward:
-        """Keep what the person was asked, and what they chose."""
+        """Record a permission request and the user's choice."""
         session = self._sessions.get(message.session_id or "")
         params = _object(message.params)
 
@@ -126,7 +126,7 @@ class TimelineMod(Mod):
 
     @from_client("session/close", "session/delete")
     def ending(self, message: ChainMessage) -> Forward:
-        """Follow the session no longer; what is kept of it stays."""
+        """Stop recording the session; keep its timeline."""
         self._sessions.pop(message.session_id or "", None)
         return Forward()
 
@@ -140,7 +140,7 @@ class TimelineMod(Mod):
         try:
             timeline = self._store.open(session_id)
         except OSError as error:
-            _log.warning("No timeline is kept: %s", error)
+            _log.warning("could not open a timeline: %s", error)
             return
         session = self._sessions[session_id] = _Session(timeline, is_replay=is_replay)
         self._add(session, "session", {"session": session_id, "cwd": cwd, "agent": self._agent})
@@ -166,7 +166,7 @@ class TimelineMod(Mod):
         try:
             session.timeline.add(kind, data)
         except OSError as error:
-            _log.warning("Something is missing in a timeline: %s", error)
+            _log.warning("could not write to a timeline: %s", error)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -175,6 +175,6 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 spec = ComponentSpec(
     name="timeline",
-    summary="Keeps what was asked, planned, done and said in each session, for a hand-over.",
+    summary="Records prompts, plans, actions, and replies of each session, for a handoff.",
     make=TimelineMod,
 )

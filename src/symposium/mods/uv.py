@@ -1,4 +1,4 @@
-"""The mod that lets the agent check, test, run and build a Python project, in few words."""
+"""Mod with tools to check, test, run, and build a Python project."""
 
 import asyncio
 import tomllib
@@ -22,7 +22,7 @@ from symposium.code.build_project import (
 )
 
 SERVER: Final = "uv"
-"""What the agent knows the tools by."""
+"""Name of the MCP server that the agent sees."""
 
 MANIFEST: Final = "pyproject.toml"
 
@@ -32,7 +32,7 @@ CHECKERS: Final[Mapping[str, Sequence[str]]] = {
     "pyright": ("pyright",),
     "mypy": ("mypy",),
 }
-"""By their table in `pyproject.toml`."""
+"""Commands by the name of their table in `pyproject.toml`."""
 
 Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 
@@ -40,10 +40,10 @@ Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT)]
 class UvTools:
     """The tools of one session.
 
-    What runs a tool is imported when one is run: most sessions begin and never do.
+    The modules that run a tool are imported on first use: most sessions never need them.
 
     Args:
-        folder: the session's directory; uv is run there and nowhere else.
+        folder: the session's directory; uv runs only there.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -111,13 +111,13 @@ class UvTools:
         return await self._run(context, ["run", "--", *arguments], timeout_seconds)
 
     def server(self) -> ToolServer:
-        """The MCP server of these tools."""
+        """Create the MCP server of these tools."""
         return ToolServer(SERVER, [self.check, self.test, self.run, self.build])
 
     async def _run(
         self, context: ToolContext, argv: Sequence[str], seconds: float
     ) -> dict[str, Any]:
-        from symposium.code.build_output import (  # noqa: PLC0415 - the same
+        from symposium.code.build_output import (  # noqa: PLC0415 - see the class
             PytestReading,
             ScriptReading,
         )
@@ -129,10 +129,10 @@ class UvTools:
 
 
 class Uv(ToolMod):
-    """Declares the tools to each session of a Python project."""
+    """Add the tools to each session of a Python project."""
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
-        """The tools of this session; none where there is no pyproject.toml."""
+        """Create the tools of this session; none without a pyproject.toml."""
         folder = params.get("cwd")
         if not isinstance(folder, str) or nearest(Path(folder), [MANIFEST]) is None:
             return []
@@ -145,13 +145,13 @@ def _checkers(folder: Path) -> dict[str, Sequence[str]]:
         text = b"" if place is None else regular_content(place / MANIFEST, MAX_MANIFEST)
         manifest: Any = tomllib.loads(text.decode())
     except (OSError, ValueError, RecursionError) as error:
-        raise BuildError(f"{MANIFEST} cannot be read: {error}", "") from error
+        raise BuildError(f"cannot read {MANIFEST}: {error}", "") from error
     tables = _table(manifest, "tool")
     found: dict[str, Sequence[str]] = {
         name: argv for name, argv in CHECKERS.items() if name in tables
     }
     if "mypy" in found and not {"files", "packages", "modules"} & _table(tables, "mypy").keys():
-        # It alone does not begin where it stands.
+        # mypy needs a path; the other checkers use the current directory.
         found["mypy"] = ("mypy", ".")
     return found
 
@@ -163,7 +163,7 @@ def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 spec = ComponentSpec(
     name="uv",
-    summary="Gives the agent an MCP server called `uv`: check, test, run and build, in short.",
+    summary="Adds the MCP server `uv`: check, test, run, and build, with short output.",
     make=Uv,
     suits=("pyproject.toml",),
     tokens=500,

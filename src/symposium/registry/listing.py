@@ -106,8 +106,8 @@ async def _version(program: Path, env: Mapping[str, str]) -> str:
 How = Literal["built in", "added", "installed", "on this machine", "registry", "unavailable"]
 
 BUILT_IN: Final = {
-    "eliza": "Answers without a model, the same every time; calls MCP tools when asked.",
-    "testy": "Does what a prompt in JSON says, to try out clients and mods.",
+    "eliza": "Answers without a model, always the same way. Calls MCP tools on request.",
+    "testy": "Runs JSON commands from prompts, for testing clients and mods.",
 }
 """Built-in agents; they hide agents of the registry with the same id."""
 

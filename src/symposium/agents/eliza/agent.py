@@ -217,6 +217,6 @@ async def serve_eliza(transport: Transport, *, seed: int | None = None) -> None:
 
 spec = AgentSpec(
     name="eliza",
-    summary="Answers without a model, the same every time; calls MCP tools when asked.",
+    summary="Answers without a model, always the same way. Calls MCP tools on request.",
     serve=partial(serve_eliza, seed=DETERMINISTIC_SEED),
 )

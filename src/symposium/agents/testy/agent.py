@@ -283,6 +283,6 @@ async def serve_testy(transport: Transport) -> None:
 
 spec = AgentSpec(
     name="testy",
-    summary="Does what a prompt in JSON says, to try out clients and mods.",
+    summary="Runs JSON commands from prompts, for testing clients and mods.",
     serve=serve_testy,
 )
