@@ -354,7 +354,7 @@ def _options(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _only_option(params: Mapping[str, Any], kind: str) -> str | None:
-    """Id of the only option of this kind; None if there is none, or more than one."""
+    """Id of the only option of this kind; None unless there is exactly one."""
     found = [option.get("optionId") for option in _options(params) if option.get("kind") == kind]
     return found[0] if len(found) == 1 and isinstance(found[0], str) else None
 
