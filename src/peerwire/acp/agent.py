@@ -1,6 +1,6 @@
-"""The params that an agent reads, and the turns that it runs.
+"""Params that an agent reads, and the turns of its sessions.
 
-Only what is interpreted is typed; members that no class names are left alone.
+The types list only members that are used; others are ignored.
 """
 
 import asyncio
@@ -16,39 +16,39 @@ _Kind = TypeVar("_Kind")
 
 
 class Initialize(Struct, frozen=True, rename="camel"):
-    """Of `initialize`; capabilities as the client declared them."""
+    """Params of `initialize`; capabilities as the client declared them."""
 
     protocol_version: int
     client_capabilities: dict[str, Any] | None = None
 
 
 class SetUp(Struct, frozen=True, rename="camel"):
-    """Of `session/new`."""
+    """Params of `session/new`."""
 
     cwd: str
     mcp_servers: list[dict[str, Any]] | None = None
 
 
 class SetUpAgain(SetUp, frozen=True, rename="camel", kw_only=True):
-    """Of `session/load`, `session/resume` and `session/fork`."""
+    """Params of `session/load`, `session/resume`, and `session/fork`."""
 
     session_id: str
 
 
 class InSession(Struct, frozen=True, rename="camel"):
-    """Of everything that only names its session."""
+    """Params of methods that only name a session."""
 
     session_id: str
 
 
 class Prompt(InSession, frozen=True, rename="camel"):
-    """Of `session/prompt`; blocks as the client wrote them."""
+    """Params of `session/prompt`; blocks as the client wrote them."""
 
     prompt: list[dict[str, Any]]
 
     @property
     def text(self) -> str:
-        """The text of its text blocks, one below the other, without blocks for the model alone."""
+        """Text of its text blocks, joined by newlines, without blocks for the model only."""
         texts = [
             block.get("text")
             for block in self.prompt
@@ -58,20 +58,20 @@ class Prompt(InSession, frozen=True, rename="camel"):
 
 
 class SetMode(InSession, frozen=True, rename="camel"):
-    """Of `session/set_mode`."""
+    """Params of `session/set_mode`."""
 
     mode_id: str
 
 
 class SetConfigOption(InSession, frozen=True, rename="camel"):
-    """Of `session/set_config_option`."""
+    """Params of `session/set_config_option`."""
 
     config_id: str
     value: Any
 
 
 class ListSessions(Struct, frozen=True, rename="camel"):
-    """Of `session/list`."""
+    """Params of `session/list`."""
 
     cwd: str | None = None
     cursor: str | None = None
@@ -89,7 +89,7 @@ def read_params(params: Any, kind: type[_Kind]) -> _Kind:
     """Decode the params of a request.
 
     Raises:
-        RpcError: `-32602`, they lack a member or it has a wrong type; `data` says which.
+        RpcError: `-32602`: a member is missing or has the wrong type; `data` names it.
     """
     try:
         return msgspec.convert({} if params is None else params, kind)
@@ -98,11 +98,11 @@ def read_params(params: Any, kind: type[_Kind]) -> _Kind:
 
 
 CANCELLED: Final = "cancelled"
-"""The stop reason of a turn that `session/cancel` has ended (acp-host §1.8)."""
+"""Stop reason of a turn that `session/cancel` ended (acp-host §1.8)."""
 
 
 class Turns:
-    """Turns running in one session; most clients end one turn before the next."""
+    """Running turns of one session; most clients run one turn at a time."""
 
     def __init__(self) -> None:
         self._scopes: set[asyncio.Timeout] = set()
@@ -112,14 +112,14 @@ class Turns:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether `cancel` was called; stays so until every turn of then has ended."""
+        """Whether `cancel` was called and a turn running at that time has not ended."""
         return self._is_cancelled
 
     async def run(self, work: Awaitable[str]) -> str:
         """Run one turn.
 
         Returns:
-            Its stop reason: what `work` says, or `cancelled`.
+            Its stop reason: the result of `work`, or `cancelled`.
         """
         scope = asyncio.timeout(None)
         try:
@@ -138,7 +138,7 @@ class Turns:
                 self._is_cancelled = False
 
     def cancel(self) -> None:
-        """End every turn that runs, where it waits next; without one nothing happens."""
+        """Cancel every running turn at its next `await`."""
         self._is_cancelled = bool(self._scopes)
         for scope in self._scopes:
             scope.reschedule(asyncio.get_running_loop().time())

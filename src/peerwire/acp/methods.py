@@ -1,7 +1,7 @@
-"""Every method of ACP v1, stable and unstable, one row each: who may send it, and what it needs.
+"""Table of all methods of ACP v1, stable and unstable: senders and requirements.
 
-A vocabulary, not a gate: what stands here is for the ends that act on messages and for people who
-read. A hop carries methods that are not in this table like any other (acp-host §7.3, T2).
+The table is for endpoints and for documentation. Hops forward unknown methods as well
+(acp-host §7.3, T2).
 """
 
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ COUNTERPART: Final[Mapping[MethodRole, MethodRole]] = MappingProxyType(
         MethodRole.CONDUCTOR: MethodRole.PROXY,
     }
 )
-"""Whom a role faces. A conductor also faces the client as its agent and the agent as its client."""
+"""Peers of each role. A conductor is also an agent to the client, and a client to the agent."""
 
 
 UNSTABLE: Final = "unstable"
-"""What `since` says of a method that only the unstable schema has."""
+"""Value of `since` for a method that only the unstable schema has."""
 
 _AGENT: Final = frozenset({MethodRole.AGENT})
 _CLIENT: Final = frozenset({MethodRole.CLIENT})
@@ -44,7 +44,7 @@ _SESSION: Final = "agentCapabilities.sessionCapabilities."
 
 
 class MethodKind(Enum):
-    """Whether a method asks or tells."""
+    """Kind of message that a method is."""
 
     REQUEST = "request"
     NOTIFICATION = "notification"
@@ -57,12 +57,12 @@ class Method:
 
     Attributes:
         name: the method on the wire.
-        receivers: the roles that act on it.
+        receivers: the roles that handle it.
         required: the members its params must have.
-        kind: whether it asks or tells.
-        capability: the member of the handshake without which it must not be sent; "" for none.
+        kind: request or notification.
+        capability: the member of the handshake that it requires; may be empty.
         since: "1" for the first schema, the day it became stable, or `UNSTABLE`.
-        note: what else one must know.
+        note: further remarks.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Method:
 
 
 _ROWS: Final = (
-    # Before any session
+    # Before a session
     Method(INITIALIZE, _AGENT, ("protocolVersion",), note="The first request of a connection."),
     Method("authenticate", _AGENT, ("methodId",), note="In v2 `auth/login`."),
     Method(
@@ -123,7 +123,7 @@ _ROWS: Final = (
         _AGENT,
         ("sessionId", "configId", "value"),
         since="2026-02-04",
-        note="`value` is a string, or a boolean beside `type`.",
+        note="`value` is a string, or a boolean next to `type`.",
     ),
     # A turn
     Method(
@@ -144,9 +144,9 @@ _ROWS: Final = (
         "session/request_permission",
         _CLIENT,
         ("sessionId", "toolCall", "options"),
-        note="Waits for a person: no time limit.",
+        note="Waits for the user: no time limit.",
     ),
-    # What the client does for the agent
+    # Services of the client for the agent
     Method(
         "fs/read_text_file",
         _CLIENT,
@@ -183,7 +183,7 @@ _ROWS: Final = (
         ("message", "mode"),
         capability="clientCapabilities.elicitation",
         since="2026-07-24",
-        note="Its `requestId` is an id of this hop. Waits for a person: no time limit.",
+        note="Its `requestId` is an id of this hop. Waits for the user: no time limit.",
     ),
     Method(
         "elicitation/complete",
@@ -193,7 +193,7 @@ _ROWS: Final = (
         capability="clientCapabilities.elicitation.url",
         since="2026-07-24",
     ),
-    # Both ways
+    # Both directions
     Method(
         "$/cancel_request",
         _EITHER_END | _PROXY | {MethodRole.CONDUCTOR},
@@ -218,7 +218,7 @@ _ROWS: Final = (
         MethodKind.EITHER,
         capability="agentCapabilities.mcpCapabilities.acp",
         since=UNSTABLE,
-        note="A request where the MCP message inside is one.",
+        note="A request if the MCP message inside is a request.",
     ),
     Method(
         DISCONNECT,
@@ -244,7 +244,7 @@ _ROWS: Final = (
         capability="agentCapabilities.providers",
         since=UNSTABLE,
     ),
-    # Edits the agent suggests while a person types
+    # Edits the agent suggests while the user types
     Method("nes/start", _AGENT, capability="agentCapabilities.nes", since=UNSTABLE),
     Method(
         "nes/suggest",
@@ -282,7 +282,7 @@ _ROWS: Final = (
             ("didClose", ()),
         )
     ),
-    # Between a conductor and its proxies, in the era we write
+    # Between a conductor and its proxies, in the canonical era
     Method(
         ERAS[CANONICAL].initialize,
         _PROXY,
@@ -305,14 +305,14 @@ _ROWS: Final = (
 )
 
 METHODS: Final[Mapping[str, Method]] = MappingProxyType({row.name: row for row in _ROWS})
-"""Every row, by its name on the wire."""
+"""All methods by their name on the wire."""
 
 
 def may_send(role: MethodRole, method: Method) -> bool:
-    """Whether a program in this role sends such a message.
+    """Whether a program in this role may send the message.
 
-    A proxy passes on what its neighbours say, in both directions, so it may send what either end
-    may; a conductor sends everything.
+    A proxy forwards messages in both directions, so it may send those of either end. A conductor
+    may send all messages.
     """
     match role:
         case MethodRole.CONDUCTOR:
@@ -324,12 +324,12 @@ def may_send(role: MethodRole, method: Method) -> bool:
 
 
 def is_offered(method: Method, handshake: Mapping[str, Any]) -> bool:
-    """Whether the handshake allows the method; true for one that needs no capability.
+    """Whether the handshake allows the method; true if it needs no capability.
 
     Args:
         method: the row.
-        handshake: the params and the result of `initialize` in one mapping. An object there says
-            yes, also an empty one; null says no (acp-host §7.1).
+        handshake: the params and the result of `initialize` in one mapping. An object, even an
+            empty one, allows the method; null does not (acp-host §7.1).
     """
     found: Any = handshake
     for name in method.capability.split(".") if method.capability else ():
@@ -338,9 +338,9 @@ def is_offered(method: Method, handshake: Mapping[str, Any]) -> bool:
 
 
 def missing_params(method: str, params: object) -> list[str]:
-    """The members that params of this method lack, in the table's order.
+    """Missing required members of the params, in the table's order.
 
-    Empty for a method that is not in the table: its requirements are unknown.
+    Empty for unknown methods.
     """
     row = METHODS.get(method)
     if row is None:

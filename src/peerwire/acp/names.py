@@ -1,9 +1,7 @@
-"""The names of each era of ACP, for proxies and for MCP over ACP: one table, read by every hop.
+"""Names of each era of ACP, for proxies and for MCP over ACP.
 
-We emit the canonical era and accept every other, per peer: a peer is spoken to in the era it
-answers to (acp-host §1.2, D5).
-
-Which era a server's owner speaks shows in its declaration (acp-host §1.2, R2.4).
+The canonical era is tried first; each peer is then addressed in the era that it answers to
+(acp-host §1.2, D5). The declaration of a server shows the era of its owner (acp-host §1.2, R2.4).
 """
 
 from collections.abc import Mapping
@@ -31,7 +29,7 @@ CLOSE_METHODS: Final = frozenset({"session/close", SESSION_DELETE})
 
 
 class Dialect(Enum):
-    """An era's way to speak to proxies; the values are what people write as `dialect`."""
+    """Era of messages to proxies; values are those of `dialect` in a config."""
 
     RUST_SDK = "rust-sdk"
     SACP = "sacp"
@@ -41,7 +39,7 @@ class Dialect(Enum):
 
 
 class Names(Struct, frozen=True):
-    """The methods of an envelope in one direction."""
+    """Methods of an envelope in one direction."""
 
     request: str
     notification: str
@@ -51,11 +49,10 @@ class Era(Struct, frozen=True):
     """One row of the table.
 
     Attributes:
-        initialize: the method that makes a component a proxy; plain `initialize` is the handshake
-            with `_meta.proxy`.
+        initialize: method that makes a component a proxy; plain `initialize` has `_meta.proxy`.
         to_proxy: envelopes from a conductor to a proxy.
         to_conductor: envelopes from a proxy to its conductor.
-        meta: the envelope's member for metadata; empty where the era has none.
+        meta: the envelope's member for metadata; empty if the era has no such member.
         nested: whether method and params sit one level deeper, in `message`.
     """
 
@@ -83,13 +80,13 @@ ERAS: Final = {
 CANONICAL: Final = Dialect.RUST_SDK
 
 ATTEMPTS: Final = (Dialect.RUST_SDK, Dialect.RFD, Dialect.PACP_SPLIT)
-"""The order in which a component of unknown era is greeted; the next only after `-32601` (R2)."""
+"""Order in which eras are tried for a component; the next only after `-32601` (R2)."""
 
 PROXY_INITIALIZE: Final = {
     "_proxy/initialize": Dialect.RUST_SDK,
     "proxy/initialize": Dialect.RFD,
 }
-"""The methods that make a component a proxy, and the era that their sender shows by using them."""
+"""Methods that make a component a proxy, and the era of their sender."""
 
 ENVELOPES: Final = {
     **dict.fromkeys((_UNDERSCORE.request,), Dialect.RUST_SDK),
@@ -98,7 +95,7 @@ ENVELOPES: Final = {
     **dict.fromkeys((_SEND.request, _SEND.notification), Dialect.PACP_SEND),
     **dict.fromkeys((_RECEIVE.request, _RECEIVE.notification), Dialect.PACP_SEND),
 }
-"""Every envelope's method, and the era that its sender shows by using it."""
+"""Methods of all envelopes, and the era of their sender."""
 
 
 class AcpEnvelope(Struct, frozen=True, gc=False):
@@ -106,10 +103,10 @@ class AcpEnvelope(Struct, frozen=True, gc=False):
 
     Attributes:
         method: the inner message's method.
-        params: its params, as they came.
-        extra: members of the envelope that no era names, kept for the next hop; metadata is
-            among them, as `_meta`.
-        meta: the name under which the metadata came; empty if there is no metadata.
+        params: its params, unchanged.
+        extra: unknown members of the envelope, kept for the next hop; includes metadata as
+            `_meta`.
+        meta: the original name of the metadata member; empty without metadata.
     """
 
     method: str
@@ -166,7 +163,7 @@ def _unwrap_slowly(params: Body) -> AcpEnvelope | None:
 
 
 def wrap(dialect: Dialect, method: str, params: Body | UnsetType, extra: bytes = b"") -> bytes:
-    """The params of an envelope that carries this message; its method is the `Era`'s to say."""
+    """Params of an envelope with this message; the `Era` has its method."""
     era = ERAS[dialect]
     inner = (
         b'"method":%b' % quoted(method)
@@ -193,14 +190,14 @@ MESSAGE: Final = "mcp/message"
 DISCONNECT: Final = "mcp/disconnect"
 
 SETUP_METHODS: Final = ("session/new", "session/load", "session/resume", "session/fork")
-"""The requests that declare a session's MCP servers."""
+"""Requests that declare a session's MCP servers."""
 
 UNKNOWN_CONNECTION: Final = "unknown MCP connection"
-"""The reason that a request on a connection which is not open is refused with (acp-host §2.4)."""
+"""Error reason for requests on a connection that is not open (acp-host §2.4)."""
 
 
 class McpDialect(Enum):
-    """An era's way to speak MCP over ACP."""
+    """Era of MCP over ACP."""
 
     RUST_SDK = "rust-sdk"
     RFD = "rfd"
@@ -210,17 +207,17 @@ class McpDialect(Enum):
 
 
 class McpEra(Struct, frozen=True):
-    """One row of the table: how an agent speaks to a server's owner.
+    """One row of the table: messages of an agent to the owner of a server.
 
     Attributes:
-        connect: the method that opens a connection; empty where there are no connections.
+        connect: the method that opens a connection; empty if connections do not exist.
         request: the method that carries an MCP request.
         notification: the method that carries an MCP notification.
         disconnect: the method that ends a connection; empty if connections do not exist.
-        is_disconnect_answered: whether that is a request.
+        is_disconnect_answered: whether `disconnect` is a request.
         server: the member that names the server in `connect`.
-        opened: the member that names the connection in its answer, and in `disconnect`.
-        connection: the member that names the connection in what carries a message.
+        opened: the member that names the connection in the response, and in `disconnect`.
+        connection: the member that names the connection in messages.
         meta: the member for metadata.
     """
 
@@ -303,7 +300,7 @@ MESSAGES: Final = frozenset(
     }
 )
 DISCONNECTS: Final = frozenset({DISCONNECT, "_mcp/disconnect"})
-"""Every era's methods, by what they mean."""
+"""Methods of all eras, by their meaning."""
 
 _CANONICAL: Final = {
     "acpId": "serverId",
@@ -315,7 +312,7 @@ _CANONICAL: Final = {
 
 
 def canonical_members(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params of any era's method with the members called as we call them; others are kept."""
+    """Rename the members of any era's params to canonical names; keep others."""
     message = params.get("message")
     if isinstance(message, dict) and "method" not in params:
         params = {name: value for name, value in params.items() if name != "message"} | message
@@ -323,5 +320,5 @@ def canonical_members(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renamed(params: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The params with some members called otherwise."""
+    """Rename some members of params."""
     return {names.get(name, name): value for name, value in params.items()}

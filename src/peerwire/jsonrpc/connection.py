@@ -1,7 +1,7 @@
 """One side of a JSON-RPC conversation: requests, responses, and notifications.
 
-For programs that are an end of the wire (an agent, a client, a test). What only passes messages on
-does not decode them and is not built on this.
+For endpoints: agents, clients, and tests. Programs that only forward messages do not decode them,
+and do not use this module.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from peerwire.jsonrpc.transport import MAX_LINE, OversizedLine, Transport
 from peerwire.jsonrpc.values import Body, encode_value
 
 MAX_BACKLOG: Final = 2 * MAX_LINE
-"""Bytes the peer may leave unread; beyond them it is taken for dead.
+"""Maximum unread bytes of a peer; it is disconnected if it leaves more.
 
-Reading stops for no backlog: two peers that both stop would deadlock.
+Reading never stops for a backlog: two peers that both stop would deadlock.
 """
 
 _log = logging.getLogger(__name__)
@@ -54,13 +54,13 @@ class Connection:
 
     @property
     def error(self) -> Exception | None:
-        """Error that broke the connection; None while it is open and after a clean end."""
+        """Error that broke the connection; None while it is open or after a clean end."""
         return self._error
 
     async def run(self) -> None:
         """Serve until the peer ends the connection or the caller cancels.
 
-        Then no task is left running, and everything written before has been sent.
+        Afterwards no task is running, and all messages were sent.
         """
         try:
             async with self._tasks:
@@ -73,23 +73,23 @@ class Connection:
             await self._transport.aclose()
 
     def close(self) -> None:
-        """Let `run` return; what was sent before is still written."""
+        """End `run`; messages sent before are still written."""
         self._ended.set()
 
     async def drain(self) -> None:
-        """Wait until the peer has read most of what was sent: the brake of who produces much."""
+        """Wait until the peer has read most of the messages, to limit the backlog."""
         await self._transport.drain()
 
-    # -- asking
+    # -- sending
 
     async def request(
         self, method: str, params: Any = None, *, on_result: Callable[[Any], None] | None = None
     ) -> Any:
-        """Ask the peer and wait for the result; who stops waiting takes the request back.
+        """Send a request and wait for the result; cancellation also cancels the request.
 
         Args:
-            method: what to ask.
-            params: anything JSON can say; None sends none.
+            method: name of the method.
+            params: any JSON value; None sends no params.
             on_result: called with the result before any later message of the peer is handled.
 
         Raises:
@@ -110,11 +110,11 @@ class Connection:
         return outcome
 
     def post(self, method: str, params: Any = None) -> None:
-        """Ask the peer and let the answer go by; it is not cancelled either."""
+        """Send a request and ignore its response; it cannot be cancelled."""
         self._send(wire.request(self._open.skip(), method, _body(params)))
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification; does nothing after the end."""
+        """Send a notification; does nothing after the connection has ended."""
         self._send(wire.notification(method, _body(params)))
 
     def _send(self, line: bytes) -> None:
@@ -123,10 +123,10 @@ class Connection:
             reason = f"the peer has left more than {self._max_backlog} bytes unread"
             self.ended(ConnectionClosedError(reason))
 
-    # -- what the transport tells us
+    # -- events of the transport
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Take what the peer wrote, in order."""
+        """Handle lines of the peer, in order."""
         self._inbox.receive(lines)
 
     def writing_paused(self) -> None:
@@ -136,7 +136,7 @@ class Connection:
         """The peer has caught up."""
 
     def ended(self, error: Exception | None) -> None:
-        """The peer will write no more; what it wrote before is still taken."""
+        """Note the end of the peer's output; lines received before are still handled."""
         if self._ending is None:
             self._error = error
             self._ending = "the peer ended the connection"
@@ -150,7 +150,7 @@ class Connection:
         self._ended.set()
 
     def _stop(self) -> None:
-        # A handler that is cancelled now still answers; nothing else is received.
+        # Cancelled handlers still reply; no more lines are handled.
         self._inbox.close()
         self._ending = self._ending or "the connection has ended"
         self._unanswered += self._open.fail_all(self._ending)

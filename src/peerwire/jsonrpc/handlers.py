@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 
 class Cancellation(Struct):
-    """Whether the peer has taken a request back; the answer is still owed."""
+    """Whether the peer cancelled a request; it still gets a response."""
 
     is_requested: bool = False
 
@@ -18,8 +18,8 @@ class Request(Struct, frozen=True):
     Attributes:
         method: the method as the peer wrote it.
         params: the decoded params; None if absent.
-        id: the JSON text of the id, as other messages of this hop may refer to it.
-        cancellation: what becomes of it; a coroutine is also cancelled where it waits.
+        id: JSON text of the id, for other messages on this connection.
+        cancellation: set when the peer cancels; a coroutine is also cancelled.
     """
 
     method: str
@@ -36,10 +36,10 @@ NotificationHandler: TypeAlias = Callable[[Any], None]
 class Handlers(Struct, frozen=True):
     """Handlers of one end; a request without a handler is answered `-32601`.
 
-    Request handlers may be plain functions or coroutine functions; notification handlers are plain
-    functions, so that notifications take effect in the order they arrive, before whatever was
-    written after them. A coroutine has run to its first wait before the next message is taken.
-    The mappings are looked into for each message, so they may change while the connection lives.
+    Request handlers may be plain functions or coroutine functions. Notification handlers are plain
+    functions, so that notifications take effect in order, before later messages. A coroutine runs
+    to its first `await` before the next message is handled. The mappings are read for each
+    message, so they may change while the connection is open.
     """
 
     requests: Mapping[str, RequestHandler] = field(default_factory=dict[str, RequestHandler])
@@ -51,7 +51,7 @@ class Handlers(Struct, frozen=True):
 
 
 class Peer(Protocol):
-    """The other end, as a sender of requests and notifications sees it."""
+    """Interface for sending requests and notifications to the other end."""
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Send a request and wait for the result.

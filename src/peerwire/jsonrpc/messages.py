@@ -1,7 +1,7 @@
-"""One JSON-RPC 2.0 message: decode, encode, and the place of an answer in a batch.
+"""JSON-RPC 2.0 messages: decoding, encoding, and replies to batches.
 
-`id`, `params`, `result` and `error` stay raw bytes: nothing here interprets them, so
-nothing in them can be lost. Knows nothing of ACP, of sessions, or of who is asking.
+`id`, `params`, `result`, and `error` stay raw bytes, so that no data in them can be lost. This
+module is independent of ACP.
 """
 
 import re
@@ -18,10 +18,10 @@ from peerwire.jsonrpc.values import Body, decode_value, early_id, encode_value, 
 
 NULL_ID: Final = b"null"
 MAX_BATCH: Final = 10_000
-"""Entries of the longest batch we take; each costs some hundred bytes beside its own."""
+"""Maximum entries of a batch; each needs some hundred bytes in addition to its text."""
 
 QUOTED_LINE: Final = 1024
-"""Bytes of an unreadable line that its error quotes (acp-host §1.6)."""
+"""Maximum bytes of an unreadable line that its error quotes (acp-host §1.6)."""
 
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _ID_STARTS: Final = frozenset(b'"-0123456789n')
@@ -42,14 +42,13 @@ class Message(Struct, frozen=True, gc=False):
 
 
 class Malformed(Struct, frozen=True):
-    """A line that is no message, or a message that is not allowed.
+    """A line that is not a valid message.
 
     Attributes:
-        error: what is wrong with it.
-        answer: whether its sender is owed that error. What looks like a response is owed none, or
-            two peers could answer each other's answers endlessly; a request that waits for
-            this id then fails.
-        id: its id, if one can be found; the error goes out under it.
+        error: the problem.
+        answer: whether to send that error. A line that resembles a response gets no answer, or two
+            peers could answer each other endlessly; the request with this id then fails.
+        id: its id, if found, for the error response.
     """
 
     error: RpcError
@@ -58,7 +57,7 @@ class Malformed(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """A JSON array of messages; each member is kept as a line of its own (acp-host §1.7)."""
+    """A JSON array of messages; each entry is kept as a separate line (acp-host §1.7)."""
 
     lines: tuple[bytes, ...]
 
@@ -69,17 +68,17 @@ _decode = msgspec.json.Decoder(Message).decode
 
 
 def decode(line: bytes) -> Incoming:
-    """Decode one line. Does not raise: untrusted input is a message or `Malformed`."""
+    """Decode one line; returns `Malformed` instead of raising."""
     try:
         if not isinstance(line, Utf8Line) and not line.isascii():
-            check_utf8(line)  # the fast decoder skips bodies without a look at their UTF-8
+            check_utf8(line)  # the fast decoder does not check the UTF-8 of bodies
         return _decode(line)
     except (ValueError, RecursionError):
         return _decode_slowly(line)
 
 
 def check_utf8(line: bytes) -> None:
-    """Look at every byte, a piece at a time: the text itself is not wanted, and it may be large.
+    """Validate UTF-8 in pieces, without decoding a large text as a whole.
 
     Raises:
         UnicodeDecodeError: it is not UTF-8.
@@ -147,7 +146,7 @@ def _too_deep(line: bytes) -> Malformed:
 
 
 def check(message: Message) -> Malformed | None:
-    """Whether a decoded object is a legal request, notification or response; None if it is."""
+    """Check that an object is a valid request, notification, or response; None if it is."""
     if message.method is UNSET:
         return _check_response(message)
     request_id = message.id
@@ -164,7 +163,7 @@ def check(message: Message) -> Malformed | None:
 
 
 def _illegal(request_id: Raw | UnsetType, reason: str) -> Malformed:
-    # A notification gets no answer, not even to what is wrong with it.
+    # A notification gets no response, not even an error.
     error = RpcError(INVALID_REQUEST, reason)
     return (
         Malformed(error, answer=False)
@@ -195,7 +194,7 @@ def _is_id(raw: Raw) -> bool:
 
 
 def quote(line: bytes) -> str:
-    """The head of a line, as an error may show it: at most 1 KiB."""
+    """Start of a line to quote in an error, at most 1 KiB."""
     return line[:QUOTED_LINE].decode(errors="replace")
 
 
@@ -203,7 +202,7 @@ _WHOLE: Final = re.compile(rb"(-?[0-9]+)\.0+")
 
 
 def id_key(raw: Body) -> bytes:
-    r"""A key shared by all spellings of one id: `"a"` is `"\u0061"`, and `7` is `7.0`."""
+    r"""Key shared by all spellings of one id: `"a"` is `"\u0061"`, and `7` is `7.0`."""
     text = bytes(raw)
     if text.isdigit():
         return text
@@ -214,7 +213,7 @@ def id_key(raw: Body) -> bytes:
 
 
 class _Quoted(dict[str, bytes]):
-    """JSON strings by their text; kept, since methods come again; few, since peers pick them."""
+    """Cache of JSON strings by their text; limited, because peers choose the texts."""
 
     def __missing__(self, text: str) -> bytes:
         written = encode_value(text)
@@ -234,11 +233,11 @@ _METHOD, _ID, _PARAMS, _RESULT, _ERROR = (
 
 
 def extra_members(message: Message, line: bytes) -> bytes:
-    """Members of the envelope that JSON-RPC does not name, to be written after ours; mostly none.
+    """Members of the envelope that JSON-RPC does not define; usually empty.
 
-    A hop that rebuilds the envelope would lose them (acp-host §7.3, T2 and T3).
+    A hop that rebuilds the envelope must append them (acp-host §7.3, T2 and T3).
     """
-    # Where the members we know account for every byte, there are no others.
+    # If the known members account for every byte, there are no others.
     size = _FRAME
     if (method := message.method) is not UNSET:
         size += _METHOD + len(quoted(method))
@@ -257,7 +256,7 @@ def extra_members(message: Message, line: bytes) -> bytes:
 
 
 def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b"") -> bytes:
-    """The line of a notification."""
+    """Encode a notification."""
     if params is UNSET:
         return b'{"jsonrpc":"2.0","method":%b%b}' % (quoted(method), extra)
     return b"".join(
@@ -268,7 +267,7 @@ def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b
 def request(
     request_id: Body, method: str, params: Body | UnsetType = UNSET, extra: bytes = b""
 ) -> bytes:
-    """The line of a request; `request_id` is the JSON text of its id."""
+    """Encode a request; `request_id` is the JSON text of its id."""
     if params is UNSET:
         return b'{"jsonrpc":"2.0","id":%b,"method":%b%b}' % (request_id, quoted(method), extra)
     return b"".join(
@@ -286,24 +285,25 @@ def request(
 
 
 def result_response(request_id: Body, result: Body, extra: bytes = b"") -> bytes:
-    """The line of a response that carries a result."""
-    # Joined, not formatted: that would copy a large result twice.
+    """Encode a response with a result."""
+    # Join instead of format, which would copy a large result twice.
     return b"".join((b'{"jsonrpc":"2.0","id":', request_id, b',"result":', result, extra, b"}"))
 
 
 def error_response(request_id: Body, error: Body, extra: bytes = b"") -> bytes:
-    """The line of a response that carries an error object."""
+    """Encode a response with an error object."""
     return b'{"jsonrpc":"2.0","id":%b,"error":%b%b}' % (request_id, error, extra)
 
 
 def rpc_error(body: Body) -> RpcError:
-    """The error object of a response, as an exception; else an internal error."""
+    """Convert the error object of a response to an exception."""
     try:
         error = decode_value(body)
     except ValueError as reason:
         error = str(reason)
     if not isinstance(error, Mapping):
-        return RpcError(INTERNAL_ERROR, {"reason": "the peer's error is no object", "error": error})
+        data = {"reason": "the peer's error is not an object", "error": error}
+        return RpcError(INTERNAL_ERROR, data)
     found = cast("Mapping[str, Any]", error)
     code, message = found.get("code"), found.get("message")
     return RpcError(
@@ -314,37 +314,37 @@ def rpc_error(body: Body) -> RpcError:
 
 
 Send: TypeAlias = Callable[[bytes], None]
-"""Takes one line for a peer."""
+"""Function that sends one line to a peer."""
 
 
 class ReplyTarget(Protocol):
-    """Receiver of the answer to one message."""
+    """Receiver of the reply to one message."""
 
     def send(self, answer: bytes) -> None:
-        """Take the answer, as a line."""
+        """Send the reply, an encoded line."""
         ...
 
     def done(self) -> None:
-        """Take note that the message is handled and owes no answer."""
+        """Mark the message as handled, without a reply."""
         ...
 
 
 class SingleReply:
-    """The place of a message that came by itself: its answer goes straight out."""
+    """Target of a single message: its reply is sent immediately."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
 
     def send(self, answer: bytes) -> None:
-        """The answer, as a line."""
+        """Send the reply."""
         self._send(answer)
 
     def done(self) -> None:
-        """Do nothing: no one waits for it."""
+        """Do nothing: no other reply depends on it."""
 
 
 class BatchReply:
-    """The answers to one batch: collected, and sent as one array when every entry is done.
+    """Replies to one batch, sent as one array when every entry is handled.
 
     Entries may finish in any order; the array has their order.
     """
@@ -355,11 +355,11 @@ class BatchReply:
         self._send = send
 
     def slot(self, index: int) -> "Slot":
-        """The place of entry `index`; a duplicate id in another entry has another slot."""
+        """Return the target of entry `index`; entries with equal ids have separate slots."""
         return Slot(self, index)
 
     def settle(self, index: int, answer: bytes | None) -> None:
-        """Entry `index` is done; a notification or a response has no answer."""
+        """Mark entry `index` as handled; notifications and responses have no reply."""
         if answer is not None:
             self._answers[index] = answer
         self._open -= 1
@@ -368,7 +368,7 @@ class BatchReply:
 
 
 class Slot:
-    """One entry of a batch; a second report does not count."""
+    """Target of one entry of a batch; a second reply is ignored."""
 
     def __init__(self, batch: BatchReply, index: int) -> None:
         self._batch = batch
@@ -376,11 +376,11 @@ class Slot:
         self._settled = False
 
     def send(self, answer: bytes) -> None:
-        """The entry's answer, as a line."""
+        """Store the reply of the entry."""
         self._settle(answer)
 
     def done(self) -> None:
-        """The entry is handled and owes no answer."""
+        """Mark the entry as handled, without a reply."""
         self._settle(None)
 
     def _settle(self, answer: bytes | None) -> None:

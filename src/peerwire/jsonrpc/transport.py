@@ -7,27 +7,27 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 MAX_LINE: Final = 64 * 1024 * 1024
-"""Bytes of the longest line we carry (acp-host §7.3, T14); real agents send half a megabyte."""
+"""Maximum bytes of a line (acp-host §7.3, T14); real agents send half a megabyte."""
 
 HEAD: Final = 256
-"""Bytes kept of each end of a line that is too long, to find out whom to tell."""
+"""Bytes kept of each end of an oversized line, to find its id."""
 
 BOM: Final = b"\xef\xbb\xbf"
-"""What some programs write before their first line; no part of it (RFC 8259 §8.1)."""
+"""Byte order mark, which some programs write before their first line (RFC 8259 §8.1)."""
 
 
 LARGE: Final = 256 * 1024
-"""Bytes of a line from which on its UTF-8 is checked while the rest of it is on its way."""
+"""Length from which a line's UTF-8 is checked while the rest is still arriving."""
 
 
 class Utf8Line(bytes):
-    """A line that was found to be UTF-8 when it was received."""
+    """A line whose UTF-8 was checked while it was received."""
 
     __slots__ = ()
 
 
 class OversizedLine(Struct, frozen=True):
-    """A line beyond the limit; its bytes are gone but for its two ends."""
+    """A line beyond the limit; only its two ends are kept."""
 
     head: bytes
     limit: int
@@ -35,11 +35,10 @@ class OversizedLine(Struct, frozen=True):
 
 
 class LineSplitter:
-    r"""Cuts a byte stream at newlines; a line may come in any number of pieces.
+    r"""Split a byte stream into lines; a line may arrive in several pieces.
 
-    A lone `\r` is part of a line; one before the newline is white space to JSON. Empty lines are
-    dropped. Of a line beyond the limit no more is kept than the limit, and it is reported when it
-    ends, in order.
+    A lone `\r` is part of a line; one before the newline is white space in JSON. Empty lines are
+    dropped. An oversized line is truncated, and returned when it ends, in order.
     """
 
     def __init__(self, limit: int = MAX_LINE) -> None:
@@ -55,11 +54,11 @@ class LineSplitter:
 
     @property
     def held(self) -> int:
-        """Bytes kept of a line that is not complete yet."""
+        """Bytes buffered of an incomplete line."""
         return self._held
 
     def feed(self, data: bytes) -> list[bytes | OversizedLine]:
-        """All lines that `data` completes, in order, without their newlines."""
+        """Return all lines that `data` completes, in order, without newlines."""
         if self._at_start:
             data = self._without_bom(data)
         first = data.find(b"\n")
@@ -84,7 +83,7 @@ class LineSplitter:
         return lines
 
     def finish(self) -> list[bytes | OversizedLine]:
-        """The rest when the stream ends without a newline."""
+        """Return the rest if the stream ended without a newline."""
         return self._complete(b"")
 
     def _without_bom(self, data: bytes) -> bytes:
@@ -115,7 +114,7 @@ class LineSplitter:
         return [line] if line else []
 
     def _check(self) -> bool:
-        """Check the parts that came since the last time; whether all so far are UTF-8."""
+        """Check the parts received since the last check; whether all so far are UTF-8."""
         for part in self._parts[self._checked :] if self._is_utf8 else ():
             text = self._cut + part if self._cut else part
             try:
@@ -141,36 +140,36 @@ class LineSplitter:
             self._parts.append(part)
             self._held += len(part)
         if self._held > self._limit:
-            # Only the ends of the pieces are joined: the whole would take the limit a second time.
+            # Join only the ends of the pieces: the whole line would need the limit twice.
             self._head = b"".join(piece[:HEAD] for piece in self._parts[:HEAD])[:HEAD]
             self._tail = b"".join(piece[-HEAD:] for piece in self._parts[-HEAD:])[-HEAD:]
             self._forget_parts()
 
 
 HIGH_WATER: Final = 64 * 1024
-"""Bytes the peer has not taken yet above which it counts as slow."""
+"""Backlog in bytes above which a peer counts as slow."""
 
 LOW_WATER: Final = 16 * 1024
-"""Bytes below which a slow peer counts as quick again."""
+"""Backlog in bytes below which a slow peer has caught up."""
 
 
 class Listener(Protocol):
     """Receiver of a transport's events; every call is synchronous and must not block."""
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Lines arrived, in the order the peer wrote them."""
+        """Handle lines, in the order the peer wrote them."""
         ...
 
     def writing_paused(self) -> None:
-        """More than `HIGH_WATER` bytes wait for the peer; called again whenever more are added."""
+        """Called when the backlog exceeds `HIGH_WATER` bytes, and whenever it grows further."""
         ...
 
     def writing_resumed(self) -> None:
-        """Fewer than `LOW_WATER` bytes wait again."""
+        """Called when the backlog is below `LOW_WATER` bytes again."""
         ...
 
     def ended(self, error: Exception | None) -> None:
-        """No line will arrive any more: end of stream, or what broke it. Called once."""
+        """Called once, at the end of the stream, with the error if it broke."""
         ...
 
 
@@ -179,19 +178,19 @@ class Transport(Protocol):
 
     @property
     def backlog(self) -> int:
-        """Bytes given to `send` that the peer has not taken yet."""
+        """Sent bytes that the peer has not read yet."""
         ...
 
     def start(self, listener: Listener) -> None:
-        """Begin to read, on the running event loop."""
+        """Start reading, on the running event loop."""
         ...
 
     def send(self, line: bytes) -> None:
-        """Append one line, without its newline; written at the end of this turn of the loop."""
+        """Queue one line without newline; written at the end of this loop iteration."""
         ...
 
     def pause_reading(self) -> None:
-        """Read nothing until `resume_reading`; the peer's writes fill its own pipe."""
+        """Stop reading until `resume_reading`; the peer's pipe fills up."""
         ...
 
     def resume_reading(self) -> None:
@@ -203,5 +202,5 @@ class Transport(Protocol):
         ...
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """Write what waits for at most `grace` seconds, then end both directions."""
+        """Write queued lines for at most `grace` seconds, then close both directions."""
         ...

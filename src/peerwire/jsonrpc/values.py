@@ -1,4 +1,4 @@
-"""Lossless JSON values: what a fast codec refuses or rounds, this one keeps.
+"""Lossless JSON values, also where the fast codec fails or rounds.
 
 Numbers keep their digits (integers of any size; decimals as `Decimal`), and lone surrogates survive
 (acp-host §7.3, T12).
@@ -25,7 +25,7 @@ def _exact_int(digits: str) -> int | Decimal:
     try:
         return int(digits)
     except ValueError:
-        # Python reads no more than some 4,300 digits as an int: it would take quadratic time.
+        # Python limits an int to some 4,300 digits, because parsing takes quadratic time.
         return Decimal(digits)
 
 
@@ -39,11 +39,11 @@ def _exact_decimal(digits: str) -> Decimal:
 strict_decoder: Final = json.JSONDecoder(
     parse_float=_exact_decimal, parse_int=_exact_int, parse_constant=_refuse_constant
 )
-"""The library's decoder without its extensions to JSON, and without rounding."""
+"""The standard decoder without extensions to JSON, and without rounding."""
 
 
 def object_members(text: str) -> dict[str, bytes]:
-    """Name to written value, in order; a name written twice keeps the last (acp-host §7.3, T12).
+    """Raw values by name, in order; of duplicate names the last (acp-host §7.3, T12).
 
     Raises:
         ValueError: the text is not exactly one JSON object.
@@ -66,7 +66,7 @@ def object_members(text: str) -> dict[str, bytes]:
 
 
 def array_items(text: str, most: int) -> list[bytes]:
-    """The items of an array, as raw JSON; no more than the first `most`.
+    """Items of an array as raw JSON, at most the first `most`.
 
     Raises:
         ValueError: the text is not exactly one JSON array.
@@ -102,7 +102,7 @@ def _expect(text: str, at: int, character: str) -> int:
     return at + 1
 
 
-# Compiled when a line is too long to read.
+# Compiled for the first oversized line.
 _MEMBER: Final = (
     rb'\s*[{,]\s*"(\w+)"\s*:\s*'
     rb'(-?[0-9][0-9.eE+-]*(?=\s*[,}])|"(?:[^"\\]|\\.)*"|null|true|false)?'
@@ -111,7 +111,7 @@ _LAST_ID: Final = rb',\s*"id"\s*:\s*(-?[0-9][0-9.eE+-]*|"[^"\\]*")\s*\}\s*$'
 
 
 def early_id(head: bytes, tail: bytes = b"") -> tuple[bytes, bool] | None:
-    """The id at either end of an object too long to read, and whether it looks like a response.
+    """Id at either end of an oversized object, and whether it resembles a response.
 
     None if no id is found.
     """
@@ -137,7 +137,7 @@ Body: TypeAlias = Raw | bytes
 """One JSON value as encoded bytes."""
 
 SHORT_ARRAY: Final = 1024 * 1024
-"""Bytes of an array that may be taken apart in one go, however many items it has."""
+"""Maximum bytes of an array that is decoded at once, regardless of its items."""
 
 _decode_exact = msgspec.json.Decoder(float_hook=Decimal).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -146,7 +146,7 @@ _encode_exact = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def decode_value(body: Body) -> Any:
-    """Decode `body` to dicts, lists, strings, ints, `Decimal`s, booleans and None.
+    """Decode `body` to dicts, lists, strings, ints, `Decimal`s, booleans, and None.
 
     Raises:
         ValueError: `body` is not one JSON value, or one nested too deeply.
@@ -168,7 +168,7 @@ def _decode_slowly(body: Body) -> Any:
 
 
 def members(body: Body) -> dict[str, Raw]:
-    """The members of an object, as raw JSON; of a name written twice, the last.
+    """Members of an object as raw JSON; of duplicate names the last.
 
     Raises:
         ValueError: `body` is not one JSON object.
@@ -182,13 +182,13 @@ def members(body: Body) -> dict[str, Raw]:
 
 
 def items(body: Body, most: int) -> list[Raw]:
-    """The items of an array, as raw JSON; of a long text no more than the first `most`.
+    """Items of an array as raw JSON; for a long text at most the first `most`.
 
     Raises:
         ValueError: `body` is not one JSON array.
         RecursionError: it is nested too deeply.
     """
-    # The fast decoder makes all items at once: of a line of 64 MiB they would take gigabytes.
+    # The fast decoder creates all items at once: for a line of 64 MiB, gigabytes.
     if len(body) <= SHORT_ARRAY:
         with suppress(msgspec.DecodeError):
             return _decode_items(body)
@@ -196,17 +196,17 @@ def items(body: Body, most: int) -> list[Raw]:
 
 
 def encode_value(value: Any) -> bytes:
-    """The JSON text of a value, on one line; compact except for a `Raw`, which is unchanged.
+    """Encode a value on one line; compact except for a `Raw`, which is unchanged.
 
     Raises:
         TypeError: the value has no JSON form.
-        ValueError: it is nested too deeply, or in itself.
+        ValueError: it is nested too deeply, or contains itself.
     """
     try:
         text = _text(value)
     except RecursionError as error:
         raise ValueError("nested too deeply, or in itself") from error
-    # Between the tokens of JSON, where alone a newline may stand, a space says the same.
+    # Newlines can only occur between tokens, where a space is equivalent.
     return text.replace(b"\n", b" ") if b"\n" in text else text
 
 
@@ -218,7 +218,7 @@ def _text(value: Any) -> bytes:
 
 
 def _escaped(value: Any) -> str:
-    r"""A value that holds a lone surrogate somewhere: `\ud800` has no bytes, only an escape."""
+    r"""Encode a value with lone surrogates, which can only be written as escapes."""
     match value:
         case str():
             return json.dumps(value)
@@ -235,5 +235,5 @@ def _escaped(value: Any) -> str:
 
 
 def as_object(value: object) -> Mapping[str, Any]:
-    """The members of a JSON object; none where it is no object."""
+    """The value if it is a JSON object, else an empty mapping."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

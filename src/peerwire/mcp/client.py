@@ -1,4 +1,4 @@
-"""Opens an MCP server from its declaration: a program, a URL, or a mod behind ACP."""
+"""Open an MCP server from its declaration: a program, a URL, or a mod over ACP."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -19,20 +19,20 @@ _MCPS: Final = b'{"jsonrpc":"2.0","method":"notifications/cancelled",'
 
 
 class McpLines(ForwardingTransport):
-    """A transport to an MCP peer, for a connection that cancels as ACP does.
+    """Transport to an MCP peer that translates the cancellation of ACP.
 
-    Both notifications name the request in `requestId`, so that only the method is exchanged.
+    Both notifications name the request in `requestId`, so only the method changes.
     """
 
     def send(self, line: bytes) -> None:
-        """Append one line; a cancellation in MCP's words."""
+        """Send one line; translate a cancellation."""
         if line.startswith(_OURS):
             line = _MCPS + line.removeprefix(_OURS)
         self._transport.send(line)
 
 
 MCP_CLIENT_TIMEOUT: Final = 30.0
-"""Seconds that a server has to answer `initialize`; the first start of an `npx` takes long."""
+"""Timeout of `initialize` in seconds; the first start with `npx` takes long."""
 
 
 @asynccontextmanager
@@ -41,30 +41,30 @@ async def open_server(
     *,
     tunnels: AcpMcpConnections | None = None,
     cwd: str | None = None,
-    patience: float = MCP_CLIENT_TIMEOUT,
+    seconds: float = MCP_CLIENT_TIMEOUT,
 ) -> AsyncGenerator[McpClientSession, None]:
-    """A server of a session, greeted and ready; it has ended after the block.
+    """Start and initialize a server of a session; it ends with the block.
 
     Args:
         declaration: one entry of `mcpServers`: stdio, http, or `acp`.
-        tunnels: of the agent's connection to its client, for servers declared as `acp`.
-        cwd: where a program is started.
-        patience: seconds that it has to answer `initialize`.
+        tunnels: connections over ACP to the client, for servers declared as `acp`.
+        cwd: working directory of a program.
+        seconds: timeout of `initialize`.
 
     Raises:
-        PeerwireError: it cannot be started or reached, or it refuses; the message says why.
+        PeerwireError: it cannot be started or reached, or returned an error.
     """
     name = str(declaration.get("name", "the server"))
     async with asyncio.TaskGroup() as tasks:
-        # So that an exception of the block comes out as itself rather than in a group.
+        # Unwrap an exception of the block from its group.
         with ErrorBoundary() as caught:
             match declaration:
                 case {"type": "acp", "serverId": str(server_id)}:
                     if tunnels is None:
-                        raise McpError(f"{name} is reached over ACP, which is not possible here")
+                        raise McpError(f"{name} is declared as `acp`, without an ACP connection")
                     async with tunnels.open(server_id) as wire:
                         server = McpClientSession(name, wire)
-                        await _greet(server, patience)
+                        await _greet(server, seconds)
                         yield server
                 case _:
                     transport = _transport(name, declaration, cwd, tasks)
@@ -72,7 +72,7 @@ async def open_server(
                     tasks.create_task(connection.run())
                     try:
                         server = McpClientSession(name, connection)
-                        await _greet(server, patience)
+                        await _greet(server, seconds)
                         yield server
                     finally:
                         connection.close()
@@ -84,12 +84,12 @@ def _pong(_: Request) -> dict[str, Any]:
     return {}
 
 
-async def _greet(server: McpClientSession, patience: float) -> None:
+async def _greet(server: McpClientSession, seconds: float) -> None:
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(seconds):
             await server.greet()
     except TimeoutError as error:
-        raise McpError(f"{server.name} has not answered initialize in {patience:g} s") from error
+        raise McpError(f"{server.name}: initialize timed out after {seconds:g} s") from error
 
 
 def _transport(
@@ -97,14 +97,14 @@ def _transport(
 ) -> Transport:
     match declaration:
         case {"type": "http", "url": str(url)}:
-            from peerwire.mcp.streamable_http import HttpTransport  # noqa: PLC0415 - only who uses HTTP pays
+            from peerwire.mcp.streamable_http import HttpTransport  # noqa: PLC0415 - not needed without HTTP
 
             return HttpTransport(url, _pairs(declaration.get("headers")), tasks)
         case {"command": str(program)}:
             argv = (program, *(str(word) for word in declaration.get("args") or ()))
             return spawn(Command(argv, dict(_pairs(declaration.get("env"))), name, cwd))
         case _:
-            raise McpError(f"{name} is declared in a way that is not known here: {declaration!r}")
+            raise McpError(f"{name} has an unknown kind of declaration: {declaration!r}")
 
 
 def _pairs(entries: Any) -> list[tuple[str, str]]:

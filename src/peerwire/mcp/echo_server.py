@@ -1,4 +1,4 @@
-"""An MCP server of two tools over stdio, for tests and demos; standard library only."""
+"""MCP server with two tools over stdio, for tests and demos; standard library only."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ _TOOLS: Final = [
 ]
 
 
-class _Refusal(Exception):  # noqa: N818 - an answer, not a fault
+class _Refusal(Exception):  # noqa: N818 - a response, not a failure
     def __init__(self, code: int, message: str) -> None:
         self.code = code
         self.message = message
@@ -86,7 +86,7 @@ def _response(line: str) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Run the server until standard input ends."""
     for line in sys.stdin:
         response = _response(line)
         if response is not None:

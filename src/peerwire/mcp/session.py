@@ -1,4 +1,4 @@
-"""An MCP client session, also over an ACP connection."""
+"""MCP client sessions, also over an ACP connection."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,18 +12,18 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import NotificationHandler, Peer, Request, RequestHandler
 
 NEWEST: Final = "2025-11-25"
-"""The revision of MCP that we ask for."""
+"""Requested revision of MCP."""
 
 REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", NEWEST)
-"""The revisions that begin with `initialize`, oldest first; all of them can be spoken here."""
+"""Supported revisions, oldest first: those that start with `initialize`."""
 
 
 class McpError(PeerwireError):
-    """An MCP server could not be reached, or said what no MCP server says."""
+    """An MCP server could not be reached, or sent an invalid message."""
 
 
 class McpTool(Struct, frozen=True):
-    """A tool as its server lists it; `schema` is the JSON schema of its arguments."""
+    """A tool as listed by its server; `schema` is the JSON schema of its arguments."""
 
     name: str
     description: str | None
@@ -34,9 +34,9 @@ class ToolResult(Struct, frozen=True):
     """Result of a tool call.
 
     Attributes:
-        content: its blocks as they came.
-        is_error: whether the tool failed; the content then says why.
-        structured: the result as data, where the server gives it so.
+        content: its blocks, unchanged.
+        is_error: whether the tool failed; the content has the reason.
+        structured: the structured result, if any.
     """
 
     content: Sequence[Mapping[str, Any]]
@@ -45,18 +45,18 @@ class ToolResult(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text of its text blocks, one below the other."""
+        """Text of its text blocks, joined by newlines."""
         texts = [block.get("text") for block in self.content if block.get("type") == "text"]
         return "\n".join(text for text in texts if isinstance(text, str))
 
 
 class McpClientSession(Struct):
-    """A server that has been greeted.
+    """Session with an initialized server.
 
     Attributes:
-        name: what the declaration calls it.
-        wire: for methods that have no function here.
-        greeting: its answer to `initialize`.
+        name: name in the declaration.
+        wire: connection, for methods without a function here.
+        greeting: result of `initialize`.
     """
 
     name: str
@@ -64,11 +64,11 @@ class McpClientSession(Struct):
     greeting: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     async def greet(self) -> None:
-        """Make the connection one on which tools can be used.
+        """Initialize a connection, so that tools can be called.
 
         Raises:
-            PeerwireError: the server refused.
-            McpError: its answer is invalid.
+            PeerwireError: the server returned an error.
+            McpError: the result is invalid.
         """
         client = {"name": "peerwire", "version": "1"}
         params = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": client}
@@ -76,11 +76,11 @@ class McpClientSession(Struct):
         self.wire.notify("notifications/initialized")
 
     async def list_tools(self) -> list[McpTool]:
-        """All its tools, page by page.
+        """List all tools, page by page.
 
         Raises:
-            PeerwireError: the server refused.
-            McpError: its answer is no list of tools.
+            PeerwireError: the server returned an error.
+            McpError: the result is not a list of tools.
         """
         tools: list[McpTool] = []
         params: dict[str, Any] = {}
@@ -93,18 +93,18 @@ class McpClientSession(Struct):
             params = {"cursor": cursor}
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Use a tool.
+        """Call a tool.
 
         Raises:
-            RpcError: there is no such tool, or the server refused; a tool that fails says so in
-                its result.
-            McpError: its answer is no result of a tool.
+            RpcError: the tool is unknown, or the server returned an error; a tool that fails
+                returns a result with `is_error`.
+            McpError: the result is not a tool result.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         answer = self._object(await self.wire.request("tools/call", params), "tools/call")
         blocks = cast("list[Any]", answer.get("content") or [])
         if not all(isinstance(block, Mapping) for block in blocks):
-            raise McpError(f"{self.name} answered tools/call with content that is no block")
+            raise McpError(f"{self.name} answered tools/call with content that is not a block")
         return ToolResult(blocks, answer.get("isError") is True, answer.get("structuredContent"))
 
     def _tool(self, entry: Any) -> McpTool:
@@ -122,14 +122,14 @@ class McpClientSession(Struct):
 
     def _object(self, answer: Any, method: str) -> Mapping[str, Any]:
         if not isinstance(answer, Mapping):
-            raise McpError(f"{self.name} answered {method} with what is no object")
+            raise McpError(f"{self.name} answered {method} with a result that is not an object")
         return cast("Mapping[str, Any]", answer)
 
 
 class AcpMcpConnections:
-    """The MCP connections that an agent has open over one ACP connection.
+    """MCP connections of an agent over one ACP connection.
 
-    Give its `requests` and `notifications` to the connection's `Handlers`.
+    Add its `requests` and `notifications` to the connection's `Handlers`.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class AcpMcpConnections:
 
     @property
     def requests(self) -> Mapping[str, RequestHandler]:
-        """Handlers of what servers ask: `ping` and no more."""
+        """Handlers of server requests: only `ping`."""
         return {MESSAGE: self._answer, DISCONNECT: self._ended}
 
     @property
@@ -148,10 +148,10 @@ class AcpMcpConnections:
 
     @asynccontextmanager
     async def open(self, server_id: str) -> AsyncGenerator["AcpMcpConnection", None]:
-        """Connect to the server of that id; disconnected after the block.
+        """Connect to the server with this id; disconnect after the block.
 
         Raises:
-            PeerwireError: no handler serves it, or the connection to the client has ended.
+            PeerwireError: no handler serves it, or the connection to the client is closed.
         """
         connection = self.connection
         if connection is None:
@@ -196,11 +196,11 @@ class AcpMcpConnection:
         self.connection_id = connection_id
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Ask the server, and wait for the result."""
+        """Send a request and wait for the result."""
         return await self._connection.request(MESSAGE, self._wrapped(method, params))
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell the server."""
+        """Send a notification."""
         self._connection.notify(MESSAGE, self._wrapped(method, params))
 
     def _wrapped(self, method: str, params: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""MCP's streamable HTTP as a transport: each line sent is a POST.
+"""Streamable HTTP of MCP as a transport: each sent line is a POST.
 
-One TCP connection for each POST: servers are near, calls are few. Nothing is resumed.
+Each POST uses a new TCP connection: servers are near, and calls are few. Streams are not resumed.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from peerwire.mcp.session import NEWEST, McpError
 
 
 class EventReader:
-    """Puts events together from a stream's bytes, however they are cut."""
+    """Parse server-sent events from pieces of a stream."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -31,16 +31,16 @@ class EventReader:
 
     @property
     def size(self) -> int:
-        """Bytes kept of an event that is not complete."""
+        """Bytes buffered of an incomplete event."""
         return sum(map(len, self._rest)) + sum(map(len, self._data))
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The data of every event that these bytes complete; its lines joined by newlines."""
-        # Joined once there is a line's end, or a line of megabytes would be copied with each piece.
+        """Return the data of all completed events; lines are joined by newlines."""
+        # Join at the end of a line, or each piece would copy a line of megabytes.
         self._rest.append(data)
         if b"\n" not in data and b"\r" not in b"".join(self._rest[-2:]):
             return
-        # All three line ends are allowed; after a carriage return a newline may be yet to come.
+        # All three line ends are allowed; after a carriage return a newline may follow.
         text = b"".join(self._rest)
         cut = len(text) - text.endswith(b"\r")
         *lines, rest = text[:cut].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
@@ -59,13 +59,13 @@ _FAILURES: Final = (OSError, httpx2.HTTPError, McpError)
 
 
 class HttpTransport:
-    """Lines to and from an MCP server at a URL; its POSTs run in the task group it is given.
+    """Lines to and from an MCP server at a URL.
 
     Args:
-        url: `http:` or `https:`; a user and password in it are sent as basic authorization,
-            unless the headers hold another, and appear in no error.
-        headers: sent with every POST, as the declaration has them.
-        tasks: owns the POSTs; must outlive this.
+        url: `http:` or `https:`. User and password are sent as basic authorization, unless
+            `headers` has one; errors never contain them.
+        headers: headers of the declaration, for every POST.
+        tasks: runs the POSTs; must outlive the transport.
 
     Raises:
         McpError: the URL is invalid.
@@ -77,7 +77,7 @@ class HttpTransport:
         self._shown = _shown(url)
         self._url = _parsed(url, self._shown)
         credentials = unquote_to_bytes(self._url.userinfo)
-        # A key with an umlaut is wrong, but the server's to refuse.
+        # An invalid key with an umlaut is left for the server to reject.
         self._headers = [(name.encode(), value.encode()) for name, value in headers]
         is_authorized = any(name.lower() == b"authorization" for name, _ in self._headers)
         if credentials and not is_authorized:
@@ -99,34 +99,34 @@ class HttpTransport:
 
     @property
     def backlog(self) -> int:
-        """Bytes that the server has not taken yet."""
+        """Sent bytes that the server has not received."""
         return self._size
 
     def start(self, listener: Listener) -> None:
-        """Begin; nothing is opened before the first line is sent."""
+        """Start; the first connection opens with the first line."""
         self._listener = listener
         self._go_on()
 
     def send(self, line: bytes) -> None:
-        """POST one line, after those sent before it have been taken."""
+        """POST one line, after the server received the lines before it."""
         if not self._is_closed:
             self._waiting.append(line)
             self._size += len(line)
             self._go_on()
 
     def pause_reading(self) -> None:
-        """Go on reading: an answer is awaited, and has its bound."""
+        """Do nothing: responses are expected, and limited in size."""
 
     def resume_reading(self) -> None:
         """Do nothing: reading is never paused here."""
 
     async def drain(self) -> None:
-        """Wait until the server has taken everything."""
+        """Wait until the server received all lines."""
         if self._posting is not None:
             await asyncio.wait([self._posting])
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """Let what waits be sent for `grace` seconds, end the server's session, then stop."""
+        """Send waiting lines for `grace` seconds, end the server's session, then stop."""
         self._is_closed = True
         try:
             async with asyncio.timeout(grace):
@@ -135,7 +135,7 @@ class HttpTransport:
                     async with self._exchange("DELETE", b""):
                         pass
         except _FAILURES:
-            pass  # the server ends the session by itself, sooner or later
+            pass  # the server ends the session by itself after a while
         finally:
             for task in (self._posting, *self._reading):
                 if task is not None:
@@ -161,7 +161,7 @@ class HttpTransport:
 
     async def _post(self, line: bytes, listener: Listener, taken: asyncio.Event) -> None:
         request_id = _request_id(line)
-        # A request may take long; what comes after it need not wait for its answer.
+        # Do not wait for the response to a request before sending the next line.
         on_sent = None if request_id is None else taken.set
         try:
             async with self._exchange("POST", line, on_sent) as response:
@@ -177,7 +177,7 @@ class HttpTransport:
     async def _read(
         self, response: httpx2.Response, listener: Listener, request_id: bytes | None
     ) -> bool:
-        """Pass on what an answer holds; whether the response to the request is in it."""
+        """Forward the lines of a response; return whether the request was answered."""
         is_answered = False
         async for line in _lines(response):
             message = decode(line)
@@ -191,7 +191,7 @@ class HttpTransport:
     async def _exchange(
         self, method: str, body: bytes, on_sent: Callable[[], None] | None = None
     ) -> AsyncGenerator[httpx2.Response, None]:
-        """One request, and the head of its response."""
+        """Send one request; return the head of its response."""
 
         async def content() -> AsyncIterator[bytes]:
             yield body
@@ -234,7 +234,7 @@ def _parsed(url: str, shown: str) -> httpx2.URL:
 
 
 def _shown(url: str) -> str:
-    """A URL as errors show it: without its query, and without a user and password."""
+    """URL for errors: without query, user, and password."""
     try:
         name = urlsplit(url).netloc.rpartition("@")[0]
         is_parsed = urlsplit(url).port is None or bool(name) or "@" not in url
@@ -243,7 +243,7 @@ def _shown(url: str) -> str:
     if "://" not in url:
         return url.rpartition("@")[2].partition("?")[0]
     scheme, slashes, rest = url.partition("://")
-    # In what cannot be parsed, anything before the last `@` can be a password.
+    # In an invalid URL, any text before the last `@` can be a password.
     rest = rest[len(name) :].removeprefix("@") if is_parsed else rest.rpartition("@")[2]
     return f"{scheme}{slashes}{rest}".partition("?")[0]
 
@@ -251,18 +251,18 @@ def _shown(url: str) -> str:
 async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         events = EventReader()
-        # Not decoded: a small body could become a large one.
+        # Do not decompress: a small body could become a large one.
         async for data in response.aiter_raw():
             for line in events.feed(data):
                 yield line
             if events.size > MAX_LINE:
-                raise McpError(f"an event of more than {MAX_LINE} bytes")
+                raise McpError(f"an event is larger than {MAX_LINE} bytes")
         return
     body = b""
     async for data in response.aiter_raw():
         body += data
         if len(body) > MAX_LINE:
-            raise McpError(f"an answer of more than {MAX_LINE} bytes")
+            raise McpError(f"the response is larger than {MAX_LINE} bytes")
     body = body.replace(b"\n", b" ").strip()
     if body.startswith((b"{", b"[")):
         yield body
@@ -279,7 +279,7 @@ def _request_id(line: bytes) -> bytes | None:
 
 
 def _revision(response: Message) -> str:
-    """The revision of MCP that the answer to `initialize`, which is the first, agrees to."""
+    """Revision of MCP in the response to `initialize`, which is the first one."""
     result = None if response.result is UNSET else decode_value(response.result)
     members = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
     agreed = members.get("protocolVersion")
