@@ -12,7 +12,7 @@ from tests.support.daemons import DaemonFolder, ProcessExit, daemon_folder
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
 from symposium.bus.client import MAX_ENDED, BusClient, ClientSettings, Identity
-from symposium.bus.connect import dial, dial_running
+from symposium.bus.daemon_start import dial, dial_running
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import (
     BusLostError,

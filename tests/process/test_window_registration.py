@@ -8,7 +8,7 @@ from tests.support.daemons import DaemonFolder, daemon_folder
 from tests.support.mcp_process import repository_in
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.connect import dial_running
+from symposium.bus.daemon_start import dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.handlers import HandlerTable, RequestContext

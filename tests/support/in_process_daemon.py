@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from symposium.bus.client import ClientSettings
-from symposium.bus.connect import DaemonAddress, DaemonOptions, dial_running
+from symposium.bus.daemon_start import DaemonAddress, DaemonOptions, dial_running
 from symposium.daemon.instance_lock import acquire_instance_lock, starting
 from symposium.daemon.part import Part
 from symposium.daemon.server import Daemon, DaemonConfig

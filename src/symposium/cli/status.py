@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from localio.text import minute_of, one_line
 from peerwire.jsonrpc.values import as_object
-from symposium.bus.connect import daemon_address
+from symposium.bus.daemon_start import daemon_address
 from symposium.config.paths import paths
 from symposium.sessions.session import SessionStore
 

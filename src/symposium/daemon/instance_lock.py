@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from symposium.bus.connect import DaemonAddress, check_peer, make_directory
+from symposium.bus.daemon_start import DaemonAddress, check_peer, make_directory
 from symposium.bus.errors import BusError
 
 PROBE_TIME: Final = 2.0

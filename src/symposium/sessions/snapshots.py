@@ -11,7 +11,7 @@ from msgspec import DecodeError, Raw, Struct, json
 from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.jsonrpc.values import as_object
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.connect import returning
+from symposium.bus.daemon_start import returning
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError
 from symposium.bus.messages.tasks import SESSION_SERVER, SnapshotView

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.connect import (
+from symposium.bus.daemon_start import (
     DaemonAddress,
     PlaceError,
     check_directory,

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symposium.__main__ import main
-from symposium.bus.connect import daemon_address
+from symposium.bus.daemon_start import daemon_address
 from symposium.config.paths import paths
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.connect import DaemonAddress
+from symposium.bus.daemon_start import DaemonAddress
 from symposium.bus.errors import BusError
 from symposium.daemon.instance_lock import (
     RunningError,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from peerwire.transports.unix import connect_unix
-from symposium.bus.connect import DaemonAddress, DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
 from symposium.bus.errors import BusError
 from symposium.daemon.instance_lock import (
     RunningError,

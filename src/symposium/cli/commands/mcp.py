@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from symposium.bus.client import ClientSettings
-from symposium.bus.connect import dial_running, returning
+from symposium.bus.daemon_start import dial_running, returning
 from symposium.cli.ending import ExitCode, set_up_logs
 from symposium.cli.options import example, log_option, print_stdio_hint, run, taking
 from symposium.mcp_server.location import probed

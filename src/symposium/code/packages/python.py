@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 
 from localio.http import without_secret
 from symposium.code.packages.index_requests import ask
-from symposium.code.packages.manifests import PythonSettings, python_pin
+from symposium.code.packages.lock_files import PythonSettings, python_pin
 from symposium.code.packages.model import (
     Checksum,
     DamagedError,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from symposium.code.packages.index_requests import ask
-from symposium.code.packages.manifests import CargoSettings, cargo_pin
+from symposium.code.packages.lock_files import CargoSettings, cargo_pin
 from symposium.code.packages.model import (
     Checksum,
     DamagedError,

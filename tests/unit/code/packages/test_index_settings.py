@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.code.packages.manifests import (
+from symposium.code.packages.lock_files import (
     CRATES,
     NPM,
     CargoSettings,

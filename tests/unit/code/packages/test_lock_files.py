@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symposium.code.packages.manifests import cargo_pin, npm_pin, python_pin
+from symposium.code.packages.lock_files import cargo_pin, npm_pin, python_pin
 from symposium.code.packages.model import Pinned
 
 CARGO = """
