@@ -1,16 +1,16 @@
-"""What the host says to people when something is wrong.
+"""Errors of the host that a user reads.
 
 SymposiumError
-├── SpecError        what was written as SPEC names no component
-├── BadValueError    a value that was given cannot be taken as it is
-├── NotFoundError    a file, a directory or a session is not there
-├── PatienceError    an answer did not come within the time that was asked for
-├── StepError        a step of a conversation with an agent failed; carries the reason
-├── ConfigError      the config file cannot be used as it is (config/user_config.py)
-│   └── ConfigChangedError   it is not what was read
-├── SourceError      what names a component's source does not (config/component_source.py)
-├── PolicyError      policy.toml cannot be used (policy/verdict.py)
-└── SettingsError    an editor's settings cannot be changed (editors/receipt.py)
+├── SpecError          a SPEC names no component
+├── BadValueError      a given value cannot be used
+├── NotFoundError      a file, a directory, or a session does not exist
+├── AgentTimeoutError  an answer did not come within the given time
+├── StepError          a request to an agent failed; has the reason
+├── ConfigError        the config file cannot be used (config/user_config.py)
+│   └── ConfigChangedError   it has changed since it was read
+├── SourceError        the source of a component is invalid (config/component_source.py)
+├── PolicyError        policy.toml cannot be used (permissions/verdict.py)
+└── SettingsError      an editor's settings cannot be changed (config/editor_settings.py)
 """
 
 from localio.errors import ExplainedError
@@ -21,27 +21,27 @@ class SymposiumError(ExplainedError):
 
 
 class SpecError(SymposiumError):
-    """What was written to name a component names none."""
+    """A SPEC names no component."""
 
 
 class BadValueError(SymposiumError):
-    """A value that was given cannot be taken as it is."""
+    """A given value cannot be used."""
 
 
 class NotFoundError(SymposiumError):
-    """What was named does not exist."""
+    """A named thing does not exist."""
 
 
 class AgentTimeoutError(SymposiumError):
-    """The answer did not come in time."""
+    """An answer did not come in time."""
 
 
 class StepError(SymposiumError):
-    """A step of a conversation failed.
+    """A request to an agent failed.
 
     Attributes:
-        step: the method that was asked, as in `session/new`.
-        reason: what came instead of its result.
+        step: its method, such as `session/new`.
+        reason: the error instead of its result.
     """
 
     def __init__(self, step: str, reason: Exception) -> None:

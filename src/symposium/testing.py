@@ -74,7 +74,7 @@ class FakeEditor:
 
     Attributes:
         updates: the params of every `session/update`, in order.
-        told: method and params of every other notification.
+        `told`: method and params of every other notification.
         asked: every request of the agent.
         answers: handlers of such requests, by method; a request without one gets the error
             `-32601`. There is one for permission requests from the start.

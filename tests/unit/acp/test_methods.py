@@ -99,9 +99,11 @@ def test_only_a_conductor_initializes_a_proxy_and_only_proxies_speak_in_envelope
 
 
 @pytest.mark.requirement("acp.method-table")
-def test_what_is_told_and_what_is_asked() -> None:
-    told = {name for name, method in METHODS.items() if method.kind is MethodKind.NOTIFICATION}
-    assert told == {
+def test_methods_are_notifications_or_requests() -> None:
+    notifications = {
+        name for name, method in METHODS.items() if method.kind is MethodKind.NOTIFICATION
+    }
+    assert notifications == {
         *("session/cancel", "session/update", "elicitation/complete", "$/cancel_request"),
         *("nes/accept", "nes/reject"),
         *(name for name in UNSTABLE if name.startswith("document/")),

@@ -1,4 +1,4 @@
-"""Every era's names stand in one table, and nobody writes them out a second time (D5)."""
+"""The names of every version are in one table, and in no other place (D5)."""
 
 import ast
 from collections.abc import Iterator

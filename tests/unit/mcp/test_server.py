@@ -1,4 +1,4 @@
-"""What a client makes of a server's answers, good and bad."""
+"""Answers of a server, valid and invalid, as a client reads them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,7 +48,7 @@ async def test_tools_are_read_page_by_page_to_the_end() -> None:
 
 
 @pytest.mark.requirement("bridge.client-protocol")
-async def test_a_server_that_names_the_same_page_again_does_not_go_on_for_ever() -> None:
+async def test_list_ends_when_a_server_names_the_same_page_again() -> None:
     page: Any = {"tools": [{"name": "a"}], "nextCursor": "1"}
     assert len(await McpClientSession("s", ScriptedWire(page, page)).list_tools()) == 2
 
