@@ -175,7 +175,7 @@ def test_undo_keeps_a_setting_the_user_edited(settings: Path) -> None:
     result = setup("zed", "--undo", "--yes")
 
     assert result.exit_code == ExitCode.RUNTIME
-    assert "by hand" in result.stderr
+    assert "remove it manually" in result.stderr
     assert settings.read_text() == changed
 
 
