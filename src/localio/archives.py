@@ -1,4 +1,4 @@
-"""Unpack untrusted archives: files and directories below one place, nothing else."""
+"""Unpack untrusted archives: only files and directories, below one directory."""
 
 import bz2
 import gzip
@@ -19,13 +19,13 @@ from localio.errors import LocalIOError
 TARS: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 MAX_HEADER: Final = 1024 * 1024
-"""Bytes of the headers of one member of a tar: its name, its attributes."""
+"""Maximum bytes of the headers of one tar member."""
 
 MAX_HEADERS: Final = 128 * 1024 * 1024
-"""Bytes of all headers of a tar: 50,000 members with 2.6 KB each."""
+"""Maximum bytes of all headers of a tar: 50,000 members with 2.6 KB each."""
 
 MAX_LIST: Final = 8 * 1024 * 1024
-"""Bytes of a zip's list of members: 50,000 members with 167 bytes each."""
+"""Maximum bytes of a zip's list of members: 50,000 members with 167 bytes each."""
 
 _TOO_LARGE: Final = "report it to its publisher"
 _PIECE: Final = 1024 * 1024
@@ -46,16 +46,16 @@ DAMAGE: Final = (
     NotImplementedError,
     RuntimeError,
 )
-"""What the archive modules raise on damage; RuntimeError is how zipfile asks for a password."""
+"""Errors of the archive modules; zipfile raises RuntimeError for a missing password."""
 
 
 class UnpackError(LocalIOError):
-    """An archive is damaged, or holds what no archive of a program should."""
+    """An archive is damaged, or contains a disallowed member."""
 
 
 @dataclass(slots=True)
 class ExtractionLimit:
-    """Space that an archive may still use."""
+    """Remaining number of files and bytes of an archive."""
 
     files: int = 50_000
     size: int = 4 * 1024 * 1024 * 1024
@@ -68,24 +68,24 @@ class ExtractionLimit:
         """
         self.files -= 1
         if self.files < 0:
-            raise UnpackError("the archive holds too many files", "")
+            raise UnpackError("the archive contains too many files", "")
 
     def take(self, size: int) -> None:
-        """Count bytes as they are written, whatever the archive says of its sizes.
+        """Count written bytes; the sizes declared in the archive are not trusted.
 
         Raises:
             UnpackError: there are too many.
         """
         self.size -= size
         if self.size < 0:
-            raise UnpackError("the archive grows too large when it is unpacked", "")
+            raise UnpackError("the unpacked archive is too large", "")
 
 
 def unpack(archive: Path, name: str, to: Path, room: ExtractionLimit) -> bool:
-    """Unpack by the ending of its name; False if it is no archive by that.
+    """Unpack by file name extension; return False if it is not that of an archive.
 
     Raises:
-        UnpackError: it is refused or damaged; what was unpacked by then is left behind.
+        UnpackError: it is rejected or damaged; unpacked files remain.
     """
     lower = name.lower()
     try:
@@ -110,33 +110,33 @@ def _unpack_tar(archive: Path, to: Path, room: ExtractionLimit) -> None:
                 with source:
                     write_member(source, place_below(to, member.name), member.mode, room)
             else:
-                raise _refused(member.name, "is no file and no directory")
+                raise _refused(member.name, "is neither a file nor a directory")
 
 
 @contextmanager
 def whole_tar(stream: IO[bytes], room: ExtractionLimit) -> Generator[tarfile.TarFile]:
-    """A tar to go through; when that is done, nothing of it was missing and all sums were right.
+    """Open a tar; the end of the block checks that it is complete and undamaged.
 
     Raises:
-        UnpackError: its headers are too large, or too much comes out of it.
-        EOFError: it ends too early, or something in it is no header; `tarfile` would just stop.
-        OSError: a sum is wrong; `tarfile` would not have read so far.
+        UnpackError: its headers or its contents are too large.
+        EOFError: it is truncated, or has an invalid header, where `tarfile` would just stop.
+        OSError: a checksum after the last member is wrong.
     """
-    # Twice: padding and headers come out of it too.
+    # Twice, for padding and headers.
     bounded = _BoundedTar(stream, 2 * room.size)
     with _Tar.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as tar:
         yield tar
     if bounded.last != tarfile.NUL * tarfile.BLOCKSIZE:
-        raise EOFError("it is cut off, or damaged in the middle")
+        raise EOFError("it is truncated or damaged")
     while piece := stream.read(_PIECE):
         room.take(len(piece))
 
 
 class _Tar(tarfile.TarFile):
-    """A tar whose headers are bounded: `tarfile` reads one of any size into memory."""
+    """A tar with limited headers; `tarfile` reads headers of any size into memory."""
 
     def next(self) -> tarfile.TarInfo | None:
-        """The next member, with the headers that belong to it."""
+        """Read the next member with its headers."""
         bounded = cast("_BoundedTar", self.fileobj)
         bounded.header_begins()
         try:
@@ -146,14 +146,14 @@ class _Tar(tarfile.TarFile):
 
 
 class _BoundedTar:
-    """A stream, read once from its begin, with bounds on what a tar takes out of it.
+    """A forward-only stream with limits on the read bytes.
 
     Args:
-        stream: what is in the tar.
-        most: bytes that may come out of it.
+        stream: contents of the tar.
+        most: maximum bytes to read.
 
     Attributes:
-        last: what was read last: behind a whole tar, that is an empty block.
+        last: the last block read; at the end of a complete tar, an empty block.
     """
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
@@ -165,11 +165,11 @@ class _BoundedTar:
         self.last = b""
 
     def header_begins(self) -> None:
-        """Count what is read from now on for the headers of one member."""
+        """Count the following bytes as headers of one member."""
         self._header = min(MAX_HEADER, self._headers)
 
     def header_ends(self) -> None:
-        """End of headers: the following bytes are a file."""
+        """Stop counting headers: the following bytes are a file."""
         self._header = None
 
     def read(self, size: int = -1) -> bytes:
@@ -186,12 +186,12 @@ class _BoundedTar:
         self._at += len(piece)
         self._left -= len(piece)
         if self._left < 0:
-            raise UnpackError("the archive grows too large when it is unpacked", _TOO_LARGE)
+            raise UnpackError("the unpacked archive is too large", _TOO_LARGE)
         return piece
 
     def seek(self, to: int) -> int:
         if to < self._at:
-            raise UnpackError("the archive leads back into itself", _TOO_LARGE)
+            raise UnpackError("the archive refers back to itself", _TOO_LARGE)
         while self._at < to and self._read(min(to - self._at, _PIECE)):
             pass
         return self._at
@@ -202,7 +202,7 @@ class _BoundedTar:
 
 @contextmanager
 def bounded_zip(archive: Path) -> Generator[zipfile.ZipFile]:
-    """A zip whose list of members is bounded: `zipfile` reads one of any size into memory.
+    """Open a zip with a limited list of members; `zipfile` reads any list into memory.
 
     Raises:
         UnpackError: the list is too large.
@@ -226,7 +226,7 @@ class _BoundedZip:
 
 
 def _decompressed(archive: Path) -> IO[bytes]:
-    """Open the packed data by its first bytes: file names have been wrong before."""
+    """Open compressed data by its first bytes; file names can be wrong."""
     with archive.open("rb") as file:
         begin = file.read(max(map(len, _OPENERS)))
     for magic, opener in _OPENERS.items():
@@ -247,29 +247,29 @@ def _unpack_zip(archive: Path, to: Path, room: ExtractionLimit) -> None:
                 with packed.open(member) as source:
                     write_member(source, place_below(to, member.filename), mode, room)
             else:
-                raise _refused(member.filename, "is no file and no directory")
+                raise _refused(member.filename, "is neither a file nor a directory")
 
 
 def place_below(to: Path, name: str) -> Path:
-    """Path for a member of that name.
+    """Path for a member with this name.
 
     Raises:
-        UnpackError: outside of `to`.
+        UnpackError: the path is outside of `to`.
     """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or _DRIVE.match(name):
-        raise _refused(name, "would lie outside")
+        raise _refused(name, "would be outside of the directory")
     if "\0" in name:
-        raise _refused(name, "has a NUL in its name")
+        raise _refused(name, "has a NUL character in its name")
     return to / path
 
 
 def write_member(source: IO[bytes], to: Path, mode: int, room: ExtractionLimit) -> None:
-    """Write one file, as far as there is room.
+    """Write one file, up to the limit.
 
     Raises:
-        UnpackError: there is not.
-        OSError: it cannot be written, or is there already.
+        UnpackError: the limit is exceeded.
+        OSError: it cannot be written, or exists already.
     """
     to.parent.mkdir(parents=True, exist_ok=True)
     # "x": a second member of the same name cannot write through the first.
@@ -282,5 +282,5 @@ def write_member(source: IO[bytes], to: Path, mode: int, room: ExtractionLimit) 
 
 def _refused(name: str, why: str) -> UnpackError:
     return UnpackError(
-        f"the archive is refused: {name[:200]!r} {why}", "report it to its publisher"
+        f"the archive is rejected: {name[:200]!r} {why}", "report it to its publisher"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 PRIVATE_FILE_MODE: Final = 0o600
-"""Settings may hold keys: what we make is for the user alone."""
+"""Mode of new files, which may contain keys: only the user can read them."""
 
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -30,16 +30,16 @@ def storage_error_text(error: OSError) -> str:
 
 
 def write_whole(path: Path, text: str | bytes) -> None:
-    """Put a text in place of a file; its mode stays, a new one is 0600, a link stays a link.
+    """Replace the text of a file atomically; keep its mode (default: 0600) and links.
 
     Raises:
-        OSError: it cannot be written; nothing has changed then.
+        OSError: it cannot be written; it is unchanged.
     """
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_writable(path)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE_FILE_MODE
-    # Not from tempfile: its import alone takes milliseconds of every start.
+    # Do not use tempfile, whose import takes milliseconds at every start.
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
@@ -51,7 +51,7 @@ def write_whole(path: Path, text: str | bytes) -> None:
         temporary.replace(target)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        # A write names no file, and the temporary name says little.
+        # Errors of a write name no file, or the temporary one.
         raise OSError(error.errno, error.strerror, str(target)) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -72,13 +72,13 @@ def read_text(path: Path) -> str | None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file, or a directory, that is marked as read-only.
+    """Check that neither the file nor its directory is marked as read-only.
 
     Raises:
-        OSError: it is.
+        OSError: one of them is.
     """
-    # A rename needs no right on the file itself, and root needs none at all. But a user who
-    # removed the right to write meant it.
+    # A rename needs no permission on the file, and root needs none at all; but a user who
+    # removed the write permission wants the file protected.
     target = path.resolve()
     for each in (target, target.parent):
         if each.exists() and not (each.stat().st_mode & _ANY_WRITE and os.access(each, os.W_OK)):
@@ -86,7 +86,7 @@ def check_writable(path: Path) -> None:
 
 
 def sync_path(path: Path | str) -> None:
-    """Sync a file, or the names in a directory, to the disk: a new one can be gone without that."""
+    """Sync a file, or the names in a directory, to the disk, to survive a power loss."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -98,17 +98,17 @@ PRIVATE_DIRECTORY_MODE: Final = 0o700
 
 
 def make_private_directory(directory: Path, *, is_synced: bool = False) -> None:
-    """Make a directory, and each missing one above it, for this user alone; those there stay.
+    """Create a directory and its missing parents with private permissions.
 
-    `Path.mkdir` gives its mode to the last one only: what else it makes, everybody can read, and
-    the directory of the sockets would then be refused by the next process (users §7.4).
+    `Path.mkdir` applies its mode to the last one only. Its parents would be readable by all, and
+    the next process would reject the directory of the sockets (users §7.4).
 
     Args:
-        directory: the lowest one.
-        is_synced: each new name is synced to the disk.
+        directory: the directory.
+        is_synced: whether to sync each new name to the disk.
 
     Raises:
-        OSError: it cannot be made, or something else has its name.
+        OSError: it cannot be created, or is not a directory.
     """
     if not directory.parent.is_dir():
         make_private_directory(directory.parent, is_synced=is_synced)
@@ -122,18 +122,18 @@ def regular_content(path: Path, most: int) -> bytes:
     """Content of a regular file.
 
     Args:
-        path: links are followed.
-        most: bytes that it may have.
+        path: path of the file; links are followed.
+        most: maximum size in bytes.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is a pipe, a device or a directory, or larger.
+        ValueError: it is too large, or not a regular file.
     """
     # Opening a pipe without a writer would block.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a regular file")
         with open(handle, "rb", closefd=False) as file:
             content = file.read(most + 1)
     finally:
@@ -144,25 +144,25 @@ def regular_content(path: Path, most: int) -> bytes:
 
 
 def trusted_places(search_path: str, workspace: Path | None = None) -> list[str]:
-    """The directories of a PATH that programs are taken from while a workspace is open.
+    """Directories of a PATH that are trusted while a workspace is open.
 
-    Not those inside it, nor any that depends on where one is: opening a workspace starts nothing
-    that is stored in it. One that holds the user's home counts as none: so does all they installed.
+    Relative directories, and those inside the workspace, are not trusted: opening a workspace must
+    not start programs in it. A workspace that contains the user's home does not count.
 
     Args:
-        search_path: as PATH has it.
-        workspace: where we are, by default.
+        search_path: value of PATH.
+        workspace: default: the current directory.
     """
     absolute = [each for each in search_path.split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117 - starts fast
     try:
         inside = (Path() if workspace is None else workspace).resolve()
     except FileNotFoundError:
-        return absolute  # where we are has been removed: nothing is in it
+        return absolute  # the current directory was deleted, so it contains nothing
     if is_in(Path.home(), inside):
         return absolute
     return [each for each in absolute if not Path(each).resolve().is_relative_to(inside)]
 
 
 def is_in(place: Path, folder: Path) -> bool:
-    """Whether it is that folder or in it, links resolved."""
+    """Whether a path is the folder or inside it, after resolving links."""
     return place.resolve().is_relative_to(folder.resolve())

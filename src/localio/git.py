@@ -1,7 +1,7 @@
-"""Run git: arguments only, a clean environment, bounded output, no program of the repository.
+"""Run git without a shell, with a clean environment and limited output.
 
-Git reads a stand-in for the clone's configuration (`git_isolation`), without hooks. Settings of
-the user that would start an interactive program are overridden here.
+Git reads a filtered copy of the clone's configuration (`git_isolation`), without hooks. User
+settings that would start an interactive program are overridden here.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from localio.git_settings import (
 from localio.processes import end_process, kill_group, start_process
 
 COMMAND_TIMEOUT: Final = 120.0
-"""Seconds that a command may take."""
+"""Timeout of a command in seconds."""
 
 MAX_OUTPUT: Final = 256 * 1024 * 1024
 """Maximum output of a command, in bytes."""
 
 QUESTION_TIMEOUT: Final = 20.0
-"""Seconds that a question to a `GitRepository` may take."""
+"""Timeout of a command of a `GitRepository` in seconds."""
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of an answer that are read; git is stopped after that."""
+"""Maximum output of a command of a `GitRepository`; git is killed after that."""
 
 _CHUNK: Final = 64 * 1024
 _STDERR_TAIL: Final = 4000
-"""Bytes at the end of stderr that are kept."""
+"""Bytes kept from the end of stderr."""
 
 _REFUSED: Final = 128
-"""The exit code of a git that cannot begin."""
+"""Exit code of git for a fatal error."""
 
 _SETTINGS: Final = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.askPass="),
@@ -76,10 +76,10 @@ _QUESTION_VARIABLES: Final = {
 }
 
 inherited: Final[set[int]] = set()
-"""Open files that every git of this process inherits."""
+"""Open files that each git process inherits."""
 
 running_pids: Final[set[int]] = set()
-"""The gits that this process runs now; each is the leader of its session."""
+"""Running git processes; each is the leader of its session."""
 
 
 class GitRunError(LocalIOError):
@@ -87,12 +87,12 @@ class GitRunError(LocalIOError):
 
 
 class GitCommandError(GitRunError):
-    """Git refused.
+    """Git failed.
 
     Attributes:
         words: its arguments.
         code: its exit code.
-        said: the end of what it wrote to stderr.
+        said: the end of its stderr.
     """
 
     def __init__(self, words: Sequence[str], code: int, said: str) -> None:
@@ -108,8 +108,8 @@ class GitResult:
     """Result of a command; `out` is stdout, `said` the end of stderr.
 
     Attributes:
-        code: its exit code; 0 if it was stopped because it wrote more than allowed.
-        is_cut: whether it was.
+        code: its exit code; 0 if it was killed because it wrote too much.
+        is_cut: whether it wrote too much.
     """
 
     code: int
@@ -119,17 +119,17 @@ class GitResult:
 
     @property
     def text(self) -> str:
-        """Its output without the last newline; names that are not UTF-8 survive."""
+        """Output without the last newline; invalid UTF-8 is preserved."""
         return os.fsdecode(self.out).rstrip("\n")
 
     @property
     def shown(self) -> str:
-        """Its whole output, to show; invalid UTF-8 is replaced."""
+        """Complete output for display; invalid UTF-8 is replaced."""
         return self.out.decode(errors="replace")
 
     @property
     def names(self) -> list[str]:
-        """Its output, cut at each NUL."""
+        """Output split at NUL characters."""
         return [os.fsdecode(name) for name in self.out.split(b"\0") if name]
 
 
@@ -138,14 +138,14 @@ class Git:
     """Git in one directory.
 
     Attributes:
-        stand_ins: what git reads in place of clones' configuration.
+        stand_ins: directories that replace the configuration of clones.
         variables: set for git on top of the clean environment, as in `GIT_INDEX_FILE`. `GIT_DIR`
             names the repository; without it the repository of the directory is found.
-        settings: `key=value` each, in addition to those of this module.
-        is_own: `GIT_DIR` was made by this program: its configuration is trusted.
-        is_outside: no repository is used: for a command that makes one.
-        protocols: `GIT_ALLOW_PROTOCOL` (git(1)); no remote is reached without one.
-        is_completing: objects that a partial clone lacks are fetched.
+        settings: additional settings as `key=value`.
+        is_own: `GIT_DIR` was created by this program; its configuration is trusted.
+        is_outside: no repository is used, for a command that creates one.
+        protocols: `GIT_ALLOW_PROTOCOL` (git(1)). Default: no remotes.
+        is_completing: whether to fetch missing objects of a partial clone.
     """
 
     directory: Path
@@ -160,10 +160,10 @@ class Git:
     async def run(
         self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
     ) -> GitResult:
-        """Run to the end, whatever its exit code.
+        """Run a command; any exit code is accepted.
 
         Raises:
-            GitRunError: git is missing, takes too long, or writes too much.
+            GitRunError: git is missing, timed out, or wrote too much.
         """
         argv = ["git", *(w for s in (*_SETTINGS, *self.settings) for w in ("-c", s)), *words]
         try:
@@ -182,11 +182,11 @@ class Git:
     async def ask(
         self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
     ) -> GitResult:
-        """Run to the end.
+        """Run a command.
 
         Raises:
             GitCommandError: its exit code is not 0.
-            GitRunError: as `run`.
+            GitRunError: see `run`.
         """
         done = await self.run(*words, stdin=stdin, patience=patience)
         if done.code:
@@ -203,24 +203,24 @@ class Git:
         return (done.text or None) if not done.code else None
 
     async def config(self, *words: str) -> GitResult:
-        """Run `git config` on the clone's own file: git reads it as data and does not obey it."""
+        """Run `git config` on the clone's file, which git reads as data only."""
         found = await asyncio.to_thread(self.directories)
         file = self.directory / "config" if found is None else found.common / "config"
         return await self.run("config", "--file", str(file), "--no-includes", *words)
 
     def at(self, directory: Path) -> "Git":
-        """The same in another directory."""
+        """Return a copy for another directory."""
         return replace(self, directory=directory)
 
     def with_variables(self, variables: Mapping[str, str]) -> "Git":
-        """The same with more variables."""
+        """Return a copy with additional variables."""
         return replace(self, variables={**self.variables, **variables})
 
     async def online(self) -> "Git":
-        """The same with remotes to reach, by the protocols that the user allows.
+        """Return a copy that can access remotes, with protocols that the user allows.
 
         Raises:
-            GitRunError: git cannot be run there.
+            GitRunError: git cannot run there.
         """
         listed = await self.run("config", "-z", "--get-regexp", r"^protocol\..*\.allow$")
         entries = [entry.partition("\n") for entry in listed.names]
@@ -228,20 +228,20 @@ class Git:
         return replace(self, protocols=allowed_protocols(rules, os.environ))
 
     async def completing(self) -> "Git":
-        """The same, which fetches what a partial clone lacks (git-clone(1), `--filter`).
+        """Return a copy that fetches missing objects (git-clone(1), `--filter`).
 
         Raises:
-            GitRunError: git cannot be run there.
+            GitRunError: git cannot run there.
         """
         return replace(await self.online(), is_completing=True)
 
     async def of_worktree(self) -> tuple[Setting, ...]:
-        """The settings that a worktree of the clone has for itself, as for a sparse checkout."""
+        """Settings of this worktree only, for example of a sparse checkout."""
         isolation = await asyncio.to_thread(self._isolation)
         return () if isolation is None else isolation.of_worktree
 
     async def is_bare(self) -> bool:
-        """Whether the clone's configuration says that it has no main checkout."""
+        """Whether the clone is configured as bare."""
         isolation = await asyncio.to_thread(self._isolation)
         return isolation is not None and isolation.is_bare
 
@@ -264,7 +264,7 @@ class Git:
         if isolation is None:
             if not self.is_outside and self.directory.is_dir():
                 raise GitConfigError("not a git repository", "")
-            # A repository in a parent directory would bring its configuration.
+            # A repository in a parent directory would apply its configuration.
             return environment | {"GIT_CEILING_DIRECTORIES": str(self.directory.parent)}
         settings = isolation.of_worktree + (isolation.promisors if self.is_completing else ())
         environment |= isolation.variables
@@ -273,21 +273,21 @@ class Git:
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """A work tree to ask about; git starts nothing there and changes nothing.
+    """A work tree to query; git starts no programs there and changes nothing.
 
     Attributes:
-        top: the folder that holds the whole work tree.
-        variables: lead git to its data, and past its configuration.
+        top: top directory of the work tree.
+        variables: locate its data, and bypass its configuration.
     """
 
     top: Path
     variables: Mapping[str, str]
 
     async def ask(self, *words: str) -> GitResult:
-        """Run git at the top, whatever its exit code; an answer of more than 8 MiB is cut.
+        """Run git at the top; output beyond 8 MiB is truncated.
 
         Raises:
-            GitRunError: git is missing, or takes too long.
+            GitRunError: git is missing, or timed out.
         """
         argv = ["git", "--no-pager", "--literal-pathspecs", *words]
         environment = {**clean_environment(), **self.variables, **_QUESTION_VARIABLES}
@@ -295,11 +295,11 @@ class GitRepository:
         return await _run(call, seconds=QUESTION_TIMEOUT, max_bytes=MAX_BYTES)
 
     async def output(self, *words: str) -> str:
-        """Run git for its output.
+        """Run git and return its output.
 
         Raises:
             GitCommandError: its exit code is not 0.
-            GitRunError: as `ask`.
+            GitRunError: see `ask`.
         """
         answer = await self.ask(*words)
         if answer.code:
@@ -308,7 +308,7 @@ class GitRepository:
 
 
 async def open_repository(folder: Path, stand_ins: StandIns) -> GitRepository:
-    """The repository of a folder, found upwards.
+    """Find the repository of a folder or one of its parents.
 
     Raises:
         GitRunError: it is not in a repository, or git is not installed.
@@ -383,7 +383,7 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes, max_bytes: in
         is_cut = len(out) > max_bytes
         if is_cut:
             kill_group(process)
-    # A git that was stopped may wait for its output to be read: `end_process` does that.
+    # A stopped git may block on its output; `end_process` drains it.
     code = 0 if is_cut else await process.wait()
     shown = said.result().decode(errors="replace").strip()
     return GitResult(code, bytes(out[:max_bytes]), shown, is_cut)

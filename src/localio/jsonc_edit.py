@@ -21,9 +21,9 @@ from localio.jsonc import (
 
 
 def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
-    """For each new element the index of the old one that it was, or None; each old one once.
+    """Match new elements to old ones: the index of each, or None; no index occurs twice.
 
-    Equal ones come first, then those of one `name`, then those with most members in common.
+    Equal elements match first, then those with the same `name`, then the most similar ones.
     """
     found: list[int | None] = [None] * len(new)
     _pair_by(_text, old, new, found)
@@ -41,7 +41,7 @@ def pair(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether they are one JSON value: the order of members does not count, `1` is not `true`."""
+    """Whether JSON values are equal; the order of members is ignored, `1` is not `true`."""
     return _text(one) == _text(other)
 
 
@@ -84,15 +84,15 @@ _INDENT: Final = r"\n(\t|[ ]{1,8})[^\s]"  # compiled when a file is changed
 
 
 def rewrite(text: str, value: Any) -> str:
-    """The text with the smallest edits that change its value to `value`.
+    """Change the value of a text to `value` with minimal edits.
 
-    Members keep their order. Elements of lists are known by their value, by their `name`, or by
-    what they have in common with an old one, and take their comments along when they move. What is
-    new is written in the indentation of its neighbours.
+    Members keep their order. Elements of lists are matched by their value, their `name`, or their
+    similarity with an old one, and move with their comments. New text gets the indentation of its
+    neighbors.
 
     Raises:
-        JsoncError: the text was not readable to begin with.
-        ValueError: the value is not one of JSON's.
+        JsoncError: the text is invalid.
+        ValueError: the value is not a JSON value.
     """
     node = parse(text)
     changed = _Editor(text).render(node, value, indent_at(text, node.start))
@@ -104,7 +104,7 @@ class _Old:
     """An item in the text.
 
     Attributes:
-        loose: preceding text that is not about it: it ends with a blank line.
+        loose: preceding text up to a blank line, which does not belong to the item.
         lead: preceding text that moves with it.
     """
 
@@ -115,7 +115,7 @@ class _Old:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One item ready to be written: its lead, its text, and the text after its comma."""
+    """An item to write: its lead, its text, and the text after its comma."""
 
     lead: str
     body: str
@@ -123,7 +123,7 @@ class _Piece:
 
 
 class _Editor:
-    """Renders the nodes of one text."""
+    """Render the nodes of one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -132,7 +132,7 @@ class _Editor:
         self._step = "  " if found is None else found[1]
 
     def render(self, node: Node, value: Any, indent: str) -> str:
-        """The text of this node, changed to the value `value`."""
+        """Render this node with the value `value`."""
         if is_same(node.value, value):
             return self._text[node.start : node.end]
         if isinstance(node, ContainerNode) and isinstance(value, dict if node.is_object else list):
@@ -159,7 +159,7 @@ class _Editor:
         return self._join(node, head, pieces, self._ending(node, left_over, indent, pieces))
 
     def _olds(self, node: ContainerNode) -> tuple[str, list[_Old]]:
-        # A comment on the line of the bracket is about everything that follows.
+        # A comment on the line of the bracket belongs to all following items.
         begin = rest_of_line(self._text, node.start + 1)
         head = self._text[node.start + 1 : begin]
         olds: list[_Old] = []
@@ -208,7 +208,7 @@ class _Editor:
         return body + self._break(before, rest) + rest + closing
 
     def _break(self, before: str, then: str) -> str:
-        """A new line, where a comment up to the end of its line would swallow what follows."""
+        """A line break if the following text would become part of a line comment."""
         begins_line = then.lstrip(" \t").startswith(("\n", "\r"))
         return self._newline if ends_in_line_comment(before) and not begins_line else ""
 
@@ -230,7 +230,7 @@ class _Editor:
 
 
 def _inherited(olds: Sequence[_Old], kept: set[int]) -> tuple[list[_Old], str]:
-    """The items, each with the loose comments of those that go before it; and what is left over."""
+    """Attach the loose comments of removed items to the next item; return the rest."""
     items: list[_Old] = []
     carried = ""
     for at, old in enumerate(olds):
@@ -244,7 +244,7 @@ def _inherited(olds: Sequence[_Old], kept: set[int]) -> tuple[list[_Old], str]:
 
 
 def _pairs(node: ContainerNode, value: Any) -> list[tuple[str | None, Any, int | None]]:
-    """Each element of the new value: its key, itself, and the index of the item that it was."""
+    """Key, value, and index of the old item for each element of the new value."""
     if not node.is_object:
         elements = cast("list[Any]", value)
         return [

@@ -1,6 +1,6 @@
-"""The few lines at the head of a guidance file that name and describe it (bus-mcp-taskspaces §2.4).
+"""Front matter of guidance files: name and description (bus-mcp-taskspaces §2.4).
 
-A subset of YAML: `---`, lines of `key: value` with the value in double quotes or not, `---`.
+A subset of YAML: `---`, lines `key: value` with optional double quotes, `---`.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ _FENCE: Final = "---\n"
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """A text in two.
+    """Front matter and body of a text.
 
     Attributes:
-        fields: what stands between the fences; empty without any.
-        body: what comes after them; all of it without any.
+        fields: the front matter; may be empty.
+        body: the remaining text.
     """
 
     fields: Mapping[str, str]
@@ -24,7 +24,7 @@ class FrontMatter:
 
 
 def part(text: str) -> FrontMatter:
-    """The fields and the body of a text; any text has them."""
+    """Split a text into front matter and body."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     if not text.startswith(_FENCE):
         return FrontMatter({}, text)

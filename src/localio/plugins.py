@@ -1,4 +1,4 @@
-"""Plugins of a package, one object a module: found by name, imported only when used."""
+"""Plugins of a package, one per module: found by name, imported on first use."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,25 +11,25 @@ _Kind = TypeVar("_Kind")
 
 
 def module_name(name: str) -> str | None:
-    """The module that offers what is called so; None if no module can be called so."""
+    """Module of the plugin with this name; None if the name is not valid."""
     module = name.replace("-", "_")
     module = f"{module}_" if iskeyword(module) else module
     return module if module.isidentifier() and not module.startswith("_") else None
 
 
 def offered_name(module: str) -> str:
-    """The plugin name for a module with this last name; undoes `module_name`."""
+    """Name of the plugin for the last part of a module name; inverse of `module_name`."""
     return module.removesuffix("_").replace("_", "-")
 
 
 def has_module(package: str, name: str) -> bool:
-    """Whether the package offers something of this name; imports the package and nothing in it."""
+    """Whether the package has this plugin; imports only the package itself."""
     module = module_name(name)
     return module is not None and find_spec(f"{package}.{module}") is not None
 
 
 def names_in(package: str) -> list[str]:
-    """The names of all that the package offers, sorted; imports the package and nothing in it."""
+    """Sorted names of all plugins of the package; imports only the package itself."""
     import pkgutil  # noqa: PLC0415 - see IMPORTS_LATE
 
     found = pkgutil.iter_modules(import_module(package).__path__)
@@ -37,10 +37,10 @@ def names_in(package: str) -> list[str]:
 
 
 def only_object(module: str, kind: type[_Kind]) -> _Kind:
-    """The one object of a kind that a module makes.
+    """The only object of a class in a module.
 
     Raises:
-        LocalError: it makes none, or two.
+        LocalError: the number of objects is not one.
     """
     objects = [value for value in vars(import_module(module)).values() if isinstance(value, kind)]
     if len(objects) != 1:

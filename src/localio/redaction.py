@@ -1,9 +1,8 @@
-"""Takes secrets out of what is written down: by the name they stand under, and by their shape.
+"""Remove secrets from recorded texts, by their name and by their form.
 
-What is carried is never touched, only what is recorded. Two steps keep it cheap: a search for plain
-markers, which nearly every message passes untouched, and the patterns only where a marker was
-found. No pattern takes more than linear time: each begins at a literal or at the edge of a word,
-and repeats only what cannot match in two ways.
+Forwarded messages are never changed, only records. For speed, the patterns run only on texts that
+contain a plain marker, which few messages do. Each pattern takes linear time: it starts at a
+literal or a word boundary, and its repetitions are unambiguous.
 """
 
 import re
@@ -17,23 +16,23 @@ from peerwire.jsonrpc.values import Body, decode_value, encode_value
 REDACTED: Final = "[redacted]"
 
 UNREADABLE: Final = b'"[redacted: could not be read]"'
-"""Placeholder for a body that seems to hold a secret and cannot be parsed."""
+"""Placeholder for a body that may contain a secret and cannot be parsed."""
 
 LEAST_KNOWN: Final = 8
-"""Characters that a known value must have: a shorter one would be found in ordinary words."""
+"""Minimum length of a known value; a shorter one would match in ordinary words."""
 
 
 LEAST_RANDOM: Final = 20
-"""Characters that a value must have to be taken for a secret by its look alone."""
+"""Minimum length of a value that is treated as a secret because it looks random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One form that secrets take in text.
+    """One form of secrets in text.
 
     Attributes:
-        markers: in lower case; a text without any of them is not searched.
-        pattern: what to find; the groups `before` and `after`, where it has them, are kept.
+        markers: in lower case; a text without them is not searched.
+        pattern: matches the secret; its optional groups `before` and `after` are kept.
     """
 
     markers: tuple[str, ...]
@@ -48,12 +47,12 @@ _NAMES: Final = (
     r"(?:token|secret|passw(?:or)?d|passphrase|(?:api|access|private)[_-]?key|credentials?)"
 )
 _EDGE: Final = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
-"""Where a word may begin: also behind an escape, in a text that is itself JSON."""
+"""Start of a word, also after an escape in a text that contains JSON."""
 
 SHAPES: Final = (
     _shape(
         "-----begin",
-        # To the end of the block or, if that was cut off, to the first character no block holds.
+        # To the end of the block, or if truncated, to the first invalid character.
         r"(?P<before>-----BEGIN\ [A-Z0-9 ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----)"
         r"(?:[A-Za-z0-9+/=\s\\:,.()]|-(?!----))*+",
     ),
@@ -78,7 +77,7 @@ SHAPES: Final = (
     _shape("eyj", _EDGE + r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?"),
     _shape(
         "bearer",
-        # A word of prose after "bearer" is no token: that has a digit, or is longer than words are.
+        # A word of prose after "bearer" is not a token, which has a digit or is longer.
         r"(?P<before>(?i:bearer)[\s:]{1,4})"
         r"(?=[A-Za-z._~+/-]{0,64}[0-9]|[A-Za-z._~+/-]{24})[A-Za-z0-9._~+/-]{8,}+=*+",
     ),
@@ -98,7 +97,7 @@ SHAPES: Final = (
     ),
     _shape(
         "token key secret pass pwd credential",
-        # As a shell, an .env file or a log writes it.
+        # The syntax of shells, .env files, and logs.
         r"""(?P<before>(?<![A-Za-z0-9_])
             [A-Z0-9_]{0,60}(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|PASS|PWD|CREDENTIALS?)
             (?:=|[ ]=[ ]?|:[ ]?))
@@ -106,7 +105,7 @@ SHAPES: Final = (
     ),
     _shape(
         "token secret passw passphrase key credential",
-        # As a file of settings writes it; in a program the value would be a name, without digits.
+        # The syntax of settings files; in code, the value would be a name without digits.
         r"""(?P<before>(?i:"""
         + _NAMES
         + r""")[ ]{0,2}[=:][ ]{0,2}["']?)
@@ -114,14 +113,14 @@ SHAPES: Final = (
     ),
     _shape(
         "token secret passw passphrase key credential",
-        # A member of an object that is itself written in a text, quoted once or more.
+        # A member of a JSON object inside a text, quoted once or more.
         r"""(?P<before>(?i:"""
         + _NAMES
         + r""")\\{0,3}["']\s{0,4}:\s{0,4}\\{0,3}["'])(?!\[redacted)(?:[^"'\\\n]|\\++[^"'\\\n])++""",
     ),
     _shape(
         "token secret passw passphrase key credential",
-        # As an option of a command line.
+        # The syntax of command-line options.
         r"""(?P<before>(?<![A-Za-z0-9_-])--?[A-Za-z-]{0,40}?(?i:"""
         + _NAMES
         + r""")(?:=|\s{1,2})["']?)(?![-\$\[])[^\s"'\\]++""",
@@ -144,7 +143,7 @@ _NO_SECRETS: Final = frozenset(
     {"progresstoken", "pagetoken", "nextpagetoken", "nexttoken", "continuationtoken"}
     | {"cancellationtoken", "canceltoken"}
 )
-"""Names that end like a secret's, for what tells one request or page from another."""
+"""Names with the ending of a secret's name, for ids of requests and pages."""
 
 _ENV_STYLE: Final = re.compile(r"(?:[A-Z0-9]+_)*(?:KEY|PASS|PWD|TOKENS|SECRETS)")
 _ENVIRONMENTS: Final = frozenset(
@@ -171,7 +170,7 @@ _MARKERS: Final = tuple(
             b"authorization",
         ),
         *(b"cookie", b"credential", b"bearer", b"jwt", b'"env', b'headers"'),
-        # Escapes can hide any of the above.
+        # Escapes can hide any of these markers.
         *(b"\\u00", b"\\/"),
     }
 )
@@ -179,7 +178,7 @@ _PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_.+=-]{4,}")
 
 
 def names_secret(name: str) -> bool:
-    """Whether a value of this name is a secret: `api_key`, `Set-Cookie`; not `progressToken`."""
+    """Whether a value with this name is a secret: `api_key`, `Set-Cookie`; not `progressToken`."""
     plain = _SEPARATORS.sub("", name).lower()
     return plain not in _NO_SECRETS and (
         plain.endswith(_SECRET_ENDINGS) or _ENV_STYLE.fullmatch(name) is not None
@@ -187,11 +186,11 @@ def names_secret(name: str) -> bool:
 
 
 _DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
-"""What a shell calls the directory it is in: no password, though it reads like one."""
+"""Variables for the current directory, whose names resemble that of a password."""
 
 
 def secret_values(environment: Mapping[str, str]) -> frozenset[str]:
-    """The values in an environment that stand under a secret's name: what a `Redactor` knows."""
+    """Values in an environment with the name of a secret, for a `Redactor`."""
     return frozenset(
         value
         for name, value in environment.items()
@@ -205,11 +204,11 @@ _RANDOM: Final = re.compile(
 
 
 def agent_secrets(environment: Mapping[str, str]) -> frozenset[str]:
-    """The secrets among variables that a user sets for an agent.
+    """Secrets among the variables that the user sets for an agent.
 
-    Values under a secret's name, and values that look random: 20 characters or more, with small
-    and capital letters and digits, or 32 hexadecimal digits. Paths, addresses, names of models and
-    other ordinary words do not count.
+    These are values with the name of a secret, and random values: at least 20 characters, with
+    small and capital letters and digits, or 32 hexadecimal digits. Paths, addresses, names of
+    models, and other ordinary words do not count.
     """
     random = {value for value in environment.values() if _RANDOM.fullmatch(value)}
     return secret_values(environment) | random
@@ -219,18 +218,18 @@ _learned: set[str] = set()
 
 
 def learn(secrets: Iterable[str]) -> None:
-    """Have every redactor of this process that is made from now on know these values.
+    """Add known values to all redactors that this process creates later.
 
-    What writes a record is often far from what sets a variable: a mod never sees its agent's.
+    The code that records is often far from the code that sets a variable.
     """
     _learned.update(secrets)
 
 
 class Redactor:
-    """Takes secrets out of texts and JSON; `known` are values to be taken out anywhere."""
+    """Remove secrets from texts and JSON; `known` values are removed everywhere."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        # The longest first, or a value that begins another would leave its rest behind.
+        # Longest first, or a value that is a prefix of another would leave the rest.
         self._known = tuple(
             sorted({k for k in (*known, *_learned) if len(k) >= LEAST_KNOWN}, key=len, reverse=True)
         )
@@ -239,11 +238,11 @@ class Redactor:
     def _markers(self) -> tuple[bytes, ...]:
         markers = {*_MARKERS, *map(_marker, self._known)}
         needed = [m for m in markers if not any(other in m for other in markers - {m})]
-        # One search each: an alternation of them all takes fifty times as long.
+        # Search separately: an alternation takes fifty times as long.
         return tuple(sorted(needed))
 
     def text(self, text: str) -> str:
-        """The text without secrets; the same object where it holds none."""
+        """Remove secrets from a text; a text without secrets is returned as the same object."""
         for value in self._known:
             if value in text:
                 text = text.replace(value, REDACTED)
@@ -254,13 +253,13 @@ class Redactor:
         return text
 
     def raw(self, data: bytes) -> bytes:
-        """The bytes of a text without secrets; text that is not UTF-8 is unchanged."""
+        """Remove secrets from an encoded text; invalid UTF-8 is preserved."""
         text = data.decode("utf-8", errors="surrogateescape")
         plain = self.text(text)
         return data if plain is text else plain.encode("utf-8", errors="surrogateescape")
 
     def json(self, body: Body) -> bytes:
-        """One JSON value without secrets, on one line; unchanged if it holds none."""
+        """Remove secrets from a JSON value, on one line; a value without secrets is unchanged."""
         raw = bytes(body)
         try:
             lowered = raw.lower()
@@ -330,7 +329,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def _environment(value: Any) -> Any:
-    """Every value of an environment or of headers: a secret may have any name there."""
+    """Redact all values of an environment or of headers, where any name can be a secret."""
     match value:
         case dict():
             return {
@@ -358,7 +357,7 @@ def _is_plain_header(name: str) -> bool:
 
 
 def _marker(value: str) -> bytes:
-    """The part of a value that JSON writes in one way only; nothing, which is found in any text."""
+    """The part of a value that has only one spelling in JSON; may be empty."""
     runs: Iterable[str] = _PLAIN_RUN.findall(value)
     measure: Callable[[str], int] = len
     return max(runs, key=measure, default="").lower().encode()

@@ -156,7 +156,7 @@ async def test_lines_are_joined_and_counted_from_one(repository: GitRepository) 
         ("lines(`five.txt`, 6, 9)", "five.txt has 5 lines"),
         ("lines(`five.txt`, 99999999999999999999999, 99999999999999999999999)", "has 5 lines"),
         ("lines(`gone.txt`, 1, 1)", "No such file"),
-        ("lines(`src`, 1, 1)", "it is no file"),
+        ("lines(`src`, 1, 1)", "it is not a regular file"),
     ],
 )
 async def test_missing_lines_are_an_error(
@@ -171,7 +171,7 @@ async def test_missing_lines_are_an_error(
 async def test_pipe_does_not_block(repository: GitRepository) -> None:
     os.mkfifo(repository.path / "pipe.txt")
 
-    assert "it is no file" in await failure("lines(`pipe.txt`, 1, 1)", repository)
+    assert "it is not a regular file" in await failure("lines(`pipe.txt`, 1, 1)", repository)
     assert await value('search(`pipe.txt`, "a")', repository) == []
 
 
