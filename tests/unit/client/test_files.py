@@ -123,7 +123,7 @@ def test_binary_or_too_large_file_is_not_read(root: Path) -> None:
 def test_pipe_is_refused_without_waiting(root: Path) -> None:
     os.mkfifo(root / "pipe")
 
-    with pytest.raises(RpcError, match="no file"):
+    with pytest.raises(RpcError, match="not a regular file"):
         Files(root).read(str(root / "pipe"))
 
 
