@@ -1,11 +1,14 @@
-"""The pages build in strict mode, and the generated ones are current."""
+"""The pages build in strict mode, name what exists, and the generated ones are current."""
 
+import pkgutil
 import re
 import runpy
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -196,3 +199,86 @@ def test_python_module_on_a_page_runs(
 @pytest.mark.requirement("house.docs-modules-run")
 def test_pages_show_modules() -> None:
     assert len(MODULES) >= 8
+
+
+MAINTAINER_PAGES = [
+    *sorted((ROOT / "docs" / "design").glob("*.md")),
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")),
+]
+ROOTS = ("localio", "peerwire", "symposium")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"`([^`\n]+)`")
+PYTHON_FILE = re.compile(r"[\w./<>-]*[\w>]\.py\b")
+PLACEHOLDER = re.compile(r"<\w+>")
+ELSEWHERE = frozenset({
+    "src/symposium/mods/hello.py",  # the mod that CONTRIBUTING.md explains
+    "outbox/", "reviews/",  # in the user's folder
+    ".symposium/", "Name.symposium/",  # of projects
+    ".stages/<n>/",  # in a snapshot
+})  # fmt: skip
+"""Paths on the pages that are not in the tree."""
+
+
+@cache
+def tree() -> tuple[PurePosixPath, ...]:
+    """Return the files of the project and their folders."""
+    folders = ("bench", "docs", "examples", "src", "tests")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*") if file.is_file()]
+    kept = {
+        PurePosixPath(file.relative_to(ROOT)) for file in files if "__pycache__" not in file.parts
+    }
+    return tuple({"/" / path for file in kept for path in (file, *file.parents)})
+
+
+def names_nothing(name: str) -> bool:
+    """Whether no path ends with this one; a placeholder matches any name."""
+    pattern = PLACEHOLDER.sub("*", name.rstrip("/"))
+    return name not in ELSEWHERE and not any(path.match(pattern) for path in tree())
+
+
+def is_unknown(dotted: str) -> bool:
+    try:
+        pkgutil.resolve_name(dotted)
+    except (AttributeError, ImportError):
+        return True
+    return False
+
+
+def unknown_names(page: str) -> Iterator[str]:
+    """Yield the files, folders, and modules that a page names and that do not exist."""
+    yield from filter(names_nothing, PYTHON_FILE.findall(page))
+    for span in CODE_SPAN.findall(FENCE.sub("", page)):
+        first, slash, _ = span.partition("/")
+        if span.endswith("/") or (slash and first in {"src", *ROOTS}):
+            if "://" not in span and span != "/" and names_nothing(span):
+                yield span
+        elif re.fullmatch(rf"({'|'.join(ROOTS)})(\.\w+)+", span) and is_unknown(span):
+            yield span
+
+
+@pytest.mark.requirement("house.docs-names-exist")
+@pytest.mark.parametrize("page", MAINTAINER_PAGES, ids=lambda page: page.name)
+def test_page_names_files_and_modules_that_exist(page: Path) -> None:
+    assert sorted(set(unknown_names(page.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.requirement("house.docs-names-exist")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_such_module.py",
+        "chain/no_such_module.py",
+        "src/symposium/no_such_folder/<name>.py",
+        "no_such_folder/",
+        "src/symposium/no_such_folder",
+        "symposium.no_such_module",
+        "symposium.chain.mod.NoSuchClass",
+    ],
+)
+def test_name_that_does_not_exist_is_found_on_a_page(name: str) -> None:
+    assert name in unknown_names(f"See `chain/mod.py`, and `{name}`.\n")
+
+
+@pytest.mark.requirement("house.docs-names-exist")
+def test_file_that_does_not_exist_is_found_in_a_drawing() -> None:
+    assert list(unknown_names("```\nlines ── decode\n  no_such.py\n```\n")) == ["no_such.py"]

@@ -1,7 +1,10 @@
 """Rules for the sources: sizes, names, imports."""
 
 import ast
+import builtins
+import inspect
 import math
+import pkgutil
 import re
 import subprocess
 import sys
@@ -408,6 +411,62 @@ def classes_defined_twice(found: Iterable[Module]) -> list[str]:
 @pytest.mark.requirement("house.shape-class-names")
 def test_public_class_name_is_defined_once() -> None:
     assert not classes_defined_twice(modules())
+
+
+RAISES = re.compile(r"^Raises:\n((?: +.*(?:\n|\Z)|\n)+)", re.MULTILINE)
+RAISED = re.compile(r"^ {4}(\w[\w., ]*):", re.MULTILINE)
+
+
+def unknown_errors(docstring: str, classes: frozenset[str]) -> Iterator[str]:
+    """Yield the names under `Raises:` that no class has."""
+    for section in RAISES.findall(docstring):
+        for name in (name for names in RAISED.findall(section) for name in names.split(", ")):
+            try:
+                found = pkgutil.resolve_name(name if "." in name else f"{builtins.__name__}.{name}")
+            except (AttributeError, ImportError):
+                found = None
+            if name not in classes and not isinstance(found, type):
+                yield name
+
+
+@cache
+def class_names() -> frozenset[str]:
+    return frozenset(
+        node.name for module in modules() for node in module.nodes if isinstance(node, ast.ClassDef)
+    )
+
+
+@pytest.mark.requirement("house.docstring-raises")
+def test_errors_in_docstrings_exist() -> None:
+    documented = [
+        (f"{module.name}.{node.name}", text)
+        for module in modules()
+        for node in module.nodes
+        if isinstance(node, (*type_of_function, ast.ClassDef))
+        and "Raises:" in (text := ast.get_docstring(node) or "")
+    ]
+    unknown = [
+        (where, name) for where, text in documented for name in unknown_errors(text, class_names())
+    ]
+    assert unknown == []
+    assert len(documented) > 100
+
+
+@pytest.mark.requirement("house.docstring-raises")
+def test_error_that_does_not_exist_is_found_in_a_docstring() -> None:
+    docstring = """Do it.
+
+    Raises:
+        OSError, GoneError: it failed, or
+            not: in time.
+        json.GoneError: it is no JSON.
+        json.JSONDecodeError: neither.
+        OwnError: it is known.
+
+    Not here: a note.
+    """
+    unknown = unknown_errors(inspect.cleandoc(docstring), frozenset({"OwnError"}))
+    assert list(unknown) == ["GoneError", "json.GoneError"]
 
 
 @pytest.mark.requirement("house.shape-class-names")

@@ -91,7 +91,7 @@ class Conversation:
 
         Raises:
             StepError: the agent opened none.
-            PatienceError: it did not answer in time.
+            AgentTimeoutError: it did not answer in time.
         """
         params = self._setting()
 
@@ -115,7 +115,7 @@ class Conversation:
 
         Raises:
             StepError: the agent does not know it, or has ended.
-            PatienceError: it did not answer in time.
+            AgentTimeoutError: it did not answer in time.
         """
         await self._in_time(method, {"sessionId": session_id, **self._setting()})
 
@@ -131,7 +131,7 @@ class Conversation:
 
         Raises:
             StepError: the agent answered with an error, or has ended.
-            PatienceError: it did not answer in time; the turn has been cancelled.
+            AgentTimeoutError: it did not answer in time; the turn has been cancelled.
         """
         self._answers.forget_grants()
         prompt = [{"type": "text", "text": text}, *map(dict, attached)]
@@ -148,7 +148,7 @@ class Conversation:
 
         Raises:
             StepError: the agent refuses, or has ended.
-            PatienceError: it did not answer in time.
+            AgentTimeoutError: it did not answer in time.
         """
         return await self._in_time(method, {"sessionId": session_id, **params})
 

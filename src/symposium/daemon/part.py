@@ -3,10 +3,10 @@
 A part is one module under `daemon/parts/` that makes one `PartSpec`:
 
     class Taskspaces:
-        def answers(self) -> Answers:
-            answers = Answers()
-            answers.to(SpawnTaskspace, self._spawn)          # see symposium.bus.handlers
-            return answers
+        def answers(self) -> HandlerTable:                   # see symposium.bus.handlers
+            handlers = HandlerTable()
+            handlers.on_request(SpawnTaskspace, self._spawn)
+            return handlers
 
         async def run(self, bus: LocalPeer) -> None:
             async with asyncio.TaskGroup() as tasks:         # background work

@@ -131,7 +131,7 @@ class ChainStart(Struct, frozen=True):
 
         Raises:
             RpcError: a component could not be started, or refused to initialize.
-            RefinedError: the chain must be restarted without some of its mods.
+            RetryWithoutModsError: the chain must be restarted without some of its mods.
             OutdatedError: the chain must be restarted with the editor's protocol version.
         """
         editor = _greeted(self.greeting)

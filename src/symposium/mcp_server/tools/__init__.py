@@ -1,1 +1,1 @@
-"""Tools for agents, one module each."""
+"""Tools for agents, one module for each topic."""
