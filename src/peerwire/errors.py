@@ -97,8 +97,9 @@ def invalid_params(reason: str, params: Any) -> RpcError:
 class ErrorBoundary:
     """Keeps the exception of its block instead of letting it out; cancellation still passes.
 
-    A handler's fault is answered or logged and must not end the conversation (acp-host §1.6). Every
-    handler is called inside one of these, and nothing else is.
+    A handler's fault is answered or logged and must not end the conversation (acp-host §1.6): a
+    connection calls each handler inside one of these. Other modules use it where an error of any
+    type is reported elsewhere, such as in the caller of a thread.
     """
 
     __slots__ = ("error",)

@@ -160,8 +160,8 @@ class PolicyMod(Mod):
         return Forward()
 
     @from_agent(_UPDATES)
-    def on_refusal(self, message: ChainMessage) -> Forward:
-        """Remember what a tool call is: the question may name it by its id alone."""
+    def remember_call(self, message: ChainMessage) -> Forward:
+        """Remember a tool call: the permission request may name it by its id alone."""
         if message.line and b"tool_call" not in message.line:
             return Forward()
         match message.params:

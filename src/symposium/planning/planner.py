@@ -1,9 +1,7 @@
-"""Adapters, their order, and the capabilities offered; pure.
+"""Choose the adapters of a chain, their order, and the capabilities it offers; no I/O.
 
-acp-host §3.3, step 2. What an adapter needs must come from the editor or from other adapters, since
-these all precede the components.
-
-acp-host §3.3, steps 3 and 6.
+Adapters precede all components, so an adapter's needs are met by the editor or by other adapters
+(acp-host §3.3, steps 2, 3, and 6).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

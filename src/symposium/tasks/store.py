@@ -105,7 +105,7 @@ class ShieldedTasks:
         """Run work and return its result; a canceled caller waits for the end first.
 
         Raises:
-            asyncio.CancelledError: the caller was canceled (the work is done), or the work was..
+            asyncio.CancelledError: the caller (the work is done) or the work was canceled.
         """
         results: list[_Result] = []
 
