@@ -162,7 +162,7 @@ def check_url(url: str, *, came_from: str | None = None) -> None:
     Raises:
         FetchError: the URL is neither.
     """
-    import httpx2  # noqa: PLC0415 - it takes longer to import than a chain takes to start
+    import httpx2
 
     try:
         parsed = httpx2.URL(url)
@@ -245,9 +245,9 @@ class _Call:
         Raises:
             FetchError: it failed.
         """
-        import ssl  # noqa: PLC0415 - as below
+        import ssl
 
-        import httpx2  # noqa: PLC0415 - it takes longer to import than a chain takes to start
+        import httpx2
 
         # Only https needs the certificates, which take long to load.
         is_secure = url.startswith("https:")
@@ -324,7 +324,7 @@ def _save(response: _Response, request: HttpRequest, to: Path) -> HttpResult:
 
 def _proxy(url: str) -> str | None:
     """The proxy that the environment names for a URL; it is always reached without TLS."""
-    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - takes long to import
+    from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
     named = getproxies().get(parts.scheme)

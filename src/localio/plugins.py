@@ -30,7 +30,7 @@ def has_module(package: str, name: str) -> bool:
 
 def names_in(package: str) -> list[str]:
     """Sorted names of all plugins of the package; imports only the package itself."""
-    import pkgutil  # noqa: PLC0415 - see IMPORTS_LATE
+    import pkgutil
 
     found = pkgutil.iter_modules(import_module(package).__path__)
     return sorted(offered_name(entry.name) for entry in found if not entry.name.startswith("_"))

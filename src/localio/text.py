@@ -59,7 +59,7 @@ def _visible(found: re.Match[str]) -> str:
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
     """Up to three similar names, the most similar first; case is ignored."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
+    from difflib import get_close_matches
 
     by_fold = {each.casefold(): each for each in known}
     return [by_fold[fold] for fold in get_close_matches(name.casefold(), by_fold, n=3)]

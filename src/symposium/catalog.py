@@ -93,7 +93,7 @@ def installed_mods() -> list[ComponentSpec]:
 
 def _installed() -> list[tuple[str, str, Callable[[], object]]]:
     """Name, place, and loader of each installed mod."""
-    from importlib.metadata import entry_points  # noqa: PLC0415 - slow import
+    from importlib.metadata import entry_points
 
     found = entry_points(group=ENTRY_POINTS)
     return [(entry.name, entry.value, entry.load) for entry in found]

@@ -97,7 +97,7 @@ def _transport(
 ) -> Transport:
     match declaration:
         case {"type": "http", "url": str(url)}:
-            from peerwire.mcp.streamable_http import HttpTransport  # noqa: PLC0415 - not needed without HTTP
+            from peerwire.mcp.streamable_http import HttpTransport
 
             return HttpTransport(url, _pairs(declaration.get("headers")), tasks)
         case {"command": str(program)}:

@@ -257,13 +257,13 @@ class Bridge(Mod):
 
 
 def _http_endpoint() -> _MakeEndpoint:
-    from symposium.bridge.http_endpoint import HttpEndpoint  # noqa: PLC0415 - most chains open none
+    from symposium.bridge.http_endpoint import HttpEndpoint
 
     return HttpEndpoint
 
 
 def _shim_endpoint() -> _MakeEndpoint:
-    from symposium.bridge.stdio_endpoint import ShimEndpoint  # noqa: PLC0415 - most chains open none
+    from symposium.bridge.stdio_endpoint import ShimEndpoint
 
     return ShimEndpoint
 

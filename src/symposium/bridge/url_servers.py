@@ -124,7 +124,7 @@ class UrlServers(Mod):
         return Forward() if server is None else Deferred(self._connected(server))
 
     async def _connected(self, server: Mapping[str, Any]) -> Reply:
-        from symposium.bridge.url_connection import connected  # noqa: PLC0415 - see there
+        from symposium.bridge.url_connection import connected
 
         if self._tasks is None:
             raise SHUTTING_DOWN

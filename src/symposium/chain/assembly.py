@@ -113,8 +113,8 @@ def checked(component: InProcess) -> list[Interception]:
 
 
 def _similar_method(method: str) -> str | None:
-    from localio.text import near_names  # noqa: PLC0415 - the same
-    from peerwire.acp.methods import METHODS  # noqa: PLC0415 - see IMPORTS_LATE
+    from localio.text import near_names
+    from peerwire.acp.methods import METHODS
 
     if method in METHODS:
         return None

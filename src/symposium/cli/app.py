@@ -138,7 +138,7 @@ class RootGroup(CommandGroup):
         except KeyboardInterrupt:
             code = ExitCode.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - the boundary of the command line
-            from symposium.cli.failures import failure_of  # noqa: PLC0415 - see IMPORTS_LATE
+            from symposium.cli.failures import failure_of
 
             failure = failure_of(error)
             _tell_program(ctx, failure)
@@ -158,7 +158,7 @@ def _tell_program(ctx: click.Context, failure: ReportedFailure) -> None:
     """With `--json`, also print the failure as an event on stdout."""
     words: list[str] = ctx.meta[_WORDS]
     if "--json" in words[: words.index("--") if "--" in words else None]:
-        from symposium.cli.output import event_line  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.cli.output import event_line
 
         with suppress(BrokenPipeError):
             click.echo(event_line("error", failure.body()), nl=False)

@@ -42,7 +42,7 @@ def recorded(
     if trace_dir is None and log_dir is None:
         yield RecordedChain(settings, _as_it_is)
         return
-    from symposium.cli.recorders import recorders  # noqa: PLC0415 - see IMPORTS_LATE
+    from symposium.cli.recorders import recorders
 
     with recorders(chain.secrets, trace_dir, log_dir) as (trace, log):
         client = _as_it_is
@@ -71,12 +71,12 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
     """
     if written is None or not may_be_id(written):
         return written
-    from symposium.registry.agent_choice import (  # noqa: PLC0415 - the registry is slow to import
+    from symposium.registry.agent_choice import (
         ChosenAgent,
         UnknownAgentError,
         choose,
     )
-    from symposium.registry.index import registry_context  # noqa: PLC0415 - the same
+    from symposium.registry.index import registry_context
 
     found: list[ChosenAgent] = []
 
@@ -105,7 +105,7 @@ def configured_agent(named: Callable[[str], str | None] = agent_spec) -> str | N
     Raises:
         ExplainedError: the config cannot be read, or its agent cannot be installed.
     """
-    from symposium.config.user_config import load  # noqa: PLC0415 - only without --agent
+    from symposium.config.user_config import load
 
     loaded = load(config_file(None))
     if loaded is None:
@@ -126,9 +126,9 @@ def source_spec(source: ComponentSource) -> str:
     Raises:
         ExplainedError: it cannot be installed.
     """
-    from peerwire.transports.command import command_json  # noqa: PLC0415 - as above
-    from symposium.registry.index import registry_context  # noqa: PLC0415 - the same
-    from symposium.registry.provision import obtain_source  # noqa: PLC0415 - the same
+    from peerwire.transports.command import command_json
+    from symposium.registry.index import registry_context
+    from symposium.registry.provision import obtain_source
 
     found: list[str] = []
 

@@ -133,8 +133,8 @@ class _Deaf:
 def _listen(
     report: Callable[[], Mapping[str, Any]], tasks: asyncio.TaskGroup
 ) -> Callable[[], None]:
-    from peerwire.transports.fd import FdTransport  # noqa: PLC0415 - see IMPORTS_LATE
-    from peerwire.transports.unix import serve_unix  # noqa: PLC0415 - the same
+    from peerwire.transports.fd import FdTransport
+    from peerwire.transports.unix import serve_unix
 
     folder = hosts_folder()
     make_private(folder)

@@ -265,7 +265,7 @@ def save(path: Path, config: Config, seen: str | None) -> str:
 
 
 def _changed_text(current: str, config: Config, path: Path) -> str:
-    from localio.jsonc_edit import rewrite  # noqa: PLC0415 - most commands only read
+    from localio.jsonc_edit import rewrite
 
     old = _read_text(current, path)  # never overwrite an invalid file
     value = dict(cast("Mapping[str, Any]", parse(current).value))
@@ -329,7 +329,7 @@ def _agent_json(config: Config) -> Any:
 
 def first_text(config: Config) -> str:
     """Content of a new config file."""
-    from localio.jsonc import json_text  # noqa: PLC0415 - most commands only read
+    from localio.jsonc import json_text
 
     lines = ["    " + json_text(_entry_json(mod)) for mod in config.mods]
     proxies = "[\n" + ",\n".join(lines) + "\n  ]" if lines else "[]"

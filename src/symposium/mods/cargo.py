@@ -107,8 +107,8 @@ class CargoTools:
         seconds: float,
         arguments: Sequence[str] = (),
     ) -> dict[str, Any]:
-        from symposium.code.build_output import CargoReading  # noqa: PLC0415 - see the class
-        from symposium.code.build_run import Run, run_summarized  # noqa: PLC0415 - see the class
+        from symposium.code.build_output import CargoReading
+        from symposium.code.build_run import Run, run_summarized
 
         command, *options = argv
         theirs = ["--", *arguments] if arguments else []

@@ -36,7 +36,7 @@ class FerrisTools:
         version in Cargo.lock, else the latest. It returns the path of the source; with `pattern`,
         a regular expression, also the matching lines of `.rs` files, examples separately.
         """
-        from symposium.code.packages.answers import crate_answer  # noqa: PLC0415 - see the class
+        from symposium.code.packages.answers import crate_answer
 
         return await crate_answer(self._project, crate_name, version, pattern)
 
@@ -53,7 +53,7 @@ class FerrisTools:
         lock file, else the installed one, else the latest. `python` is the path of an interpreter
         whose installed distributions are used; default: the project's.
         """
-        from symposium.code.packages.answers import fetch_answer  # noqa: PLC0415 - see the class
+        from symposium.code.packages.answers import fetch_answer
 
         return await fetch_answer(self._project, (ecosystem, name, version), python)
 
@@ -61,7 +61,7 @@ class FerrisTools:
         self, ecosystem: EcosystemName, name: str, pattern: str, version: str | None = None
     ) -> dict[str, Any]:
         """Return the lines of a package's source that match a regular expression."""
-        from symposium.code.packages.answers import search_answer  # noqa: PLC0415 - see the class
+        from symposium.code.packages.answers import search_answer
 
         return await search_answer(self._project, (ecosystem, name, version), pattern)
 
@@ -75,7 +75,7 @@ class FerrisTools:
         end_line: int | None = None,
     ) -> dict[str, Any]:
         """Read lines (counted from 1) of a file of a package's source, or list a directory."""
-        from symposium.code.packages.answers import read_answer  # noqa: PLC0415 - see the class
+        from symposium.code.packages.answers import read_answer
 
         lines = (start_line, end_line)
         return await read_answer(self._project, (ecosystem, name, version), path, lines)

@@ -169,7 +169,7 @@ class Guidance(ToolMod):
 
 
 def _texts(folder: Path) -> list[dict[str, str]]:
-    from symposium.documents.guidance import library_for  # noqa: PLC0415 - see the class
+    from symposium.documents.guidance import library_for
 
     return [
         {"id": each.id, "name": each.name, "description": each.description, "text": each.body}
@@ -179,8 +179,8 @@ def _texts(folder: Path) -> list[dict[str, str]]:
 
 def _guidance_text(folder: Path, words: str) -> str | None:
     """The first text within the limit, followed by a list of the others."""
-    from symposium.documents.boot import GuidanceWorkspace, applicable, fit  # noqa: PLC0415 - see the class
-    from symposium.documents.guidance import library_for  # noqa: PLC0415 - see the class
+    from symposium.documents.boot import GuidanceWorkspace, applicable, fit
+    from symposium.documents.guidance import library_for
 
     library = library_for(folder)
     texts = applicable(library.shelf().listed, GuidanceWorkspace(library.project), words)

@@ -107,8 +107,8 @@ class NpmTools:
     async def _run(
         self, context: ToolContext, script: str, arguments: Sequence[str], seconds: float
     ) -> dict[str, Any]:
-        from symposium.code.build_output import ScriptReading  # noqa: PLC0415 - see the class
-        from symposium.code.build_run import Run, run_summarized  # noqa: PLC0415 - see the class
+        from symposium.code.build_output import ScriptReading
+        from symposium.code.build_run import Run, run_summarized
 
         if script not in _scripts(self._folder):
             raise BuildError(f"{MANIFEST} has no script {script[:80]!r}", _known(self._folder))

@@ -314,7 +314,7 @@ class PolicyMod(Mod):
     def _rules(self) -> Judges | None:
         """The rules; None while the file does not exist."""
         if self._policy is None and exists(self._path):
-            from symposium.permissions.live_policy import LivePolicy  # noqa: PLC0415 - see IMPORTS_LATE
+            from symposium.permissions.live_policy import LivePolicy
 
             self._policy = LivePolicy(self._file)
         return self._policy

@@ -117,11 +117,11 @@ class UvTools:
     async def _run(
         self, context: ToolContext, argv: Sequence[str], seconds: float
     ) -> dict[str, Any]:
-        from symposium.code.build_output import (  # noqa: PLC0415 - see the class
+        from symposium.code.build_output import (
             PytestReading,
             ScriptReading,
         )
-        from symposium.code.build_run import Run, run_summarized  # noqa: PLC0415 - see the class
+        from symposium.code.build_run import Run, run_summarized
 
         reading = PytestReading() if "pytest" in argv else ScriptReading()
         whole = ["uv", "--no-progress", *argv]

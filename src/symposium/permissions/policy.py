@@ -78,7 +78,7 @@ class Policy:
     def _reasons(self, action: Action, workspace: PolicyWorkspace) -> Iterable[Reason]:
         match action:
             case RunScript():
-                from symposium.permissions.commands import judge_script  # noqa: PLC0415 - no start reads a script
+                from symposium.permissions.commands import judge_script
 
                 return judge_script(self.rules, action, workspace)
             case TouchFile(access, path):

@@ -144,8 +144,8 @@ class _Record:
             _log.warning("could not record a permission: %s", error)
 
     def _open(self) -> Callable[[Sequence[Entry]], None]:
-        from localio.redaction import Redactor, secret_values  # noqa: PLC0415 - the same
-        from symposium.permissions.audit import AuditLog  # noqa: PLC0415 - see IMPORTS_LATE
+        from localio.redaction import Redactor, secret_values
+        from symposium.permissions.audit import AuditLog
 
         redactor = Redactor((*self._secrets, *secret_values(os.environ)))
         log = AuditLog(paths().audit, redactor)

@@ -118,7 +118,7 @@ def read_chain(
     environments = [each.command.env for each in programs if isinstance(each, Program)]
     secrets = [value for environment in environments for value in environment.values()]
     for environment in filter(None, environments):
-        from localio.redaction import agent_secrets, learn  # noqa: PLC0415 - only who sets any
+        from localio.redaction import agent_secrets, learn
 
         learn(agent_secrets(environment))
     return ChainSpec(tuple(mods), end, tuple(secrets), bridge)
@@ -132,7 +132,7 @@ def check_policy() -> None:
     """
     file = policy_file()
     if exists(file):
-        from symposium.permissions.policy import load_policy  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.permissions.policy import load_policy
 
         load_policy(file)
 

@@ -68,7 +68,7 @@ async def provision(entry: RegistryEntry, context: RegistryContext) -> StartComm
     if isinstance(way, FromLocal):
         return StartCommand(passing_command(way, entry.name))
     # Importing archives and installers takes a tenth of a second; most starts need neither.
-    from symposium.registry.installers import install  # noqa: PLC0415 - as said above
+    from symposium.registry.installers import install
 
     tool = f" with {way.tool}" if isinstance(way, FromPackage) else ""
     context.notify(f"installing {entry.id} {entry.version}{tool}; this can take a minute …")
@@ -152,7 +152,7 @@ async def _entry_of(source: ComponentSource) -> RegistryEntry:
     if source.kind == "url":
         return await fetch_entry(str(source.value))
     if source.kind == "cargo":
-        from symposium.registry.installers import newest_version  # noqa: PLC0415 - as in obtain
+        from symposium.registry.installers import newest_version
 
         crate = _read(source, RegistryCrate)
         version = crate.version or await newest_version(crate.crate)

@@ -242,7 +242,7 @@ class ChainStarter(Struct, frozen=True):
                 if not optional.get(name):
                     raise
                 _log.warning("omitting the mod %s: %s", name, error)
-                from symposium.run_mode.failure_text import failure_manner  # noqa: PLC0415 - seldom needed
+                from symposium.run_mode.failure_text import failure_manner
 
                 left_out[name] = f"_The mod `{name}` is left out: it {failure_manner(error)}_\n\n"
 

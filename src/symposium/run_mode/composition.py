@@ -64,7 +64,7 @@ class RegistryResolver:
         Raises:
             ExplainedError: the source cannot be installed.
         """
-        from symposium.run_mode.registry_agents import obtained  # noqa: PLC0415 - see there
+        from symposium.run_mode.registry_agents import obtained
 
         return await obtained(source)
 
@@ -125,7 +125,7 @@ class Composer(Struct, frozen=True):
                 )
         mods = list(parts.mods)
         if parts.servers:
-            from symposium.run_mode.mcp_servers import (  # noqa: PLC0415 - seldom needed
+            from symposium.run_mode.mcp_servers import (
                 SERVERS,
                 McpServers,
             )
@@ -181,11 +181,11 @@ class Composer(Struct, frozen=True):
         spec = json.loads(await self._program(source))
         command = Command((spec["command"], *spec.get("args", [])), _env(spec))
         if not _starts_as_it_is(command.argv[0]):
-            from localio.processes import reachable  # noqa: PLC0415 - seldom needed
+            from localio.processes import reachable
 
             # The agent starts it and would not report a missing program.
             command = await reachable(command, os.environ)
-        from symposium.run_mode.launch_directory import away_words  # noqa: PLC0415 - seldom needed
+        from symposium.run_mode.launch_directory import away_words
 
         argv = away_words(command.argv, is_recommended=entry.origin is not None)
         return {
@@ -214,10 +214,10 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
         return make
     command = _with_our_python(made.command)
     if not _starts_as_it_is(command.argv[0]):
-        from localio.processes import reachable  # noqa: PLC0415 - seldom needed
+        from localio.processes import reachable
 
         command = await reachable(command, os.environ)
-    from symposium.run_mode.launch_directory import launch_elsewhere  # noqa: PLC0415 - seldom needed
+    from symposium.run_mode.launch_directory import launch_elsewhere
 
     command = launch_elsewhere(command, is_recommended=entry.origin is not None)
     program = replace(made, name=entry.name, command=command)
@@ -239,7 +239,7 @@ def _agent_away(chain: ChainSpec) -> ChainSpec:
     agent = chain.agent
     if not isinstance(agent, Program):
         return chain
-    from symposium.run_mode.launch_directory import launch_elsewhere  # noqa: PLC0415 - seldom needed
+    from symposium.run_mode.launch_directory import launch_elsewhere
 
     return replace(
         chain, agent=replace(agent, command=launch_elsewhere(agent.command, is_recommended=False))
@@ -250,7 +250,7 @@ async def _reached(chain: ChainSpec) -> ChainSpec:
     """Complete PATH for the agent's program: an editor started by a dock lacks it (users A-9)."""
     if not isinstance(chain.agent, Program) or _starts_as_it_is(chain.agent.command.argv[0]):
         return chain
-    from localio.processes import reachable  # noqa: PLC0415 - not before a session
+    from localio.processes import reachable
 
     try:
         command = await reachable(chain.agent.command, os.environ)

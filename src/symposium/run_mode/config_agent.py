@@ -69,7 +69,7 @@ class ConfigAgent(EditorConnection):
 
     def reports(self) -> list[dict[str, Any]]:
         """Report the state of each chain, for `symposium status`."""
-        from symposium.chain.runner import chain_report  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.chain.runner import chain_report
 
         return [chain_report(chain.running, chain.sessions) for chain in self.supervisor.chains()]
 
@@ -78,7 +78,7 @@ class ConfigAgent(EditorConnection):
         folder, chain = self.settings.names, session.chain
         if folder is None or chain is None:
             return
-        from symposium.run_mode.session_names import (  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.run_mode.session_names import (
             SessionNames,
         )
 

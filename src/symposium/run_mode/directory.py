@@ -72,13 +72,13 @@ class FullDirectory:
 
     async def choices(self) -> AgentChoices:
         """Return the available agents without network access."""
-        from symposium.run_mode.registry_agents import registry_choices  # noqa: PLC0415 - see there
+        from symposium.run_mode.registry_agents import registry_choices
 
         return await registry_choices(programs_here)
 
     async def mods(self) -> ModChoices:
         """Return the available mods without network access."""
-        from symposium.run_mode.registry_agents import registry_mods  # noqa: PLC0415 - see there
+        from symposium.run_mode.registry_agents import registry_mods
 
         known = _known_mods()
         listed = registry_mods()
@@ -92,7 +92,7 @@ class FullDirectory:
 
     async def refresh(self) -> None:
         """Update the stored registry index."""
-        from symposium.run_mode.registry_agents import refresh_registry  # noqa: PLC0415 - see there
+        from symposium.run_mode.registry_agents import refresh_registry
 
         await refresh_registry()
 
@@ -120,9 +120,9 @@ def _place(program: str, folders: Sequence[str]) -> str | None:
 
 def older_config(workspace: str) -> Config | None:
     """Read the config of an older layout on this machine for a workspace."""
-    from pathlib import Path  # noqa: PLC0415 - as below
+    from pathlib import Path
 
-    from symposium.config.legacy import find_legacy  # noqa: PLC0415 - for the first start alone
+    from symposium.config.legacy import find_legacy
 
     return find_legacy(paths(), Path(workspace))
 
@@ -141,10 +141,10 @@ def suited(mods: Sequence[ModEntry], workspace: str) -> list[tuple[ModEntry, str
         mods: built-in mods, by name; a mod of another source is always useful.
         workspace: an absolute path; empty if the editor named none.
     """
-    from pathlib import Path  # noqa: PLC0415 - for the first start alone
+    from pathlib import Path
 
-    from symposium.documents.boot import GuidanceWorkspace  # noqa: PLC0415 - as above
-    from symposium.documents.guidance import checkout_of  # noqa: PLC0415 - as above
+    from symposium.documents.boot import GuidanceWorkspace
+    from symposium.documents.guidance import checkout_of
 
     files = GuidanceWorkspace(checkout_of(Path(workspace))) if workspace else None
     found: list[tuple[ModEntry, str]] = []

@@ -176,7 +176,7 @@ class NewSessions:
         folder, outer = self._connection.settings.names, call.crossing.session_id
         if folder is None or call.crossing.method not in _NAMING:
             return None
-        from symposium.run_mode.session_names import (  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.run_mode.session_names import (
             SessionNames,
         )
 

@@ -112,7 +112,7 @@ class AgentRecovery:
             session.state.release_answers()
 
     def _restart(self, config: Config) -> AgentRestartPort:
-        from symposium.run_mode.restart import AgentRestart  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.run_mode.restart import AgentRestart
 
         key = config.key()
         if key not in self._restarts:

@@ -157,7 +157,7 @@ class ElizaAgent:
         call = {"toolCallId": f"call-{self._calls}"}
         self._update(session_id, {"sessionUpdate": "tool_call", **call, **_told(command)})
         status = "failed"
-        from symposium.agents.eliza.tools import carry_out  # noqa: PLC0415 - see IMPORTS_LATE
+        from symposium.agents.eliza.tools import carry_out
 
         try:
             report = await carry_out(command, session.servers, session.directory)

@@ -81,11 +81,11 @@ def command(options: McpOptions) -> int:
 
 async def _serve(options: McpOptions) -> int:
     if options.is_http:
-        from symposium.mcp_server.transports import serve_http  # noqa: PLC0415 - the SDK is slow
+        from symposium.mcp_server.transports import serve_http
 
         await serve_http(_site(options), options.port, _tell)
     else:
-        from symposium.mcp_server.transports import serve_stdio  # noqa: PLC0415 - the SDK is slow
+        from symposium.mcp_server.transports import serve_stdio
 
         await serve_stdio(_site(options))
     return ExitCode.OK

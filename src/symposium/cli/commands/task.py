@@ -249,7 +249,7 @@ def chat(task: str) -> int:
     You can answer its questions here. The agent continues when you leave. For an agent that has
     its own terminal, this shows that terminal; Ctrl-\ leaves.
     """
-    from symposium.cli.task_chat import chat_with_task  # noqa: PLC0415 - see IMPORTS_LATE
+    from symposium.cli.task_chat import chat_with_task
 
     async def work() -> int:
         found = await find_task(task)

@@ -30,7 +30,7 @@ class ConfigMode:
 
     def begin_setup(self, session: Session, first: Input | None = None) -> None:
         """Open the first-time dialog."""
-        from symposium.run_mode.menu.no_agent import setting_up  # noqa: PLC0415 - see there
+        from symposium.run_mode.menu.no_agent import setting_up
 
         self._open(session, setting_up(self._connection, session), first)
 
@@ -44,21 +44,21 @@ class ConfigMode:
             error: the reason.
             config: the config of its chain; None if it could not be read.
         """
-        from symposium.run_mode.menu.no_agent import no_agent_dialog  # noqa: PLC0415 - see there
+        from symposium.run_mode.menu.no_agent import no_agent_dialog
 
         self._connection.write(update_line(session.id, our_commands()))
         self._open(session, no_agent_dialog(self._connection, session, error, config), None)
 
     def begin_waiting(self, session: Session) -> None:
         """Open a dialog that waits for a slow agent of a session."""
-        from symposium.run_mode.menu.no_agent import starting  # noqa: PLC0415 - see there
+        from symposium.run_mode.menu.no_agent import starting
 
         self._connection.write(update_line(session.id, our_commands()))
         self._open(session, starting(self._connection, session), None)
 
     def begin_login(self, refusal: LoginRequired) -> None:
         """Open a login dialog; the refused prompt is sent after the login."""
-        from symposium.run_mode.menu.no_agent import at_login  # noqa: PLC0415 - see there
+        from symposium.run_mode.menu.no_agent import at_login
 
         answered = refusal.answered
         # Its turn ends when the dialog reads input, after the first text.
@@ -78,13 +78,13 @@ class ConfigMode:
         if loaded is None:
             self.begin_setup(session, first)
         else:
-            from symposium.run_mode.menu.no_agent import in_menu  # noqa: PLC0415 - see there
+            from symposium.run_mode.menu.no_agent import in_menu
 
             self._open(session, in_menu(self._connection, session, loaded), first)
 
     def set_up_again(self, session: Session, first: Input) -> None:
         """Reopen a canceled setup, or start the agent of the current config."""
-        from symposium.run_mode.menu.no_agent import starting  # noqa: PLC0415 - see there
+        from symposium.run_mode.menu.no_agent import starting
 
         try:
             loaded = load(self._connection.settings.config)

@@ -48,7 +48,7 @@ async def overview(text: str, session: Session, connection: EditorConnection) ->
 
 
 async def _agents(connection: EditorConnection) -> str:
-    from symposium.run_mode.menu.pickers import agent_label, agent_tables  # noqa: PLC0415 - seldom needed
+    from symposium.run_mode.menu.pickers import agent_label, agent_tables
 
     choices = await connection.settings.directory.choices()
     try:
@@ -72,7 +72,7 @@ async def _agents(connection: EditorConnection) -> str:
 
 
 async def _mods_overview(connection: EditorConnection) -> str:
-    from symposium.run_mode.menu.pickers import table  # noqa: PLC0415 - seldom needed
+    from symposium.run_mode.menu.pickers import table
 
     choices = await connection.settings.directory.mods()
     configured = _configured(connection)
