@@ -15,7 +15,7 @@ from tests.support.run_mode_harness import (
 
 from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from symposium.run_mode.chat import COMMANDS
-from symposium.run_mode.failure_text import KEPT
+from symposium.run_mode.failure_text import MESSAGE_SAVED
 
 OTHER = {**CONFIG, "agent": "other"}
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
@@ -708,7 +708,7 @@ async def test_prompt_from_before_the_setup_is_answered_by_the_agent(tmp_path: P
         await it.open()
         it.editor.ask("new", "session/new", {"cwd": "/"})
         session = (await it.editor.reads(3))[0]["result"]["sessionId"]
-        assert (await it.say("fix the tests", session))[0] == f"{KEPT}\n\n"
+        assert (await it.say("fix the tests", session))[0] == f"{MESSAGE_SAVED}\n\n"
         await it.say("1", session)
         turn = it.prompt("save", session)
         agent = await it.initialized_agent()

@@ -11,7 +11,7 @@ from tests.support.chain_harness import VERSION_ONE, Peer
 from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.chain.conductor import NOT_ANSWERED_YET
-from symposium.run_mode.failure_text import CHOICES, KEPT, NOTHING_SAID
+from symposium.run_mode.failure_text import CHOICES, MESSAGE_SAVED, NOTHING_SAID
 from symposium.run_mode.menu.no_agent import NOT_SENT
 from symposium.run_mode.menu.waiting import LEFT, STARTING
 from symposium.run_mode.new_sessions import PROMISED
@@ -64,7 +64,9 @@ async def test_prompt_sent_meanwhile_is_answered_by_the_agent_in_its_own_turn(
 ) -> None:
     async with slow_start(tmp_path) as (it, session, agent, initialize):
         turn = it.prompt("Hello", session)
-        assert (await it.editor.read())["params"]["update"]["content"]["text"] == f"{KEPT}\n\n"
+        assert (await it.editor.read())["params"]["update"]["content"][
+            "text"
+        ] == f"{MESSAGE_SAVED}\n\n"
         await made(agent, initialize)
         assert await answered(agent) == "Hello"
         _, answer = await it.said(turn)
@@ -143,7 +145,7 @@ async def test_failed_start_gives_the_reason_and_keeps_the_prompt(tmp_path: Path
         texts, answer = await it.said(turn)
         assert answer["result"] == END
         assert texts[0].startswith("**This session has no agent yet.**")
-        assert texts[1] == f"{KEPT}\n\n"
+        assert texts[1] == f"{MESSAGE_SAVED}\n\n"
 
 
 @pytest.mark.requirement("run-mode.own-commands-never-kept")

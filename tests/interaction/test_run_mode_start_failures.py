@@ -10,7 +10,7 @@ from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harn
 
 from peerwire.errors import INVALID_PARAMS
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.failure_text import CHOICES, KEPT, STILL
+from symposium.run_mode.failure_text import CHOICES, MESSAGE_SAVED, STILL
 
 MISSING = {**CONFIG, "agent": "missing"}
 BROKEN = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
@@ -82,7 +82,7 @@ async def test_good_choice_continues_the_session_with_the_waiting_prompt(
 ) -> None:
     async with run_mode_harness(tmp_path) as it:
         session, notice = await opened(it)
-        assert await it.say("what is 2+2?", session) == [notice, f"{KEPT}\n\n"]
+        assert await it.say("what is 2+2?", session) == [notice, f"{MESSAGE_SAVED}\n\n"]
         assert "## Current Configuration" in (await it.say("/symposium:config", session))[0]
         await it.say("a", session)
         await it.say("2", session)
@@ -126,7 +126,7 @@ async def test_another_reason_is_reported_like_the_first(tmp_path: Path) -> None
         notice, kept = await it.say("hello", session)
         assert f"{it.config}:3:15" in notice
         assert notice.endswith(CHOICES)
-        assert kept == f"{KEPT}\n\n"
+        assert kept == f"{MESSAGE_SAVED}\n\n"
 
 
 @pytest.mark.requirement("run-mode.mending-kept")
@@ -241,7 +241,7 @@ async def test_older_config_is_offered_in_the_setup_and_imported(tmp_path: Path,
         ("new", "# Select Agent"),
         ("cancel", "Configuration cancelled."),
         ("5", "Unknown input: `5`."),
-        ("hello you", KEPT),
+        ("hello you", MESSAGE_SAVED),
     ],
 )
 async def test_older_config_can_be_declined(tmp_path: Path, word: str, begins: str) -> None:

@@ -8,7 +8,7 @@ from tests.support.run_mode_harness import CONFIG, MENU, RunModeHarness, run_mod
 
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
 from symposium.chain.recovery import RestartPolicy
-from symposium.run_mode.failure_text import KEPT
+from symposium.run_mode.failure_text import MESSAGE_SAVED
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
@@ -94,7 +94,7 @@ async def test_message_of_an_agent_for_an_unknown_session_passes(tmp_path: Path)
     ("text", "notice"),
     [
         ("/symposium:config", "Unknown input: `/symposium:config`. Enter a number or `cancel`."),
-        ("hello", KEPT),
+        ("hello", MESSAGE_SAVED),
     ],
 )
 async def test_every_prompt_of_a_setup_is_for_the_dialog(

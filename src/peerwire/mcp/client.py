@@ -14,7 +14,7 @@ from peerwire.transports.command import Command
 from peerwire.transports.memory import ForwardingTransport
 from peerwire.transports.process import spawn
 
-_OURS: Final = b'{"jsonrpc":"2.0","method":"$/cancel_request",'
+_CANCELLATION: Final = b'{"jsonrpc":"2.0","method":"$/cancel_request",'
 _MCPS: Final = b'{"jsonrpc":"2.0","method":"notifications/cancelled",'
 
 
@@ -26,8 +26,8 @@ class McpLines(ForwardingTransport):
 
     def send(self, line: bytes) -> None:
         """Send one line; translate a cancellation."""
-        if line.startswith(_OURS):
-            line = _MCPS + line.removeprefix(_OURS)
+        if line.startswith(_CANCELLATION):
+            line = _MCPS + line.removeprefix(_CANCELLATION)
         self._transport.send(line)
 
 

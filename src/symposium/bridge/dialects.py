@@ -66,7 +66,7 @@ def rewritten(
 
 
 _ACP_URL: Final = "acp:"
-_OURS: Final = MCP_ERAS[McpDialect.RUST_SDK]
+_HOST_ERA: Final = MCP_ERAS[McpDialect.RUST_SDK]
 
 
 class Dialects(Mod):
@@ -78,7 +78,7 @@ class Dialects(Mod):
 
     def __init__(self, mode: Mode = "auto") -> None:
         self._mode = mode
-        self._agent = _OURS
+        self._agent = _HOST_ERA
         self._urls: dict[str, str] = {}
         self._servers: dict[str, McpDialect] = {}
         self._connections: dict[str, McpDialect] = {}
@@ -127,7 +127,7 @@ class Dialects(Mod):
 
     def _for_agent(self, entry: Any) -> Any:
         named = server_id(entry)
-        if named is None or self._agent is _OURS:
+        if named is None or self._agent is _HOST_ERA:
             return entry
         url = named if named.startswith(_ACP_URL) else f"{_ACP_URL}{named}"
         self._urls[url] = named
@@ -255,7 +255,7 @@ class Dialects(Mod):
         if params is None:
             return Forward()
         self._connections.pop(str(params.get("connectionId")), None)
-        if self._agent is not _OURS:
+        if self._agent is not _HOST_ERA:
             self.agent.notify(self._agent.disconnect, self._opened_for_agent(params))
             return Reply({}) if message.is_request else Drop()
         if message.is_request:

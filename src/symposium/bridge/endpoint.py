@@ -15,7 +15,7 @@ SHIM: Final = Path(__file__).with_name("shim.py")
 TOKEN_VARIABLE: Final = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable, not its value
 """Environment variable with the endpoint's token, for the shim."""
 
-_OURS: Final = frozenset({"type", "serverId"})
+_BRIDGE_KEYS: Final = frozenset({"type", "serverId"})
 
 
 def http_declaration(declaration: Mapping[str, Any], url: str, token: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def stdio_declaration(
 
 
 def _rest(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in declaration.items() if name not in _OURS}
+    return {name: value for name, value in declaration.items() if name not in _BRIDGE_KEYS}
 
 
 CANCELLED: Final = "notifications/cancelled"

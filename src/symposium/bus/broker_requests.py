@@ -34,7 +34,7 @@ from symposium.bus.routing import Action, Close, Deliver, OpenBusRequests, is_sa
 MAX_MESSAGES: Final = 1024
 """Maximum number of messages in the history (bus §1.1)."""
 
-KEPT: Final = 16 * 1024
+MAX_STORED_LINE: Final = 16 * 1024
 """Maximum stored size of a line, in bytes; 16 MiB for the whole history."""
 
 
@@ -92,8 +92,8 @@ class BusHistory:
     def add(self, at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> None:
         """Add a message, truncated if long; drop the oldest if full."""
         size = len(line)
-        if size > KEPT:
-            line = line[:KEPT]
+        if size > MAX_STORED_LINE:
+            line = line[:MAX_STORED_LINE]
         # A plain tuple: this runs for every message, and a class takes five times longer.
         self._entries.append((at, by, name, is_legacy, size, line))
 
@@ -111,7 +111,7 @@ class BusHistory:
 
 def passed_by(at: float, by: str, name: str, line: bytes, *, is_legacy: bool) -> HistoryEntry:
     """History entry of a message, truncated if long."""
-    return HistoryEntry(at, by, name, is_legacy, len(line), line[:KEPT])
+    return HistoryEntry(at, by, name, is_legacy, len(line), line[:MAX_STORED_LINE])
 
 
 WATCHERS: Final = frozenset({Role.APP, Role.CLI, Role.OBSERVER, Role.DAEMON})

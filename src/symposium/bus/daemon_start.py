@@ -123,7 +123,7 @@ IDLE_TIMEOUT: Final = 30.0
 START_TIME: Final = 20.0
 """Seconds to wait for a started daemon; on a busy machine, the interpreter alone needs several."""
 
-_FAREWELL: Final = 2.0
+_STOP_TIMEOUT: Final = 2.0
 _PLACES: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG", "SYMPOSIUM_SOCKET")
 
 
@@ -180,7 +180,7 @@ async def start_daemon(options: DaemonOptions) -> None:
         process.kill()
         # Its child processes may keep stderr open.
         with suppress(TimeoutError):
-            async with asyncio.timeout(_FAREWELL):
+            async with asyncio.timeout(_STOP_TIMEOUT):
                 await process.communicate()
         text = f"the daemon did not listen within {START_TIME:g} s"
         raise BusUnreachableError(

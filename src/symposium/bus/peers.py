@@ -13,7 +13,7 @@ from symposium.bus.routing import Parts, Window, is_same_taskspace
 EVERYTHING: Final = "*"
 """Subscription to all messages."""
 
-FRESH: Final = 90.0
+WINDOW_SECONDS: Final = 90.0
 """Seconds after its last heartbeat until a window counts as silent: three heartbeats."""
 
 Canonical = Callable[[str], Parts | None]
@@ -94,7 +94,7 @@ class BusPeer:
 
     def is_silent(self, now: float) -> bool:
         """Whether its heartbeats have stopped; always False for a peer that sends none."""
-        return self.presence is not None and now - self.seen > FRESH
+        return self.presence is not None and now - self.seen > WINDOW_SECONDS
 
     def handles(self, type_: str) -> bool:
         """Whether it handles this request type."""

@@ -24,7 +24,7 @@ from symposium.errors import SymposiumError
 
 _log = logging.getLogger(__name__)
 
-SOON: Final = 256 * 1024
+FLUSH_BYTES: Final = 256 * 1024
 """Maximum size of the buffer in bytes; a longer turn writes earlier."""
 
 MAX_PER_SECOND: Final = 1000
@@ -61,7 +61,7 @@ class RecordFile:
             return
         self._lines.append(line)
         self._waiting += len(line)
-        if self._waiting > SOON:
+        if self._waiting > FLUSH_BYTES:
             self.flush()
         elif not self._is_scheduled:
             self._schedule()

@@ -22,7 +22,7 @@ from symposium.config.paths import paths
 HOST_TIMEOUT: Final = 1.0
 """Time limit for the answer of a host, in seconds."""
 
-_LARGEST: Final = 16 * 1024 * 1024
+_MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 def hosts_folder() -> Path:
@@ -53,7 +53,7 @@ def _ask(path: Path) -> Mapping[str, Any] | None:
         try:
             sock.connect(str(path))
             parts: list[bytes] = []
-            while (part := sock.recv(65536)) and sum(map(len, parts)) < _LARGEST:
+            while (part := sock.recv(65536)) and sum(map(len, parts)) < _MAX_BYTES:
                 parts.append(part)
             value: Any = json.loads(b"".join(parts))
         except (ConnectionRefusedError, FileNotFoundError):

@@ -18,7 +18,7 @@ from symposium.cli.task_agents import offered_environment
 from symposium.cli.tasks import ask, find_task
 from symposium.planning.chain_spec import check_policy
 
-LOOK: Final = 0.5
+POLL_INTERVAL: Final = 0.5
 """Seconds between two requests for the state of a landing."""
 
 _STAGES: Final = {
@@ -83,7 +83,7 @@ async def _decided(task: TaskView) -> str:
         if shown.stage != last:
             last = shown.stage
             click.echo(f"… {_STAGES.get(last, last)}", err=True)
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_INTERVAL)
     has_landed = bool(shown.landed_at) and shown.landed_at != task.landed_at
     outcome = f"landed as {shown.landed[:12]}" if has_landed else "was not landed"
     click.echo(f"{task.name} {outcome}", err=True)

@@ -25,7 +25,7 @@ from symposium.client.permissions import (
     read_permission,
 )
 
-LARGEST: Final = 16 * 1024 * 1024
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a file that is read for an agent, in bytes."""
 
 
@@ -43,7 +43,7 @@ class Files:
         """
         place = self._inside(path)
         try:
-            whole = regular_content(place, LARGEST).decode()
+            whole = regular_content(place, MAX_FILE_BYTES).decode()
             text = whole.replace("\r\n", "\n").replace("\r", "\n")
         except OSError as error:
             raise _refusal(path, error) from error

@@ -9,7 +9,7 @@ from typing import Any, Final
 from localio.files import regular_content
 from symposium.errors import SymposiumError
 
-LARGEST: Final = 512 * 1024
+MAX_ATTACHMENT_BYTES: Final = 512 * 1024
 """Maximum bytes of an attached file."""
 
 MAX_OFFERED: Final = 200
@@ -92,13 +92,13 @@ class Attachments:
     def _block(self, place: Path) -> Mapping[str, Any]:
         named = str(place.relative_to(self._root))
         try:
-            content = regular_content(place, LARGEST).decode()
+            content = regular_content(place, MAX_ATTACHMENT_BYTES).decode()
         except OSError as error:
             raise _refused(named, f"cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise _refused(named, "is not UTF-8 text") from error
         except ValueError as error:
-            raise _refused(named, f"is larger than {LARGEST // 1024} KiB") from error
+            raise _refused(named, f"is larger than {MAX_ATTACHMENT_BYTES // 1024} KiB") from error
         if "\0" in content:
             raise _refused(named, "is a binary file")
         if self.is_embedded:

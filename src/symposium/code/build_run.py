@@ -23,7 +23,7 @@ from symposium.config.paths import paths
 HALF: Final = 4 * 1024 * 1024
 """Bytes stored of the beginning, and of the end."""
 
-KEPT: Final = 30
+MAX_LOG_FILES: Final = 30
 """Maximum number of logs; older ones are removed."""
 
 
@@ -73,7 +73,7 @@ class LogFile:
 
 def _remove_old(directory: Path) -> None:
     logs = sorted(directory.glob("*.log"), key=_age)
-    for each in logs[: max(0, len(logs) - KEPT + 1)]:
+    for each in logs[: max(0, len(logs) - MAX_LOG_FILES + 1)]:
         with suppress(OSError):
             each.unlink()
 

@@ -93,7 +93,7 @@ def _run_detached(work: Callable[[Report], None], write_end: int) -> None:
 MAX_BYTES: Final = 2 * 1024 * 1024
 """Maximum size of a log file in bytes before it is rotated."""
 
-KEPT: Final = 3
+LOG_FILES: Final = 3
 """Number of rotated files to keep."""
 
 
@@ -144,7 +144,7 @@ def log_file(path: Path, *, max_bytes: int = MAX_BYTES) -> logging.Handler:
         OSError: it cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = PrivateFile(path, maxBytes=max_bytes, backupCount=KEPT, encoding="utf-8")
+    file = PrivateFile(path, maxBytes=max_bytes, backupCount=LOG_FILES, encoding="utf-8")
     file.setFormatter(JsonLines(Redactor(secret_values(os.environ))))
     return file
 

@@ -70,13 +70,13 @@ class IdleTimer:
 WAITING: Final = 4096
 """Backlog of the listening socket: a thousand clients may connect at once."""
 
-FRESH: Final = 2.0
+CACHE_SECONDS: Final = 2.0
 """Seconds for which a canonical path is reused: links may change at any time."""
 
 MAX_PATHS: Final = 4096
 """Number of remembered canonical paths."""
 
-LOOK: Final = 5.0
+POLL_INTERVAL: Final = 5.0
 """Interval in seconds for polling: is the socket still there, is a part busy?"""
 
 _log = logging.getLogger(__name__)
@@ -184,8 +184,8 @@ class Daemon:
 
     async def _watch(self) -> None:
         while True:
-            wait = min(LOOK, max(0.0, self._idle.due - self._setting.clock()))
-            await asyncio.sleep(wait if wait < inf else LOOK)
+            wait = min(POLL_INTERVAL, max(0.0, self._idle.due - self._setting.clock()))
+            await asyncio.sleep(wait if wait < inf else POLL_INTERVAL)
             now = self._setting.clock()
             if any(part.is_busy() for part in self._parts()):
                 self._idle.busy(now)
@@ -289,7 +289,7 @@ def exit_now() -> None:
 
 
 class RealPaths:
-    """Resolves canonical paths; results are reused for `FRESH` seconds.
+    """Resolves canonical paths; results are reused for `CACHE_SECONDS` seconds.
 
     Args:
         clock: current time in seconds.
@@ -305,7 +305,7 @@ class RealPaths:
             return None
         now = self._clock()
         known = self._known.get(path)
-        if known is not None and now - known[0] < FRESH:
+        if known is not None and now - known[0] < CACHE_SECONDS:
             return known[1]
         if len(self._known) >= MAX_PATHS:
             self._known.clear()

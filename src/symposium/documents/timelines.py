@@ -68,7 +68,7 @@ def texts(data: Mapping[str, Any], *names: str) -> list[str]:
     return [value for name in names if isinstance(value := data.get(name), str)]
 
 
-LARGEST: Final = 8 * 1024 * 1024
+MAX_TIMELINE_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of a timeline, in bytes; beyond it, only questions and links are added."""
 
 MAX_TIMELINES: Final = 500
@@ -119,7 +119,7 @@ class Timeline:
         try:
             flock(handle, LOCK_EX)
             size = os.fstat(handle).st_size
-            if kind not in _ALWAYS and size > LARGEST:
+            if kind not in _ALWAYS and size > MAX_TIMELINE_BYTES:
                 return
             if size != self._size:
                 # Another process appended to it, or it existed before.

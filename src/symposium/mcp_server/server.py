@@ -73,11 +73,11 @@ MAX_CLIENTS: Final = 1000
 MAX_COMPLETIONS: Final = 100
 """Maximum that MCP allows."""
 
-_KEPT: Final = CacheHint(ttl_ms=1000, scope="private")
+_CACHE_HINT: Final = CacheHint(ttl_ms=1000, scope="private")
 """Cache time of lists and texts for clients of the later era; changes are still announced."""
 
 _CACHEABLE: Final[Sequence[CacheableMethod]] = get_args(CacheableMethod)
-_HINTS: Final = dict.fromkeys(_CACHEABLE, _KEPT)
+_HINTS: Final = dict.fromkeys(_CACHEABLE, _CACHE_HINT)
 
 _Context: TypeAlias = ServerRequestContext[Any, Any]
 _Handle: TypeAlias = Callable[[_Context, Any], Awaitable[Json]]

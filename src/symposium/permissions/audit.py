@@ -22,7 +22,7 @@ from localio.files import PRIVATE_FILE_MODE
 from localio.redaction import Redactor
 from peerwire.jsonrpc.values import decode_value, encode_value
 
-NOTHING: Final = "0" * 64
+FIRST_HASH: Final = "0" * 64
 """Value of `prev` in the first line."""
 
 
@@ -38,7 +38,7 @@ class Checkpoint:
 
     first: int = 1
     seq: int = 0
-    hash: str = NOTHING
+    hash: str = FIRST_HASH
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _fault(entry: Mapping[str, Any], expected: int, before: str | None) -> str |
     if entry.get("seq") != expected:
         return f"has number {entry.get('seq')} instead of {expected}"
     is_first = expected == 1
-    if (is_first and entry.get("prev") != NOTHING) or before not in {None, entry.get("prev")}:
+    if (is_first and entry.get("prev") != FIRST_HASH) or before not in {None, entry.get("prev")}:
         return "does not follow the previous line"
     return None
 
@@ -133,7 +133,7 @@ def _read(text: bytes) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
 
 
-LARGEST: Final = 1024 * 1024
+MAX_LOG_BYTES: Final = 1024 * 1024
 """Size at which a file is rotated, in bytes."""
 
 MAX_STORED: Final = 8
@@ -172,7 +172,7 @@ class AuditLog:
         redactor: Redactor | None = None,
         *,
         clock: Callable[[], str] = utc_now,
-        largest: int = LARGEST,
+        largest: int = MAX_LOG_BYTES,
     ) -> None:
         self._folder = folder
         self._redactor = redactor or Redactor()

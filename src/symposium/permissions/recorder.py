@@ -87,7 +87,7 @@ class PermissionObserver(Mod):
         return {"outcome": kind, "chosen": outcome.get("optionId"), "by": by}
 
 
-SOON: Final = 0.02
+FLUSH_DELAY: Final = 0.02
 """Maximum seconds until a decision is on disk; a power failure or a kill may lose it."""
 
 _log = logging.getLogger(__name__)
@@ -127,9 +127,9 @@ class _Record:
         atexit.register(self.flush)
 
     def record(self, entry: Callable[[], Entry]) -> None:
-        """Add an entry; written within `SOON`, or when this process ends."""
+        """Add an entry; written within `FLUSH_DELAY`, or when this process ends."""
         if not self._waiting:
-            asyncio.get_running_loop().call_later(SOON, self.flush)
+            asyncio.get_running_loop().call_later(FLUSH_DELAY, self.flush)
         self._waiting.append(entry)
 
     def flush(self) -> None:

@@ -205,10 +205,10 @@ def provided(entries: Iterable[ChainEntry]) -> set[str]:
     return {primitive for entry in entries for primitive in entry.needs.provides}
 
 
-OURS: Final[dict[str, Any]] = {MCP_OVER_ACP: True, "proxy": True}
+HOST_CAPABILITIES: Final[dict[str, Any]] = {MCP_OVER_ACP: True, "proxy": True}
 """Capabilities of the host itself."""
 
-_NOTHING: Final = Plan((), {})
+_EMPTY_PLAN: Final = Plan((), {})
 
 
 def to_agent(params: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
@@ -217,13 +217,13 @@ def to_agent(params: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     They are the editor's, with what the chain's components provide, and what the host does.
     """
     added = {primitive: True for primitive, source in plan.provided_by.items() if source != EDITOR}
-    capabilities = _with(client_capabilities(params), {**added, **OURS})
+    capabilities = _with(client_capabilities(params), {**added, **HOST_CAPABILITIES})
     return {**params, capabilities_member(params): capabilities}
 
 
 def to_chain(params: Mapping[str, Any]) -> dict[str, Any]:
     """The params that the chain begins with: adapters add their own as they pass them on."""
-    return to_agent(params, _NOTHING)
+    return to_agent(params, _EMPTY_PLAN)
 
 
 def to_editor(result: Mapping[str, Any], plan: Plan, version: str) -> dict[str, Any]:
@@ -238,7 +238,9 @@ def to_editor(result: Mapping[str, Any], plan: Plan, version: str) -> dict[str, 
     details = {**plan.as_json(), "symposium": {"version": version}}
     is_v2 = "capabilities" in result and "agentCapabilities" not in result
     member = "capabilities" if is_v2 else "agentCapabilities"
-    enriched = _with(as_object(result.get(member)), {**flags, **OURS, "details": details})
+    enriched = _with(
+        as_object(result.get(member)), {**flags, **HOST_CAPABILITIES, "details": details}
+    )
     return {**result, member: enriched}
 
 

@@ -42,7 +42,7 @@ VARIABLE: Final = "SYMPOSIUM_RECOMMENDATIONS"
 """The environment's say: a URL, a file, or `none` for what the user and the workspace say only."""
 
 NONE: Final = "none"
-FRESH: Final = 24 * 3600.0
+CACHE_SECONDS: Final = 24 * 3600.0
 """Seconds for which a copy is used without asking whether it is still right."""
 
 TIME: Final = 30.0
@@ -96,7 +96,9 @@ class RemoteRecommendations:
     def is_stale(self) -> bool:
         """Whether the network is to be asked."""
         copy = self._copy() if self._is_url else None
-        return self._is_url and (copy is None or not 0 <= self._clock() - copy.fetched < FRESH)
+        return self._is_url and (
+            copy is None or not 0 <= self._clock() - copy.fetched < CACHE_SECONDS
+        )
 
     async def refresh(self) -> str:
         """Download the recommendations; the reason if that failed, else an empty text."""

@@ -38,7 +38,7 @@ OFFICIAL: Final = "https://cdn.agentclientprotocol.com/registry/v1/latest/regist
 VARIABLE: Final = "SYMPOSIUM_REGISTRY"
 """Environment variable with the address of the index: a URL or a file."""
 
-FRESH: Final = 24 * 3600.0
+CACHE_SECONDS: Final = 24 * 3600.0
 """Seconds for which a copy is used without asking the server for a newer one."""
 
 SNAPSHOT: Final = Path(__file__).with_name("snapshot.json")
@@ -122,7 +122,7 @@ class RegistryIndex:
         if (copy := self._copy()) is not None:
             age = self._clock() - copy.fetched
             index = parse_index(copy.body.encode())
-            return LoadedIndex(index, "cache", copy.fetched, is_fresh=0 <= age < FRESH)
+            return LoadedIndex(index, "cache", copy.fetched, is_fresh=0 <= age < CACHE_SECONDS)
         return snapshot()
 
     async def current(self) -> LoadedIndex:

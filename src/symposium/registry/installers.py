@@ -327,7 +327,7 @@ def _console_scripts(file: Path) -> list[str]:
     return names
 
 
-KEPT: Final = 2
+KEPT_VERSIONS: Final = 2
 """Versions of an agent to keep: the newest, and the one before it."""
 
 Installable = FromArchive | FromPackage | FromCrate
@@ -438,5 +438,5 @@ def _sweep(home: Path) -> None:
 
 
 def _prune(home: Path) -> None:
-    for old in installed_versions(home)[:-KEPT]:
+    for old in installed_versions(home)[:-KEPT_VERSIONS]:
         shutil.rmtree(home / old.version, ignore_errors=True)

@@ -31,13 +31,13 @@ COMMANDS: Final[tuple[dict[str, Any], ...]] = (
 COMMANDS_UPDATE: Final = "available_commands_update"
 
 
-OURS: Final = "symposium:"
+COMMAND_PREFIX: Final = "symposium:"
 """Prefix of Symposium's commands."""
 
 
 def command(name: str) -> frozenset[str]:
     """Return the accepted spellings of a command."""
-    return frozenset({f"{OURS}{name}", f"/{OURS}{name}"})
+    return frozenset({f"{COMMAND_PREFIX}{name}", f"/{COMMAND_PREFIX}{name}"})
 
 
 CONFIG: Final = command("config")

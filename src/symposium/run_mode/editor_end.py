@@ -198,7 +198,7 @@ _COMMANDS_MARK: Final = COMMANDS_UPDATE.encode()
 
 _KIND: Final = b'"sessionUpdate":"'
 
-_NOTHING: Final = b"\n"
+_BLANK_LINE: Final = b"\n"
 """Prefix that no line has."""
 
 MAX_QUEUED: Final = 16 * 1024 * 1024
@@ -228,7 +228,7 @@ class EditorRouteEnd:
         # Fast path of a stream: the editor's link itself holds nothing.
         self._send = link.transport.send
         # Prefix of lines that pass unparsed; none do while sessions have other ids here.
-        self._passing = _NOTHING
+        self._passing = _BLANK_LINE
         self.gate = MessageGate(self._brake)
         self.permissions = Permissions()
         self.recent = RecentLines()
@@ -244,7 +244,7 @@ class EditorRouteEnd:
 
     def rename(self, inner_id: str, outer_id: str) -> None:
         """Use the editor's id for a session of the chain."""
-        self._passing = _NOTHING
+        self._passing = _BLANK_LINE
         self.outer_ids[inner_id] = outer_id
 
     def forget(self, inner_id: str) -> None:
@@ -333,10 +333,10 @@ def _is_history(crossing: ChainMessage) -> bool:
 
 
 def _beginning(line: bytes) -> bytes:
-    """The prefix of a line up to the kind of its update; `_NOTHING` without a kind."""
+    """The prefix of a line up to the kind of its update; `_BLANK_LINE` without a kind."""
     at = line.find(_KIND)
     end = line.find(b'"', at + len(_KIND))
-    return line[: end + 1] if at >= 0 and end >= 0 else _NOTHING
+    return line[: end + 1] if at >= 0 and end >= 0 else _BLANK_LINE
 
 
 def renamed(params: Mapping[str, Any], session: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ CHOICES: Final = (
 )
 """Available inputs in a session without an agent; every screen there ends with them."""
 
-KEPT: Final = "Your message is saved; the agent answers it as soon as it runs."
+MESSAGE_SAVED: Final = "Your message is saved; the agent answers it as soon as it runs."
 
 STILL: Final = "The problem is still there."
 
@@ -106,7 +106,7 @@ _LOG_IN: Final = (
 )
 
 
-_OURS: Final = frozenset({"component_start_failed", "config"})
+_HOST_ORIGINS: Final = frozenset({"component_start_failed", "config"})
 """Reasons that Symposium gives itself; their detail is complete."""
 
 
@@ -209,7 +209,7 @@ def _shown(error: RpcError) -> str:
         more = error.data
     else:
         data = as_object(error.data)
-        if data.get("reason") in _OURS:
+        if data.get("reason") in _HOST_ORIGINS:
             # Errors of the SPEC parser name an option of the command line.
             return str(data.get("detail")).removeprefix("--agent: ")
         known = [data.get(name) for name in ("detail", "details", "message", "fault", "reason")]

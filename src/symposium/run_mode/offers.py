@@ -20,7 +20,7 @@ from symposium.run_mode.sessions import Session, Sessions
 
 _log = logging.getLogger(__name__)
 
-NOTHING: Final = "There is nothing to decide and nothing to recommend for this workspace.\n"
+NO_SUGGESTIONS: Final = "There is nothing to decide and nothing to recommend for this workspace.\n"
 
 
 class Suggestion(Protocol):
@@ -97,7 +97,7 @@ class Suggestions:
         """Carry out the answer; return a message for the user."""
         is_open = self._open.pop(session.id, None)
         if text in RECOMMENDATIONS or is_open is None:
-            return await self._next(session, include_postponed=True) or NOTHING
+            return await self._next(session, include_postponed=True) or NO_SUGGESTIONS
         try:
             message = await asyncio.to_thread(is_open.offer.do, text)
         except ExplainedError as error:

@@ -22,7 +22,7 @@ VERSION: Final = 1
 REMEMBERED: Final = 4 * 1024 * 1024
 """Bytes of recent events for viewers that connect later."""
 
-LARGEST: Final = 16 * 1024 * 1024
+MAX_EVENT_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of the file in bytes; it is then rotated, and one old file is kept."""
 
 
@@ -62,7 +62,7 @@ class EventLog:
         try:
             os.write(handle, self._end + bytes(line) + b"\n")
             self._end = b""
-            is_full = os.fstat(handle).st_size > LARGEST
+            is_full = os.fstat(handle).st_size > MAX_EVENT_BYTES
         finally:
             os.close(handle)
         if is_full:

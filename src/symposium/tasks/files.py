@@ -135,12 +135,12 @@ MAX_ENTRIES: Final = 200
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a file that is read."""
 
-OURS: Final = "symposium"
+LAYOUT_NAME: Final = "symposium"
 
 _SEED: Final = frozenset(
     {
         *("id", "name", "description", "state", "logs", "createdAt", "lastActivatedAt"),
-        *("collaborator", OURS),
+        *("collaborator", LAYOUT_NAME),
     }
 )
 
@@ -188,7 +188,7 @@ def task_file_text(taskspace: Taskspace, log: list[LogEntry]) -> str:
         "createdAt": taskspace.created_at,
         "lastActivatedAt": taskspace.activated_at or taskspace.created_at,
         "collaborator": taskspace.collaborator,
-        OURS: msgspec.to_builtins(replace(taskspace, unknown={})),
+        LAYOUT_NAME: msgspec.to_builtins(replace(taskspace, unknown={})),
     }
     text = msgspec.json.format(msgspec.json.encode(document)).decode()
     return text + "\n"
@@ -217,8 +217,8 @@ def _known(document: Any, path: Path, worktree: Path | None) -> Known | None:
     unknown = {key: value for key, value in fields.items() if key not in _SEED}
     id_ = canonical_id(fields["id"])
     log = tuple(_entry(id_, entry) for entry in fields.get("logs") or ())
-    if OURS in fields:
-        taskspace = msgspec.convert(fields[OURS], Taskspace)
+    if LAYOUT_NAME in fields:
+        taskspace = msgspec.convert(fields[LAYOUT_NAME], Taskspace)
         return Known(replace(taskspace, id=id_, unknown=unknown), log)
     return Known(_from_seed(fields, path, worktree, unknown), log)
 

@@ -98,7 +98,7 @@ _USAGE: Final = 129
 """The exit code of git for an unknown option."""
 
 _BEFORE: Final = "1"
-_OURS: Final = "2"
+_STAGE_OURS: Final = "2"
 _THEIRS: Final = "3"
 """The stages of a path in conflict (git-read-tree(1), `3-Way Merge`)."""
 
@@ -195,7 +195,7 @@ async def _placeless(git: Git, ours: str, theirs: str) -> list[Conflict]:
 
 
 async def _conflict(git: Git, tree: str, path: str, stages: Mapping[str, str]) -> Conflict:
-    if not {_OURS, _THEIRS} <= stages.keys():
+    if not {_STAGE_OURS, _THEIRS} <= stages.keys():
         return Conflict(path, "deleted" if _BEFORE in stages else "added")
     merged = f"{tree}:{path}"
     done = await git.run("cat-file", "blob", merged)
@@ -208,6 +208,6 @@ async def _conflict(git: Git, tree: str, path: str, stages: Mapping[str, str]) -
     return Conflict(
         path,
         "content",
-        own_ranges(await hunks_between(git, stages[_OURS], merged), ours),
+        own_ranges(await hunks_between(git, stages[_STAGE_OURS], merged), ours),
         own_ranges(await hunks_between(git, stages[_THEIRS], merged), theirs),
     )

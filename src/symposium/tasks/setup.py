@@ -40,7 +40,11 @@ class _Verdict(Enum):
     OPEN = auto()
 
 
-_SAID = {_Verdict.TRUSTED: "", _Verdict.DECLINED: f"continues {DECLINED}", _Verdict.OPEN: UNTRUSTED}
+_REASONS = {
+    _Verdict.TRUSTED: "",
+    _Verdict.DECLINED: f"continues {DECLINED}",
+    _Verdict.OPEN: UNTRUSTED,
+}
 
 
 def recipe_of(taskspace: Taskspace, repository: Repository) -> SetUpRecipe:
@@ -87,7 +91,7 @@ async def _set_up(
     reasons = [failure or "", unkept]
     if taskspace.standing is TaskState.CREATING:
         reasons.append(taskspace.reason)
-    reasons.append(_SAID[verdict])
+    reasons.append(_REASONS[verdict])
     reasons += [f"cannot be read: {each}" for each in recipe.broken]
     ready = replace(
         taskspace,

@@ -86,7 +86,7 @@ _log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
 
-FAREWELL: Final = 3.0
+SHUTDOWN_TIMEOUT: Final = 3.0
 """Seconds for canceled work to stop; less than the time for a part of the daemon."""
 
 
@@ -147,7 +147,7 @@ class ShieldedTasks:
         for going in self._going:
             going.cancel()
         if self._going:
-            await asyncio.wait(self._going, timeout=FAREWELL)
+            await asyncio.wait(self._going, timeout=SHUTDOWN_TIMEOUT)
 
 
 def _note(going: asyncio.Task[Exception | None]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.bus_harness import NOW, SENDER, Scene
 
 from peerwire.jsonrpc.transport import OversizedLine
-from symposium.bus.peers import FRESH
+from symposium.bus.peers import WINDOW_SECONDS
 from symposium.bus.routing import MAX_OPEN
 
 TASK = {"project_path": "/p", "taskspace_uuid": "t"}
@@ -252,7 +252,7 @@ def test_last_focused_window_is_asked_and_a_silent_one_is_not(
     scene.say("mcp", "get_selection")
     assert scene.types("two") == ["get_selection"]
 
-    scene.now += FRESH + 1
+    scene.now += WINDOW_SECONDS + 1
     where = {"kind": "editor", "workspace_folders": ["/project"], "focus_uri": "a"}
     scene.say("one", "presence", where)
     scene.say("mcp", "get_selection")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.bus_harness import SENDER, Scene
 
-from symposium.bus.broker_requests import KEPT, BusHistory
+from symposium.bus.broker_requests import MAX_STORED_LINE, BusHistory
 
 SECRET = "sk-" + "a1" * 16
 
@@ -28,7 +28,7 @@ def scene() -> Scene:
 @pytest.mark.requirement("bus.history-private")
 def test_history_is_shown_without_secrets(scene: Scene) -> None:
     scene.say("mcp", "log", {"level": "info", "message": f"key {SECRET}"})
-    scene.say("mcp", "log", {"level": "info", "message": SECRET + "x" * KEPT})
+    scene.say("mcp", "log", {"level": "info", "message": SECRET + "x" * MAX_STORED_LINE})
     found = asked(scene)
 
     assert len(found) == 2
@@ -40,21 +40,21 @@ def test_history_is_shown_without_secrets(scene: Scene) -> None:
 def test_long_line_is_truncated_with_its_size() -> None:
     scene = Scene()
     scene.join("me", "cli")
-    scene.say("me", "log", {"level": "info", "message": "x" * 2 * KEPT})
+    scene.say("me", "log", {"level": "info", "message": "x" * 2 * MAX_STORED_LINE})
     (found,) = asked(scene)
 
-    assert len(found["line"]) == KEPT
-    assert found["size"] > 2 * KEPT
+    assert len(found["line"]) == MAX_STORED_LINE
+    assert found["size"] > 2 * MAX_STORED_LINE
 
 
 @pytest.mark.requirement("bus.history-bounds")
 def test_bytes_are_bounded_too() -> None:
     history = BusHistory(messages=2)
     for count in range(10):
-        history.add(count, "c", "c", b"x" * 2 * KEPT, is_legacy=False)
+        history.add(count, "c", "c", b"x" * 2 * MAX_STORED_LINE, is_legacy=False)
 
     assert [each.at for each in history] == [8, 9]
-    assert sum(len(each.line) for each in history) == 2 * KEPT
+    assert sum(len(each.line) for each in history) == 2 * MAX_STORED_LINE
 
 
 @pytest.mark.requirement("bus.history-private")

@@ -16,7 +16,7 @@ from symposium.bus.daemon_start import (
     make_directory,
     reach,
 )
-from symposium.daemon.server import FRESH, RealPaths
+from symposium.daemon.server import CACHE_SECONDS, RealPaths
 
 
 @pytest.mark.requirement("daemon.place")
@@ -143,7 +143,7 @@ def test_cached_path_expires(tmp_path: Path) -> None:
     real = RealPaths(lambda: now[0])
     link = tmp_path / "link"
     found: list[str] = []
-    for target, at in (("one", 0.0), ("two", FRESH - 0.1), ("two", FRESH)):
+    for target, at in (("one", 0.0), ("two", CACHE_SECONDS - 0.1), ("two", CACHE_SECONDS)):
         (tmp_path / target).mkdir(exist_ok=True)
         link.unlink(missing_ok=True)
         link.symlink_to(tmp_path / target)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.chain.recording import SOON, RecordingError, new_file
+from symposium.chain.recording import FLUSH_BYTES, RecordingError, new_file
 from symposium.chain.trace import open_trace
 
 
@@ -68,14 +68,14 @@ async def test_lines_are_written_at_the_end_of_the_turn(tmp_path: Path) -> None:
 async def test_long_turn_writes_early_and_close_writes_the_rest(tmp_path: Path) -> None:
     file = new_file(tmp_path, "now", ".jsons")
 
-    file.write(b"x" * (SOON + 1))
+    file.write(b"x" * (FLUSH_BYTES + 1))
     long = read(file.path)
     file.write(b"rest")
     file.close()
     file.close()
     file.write(b"too late")
 
-    assert long == b"x" * (SOON + 1) + b"\n"
+    assert long == b"x" * (FLUSH_BYTES + 1) + b"\n"
     assert read(file.path) == long + b"rest\n"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.client.attachments import LARGEST, AttachmentError, Attachments
+from symposium.client.attachments import MAX_ATTACHMENT_BYTES, AttachmentError, Attachments
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
     (work / "link.txt").symlink_to(tmp_path / "secret.txt")
     (work / "binary.bin").write_bytes(b"\x00\x01")
     (work / "latin.txt").write_bytes(b"\xe9")
-    (work / "large.txt").write_bytes(b"x" * (LARGEST + 1))
+    (work / "large.txt").write_bytes(b"x" * (MAX_ATTACHMENT_BYTES + 1))
     return work
 
 
@@ -94,7 +94,7 @@ def test_paths_below_the_directory_are_completed(
 
 @pytest.mark.requirement("cli.chat-files")
 def test_file_of_the_maximum_size_is_attached(root: Path) -> None:
-    (root / "fits.txt").write_bytes(b"x" * LARGEST)
+    (root / "fits.txt").write_bytes(b"x" * MAX_ATTACHMENT_BYTES)
 
     assert names(root, "@fits.txt") == ["fits.txt"]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
-from symposium.client.answers import LARGEST, Files
+from symposium.client.answers import MAX_FILE_BYTES, Files
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_missing_file_has_its_own_error(root: Path) -> None:
 def test_binary_or_too_large_file_is_not_read(root: Path) -> None:
     (root / "image").write_bytes(b"\xff\xfe")
     with (root / "large").open("wb") as large:
-        large.truncate(LARGEST + 1)
+        large.truncate(MAX_FILE_BYTES + 1)
 
     with pytest.raises(RpcError, match="not UTF-8"):
         Files(root).read(str(root / "image"))

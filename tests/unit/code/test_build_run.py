@@ -11,7 +11,7 @@ from tests.support.processes import has_exited
 
 from symposium.code.build_output import ScriptReading
 from symposium.code.build_project import BuildError, argument, nearest
-from symposium.code.build_run import KEPT, BuildCommand, LogFile, Run, run, run_summarized
+from symposium.code.build_run import MAX_LOG_FILES, BuildCommand, LogFile, Run, run, run_summarized
 from symposium.testing import Recorder
 
 LEAVES_A_CHILD = """
@@ -162,9 +162,9 @@ def test_large_log_keeps_beginning_and_end(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("built-in-mods.whole-log")
 def test_old_logs_are_removed(tmp_path: Path) -> None:
-    for _ in range(KEPT + 5):
+    for _ in range(MAX_LOG_FILES + 5):
         LogFile(tmp_path, "x").close()
-    assert len(list(tmp_path.iterdir())) == KEPT
+    assert len(list(tmp_path.iterdir())) == MAX_LOG_FILES
 
 
 @pytest.mark.requirement("built-in-mods.progress")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.daemon.process import KEPT, log_file
+from symposium.daemon.process import LOG_FILES, log_file
 
 
 def record(message: str, *, fails: bool = False) -> logging.LogRecord:
@@ -38,7 +38,7 @@ def test_log_is_rotated_and_few_files_are_kept(tmp_path: Path) -> None:
     file.close()
 
     found = sorted((tmp_path / "log").iterdir())
-    assert len(found) == KEPT + 1
+    assert len(found) == LOG_FILES + 1
     assert all(each.stat().st_size <= 1000 for each in found)
     assert {stat.S_IMODE(each.stat().st_mode) for each in (*found, tmp_path / "log")} == {
         0o600,

@@ -60,7 +60,7 @@ def test_two_writers_of_one_timeline_number_its_entries_without_holes(tmp_path: 
 def test_a_full_timeline_takes_only_what_asks_and_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LARGEST", 300)
+    monkeypatch.setattr(module, "MAX_TIMELINE_BYTES", 300)
     timeline = TimelineStore(tmp_path).open("s")
     for kind in ("prompt", "said", "said", "said", "said", "said", "prompt", "link"):
         timeline.add(kind, {"text": "x" * 100})

@@ -14,7 +14,7 @@ from peerwire.errors import RpcError
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward
 from symposium.permissions.audit import AuditLog
-from symposium.permissions.recorder import POLICY_META, SOON, PermissionObserver, with_audit
+from symposium.permissions.recorder import FLUSH_DELAY, POLICY_META, PermissionObserver, with_audit
 
 QUESTION = b'{"sessionId":"s","toolCall":{"title":"rm x"},"options":[{"optionId":"y"}]}'
 
@@ -51,10 +51,10 @@ def test_decisions_are_on_the_disk_soon_and_each_once(folder: Path) -> None:
         ask(witness, selected())
         ask(witness, selected())
         assert written(folder) == []
-        await clock.advance(SOON)
+        await clock.advance(FLUSH_DELAY)
         assert [each["by"] for each in written(folder)] == ["user", "user"]
         ask(witness, selected(_meta={POLICY_META: {"rule": "hunter2-secret"}}))
-        await clock.advance(SOON)
+        await clock.advance(FLUSH_DELAY)
 
     on_set_clock(run)
     found = written(folder)

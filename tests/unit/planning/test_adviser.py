@@ -12,7 +12,7 @@ from tests.support.web import reply, serving
 from symposium.config.paths import Paths, paths
 from symposium.config.user_config import ModEntry
 from symposium.planning.advisor import Advice, Advisor
-from symposium.planning.recommendation_sources import FRESH, RemoteRecommendations
+from symposium.planning.recommendation_sources import CACHE_SECONDS, RemoteRecommendations
 from symposium.planning.recommendations import RecommendationError
 
 BUILT_INS = ("guidance", "ferris", "cargo")
@@ -151,7 +151,7 @@ def test_the_remote_file_is_kept_and_asked_for_with_its_etag(home: Path) -> None
         assert (remote_of(it), it.is_stale) == ([], True)
         assert asyncio.run(it.refresh()) == ""
         assert (remote_of(it), it.is_stale) == (["one"], False)
-        clock.now += FRESH
+        clock.now += CACHE_SECONDS
         assert it.is_stale
         web.answers["/r.toml"] = reply(b"", status=304)
         assert asyncio.run(it.refresh()) == ""

@@ -14,7 +14,13 @@ from tests.support.web import Web, reply, serving
 
 from localio.http import FetchError, HttpRequest, fetch
 from symposium.registry.entries import Index
-from symposium.registry.index import FRESH, OFFICIAL, LoadedIndex, RegistryIndex, registry_address
+from symposium.registry.index import (
+    CACHE_SECONDS,
+    OFFICIAL,
+    LoadedIndex,
+    RegistryIndex,
+    registry_address,
+)
 
 BODY = json.dumps(
     {
@@ -59,7 +65,7 @@ async def test_index_is_requested_once_a_day_and_only_if_changed(web: Web, tmp_p
 
     first = await index.current()
     second = await index.current()
-    clock.now += FRESH + 1
+    clock.now += CACHE_SECONDS + 1
     web.answers["/registry.json"] = reply(b"", status=304)
     third = await index.current()
     fourth = await index.current()
@@ -80,7 +86,7 @@ async def test_old_copy_is_used_and_reported_when_the_server_fails(
     index = RegistryIndex(web.url("/registry.json"), tmp_path, clock=clock)
     web.answers["/registry.json"] = reply(BODY)
     await index.current()
-    clock.now += 3 * FRESH
+    clock.now += 3 * CACHE_SECONDS
     web.answers["/registry.json"] = reply(b"down", status=503)
 
     stale, loaded = index.here(), await index.current()

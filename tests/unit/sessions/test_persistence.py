@@ -31,7 +31,7 @@ def test_scrollback_is_the_end_of_the_output(pieces: list[bytes], limit: int) ->
 def test_event_log_is_limited_and_numbers_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_log, "LARGEST", 4000)
+    monkeypatch.setattr(event_log, "MAX_EVENT_BYTES", 4000)
     monkeypatch.setattr(event_log, "REMEMBERED", 2000)
     log = EventLog(tmp_path, "s")
     for at in range(150):

@@ -17,7 +17,7 @@ from tests.support.task_harness import EngineOptions, Scene, open_scene
 from localio.git import GitRunError
 from symposium.tasks.engine import Engine
 from symposium.tasks.model import Taskspace, TaskspaceError
-from symposium.tasks.store import FAREWELL, Result, ShieldedTasks, TaskStore
+from symposium.tasks.store import SHUTDOWN_TIMEOUT, Result, ShieldedTasks, TaskStore
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
@@ -137,7 +137,7 @@ async def shut_down(scene: Scene, runs: Runs, reached: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(runs.act_quietly(scene))
         await reached.wait()
-        async with asyncio.timeout(FAREWELL):
+        async with asyncio.timeout(SHUTDOWN_TIMEOUT):
             await scene.engine.shielded.cancel_all()
         scene.engine.close()
         asking.cancel()

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 JOURNAL: Final = "taskspaces.db"
 
-LOOK: Final = 1.0
+POLL_INTERVAL: Final = 1.0
 """Interval in seconds for checking whether another daemon has the tasks."""
 
 
@@ -159,7 +159,7 @@ class Taskspaces:
             while not self._recovered.is_set():
                 self._refuse_if_elsewhere()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK):
+                    async with asyncio.timeout(POLL_INTERVAL):
                         await self._recovered.wait()
             return await respond(message, asked)
 

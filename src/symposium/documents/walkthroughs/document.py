@@ -119,7 +119,7 @@ _LOCATION: Final = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?(?:-(\d{1,9})(?::\d{
 _FILE: Final = re.compile(r"([\w./\\+-]+\.\w+)(?::(\d+))?")
 _SPAN: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _FRAGMENT: Final = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?")
-_KEPT: Final = "/:@!$&'*+,;=~.-_"
+_UNQUOTED: Final = "/:@!$&'*+,;=~.-_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +203,4 @@ def _fragment(text: str) -> Span | None:
 
 
 def _quoted(path: str) -> str:
-    return quote(unquote(path), safe=_KEPT)
+    return quote(unquote(path), safe=_UNQUOTED)

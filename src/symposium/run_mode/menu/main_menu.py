@@ -15,7 +15,7 @@ from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import Config, ConfigChangedError
 from symposium.errors import SymposiumError
 from symposium.run_mode.chat import Dialog
-from symposium.run_mode.failure_text import KEPT
+from symposium.run_mode.failure_text import MESSAGE_SAVED
 from symposium.run_mode.menu.pickers import (
     LEAVES,
     SuitedMod,
@@ -95,7 +95,7 @@ async def import_older(
             talk.say(host.cancelled())
             return
         is_kept = keep_question(talk, text)
-        talk.say(KEPT if is_kept else f"Unknown input: {code(text)}.")
+        talk.say(MESSAGE_SAVED if is_kept else f"Unknown input: {code(text)}.")
 
 
 async def main_menu(talk: Dialog, host: MenuPort, config: Config) -> None:
@@ -250,7 +250,7 @@ class _Menu:
         if (answer := await self._host.own_answer(text)) is not None:
             self._talk.say(answer)
         elif not is_command and keep_question(self._talk, text):
-            self._talk.say(KEPT)
+            self._talk.say(MESSAGE_SAVED)
         else:
             self._talk.say(f"Unknown command: {code(text)}")
         self._talk.say(choices_line(len(self._config.mods)))

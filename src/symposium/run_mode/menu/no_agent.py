@@ -6,12 +6,12 @@ from typing import Final
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.config.user_config import Config, ConfigError, LoadedConfig, content_of, load
-from symposium.run_mode.chat import OURS, RECAP, RECOMMENDATIONS, RETRY, Dialog, Script
+from symposium.run_mode.chat import COMMAND_PREFIX, RECAP, RECOMMENDATIONS, RETRY, Dialog, Script
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.directory import suited
 from symposium.run_mode.failure_text import (
     CHOICES,
-    KEPT,
+    MESSAGE_SAVED,
     NOTHING_SAID,
     NOTHING_TO_SEND,
     STILL,
@@ -30,7 +30,7 @@ from symposium.run_mode.menu.waiting import (
     start_problem,
     wait_with_input,
 )
-from symposium.run_mode.offers import NOTHING
+from symposium.run_mode.offers import NO_SUGGESTIONS
 from symposium.run_mode.responses import LoginRequired, help_text
 from symposium.run_mode.sessions import Session
 
@@ -90,7 +90,7 @@ async def _start(
         )
     except NotStartedError as error:
         problem = StartProblem(error.message, error.hint).text()
-        kept = [KEPT] if agentless.keeps() else []
+        kept = [MESSAGE_SAVED] if agentless.keeps() else []
         is_known = problem == before and not talk.is_first_turn
         for text in [STILL, *kept, CHOICES] if is_known else [problem, *kept]:
             talk.say(text)
@@ -117,7 +117,7 @@ RETRY_TEXT: Final = (
 )
 
 _WITHOUT_AGENT: Final = {
-    **dict.fromkeys(RECOMMENDATIONS, NOTHING),
+    **dict.fromkeys(RECOMMENDATIONS, NO_SUGGESTIONS),
     **dict.fromkeys(RETRY, NOTHING_TO_SEND),
     **dict.fromkeys(RECAP, NOTHING_SAID),
 }
@@ -245,7 +245,7 @@ class AgentlessSession:
         if connection.offers.takes(session, text):
             return await connection.offers.answer(session, text)
         answer = _WITHOUT_AGENT.get(text) or await overview(text, session, connection)
-        if answer is None and text.removeprefix("/").startswith(OURS) and " " not in text:
+        if answer is None and text.removeprefix("/").startswith(COMMAND_PREFIX) and " " not in text:
             return f"Unknown command: {code(text)}\n\n{help_text()}"
         return answer
 

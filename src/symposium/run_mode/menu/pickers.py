@@ -9,7 +9,7 @@ from peerwire.transports.command import Command, CommandError, parse_command
 from symposium.config.component_source import ComponentSource, shown_agent
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.chat import Dialog
-from symposium.run_mode.failure_text import KEPT
+from symposium.run_mode.failure_text import MESSAGE_SAVED
 from symposium.run_mode.settings import AgentChoice, MenuPort, ModChoice
 
 _SHOWN_NUMBERS: Final = 5
@@ -181,7 +181,7 @@ LEAVES = frozenset({"back", "cancel", "b", "c"})
 
 SHOWS = frozenset({"list", "l"})
 
-LONG = 8
+MAX_REPEATED = 8
 """Maximum agents shown again after a mistake; more would push the error off the screen."""
 
 AGAIN = "`list` shows the agents again."
@@ -214,7 +214,7 @@ async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) ->
             talk.say(f"Agent set to {code(choices.agents[at].name)}.")
             return choices.agents[at].agent
         is_fresh = is_asked
-        is_shown = len(choices.agents) > LONG and not is_asked and not talk.is_first_turn
+        is_shown = len(choices.agents) > MAX_REPEATED and not is_asked and not talk.is_first_turn
         if not is_asked:
             answer = await catalogue.own_answer(text)
             said = _no_agent(talk, text, choices.agents, way_out) if answer is None else answer
@@ -234,7 +234,7 @@ def _no_agent(talk: Dialog, text: str, agents: Sequence[AgentChoice], way_out: W
     if (near := near_names(text, names)) and " " not in text:
         return f"Unknown input: {code(text)}. Did you mean {code(near[0])}?"
     if keep_question(talk, text):
-        return KEPT
+        return MESSAGE_SAVED
     return f"Unknown input: {code(text)}. Enter a number or `{way_out}`."
 
 

@@ -12,14 +12,14 @@ from symposium.client.auth_methods import AuthMethod, auth_methods, login_text
 from symposium.config.user_config import Config
 from symposium.run_mode.chat import CONFIG, Dialog
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.failure_text import KEPT, StartProblem, of_chain
+from symposium.run_mode.failure_text import MESSAGE_SAVED, StartProblem, of_chain
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.responses import LoginRequired
 
 CONFIG_WORDS: Final = CONFIG | {"config"}
 """Inputs that open the menu in a session without an agent."""
 
-SOON: Final = 2.0
+NOTICE_DELAY: Final = 2.0
 """Seconds before the user is informed that the work takes longer."""
 
 STARTING: Final = (
@@ -67,7 +67,7 @@ async def wait_with_input(
             typed = tasks.create_task(talk.something_typed())
             await asyncio.wait(
                 (run, typed),
-                timeout=None if is_said else SOON,
+                timeout=None if is_said else NOTICE_DELAY,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             is_typed = typed.done()
@@ -101,7 +101,7 @@ async def _heard(talk: Dialog, own_answer: Answer) -> Left | None:
     if answer is not None:
         talk.say(answer)
     else:
-        talk.say(KEPT if talk.keep() else STARTING)
+        talk.say(MESSAGE_SAVED if talk.keep() else STARTING)
     return None
 
 

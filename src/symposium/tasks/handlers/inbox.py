@@ -24,7 +24,7 @@ from symposium.tasks.handlers.finished_agents import (
     choose_way,
     ended_agent,
 )
-from symposium.tasks.handlers.live_sessions import NOTHING, AgentNow, LiveSessions
+from symposium.tasks.handlers.live_sessions import NO_AGENT, AgentNow, LiveSessions
 from symposium.tasks.handlers.resolving import KIND as LANDING
 from symposium.tasks.handlers.resolving import LATER, Resolving
 from symposium.tasks.handlers.snoozed import SnoozedItems
@@ -106,7 +106,7 @@ class TaskInbox:
         found += await self._budgets.items([known[id_] for id_ in running if id_ in known])
         found += await self.resolving.items(known)
         for taskspace in known.values():
-            items = await self._of(taskspace, running.get(taskspace.id, NOTHING))
+            items = await self._of(taskspace, running.get(taskspace.id, NO_AGENT))
             # The landing is decided on in one item, which shows the same change.
             found += [e for e in items if e.kind != FINISHED_TURN or taskspace.id not in resolved]
         marked = [replace(item, put_off_at=self._put_off.at(item.id)) for item in found]

@@ -48,7 +48,7 @@ class AgentNow:
     no_answer_since: str = ""
 
 
-NOTHING: Final = AgentNow()
+NO_AGENT: Final = AgentNow()
 """State of an agent that does not run, or that has its own terminal."""
 
 
@@ -70,7 +70,7 @@ class SessionServers:
         """State of the agent of one task."""
         if not self._store.is_kept(taskspace):
             self._silent.pop(taskspace, None)
-            return NOTHING
+            return NO_AGENT
         async with self._turns:
             return await self._ask(taskspace)
 
@@ -84,7 +84,7 @@ class SessionServers:
         timeout = min(self._timeout, NEXT_TIMEOUT) if taskspace in self._silent else self._timeout
         try:
             if self._store.spec(taskspace).kind is not SessionKind.ACP:
-                return NOTHING
+                return NO_AGENT
             async with reach(self._store, taskspace) as server:
                 now = await server.ask(DESCRIBE, timeout=timeout)
         except NoAnswerError:
@@ -92,7 +92,7 @@ class SessionServers:
             return AgentNow(no_answer_since=self._silent.setdefault(taskspace, since))
         except SessionError:
             # The session has just ended, or is just starting.
-            return NOTHING
+            return NO_AGENT
         self._silent.pop(taskspace, None)
         has_session = now.get("acpSession") is not None
         is_idle = has_session and not now.get("working") and not now.get("waiting")
@@ -100,7 +100,7 @@ class SessionServers:
         return AgentNow(questions, is_idle, announces, int(now.get("seq", -1)))
 
 
-FRESH: Final = 5.0
+CACHE_SECONDS: Final = 5.0
 """Seconds after which a server that announces is asked again, in case it hangs."""
 
 Ask = Callable[[str], Awaitable[AgentNow]]
@@ -197,7 +197,7 @@ class LiveSessions:
         """Whether its server lives; drops the state of a dead one."""
         if self._store.is_kept(id_):
             self._ended.pop(id_, None)
-            self._known.setdefault(id_, NOTHING)
+            self._known.setdefault(id_, NO_AGENT)
             return True
         if self._known.pop(id_, None) is not None:
             self._asked_at.pop(id_, None)
@@ -209,7 +209,7 @@ class LiveSessions:
         live, asked_at = self._known[id_], self._asked_at.get(id_)
         if asked_at is None:
             return True
-        is_recent = self._clock() - asked_at < FRESH
+        is_recent = self._clock() - asked_at < CACHE_SECONDS
         is_told = live.announces and id_ in self._connected
         return not is_recent if is_told or live.no_answer_since else True
 
@@ -225,7 +225,7 @@ class LiveSessions:
 
     async def _ask_one(self, id_: str) -> None:
         self._asked_at[id_] = self._clock()
-        now, known = await self._ask(id_), self._known.get(id_, NOTHING)
+        now, known = await self._ask(id_), self._known.get(id_, NO_AGENT)
         if now.no_answer_since:
             self._known[id_] = replace(known, no_answer_since=now.no_answer_since, is_idle=False)
         elif now.seq >= known.seq:

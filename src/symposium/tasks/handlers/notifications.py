@@ -159,7 +159,7 @@ async def _run(words: Sequence[str], text: bytes) -> bool:
     return not process.returncode
 
 
-LOOK: Final = 2.0
+POLL_INTERVAL: Final = 2.0
 """Seconds between two checks."""
 
 NOTIFIED_FILE: Final = "notified.json"
@@ -193,7 +193,7 @@ class Notifying:
                 await self.look(time.time(), notify)
             except (ExplainedError, OSError) as error:
                 _log.warning("cannot send notifications: %s", error)
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_INTERVAL)
 
     async def look(self, now: float, notifier: Tell) -> None:
         """Notify about the items that are due now.

@@ -32,7 +32,7 @@ REJECT: Final = InboxChoice("reject", "Do not land it; the branch stays unchange
 RETRY: Final = InboxChoice("retry", "Try again: its agent gets the prompt once more")
 LEAVE: Final = InboxChoice("leave", "Leave it; the branch stays unchanged")
 
-LOOK: Final = 2.0
+POLL_INTERVAL: Final = 2.0
 """Seconds between two checks of a resolving agent, in addition to announcements of its server."""
 
 _UNDECIDED: Final = frozenset({ResolutionStage.ASKED, ResolutionStage.WORKING})
@@ -72,7 +72,7 @@ class Resolving:
                     self._at_work.add(id_)
                     tasks.create_task(self._look(id_))
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK if self._undecided else None):
+                    async with asyncio.timeout(POLL_INTERVAL if self._undecided else None):
                         await self._is_due.wait()
 
     def noted(self, id_: str) -> None:

@@ -34,7 +34,7 @@ from symposium.tasks.handlers.live_sessions import LiveSessions
 from symposium.tasks.model import Taskspace
 from symposium.tasks.spawning import BUILT_IN, TERMINAL, agent_command
 
-OURS: Final = frozenset({"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"})
+HOST_VARIABLES: Final = frozenset({"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"})
 """Locations of Symposium's own files. These names, and names with the prefixes below, are not
 taken from the caller."""
 
@@ -112,7 +112,7 @@ class TaskSecrets:
 
 
 def _is_ours(name: str) -> bool:
-    return name in OURS or name.startswith(PREFIX)
+    return name in HOST_VARIABLES or name.startswith(PREFIX)
 
 
 _TIMELINE: Final = "timeline"

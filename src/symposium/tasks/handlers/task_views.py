@@ -11,7 +11,7 @@ from symposium.catalog import agent_label
 from symposium.sessions.session import Status
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.approvals import Budgets
-from symposium.tasks.handlers.live_sessions import NOTHING, AgentNow, LiveSessions
+from symposium.tasks.handlers.live_sessions import NO_AGENT, AgentNow, LiveSessions
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.model import LogEntry, Taskspace, TaskState
@@ -204,7 +204,7 @@ class TaskViewing:
     async def _view(
         self, taskspace: Taskspace, log: LogSummary, live: AgentNow | None, *, is_landed: bool
     ) -> TaskView:
-        id_, known = taskspace.id, live or NOTHING
+        id_, known = taskspace.id, live or NO_AGENT
         session = self._agents.status(id_)
         spent, reckoning = self._budgets.spent(id_), None
         if taskspace.archived_at is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from localio.git import Git, GitCommandError, GitRunError
-from symposium.tasks.snapshots.store import LONG, Store, copied_packs, copy_packs, existing
+from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, copied_packs, copy_packs, existing
 
 _READ_ONLY: Final = 0o444
 _DERIVED: Final = ("info/commit-graph", "pack/multi-pack-index")
@@ -78,7 +78,7 @@ async def _is_whole(clone: Git, ids: set[str], remotes: set[str]) -> bool:
     known = sorted(await existing(clone, remotes))
     stdin = "".join(f"{each}\n" for each in [*sorted(ids), *(f"^{each}" for each in known)])
     words = ("rev-list", "--objects", "--quiet", "--stdin")
-    done = await clone.run(*words, stdin=stdin.encode(), patience=LONG)
+    done = await clone.run(*words, stdin=stdin.encode(), patience=COPY_TIMEOUT)
     return not done.code
 
 
@@ -89,7 +89,7 @@ async def _pack(store: Store, clone: Git, wanted: set[str], there: set[str]) -> 
     lines = [*sorted(wanted), "--not", *sorted(there)] if there else sorted(wanted)
     stdin = "".join(f"{each}\n" for each in lines).encode()
     words = ("pack-objects", "--revs", "--quiet", str(base))
-    done = await store.git().ask(*words, stdin=stdin, patience=LONG)
+    done = await store.git().ask(*words, stdin=stdin, patience=COPY_TIMEOUT)
     target = Path(clone.variables["GIT_OBJECT_DIRECTORY"]) / "pack"
     for name in done.text.split():
         for path in (base.with_name(f"{base.name}-{name}.{kind}") for kind in ("pack", "idx")):

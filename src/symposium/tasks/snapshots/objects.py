@@ -26,7 +26,7 @@ _CHUNK: Final = 1 << 20
 _SYNCED_ONE_BY_ONE: Final = 256
 """Objects above which one system `sync` is faster, although it reports no disk errors."""
 
-_FRESH: Final = 86400.0
+_RECENT_SECONDS: Final = 86400.0
 """Seconds, less than the age at which an object that no ref reaches is pruned."""
 
 _TICK: Final = 0.1
@@ -114,7 +114,7 @@ class Objects:
         """Whether an object is there; as in git, one that is used again is not pruned as old."""
         path = self._path(id_)
         try:
-            if os.stat(path).st_mtime < time.time() - _FRESH:  # noqa: PTH116 - often called
+            if os.stat(path).st_mtime < time.time() - _RECENT_SECONDS:  # noqa: PTH116 - often called
                 os.utime(path)
         except FileNotFoundError:
             return self._is_packed(id_)

@@ -38,7 +38,7 @@ from symposium.tasks.snapshots.mirror import (
     decode,
 )
 from symposium.tasks.snapshots.objects import COMMIT, LINK, PROGRAM
-from symposium.tasks.snapshots.store import LONG, Store, existing
+from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, existing
 from symposium.tasks.snapshots.subject import Details, Snapshot, SnapshotTarget, decode_details
 
 SNAPSHOTS: Final = "refs/symposium/snap"
@@ -128,7 +128,7 @@ async def modules_of_earlier(store: Store, snapshot: Snapshot, details: Details)
 
 
 async def _fill(store: Store, folder: Folder, tree: str) -> None:
-    listed = await store.git().ask("ls-tree", "-r", "-z", tree, patience=LONG)
+    listed = await store.git().ask("ls-tree", "-r", "-z", tree, patience=COPY_TIMEOUT)
     for entry in listed.names:
         facts, _, name = entry.partition("\t")
         mode, _, id_ = facts.split(" ")

@@ -20,7 +20,7 @@ from symposium.tasks.snapshots.capture import (
 )
 from symposium.tasks.snapshots.lateness import changed_since_call
 from symposium.tasks.snapshots.restore import RestoredSnapshot, move_in, restore_worktree
-from symposium.tasks.snapshots.store import LONG, Store, open_store, refs_in
+from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, open_store, refs_in
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
 
 DAYS: Final = 14
@@ -237,7 +237,7 @@ class Snapshots:
         self._memories.close()
         for cache in subject.shadow.parent.glob(f"*/*{CACHE}"):
             cache.unlink(missing_ok=True)
-        await git.run("prune", "--expire=2.days.ago", patience=LONG)
+        await git.run("prune", "--expire=2.days.ago", patience=COPY_TIMEOUT)
 
     async def old(
         self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS

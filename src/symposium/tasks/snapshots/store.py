@@ -43,10 +43,10 @@ _MAX_COMPLETE: Final = 5000
 _UNPACKED: Final = 4 << 20
 """Bytes of a pack that is taken apart: many small packs make git slow."""
 
-LONG: Final = 900.0
+COPY_TIMEOUT: Final = 900.0
 """Seconds that copying a clone's objects may take."""
 
-_OURS: Final = (
+_LOCAL_ERRORS: Final = (
     *(os.strerror(each) for each in (ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, ENOMEM)),
     *("ut of memory", "unable to create thread", "cannot fork"),
 )
@@ -156,7 +156,7 @@ class Store:
         place.mkdir(mode=0o700, exist_ok=True)
         base = str(place / f"{os.getpid()}-{os.urandom(4).hex()}")
         stdin = "".join(f"{each}\n" for each in asked).encode()
-        done = await self.git_with_clone().ask(*words, base, stdin=stdin, patience=LONG)
+        done = await self.git_with_clone().ask(*words, base, stdin=stdin, patience=COPY_TIMEOUT)
         for name in done.text.split():
             await _take_pack(self, Path(f"{base}-{name}.pack"), name)
 
@@ -251,7 +251,7 @@ def refs_in(store: Store, below: str) -> dict[str, str]:
 def _check_ours(error: GitCommandError) -> None:
     """Raise an error that is not caused by missing objects of the clone."""
     is_ended = error.code < 0
-    if is_ended or any(each in error.said for each in _OURS):
+    if is_ended or any(each in error.said for each in _LOCAL_ERRORS):
         raise error
 
 
@@ -273,7 +273,7 @@ async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
 async def contents(git: Git, ids: Iterable[str]) -> dict[str, bytes]:
     """The content of objects that git has."""
     asked = "".join(f"{id_}\n" for id_ in ids).encode()
-    out = (await git.run("cat-file", "--batch", stdin=asked, patience=LONG)).out
+    out = (await git.run("cat-file", "--batch", stdin=asked, patience=COPY_TIMEOUT)).out
     found: dict[str, bytes] = {}
     place = 0
     while place < len(out):
@@ -446,7 +446,7 @@ async def large_blob(store: Store, id_: str) -> Path:
     place = store.directory / "incoming"
     place.mkdir(mode=0o700, exist_ok=True)
     git = store.git().at(place)
-    done = await git.run("unpack-file", id_, patience=LONG)
+    done = await git.run("unpack-file", id_, patience=COPY_TIMEOUT)
     if done.code:
         raise TaskspaceError(f"object {id_} cannot be read: {done.said}", "")
     return place / done.text

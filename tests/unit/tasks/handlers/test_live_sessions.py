@@ -18,7 +18,7 @@ from symposium.sessions.session import (
     Status,
 )
 from symposium.tasks.handlers import live_sessions
-from symposium.tasks.handlers.live_sessions import NOTHING, AgentNow, LiveSessions
+from symposium.tasks.handlers.live_sessions import NO_AGENT, AgentNow, LiveSessions
 
 ONE, TWO = str(UUID(int=1)), str(UUID(int=2))
 
@@ -56,7 +56,7 @@ class Servers:
         self.asked.append(id_)
         if id_ in self.hanging:
             return AgentNow(no_answer_since="2026-01-01T00:00:00+00:00")
-        return NOTHING if id_ in self.terminals else self.said[id_]
+        return NO_AGENT if id_ in self.terminals else self.said[id_]
 
 
 @pytest.fixture
