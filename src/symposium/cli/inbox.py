@@ -31,7 +31,7 @@ _WORDS: Final = {
 """Common words, and the kinds of permission options that they mean (ACP, permission options)."""
 
 _SHOWN_FIRST: Final = {
-    "trust": "the commands of its set-up files",
+    "trust": "the commands of its setup files",
     "landing": "the landing",
 }
 """Kinds of items that can change after they were shown, with the text that must be current."""

@@ -26,7 +26,7 @@ def chain_options(command: _Command) -> _Command:
         "-a",
         "--agent",
         metavar="SPEC",
-        help="Agent: an id of `symposium agents list`, a command line, or JSON.",
+        help="Agent: an id from `symposium agents list`, a command line, or JSON.",
     )
     proxy = click.option(
         "--proxy",
@@ -66,7 +66,7 @@ def bridge_options(command: _Command) -> _Command:
     mode = click.option(
         "--bridge",
         type=click.Choice(["auto", "http", "stdio", "off"]),
-        help="How an agent without MCP over ACP reaches the tools of mods. Default: auto.",
+        help="Transport of the mods' tools for an agent without MCP over ACP. Default: auto.",
     )
     return mode(off(command))
 

@@ -51,11 +51,15 @@ class Permits:
 def permission_options(command: _Command) -> _Command:
     """`--approve-all`, `--approve-reads`, `--deny-all`, `--non-interactive-permissions`."""
     options = [
-        click.option("--approve-all", "mode", flag_value="all", help="Allow every request."),
+        click.option(
+            "--approve-all", "mode", flag_value="all", help="Allow every permission request."
+        ),
         click.option(
             "--approve-reads", "mode", flag_value="reads", help="Allow reading; ask otherwise."
         ),
-        click.option("--deny-all", "--deny", "mode", flag_value="none", help="Deny every request."),
+        click.option(
+            "--deny-all", "--deny", "mode", flag_value="none", help="Deny every permission request."
+        ),
         click.option(
             "--non-interactive-permissions",
             "unattended",
@@ -203,7 +207,7 @@ def talk_options(command: _Command) -> _Command:
         "--log",
         "level",
         type=click.Choice(LEVELS, case_sensitive=False),
-        help="Log what happens in the chain to stderr.",
+        help="Log events of the chain to stderr, at this level.",
     )(command)
     command = trace_option(permission_options(command))
     command = click.option(

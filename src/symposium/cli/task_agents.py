@@ -104,7 +104,7 @@ NONE: Final = "none"
 """Value of --agent for a task without an agent, whatever the config names."""
 
 STARTING: Final = frozenset({"failed", "landing", "login", "trust"})
-"""Kinds of items whose answer starts an agent, or runs a set-up."""
+"""Kinds of items whose answer starts an agent, or runs a setup."""
 
 
 def chosen_agent(written: str | None) -> str | None:
@@ -174,7 +174,7 @@ def must_have_agent(task: TaskView) -> None:
     if not task.agent:
         raise NotFoundError(f"{task.name!r} has no agent", _resume(task, " --agent AGENT"))
     if task.session is None and task.state == "waiting: trust":
-        what = f"the agent of {task.name!r} starts after you decide on its set-up files"
+        what = f"the agent of {task.name!r} starts after you decide on its setup files"
         raise NotFoundError(what, "`symposium inbox` shows what they want to run")
     if task.session is None:
         raise NotFoundError(f"the agent of {task.name!r} was never started", _resume(task))

@@ -132,12 +132,12 @@ async def left_behind(checkout: Path, base: str) -> str:
 
 
 async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) -> int:
-    """Retry a task's set-up, or restart its agent; see `make_task`.
+    """Retry a task's setup, or restart its agent; see `make_task`.
 
     Args:
         task: its current view.
         agent: SPEC of a new agent; None for the agent it has.
-        is_trusted: whether the user trusts the set-up files.
+        is_trusted: whether the user trusts the setup files.
 
     Raises:
         NotFoundError: the agent's program is not found.

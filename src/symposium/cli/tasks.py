@@ -91,7 +91,7 @@ async def find_and_show(named: str, log: int, *, is_whole: bool = True) -> TaskS
     Args:
         named: see `find_task`.
         log: number of the latest log lines.
-        is_whole: whether to include its snapshots and its set-up.
+        is_whole: whether to include its snapshots and its setup.
 
     Raises:
         NotFoundError: no task matches, or several do.
@@ -174,11 +174,11 @@ def show_task(shown: TaskShown) -> None:
         ("branch", f"{about.branch} from {about.base}"),
         ("agent", f"{about.agent} ({about.session})" if about.agent else "none"),
         ("landed", f"{about.landed[:12]} at {minute_of(about.landed_at)}" if about.landed else ""),
-        ("ports", "" if about.ports is None else f"{about.ports[0]}, {about.ports[1]} of them"),
+        ("ports", "" if about.ports is None else f"{about.ports[0]} to {sum(about.ports) - 1}"),
         ("why", about.reason),
         ("spent", about.spent),
         ("conflicts", "; ".join(about.conflicts)),
-        ("set-up", "; ".join(shown.recipe)),
+        ("setup", "; ".join(shown.recipe)),
         ("guidance", "; ".join(reading_lines(shown.guidance))),
         ("not set up", _guessed(shown.guesses)),
         ("snapshots", str(len(shown.snapshots))),

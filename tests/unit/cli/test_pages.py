@@ -82,7 +82,7 @@ def test_readme_explains_use_from_an_editor_and_for_a_task() -> None:
     assert "agents list" in calls
     assert [call for call in calls if re.match(r"task new '.*' .*--agent ", call)]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "`symposium run` is what an editor starts" in readme
+    assert "Editors start `symposium run`" in readme
     steps = (ROOT / "docs" / "tutorial" / "first-steps.md").read_text(encoding="utf-8")
     assert "\n## Update\n" in steps
     assert "\n## Uninstall\n" in steps

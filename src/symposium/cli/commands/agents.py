@@ -213,7 +213,7 @@ def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -
 @AS_JSON
 @REGISTRY
 def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> int:
-    """Update installed agents to the registry's version; keeps the earlier version."""
+    """Update installed agents to the registry's version, and keep the earlier version."""
     registry = registry_context(os.environ, address, notify)
 
     async def work() -> int:

@@ -23,7 +23,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 
 @click.group(name="audit", cls=CommandGroup, epilog=example("symposium audit verify"))
 def command() -> None:
-    """Show which permissions agents requested, the decisions, who decided, and when."""
+    """Show which permissions agents requested, who allowed or denied them, and when."""
 
 
 @command.command(name="list", epilog=example("symposium audit list --json"))

@@ -48,7 +48,7 @@ FROM = click.option(
     "names",
     multiple=True,
     metavar="NAME",
-    help="Select only messages of peers with this name.",
+    help="Select only messages from peers with this name.",
 )
 TASKSPACE = click.option(
     "--taskspace", default="", metavar="UUID", help="Select only messages about this task."
@@ -68,7 +68,10 @@ def command() -> None:
 @FROM
 @TASKSPACE
 @click.option(
-    "-n", "--last", type=int, help="First print this many past messages; 0: all, then exit."
+    "-n",
+    "--last",
+    type=int,
+    help="Print this many past messages first. With 0, print all of them and exit.",
 )
 @AS_JSON
 @SOCKET
@@ -112,7 +115,9 @@ def tail(
 @command.command()
 @click.argument("type_", metavar="TYPE")
 @click.argument("payload", default="{}", metavar="[JSON]")
-@click.option("--to", metavar="WHO", help="connection:NAME, role:NAME, or taskspace:UUID.")
+@click.option(
+    "--to", metavar="WHO", help="Receiver: connection:NAME, role:NAME, or taskspace:UUID."
+)
 @click.option("--timeout", type=float, help="Time limit in seconds. Default: set by the type.")
 @AS_JSON
 @SOCKET
@@ -158,9 +163,10 @@ def replay(
     *,
     dry_run: bool,
 ) -> int:
-    """Send the messages again that `symposium bus tail --json` has recorded in FILE.
+    """Resend the messages that `symposium bus tail --json` recorded in FILE.
 
-    Skips responses and other parts of past exchanges, and messages with a removed secret.
+    The command skips responses and other messages that belong to a past request, and messages
+    from which a secret was removed.
     """
     choice = BusChoice(frozenset(types), taskspace, names)
     chosen = [each for each in read_recorded(file) if choice.has(each)]

@@ -14,8 +14,8 @@ EXAMPLE = example("symposium chat --agent 'npx some-agent --acp' --approve-reads
 def command(options: TalkOptions) -> int:
     """Chat with an agent in the terminal.
 
-    Enter sends, Alt-Enter starts a new line, Ctrl-C cancels a turn. / lists the commands of the
-    agent, /help those of this chat, /quit leaves.
+    Enter sends, Alt-Enter starts a new line, Ctrl-C cancels a turn. Type / for the commands of
+    the agent, /help for the commands of this chat, and /quit to leave.
     """
     options.set_up_logs()
     chat = Chat(

@@ -45,7 +45,7 @@ def command() -> None:
     "--compat-socket",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="PATH",
-    help="Additional socket for programs with bus version 1, such as /tmp/symposium-daemon.sock.",
+    help="Socket for programs that use bus version 1. Example: /tmp/symposium-daemon.sock.",
 )
 @click.option(
     "--idle-timeout",
@@ -141,7 +141,9 @@ def status(socket: Path | None, *, as_json: bool) -> int:
 
 @command.command()
 @SOCKET
-@click.option("-n", "--lines", default=50, show_default=True, help="Number of lines, the latest.")
+@click.option(
+    "-n", "--lines", default=50, show_default=True, help="Number of latest lines to show."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON lines of the log.")
 def logs(socket: Path | None, lines: int, *, as_json: bool) -> int:
     """Show the log of the daemon."""

@@ -43,7 +43,9 @@ class HandoffOptions(TalkOptions):
 )
 @click.argument("text", required=False)
 @click.option("--to", metavar="AGENT", help="Agent that takes over. Same as --agent.")
-@click.option("--session", metavar="ID", help="Session. Default: the latest one of --cwd.")
+@click.option(
+    "--session", metavar="ID", help="Session to hand over. Default: the latest session in --cwd."
+)
 @click.option("--print", "is_shown", is_flag=True, help="Print the summary; start no agent.")
 @click.option("--json", "as_json", is_flag=True, help="Print events, one JSON object per line.")
 @talk_options

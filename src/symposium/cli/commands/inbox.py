@@ -72,8 +72,8 @@ def command(context: click.Context, *, as_json: bool) -> int:
 def show(item: str) -> int:
     """Show all details of ITEM.
 
-    ITEM is a number from the last list on this terminal, an id, the beginning of an id, or the
-    name of a task with one waiting item.
+    ITEM is a number from the last list on this terminal, an id, or the beginning of an id. The
+    name of a task also works if only one of its items is waiting.
     """
 
     async def work() -> int:
@@ -95,12 +95,12 @@ def show(item: str) -> int:
 @click.argument("answer")
 @AS_JSON
 def answer(item: str, answer: str, *, as_json: bool) -> int:
-    """Answer ITEM with the id or name of a choice. A question also takes any text.
+    """Answer ITEM with the id or name of a choice. A question also accepts any text.
 
-    A permission request also takes yes or once, always, no or reject.
+    A permission request also accepts yes (or once), always, and no (or reject).
 
-    ITEM is a number from the last list on this terminal, an id, the beginning of an id, or the
-    name of a task with one waiting item.
+    ITEM is a number from the last list on this terminal, an id, or the beginning of an id. The
+    name of a task also works if only one of its items is waiting.
     """
 
     async def work() -> int:

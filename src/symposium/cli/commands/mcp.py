@@ -35,7 +35,10 @@ class McpOptions:
     "--http", "is_http", is_flag=True, help="Serve streamable HTTP, on this machine only."
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port for --http. Default: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port for --http. Default: any free port.",
 )
 @click.option(
     "--directory",

@@ -52,9 +52,9 @@ def command() -> None:
 
 @command.command(epilog=example("symposium policy explain 'git status && git push --force'"))
 @click.argument("subject")
-@click.option("--write", "kind", flag_value="write", help="Judge writing the file SUBJECT.")
-@click.option("--read", "kind", flag_value="read", help="Judge reading the file SUBJECT.")
-@click.option("--tool", "kind", flag_value="tool", help="Judge calling the tool SUBJECT.")
+@click.option("--write", "kind", flag_value="write", help="Check writing the file SUBJECT.")
+@click.option("--read", "kind", flag_value="read", help="Check reading the file SUBJECT.")
+@click.option("--tool", "kind", flag_value="tool", help="Check calling the tool SUBJECT.")
 @click.option(
     "--cwd",
     type=click.Path(path_type=Path),
@@ -66,7 +66,7 @@ def command() -> None:
 def explain(subject: str, kind: str | None, cwd: Path, file: Path | None, *, as_json: bool) -> int:
     """Show whether the rules allow the command SUBJECT, and why.
 
-    Exit code: 0 allowed, 10 the user is asked, 5 forbidden.
+    Exit code: 0 allowed, 10 you would be asked, 5 forbidden.
     """
     policy = guarded(_load(file), file or policy_file())
     judgement = policy.judge([_action(subject, kind)], PolicyWorkspace(cwd.absolute()))

@@ -83,7 +83,7 @@ def show(directory: Path, *, as_json: bool) -> int:
 @command.command()
 @AS_JSON
 def update(*, as_json: bool) -> int:
-    """Download the latest recommendations of others."""
+    """Download the latest public recommendations."""
     adviser = adviser_for(paths(), os.environ)
 
     async def work() -> int:

@@ -35,7 +35,7 @@ def command() -> None:
 @AS_JSON
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
-    """List agents: the built-in ones, then those of the registry."""
+    """List agents: first the built-in agents, then the agents in the registry."""
     del as_json  # always JSON, as other tools expect
     registry = registry_context(os.environ, address)
 
@@ -51,7 +51,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def list_mods(*, as_json: bool, address: str | None) -> int:
-    """List mods: built-in, registry, config, then recommended ones."""
+    """List mods: built-in mods, then those of the registry, the config, and recommendations."""
     del as_json  # as above
     registry = registry_context(os.environ, address)
 
@@ -73,7 +73,7 @@ def list_mods(*, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
-    """Print the command that starts an agent, as a JSON SPEC. Installs it if needed."""
+    """Print the command that starts an agent, as a JSON SPEC; install it if needed."""
     del as_json  # as above
     registry = registry_context(os.environ, address)
 
@@ -89,7 +89,7 @@ def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
-    """Print the command that starts a mod, as a JSON SPEC. Installs it if needed."""
+    """Print the command that starts a mod, as a JSON SPEC; install it if needed."""
     del as_json  # as above
     registry = registry_context(os.environ, address)
 

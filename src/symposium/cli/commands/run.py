@@ -60,7 +60,7 @@ class RunOptions(Struct, frozen=True):
     type=click.Choice(["session", "conductor"]),
     default="session",
     show_default=True,
-    help="Sessions to pause while a menu is open: its session, or all with the same chain.",
+    help="Sessions to pause while a menu is open: only its own, or all that share its chain.",
 )
 @bridge_options
 @trace_option

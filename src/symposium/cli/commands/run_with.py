@@ -51,9 +51,9 @@ class RunWithOptions(Struct, frozen=True):
     help="Write every line sent or received to a new file in DIR.",
 )
 def command(options: RunWithOptions) -> int:
-    """Run mods and an agent behind ACP on stdin and stdout.
+    """Serve an editor over ACP on stdin and stdout, with the mods and agent you name.
 
-    Without --agent, it runs the mods as one ACP proxy, for another conductor.
+    Without --agent, run the mods as one ACP proxy inside another conductor.
     """
     agent = agent_spec(options.agent)
     chain = read_chain(options.proxies, agent, bridge=options.bridge or "auto")

@@ -151,7 +151,7 @@ def list_sessions(*, is_all: bool, as_json: bool) -> int:
 def attach(session: str, since: int, *, follow: bool, as_json: bool) -> int:
     r"""Show the terminal of SESSION, or the messages of its ACP agent, until it ends.
 
-    Leave a terminal with Ctrl-\, messages with Ctrl-C; the agent continues.
+    To leave, press Ctrl-\ in a terminal or Ctrl-C in messages; the agent continues.
     """
     store = SessionStore(paths())
     found = find_session(store, session)
@@ -211,7 +211,7 @@ def show(session: str, *, as_json: bool) -> int:
 @command.command(epilog=example("symposium session kill 6f1c…"))
 @click.argument("session")
 def kill(session: str) -> int:
-    """Stop the agent of SESSION and every process it started; kill what does not stop."""
+    """Stop the agent of SESSION and every process it started; kill processes that do not stop."""
     store = SessionStore(paths())
     return run(_kill(store, whole_id(store, session)))
 
@@ -224,7 +224,8 @@ def kill(session: str) -> int:
 def forget(sessions: Sequence[str], *, is_every: bool) -> int:
     """Remove the stored data of each SESSION, which must have ended.
 
-    A session of a task is needed to resume the task; `symposium task gc` removes both.
+    A task cannot resume without its session. `symposium task gc` removes expired tasks with their
+    sessions.
     """
     store = SessionStore(paths())
     chosen = [whole_id(store, each) for each in sessions]

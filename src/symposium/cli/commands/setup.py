@@ -36,13 +36,13 @@ KNOWN = "symposium.editors"
 @click.option("--undo", "is_undo", is_flag=True, help="Undo the change made by --write.")
 @click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
 def command(editor: str, *, is_write: bool, is_undo: bool, is_agreed: bool) -> int:
-    """Add Symposium to EDITOR.
+    """Add Symposium to an editor.
 
-    Without an option, print the settings to add to EDITOR; stderr says in which file. --undo
-    removes only the change made by --write and keeps later changes of yours.
+    Without an option, print the settings to add to the editor; stderr names the file. --undo
+    removes only the change made by --write and keeps your later changes.
 
-    Also runs the tests in your policy.toml. Exit code: 0 done, 1 a policy test failed, 5 you
-    declined.
+    The command also runs the tests in your policy.toml. Exit code: 0 done, 1 a policy test failed,
+    5 you declined.
     """
     if is_write and is_undo:
         raise click.UsageError("--write and --undo exclude each other")

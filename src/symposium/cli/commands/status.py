@@ -20,7 +20,7 @@ from symposium.cli.status import held_agents, in_short, overview, running_daemon
 def command(*, mcp: bool, short: bool, as_json: bool) -> int:
     """Show running hosts with their chains and sessions, the daemon, and the policy.
 
-    A host is a running `symposium run` or `symposium run-with`. Latencies are of the latest
+    A host is a running `symposium run` or `symposium run-with`. Latencies cover the latest
     messages: every request, and one in 64 streamed messages. For a mod that is a separate program,
     only requests are measured.
     """

@@ -80,10 +80,10 @@ def command() -> None:
 @click.option(
     "--agent",
     metavar="SPEC",
-    help="Agent: an id of `symposium agents list`, a command line, or JSON. Default: the agent of "
-    "the config. With `none`, start an agent yourself in the worktree; the prompt waits for it.",
+    help="Agent: an id from `symposium agents list`, a command line, or JSON. Default: the agent "
+    "of the config. With `none`, start an agent yourself in the worktree; the prompt waits for it.",
 )
-@click.option("--base", metavar="BRANCH", help="Branch to start from. Default: main branch.")
+@click.option("--base", metavar="BRANCH", help="Branch to start from. Default: the main branch.")
 @click.option("--description", default="", help="Description, for lists.")
 @click.option("--budget", metavar="BUDGET", help="Spending limit, such as 3usd,20min,30turns.")
 @_CLONE
@@ -120,7 +120,7 @@ def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
 
 
 @command.command(name="list", epilog=example("symposium task list --json"))
-@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Tasks of this clone.")
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Clone. Default: all.")
 @click.option("--all", "is_all", is_flag=True, help="Include archived tasks.")
 @click.option(
     "-n",
@@ -155,10 +155,10 @@ def list_tasks(
 
 
 @command.command(epilog=example("symposium task watch"))
-@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Tasks of this clone.")
+@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Clone. Default: all.")
 @AS_JSON
 def watch(project: Path | None, *, as_json: bool) -> int:
-    """Show a live board of all tasks: needs you, failed, working, idle, landed.
+    """Show a live board of all tasks, grouped: needs you, failed, working, idle, landed.
 
     Without a terminal, print the tasks, then one line for each change. With --json, print each
     change as one JSON object per line.
@@ -202,10 +202,10 @@ def open_(task: str, editor: str | None) -> int:
 @FOLLOW
 @AS_JSON
 def attach(task: str, *, follow: bool, as_json: bool) -> int:
-    r"""Show the terminal or the messages of TASK's agent, as they come.
+    r"""Show the terminal or the messages of TASK's agent as they arrive.
 
-    Leave a terminal with Ctrl-\, messages with Ctrl-C; the agent continues. With --no-follow,
-    print the output so far, also of an agent that has ended.
+    To leave, press Ctrl-\ in a terminal or Ctrl-C in messages; the agent continues. With
+    --no-follow, print the output so far, even if the agent has ended.
     """
 
     async def work() -> int:
@@ -291,7 +291,7 @@ def stop(task: str) -> int:
     show_default=True,
     help="Category of the added line.",
 )
-@click.option("-n", "lines", default=100, show_default=True, help="Number of lines, the latest.")
+@click.option("-n", "lines", default=100, show_default=True, help="Number of latest lines to show.")
 @AS_JSON
 def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool) -> int:
     """Show the progress log of TASK, or add a line to it."""
@@ -392,10 +392,10 @@ def conflicts(project: Path, *, as_json: bool) -> int:
 )
 @AS_JSON
 def rm(task: str, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool) -> int:
-    """Delete TASK. `symposium task undo` restores it for 14 days.
+    """Delete TASK. `symposium task undo` can restore it for 14 days.
 
     First shows what would be lost. Without a terminal, a TASK with unsaved work is not deleted;
-    exit code 5. Give --discard-work to delete it.
+    exit code 5. Add --discard-work to delete it.
     """
 
     async def work() -> int:
@@ -466,11 +466,11 @@ def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
 @command.command(epilog=example("symposium task resume fix-login"))
 @TASK
 @click.option(
-    "--trust", "is_trusted", is_flag=True, help="Trust its set-up files and run their commands."
+    "--trust", "is_trusted", is_flag=True, help="Trust the setup files and run their commands."
 )
 @click.option("--agent", metavar="SPEC", help="Agent for a task that has none yet.")
 def resume(task: str, agent: str | None, *, is_trusted: bool) -> int:
-    """Retry the set-up of TASK, or restart its agent after it ended or was lost.
+    """Retry the setup of TASK, or restart its agent after it ended or was lost.
 
     The agent gets the environment variables of this shell.
     """

@@ -17,7 +17,7 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group(name="trace", cls=CommandGroup)
 def command() -> None:
-    """Show a message trace that the option --trace-dir has recorded."""
+    """Show a message trace recorded with --trace-dir."""
 
 
 @command.command()

@@ -34,8 +34,9 @@ CWD = click.option(
 def command() -> None:
     """Show what a workspace wants to run; grant or revoke trust.
 
-    A workspace is the directory that you open. Symposium uses the mods, servers, guidance,
-    and set-up commands that it stores only after you grant them. A change needs a new decision.
+    A workspace is the directory that you open. It can contain mods, servers, guidance, and
+    setup commands. Symposium uses them only after you grant trust. If they change, you are asked
+    again.
     """
 
 
@@ -60,7 +61,7 @@ def list_decisions(*, as_json: bool) -> int:
 @CWD
 @AS_JSON
 def show(directory: Path, *, as_json: bool) -> int:
-    """Show what the workspace wants to run and you have not decided on."""
+    """Show what the workspace wants to run that needs your decision."""
     adviser = _adviser()
     advice = adviser.advise(directory)
     _warn(adviser)
@@ -79,7 +80,7 @@ def show(directory: Path, *, as_json: bool) -> int:
 @click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
 @AS_JSON
 def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bool) -> int:
-    """Trust what the workspace stores now: everything, or only each NAME."""
+    """Trust what the workspace contains now: everything, or only the named items."""
     adviser = _adviser()
     advice = adviser.advise(directory)
     _warn(adviser)
@@ -107,7 +108,7 @@ def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bo
 @click.option("--all", "is_everywhere", is_flag=True, help="Revoke in every workspace.")
 @AS_JSON
 def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_json: bool) -> int:
-    """Revoke your decisions: all, or only for each NAME. You are asked again."""
+    """Revoke all your decisions, or only those for the named items; you are asked again."""
     adviser = _adviser()
     workspace = str(canonical(directory))
 

@@ -18,7 +18,7 @@ PROGRAM = (
 @click.command(name="uninstall", epilog=example("symposium uninstall --yes"))
 @click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
 def command(*, is_agreed: bool) -> int:
-    """List everything that Symposium stores for you, ask, and remove it.
+    """List everything that Symposium stores for you, and remove it after you confirm.
 
     This undoes editor settings, stops the daemon and running agents, and deletes settings, caches,
     logs, archives, and snapshots. Worktrees and branches of tasks stay; land or delete them first

@@ -35,7 +35,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 def _choice_options(command: _Command) -> _Command:
     version = click.option(
-        "--version", type=int, help="Version of a stored one. Default: the latest."
+        "--version", type=int, help="Version of a stored walkthrough. Default: the latest."
     )
     base = click.option(
         "--base",
@@ -87,7 +87,7 @@ def list_walkthroughs(*, as_json: bool) -> int:
 
 @command.command(epilog=example("symposium walkthrough show docs/tour.md"))
 @_choice_options
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print the source text.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the Markdown source.")
 def show(
     target: str | None,
     version: int | None,
