@@ -116,7 +116,7 @@ async def test_image_that_a_later_agent_does_not_accept_is_left_out_with_a_notic
         it.editor.ask(1, "session/prompt", {"sessionId": "t", "prompt": prompt})
         assert (await agent.read())["params"]["prompt"] == [prompt[0], prompt[2]]
         note = (await it.editor.read())["params"]["update"]["content"]["text"]
-        assert "cannot read image: 1 block was removed" in note
+        assert "does not support image content: 1 block was removed" in note
 
 
 @pytest.mark.requirement("run-mode.adapt-load")
@@ -486,7 +486,7 @@ async def test_existing_agents_and_mods_can_be_listed(tmp_path: Path) -> None:
         await it.begin()
         agents = "".join(await it.say("/symposium:agents"))
         assert "| 2 | Other | Another one |" in agents
-        assert "**Agent of new sessions:** Claude Code\n" in agents
+        assert "**Agent for new sessions:** Claude Code\n" in agents
         mods = "".join(await it.say("/symposium:mods"))
         assert "1. [x] sparkle\n2. [ ] ferris\n" in mods
         assert "| 1 | tag | Tags everything |" in mods

@@ -115,7 +115,7 @@ class StartProblem(Struct, frozen=True):
 
     Attributes:
         reason: what is wrong, and where; Markdown.
-        `mend`: what to do about it; may be empty.
+        fix: what to do about it; may be empty.
     """
 
     reason: str

@@ -77,7 +77,8 @@ def adapt_prompt(
     kinds = ", ".join(sorted({_kind(block) for block in left_out}))
     count = f"{len(left_out)} block{'s were' if len(left_out) > 1 else ' was'}"
     return (
-        f"_The agent of this session cannot read {kinds}: {count} removed from your message._\n\n"
+        f"_The agent of this session does not support {kinds} content: "
+        f"{count} removed from your message._\n\n"
     )
 
 

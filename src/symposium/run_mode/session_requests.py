@@ -253,7 +253,7 @@ class SessionRequests:
         elif self._connection.offers.takes(session, text):
             self._connection.handle_request(call, self._answer_offer(call, session, text))
         elif session.is_not_set_up:
-            # A canceled set-up is offered again; the message waits for the agent.
+            # A canceled setup is offered again; the message waits for the agent.
             session.keep(blocks_of(call.crossing.params))
             self._config_mode.set_up_again(session, self._input(call, session, text))
         else:

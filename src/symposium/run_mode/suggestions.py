@@ -60,10 +60,10 @@ class TrustOffer:
     def text(self) -> str:
         """The trust screen."""
         return (
-            f"**This workspace wants to run what you have not decided on** "
-            f"(`{_code(self.workspace)}`). None of it is used.\n\n"
+            f"**This workspace wants to run something that needs your decision** "
+            f"(`{_code(self.workspace)}`). Until then, Symposium uses none of it.\n\n"
             f"{_fenced(consent_text(self.questions))}\n\n"
-            f"Answer `trust`, `not now` or `never`. {REST}\n\n"
+            f"Answer `trust`, `not now`, or `never`. {REST}\n\n"
         )
 
     def takes(self, answer: str) -> bool:
@@ -111,7 +111,7 @@ class ChangeOffer:
         return (
             "**New recommendations for this workspace**\n\n"
             f"{_fenced(chr(10).join(lines), 'diff')}\n\n"
-            f"Answer {', '.join(words)}, `not now` or `never`. {REST}\n\n"
+            f"Answer {', '.join(words)}, `not now`, or `never`. {REST}\n\n"
         )
 
     def takes(self, answer: str) -> bool:
@@ -163,7 +163,7 @@ class ChangeOffer:
         messages = [f"Added {_names(new)}."] if new else []
         messages += [f"Removed {_names(remove)}."] if remove else []
         if not messages:
-            return "Nothing was changed: the config has it already.\n\n"
+            return "Nothing was changed: the config already has this.\n\n"
         return f"{' '.join(messages)} New sessions use this.\n\n"
 
 
@@ -286,7 +286,7 @@ async def refreshed(paths: Paths, env: Mapping[str, str]) -> None:
 
 
 def _set_up(workspace: Path) -> list[TrustItem]:
-    """List the set-up commands of this clone's tasks, which the daemon asks about, too."""
+    """List the setup commands of this clone's tasks, which the daemon asks about, too."""
     root = checkout_of(workspace)
     recipe = read_set_up(root, root)
     return [item_of(str(root), recipe.digest, lines_of(recipe))] if lines_of(recipe) else []

@@ -272,7 +272,7 @@ def test_installed_and_downloadable_agents_are_listed_separately() -> None:
         "| # | Agent | Description |\n"
         "|---|-------|-------------|\n"
         "| 1 | Eliza | Built in |\n\n"
-        "**To install**, at the first start\n\n"
+        "**Not installed yet** (installed at the first start)\n\n"
         "| # | Agent | Description |\n"
         "|---|-------|-------------|\n"
         "| 2 | Goose |  |\n\n"

@@ -187,7 +187,7 @@ def test_mod_added_by_hand_meanwhile_is_not_added_twice(scene: Scene) -> None:
     offer = scene.offer()
     assert offer is not None
     scene.config.write_text(CONFIG.replace('"own"', '"one"'))
-    assert offer.do("add") == "Nothing was changed: the config has it already.\n\n"
+    assert offer.do("add") == "Nothing was changed: the config already has this.\n\n"
     assert scene.mods() == ["one"]
 
 

@@ -36,7 +36,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
 COMMANDS: Final[list[dict[str, Any]]] = [
     {
         "name": "list-tools",
-        "description": "Name the tools of an MCP server of this session.",
+        "description": "List the tools of an MCP server of this session.",
         "input": {"hint": "SERVER"},
     },
     {

@@ -175,7 +175,7 @@ class ExpandReferenceParams(Struct, forbid_unknown_fields=True):
 
 @tool("references", Hints("Expand a reference", reads_only=True, repeats_well=True))
 async def expand_reference(params: ExpandReferenceParams, call: ToolInvocation) -> ToolAnswer:
-    """Get the content of a `<symposium-ref id="…"/>` tag in a message of the user.
+    """Get the content of a `<symposium-ref id="…"/>` tag in a user message.
 
     Call it before you answer such a message. It returns the content as text. It also returns a
     guidance file by its name, and the complete first prompt for the id `yiasou`.

@@ -127,7 +127,7 @@ class ConfigMode:
                     await script(talk)
                 if caught.error is not None:
                     _log.error("the menu failed", exc_info=caught.error)
-                    self.say(session, f"The menu has failed; nothing is changed: {caught.error}")
+                    self.say(session, f"The menu failed; nothing was changed: {caught.error}")
             finally:
                 # After another way out, the session may already have another dialog.
                 if session.menu is talk:

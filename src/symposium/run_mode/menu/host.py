@@ -78,7 +78,7 @@ def _lines(config: Config, agents: Sequence[AgentChoice]) -> list[str]:
 
 NEW_SESSION: Final = "Please start a new session."
 _GONE: Final = "_The agent of this session has ended in the meantime._\n"
-_SEND_TO_SET_UP: Final = " Send any message to set Symposium up."
+_SEND_TO_SET_UP: Final = " Send any message to set up Symposium."
 _STARTING: Final = "Configuration saved. Starting your session.\n\n"
 
 

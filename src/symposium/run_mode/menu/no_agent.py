@@ -112,7 +112,7 @@ async def _start(
 
 
 RETRY_TEXT: Final = (
-    "The config file cannot be read, so you set up a new one. "
+    "The config file cannot be read; set up a new one here. "
     "`SAVE` saves the old content beside it.\n"
 )
 

@@ -108,14 +108,22 @@ def agent_tables(agents: Sequence[AgentChoice]) -> list[str]:
     if here in {0, len(rows)}:
         return table("Agent", rows) if rows else []
     ready, others = table("Agent", rows[:here]), table("Agent", rows[here:], first=here + 1)
-    return ["**Ready**", "", *ready, "", "**To install**, at the first start", "", *others]
+    return [
+        "**Ready**",
+        "",
+        *ready,
+        "",
+        "**Not installed yet** (installed at the first start)",
+        "",
+        *others,
+    ]
 
 
 def render_mods(mods: Sequence[ModChoice]) -> str:
     """Format the mods that can be added."""
     rows = [(mod.name, mod.description) for mod in mods]
     select = "Enter a number, a name, the command line of your own mod, or `back` to return."
-    return _screen("# Add a Mod", "Mod", rows, "No more mods are known.", select)
+    return _screen("# Add a Mod", "Mod", rows, "No more mods available.", select)
 
 
 def table(what: str, rows: Sequence[tuple[str, str]], *, first: int = 1) -> list[str]:
@@ -260,7 +268,7 @@ def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
     if is_number(text):
         at = numbered(text, len(offered))
         return (
-            _invalid(len(offered), "No more mods are known.") if at is None else offered[at].entry
+            _invalid(len(offered), "No more mods available.") if at is None else offered[at].entry
         )
     for each in offered:
         if text.lower() == each.name.lower():
