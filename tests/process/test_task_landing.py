@@ -90,8 +90,8 @@ def test_resolved_conflict_lands_once_it_is_approved(
 
     assert shown.returncode == 10
     assert "a.txt:2-2" in shown.stdout
-    assert "the agent of second resolves the conflicts" in shown.stdout
-    assert "nothing lands before you approve it: symposium inbox" in shown.stdout
+    assert "the agent of second is resolving the conflicts" in shown.stdout
+    assert "nothing lands until you approve it: symposium inbox" in shown.stdout
     assert f"in conflict with main (commit {base[:12]})" in conflict.prompts
     assert "- a.txt:2-2 (content, base: 2-2)\n" in conflict.prompts
     assert f"1. Run `git rebase {base[:12]}`." in conflict.prompts
@@ -137,7 +137,7 @@ def test_unresolved_conflict_waits_with_its_reason_and_can_be_tried_again(
     ready = conflict.item(other_than=half["id"])
 
     assert [each["id"] for each in still["choices"]] == ["retry", "leave"]
-    assert still["text"] == "still does not fit on main: a.txt:2-2 (content, base: 2-2)"
+    assert still["text"] == "still conflicts with main: a.txt:2-2 (content, base: 2-2)"
     assert "rebase" in half["text"]
     assert f"The last attempt did not succeed: {still['text']}." in conflict.prompts
     assert ready["text"].startswith("is ready to land on main")
@@ -214,7 +214,7 @@ def test_landing_continues_after_a_kill_of_the_daemon(conflict: Conflict, tmp_pa
     conflict.settle(item, "land")
 
     assert while_it_works == []
-    assert any("already resolves the conflicts" in each for each in again["lines"])
+    assert any("already resolving the conflicts" in each for each in again["lines"])
     assert conflict.prompts.count("git rebase") == 1
     assert after_restart == [item]
     assert conflict.main == "one\nboth\nthree\n"
@@ -295,5 +295,5 @@ def test_wait_for_a_landing_ends_with_the_decision(
     out, err = waiting.communicate(timeout=TIMEOUT)
 
     assert waiting.returncode == code, err
-    assert "nothing lands before you approve it" in out
+    assert "nothing lands until you approve it" in out
     assert ("landed as" if answer == "land" else "was not landed") in err

@@ -99,7 +99,7 @@ def test_agent_starts_after_the_user_has_judged_the_set_up(answer: str, asking: 
     until(lambda: asking.said(made["id"]))
 
     assert "waits for trust" in messages.stderr
-    assert "starts after you decide on its set-up files" in spoken.stderr
+    assert "starts after you decide on its setup files" in spoken.stderr
     assert (made["state"], before) == ("waiting: trust", [])
     assert (Path(made["worktree"]) / "was-run").exists() == (answer == "trust")
     assert asking.tasks()["task"]["state"] != "waiting: trust"

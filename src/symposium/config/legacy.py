@@ -1,6 +1,6 @@
 """Find settings of older layouts of the reference, to offer them for import (§4.2).
 
-Only the initial set-up imports them, if the user agrees. Unreadable files are ignored.
+Only the initial setup imports them, if the user agrees. Unreadable files are ignored.
 """
 
 import hashlib

@@ -165,7 +165,7 @@ class Resolutions:
             case LandConflict(base, conflicts, onto):
                 texts = tuple(conflict_text(each) for each in conflicts)
                 after = msgspec.structs.replace(after, onto=onto, conflicts=texts)
-                return _failed(after, ": ".join([f"still does not fit on {base}", *_list(texts)]))
+                return _failed(after, ": ".join([f"still conflicts with {base}", *_list(texts)]))
             case ChecksFailed(failure, tail):
                 lines = tuple(context.redact(id_, each) for each in tail)
                 return _failed(after, f"a check fails: {failure.text}", lines)

@@ -83,7 +83,7 @@ class TaskLogged(Announcement, frozen=True, kw_only=True):
 
 
 class TaskOutput(Announcement, frozen=True, kw_only=True):
-    """Announce a stage, or an output line of a set-up command or a check."""
+    """Announce a stage, or an output line of a setup command or a check."""
 
     about: ClassVar = MessageSpec(
         "task_output",

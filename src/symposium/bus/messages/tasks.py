@@ -191,14 +191,14 @@ class TaskMade(BusReply, frozen=True):
 
 
 class CreateTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
-    """Create a taskspace; its stages and the output of its set-up are sent as progress.
+    """Create a taskspace; its stages and the output of its setup are sent as progress.
 
     Attributes:
         project: absolute path in the clone or in a seed project.
         name: name of the taskspace; with `is_name_locked`, agents cannot change it.
         task: first prompt of its agent.
-        agent: terminal agent such as `claude`; or an id of `symposium agents list` or a SPEC for an
-            agent that speaks ACP.
+        agent: terminal agent such as `claude`; or an id from `symposium agents list` or a SPEC for
+            an agent that speaks ACP.
         base: start branch; default: the project's default branch.
         environment: socket that provides the agent's environment; default: the daemon's
         environment.
@@ -325,8 +325,8 @@ class TaskShown(BusReply, frozen=True):
     """One taskspace with its progress and snapshots, oldest first.
 
     Attributes:
-        recipe: commands of its set-up files, with their file; `digest` is their hash.
-        guesses: suggestions from lock files if there are no set-up files; never run automatically.
+        recipe: commands of its setup files, with their file; `digest` is their hash.
+        guesses: suggestions from lock files if there are no setup files; never run automatically.
         guidance: texts that its agents have read, oldest first.
     """
 
@@ -344,7 +344,7 @@ class ShowTaskspace(BusRequest[TaskShown], frozen=True, kw_only=True):
 
     Attributes:
         log: maximum number of lines of progress, newest kept.
-        is_whole: False leaves out snapshots and set-up, which need git.
+        is_whole: False leaves out snapshots and setup, which need git.
     """
 
     about: ClassVar = MessageSpec(
@@ -378,12 +378,12 @@ class RenameTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
 
 
 class RetryTaskspace(BusRequest[TaskMade], frozen=True, kw_only=True):
-    """Repeat the set-up; restart an exited or lost agent.
+    """Repeat the setup; restart an exited or lost agent.
 
     Attributes:
         agent: new agent, as in `create_taskspace`; default: unchanged.
         environment: as in `create_taskspace`.
-        trusted: digest of the set-up files that the user approved, from `show_taskspace`; empty if
+        trusted: digest of the setup files that the user approved, from `show_taskspace`; empty if
             not approved.
     """
 

@@ -76,8 +76,8 @@ REMEMBERED: Final = 100
 """Questions whose earlier commands are remembered, to show what changed since."""
 
 _TRUST_CHOICES: Final = (
-    InboxChoice("trust", "Run it, now and whenever these exact commands are asked for"),
-    InboxChoice("without", "Continue without it"),
+    InboxChoice("trust", "Run this setup, now and whenever a task has exactly the same one"),
+    InboxChoice("without", "Continue without the setup"),
 )
 
 
@@ -194,7 +194,7 @@ def _head(reason: str, lines: Sequence[str]) -> str:
 
 MORE: Final = "more"
 
-_BUDGET_CHOICES: Final = (InboxChoice(MORE, "As much again"),)
+_BUDGET_CHOICES: Final = (InboxChoice(MORE, "The same amount again"),)
 _SECONDS: Final = 60.0
 
 

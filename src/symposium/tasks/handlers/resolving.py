@@ -26,8 +26,8 @@ from symposium.tasks.resolutions import Resolution, ResolutionStage, conflict_te
 
 KIND: Final = "landing"
 
-LAND: Final = InboxChoice("land", "Land exactly this")
-LATER: Final = InboxChoice("later", "Not now: it waits, and you are not notified")
+LAND: Final = InboxChoice("land", "Land exactly this commit")
+LATER: Final = InboxChoice("later", "Not now: keep it in the list without notifications")
 REJECT: Final = InboxChoice("reject", "Do not land it; the branch stays unchanged")
 RETRY: Final = InboxChoice("retry", "Try again: its agent gets the prompt once more")
 LEAVE: Final = InboxChoice("leave", "Leave it; the branch stays unchanged")
@@ -99,7 +99,7 @@ class Resolving:
         id_ = taskspace.id
         before = await self._engine.resolutions.of(id_)
         if before is not None and before.stage in _UNDECIDED:
-            return f"the agent of {taskspace.name} already resolves the conflicts"
+            return f"the agent of {taskspace.name} is already resolving the conflicts"
         self._agents.check(taskspace)
         resolution = Resolution(
             taskspace=id_,
@@ -112,7 +112,7 @@ class Resolving:
             options=options,
         )
         await self._ask(resolution)
-        return f"the agent of {taskspace.name} resolves the conflicts"
+        return f"the agent of {taskspace.name} is resolving the conflicts"
 
     async def items(self, known: Mapping[str, Taskspace]) -> list[InboxItem]:
         """Decisions for the user about these tasks."""

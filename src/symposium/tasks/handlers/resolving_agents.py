@@ -72,7 +72,7 @@ def prompt_for(branch: str, resolution: Resolution, checks: Sequence[str]) -> st
     before = [f"The last attempt did not succeed: {resolution.reason}.", *resolution.lines, ""]
     return "\n".join(
         [
-            f"Your branch {branch} does not fit on {base}: both changed the same lines.",
+            f"Your branch {branch} conflicts with {base}: both changed the same lines.",
             "",
             *(before if resolution.reason else []),
             f"Files in conflict with {base} (commit {commit}), with the lines of your branch:",

@@ -143,7 +143,7 @@ class WorktreeHandlers:
                 return Landing(outcome="landed", lines=(*lines, *notes, *warnings), commit=commit)
             case LandConflict(base, conflicts, onto) as conflict:
                 described = [_conflict(each) for each in conflicts]
-                first = f"{taskspace.name} does not fit on {base}; nothing was changed"
+                first = f"{taskspace.name} conflicts with {base}; nothing was changed"
                 if message.resolve_conflicts:
                     await self._agents.environments.take(taskspace.id, message.environment)
                     begun = await self._resolving.begin(taskspace, conflict, options)
@@ -257,7 +257,7 @@ def _what_follows(taskspace: Taskspace) -> tuple[str, str]:
     """Next steps for the user while the agent resolves the conflicts."""
     id_ = taskspace.id[:8]
     return (
-        "nothing lands before you approve it: symposium inbox",
+        "nothing lands until you approve it: symposium inbox",
         f"to follow its agent: symposium task attach {id_}",
     )
 
