@@ -108,12 +108,14 @@ def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
 
 @command.command()
 @click.argument("what", metavar="ID|COMMAND")
-@click.option("--id", "chosen_id", metavar="ID", help="Id for COMMAND. Default: its name.")
+@click.option(
+    "--id", "chosen_id", metavar="ID", help="Id for COMMAND. Default: its program's name."
+)
 @click.option(
     "--test/--no-test",
     "is_tested",
     default=True,
-    help="Start COMMAND once, to test it before adding it.",
+    help="Start COMMAND once as a test before adding it. Default: --test.",
 )
 @AS_JSON
 @REGISTRY
