@@ -493,7 +493,7 @@ async def test_similar_name_is_suggested() -> None:
 
 @pytest.mark.requirement("run-mode.menu-names")
 async def test_sentence_is_not_a_misspelled_name() -> None:
-    it = await first_visit("Othe r")
+    it = await first_visit("Othr r")
     assert "Did you mean" not in it.said[1][0]
 
 

@@ -441,19 +441,19 @@ async def test_undo_removes_an_attribute_set_after_it_had_been_removed(scene: Sc
 async def test_undo_restores_a_branch_whose_name_is_not_utf_8(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
-    run(r"""git checkout -q -b "$(printf 'caf\351')"; echo one > new""", worktree)
+    run(r"""git checkout -q -b "$(printf 'b\351')"; echo one > new""", worktree)
     refs = raw_git("for-each-ref", cwd=worktree)
     await keep(scene, made)
 
-    run("git checkout -qf main --detach; git branch -D \"$(printf 'caf\\351')\"", worktree)
+    run("git checkout -qf main --detach; git branch -D \"$(printf 'b\\351')\"", worktree)
     (worktree / "new").unlink()
     again = scene.again()
     await again.engine.history.undo(made.id)
     again.engine.close()
 
-    assert b"refs/heads/caf\xe9" in refs
+    assert b"refs/heads/b\xe9" in refs
     assert raw_git("for-each-ref", cwd=worktree) == refs
-    assert raw_git("symbolic-ref", "HEAD", cwd=worktree) == b"refs/heads/caf\xe9\n"
+    assert raw_git("symbolic-ref", "HEAD", cwd=worktree) == b"refs/heads/b\xe9\n"
     assert (worktree / "new").read_text(encoding="utf-8") == "one\n"
 
 
