@@ -95,6 +95,14 @@ def test_small_tree_keeps_every_contract(tmp_path: Path) -> None:
         (RUN_MODE, imports("symposium.run_mode.sessions", "symposium.run_mode.menu.host")),
         (CORES, {"peerwire/jsonrpc/transport.py": "import asyncio"}),
         (CORES, {"symposium/bus/broker.py": "import peerwire.fd", "peerwire/fd.py": "import os"}),
+        (CORES, {"peerwire/jsonrpc/values.py": "import time"}),
+        (CORES, {"symposium/chain/messages.py": "import asyncio"}),
+        (CORES, {"symposium/chain/ordering.py": "import asyncio"}),
+        (
+            CORES,
+            imports("symposium.chain.calls", "symposium.chain.mod")
+            | {"symposium/chain/mod.py": "import os"},
+        ),
         (SIBLINGS, {"symposium/mods/a.py": "import symposium.mods.b", "symposium/mods/b.py": ""}),
         (
             CYCLES,
