@@ -13,15 +13,16 @@ from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
 from peerwire.acp.names import INITIALIZE
-from peerwire.errors import INTERNAL_ERROR, LocalError, RpcError, SpawnError
+from peerwire.errors import INTERNAL_ERROR, LocalError, RpcError, SpawnError, TransportError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Message
-from peerwire.jsonrpc.transport import Listener, OversizedLine, Transport
+from peerwire.jsonrpc.transport import HIGH_WATER, Listener, OversizedLine, Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 from peerwire.transports.process import spawn
 from symposium.catalog import builtin_mods, find_mod, installed_mods
 from symposium.chain.blueprint import Blueprint, Component, InProcess, OnStderr, Program, StartWork
 from symposium.chain.capabilities import primitives
+from symposium.chain.link import OVERFLOW
 from symposium.chain.mod import ComponentSpec, Needs
 from symposium.planning.chain_spec import ChainSpec
 from symposium.planning.planner import (
@@ -76,6 +77,10 @@ class AgentFirstTransport:
         self._agent = spawn_agent()
         self._kept: Message | None = None
         self._early: list[bytes | OversizedLine] = []
+        self._early_size = 0
+        self._is_full = False
+        self._is_held = False
+        self._has_overflowed = False
         self._asked: bytes | None = None
         self._is_through = False
 
@@ -98,11 +103,14 @@ class AgentFirstTransport:
 
     def pause_reading(self) -> None:
         """Read nothing for now."""
+        self._is_held = True
         self._agent.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
-        self._agent.resume_reading()
+        """Continue reading, unless too many early lines wait."""
+        self._is_held = False
+        if not self._is_full:
+            self._agent.resume_reading()
 
     async def drain(self) -> None:
         """Wait until the agent has taken most of what waits for it."""
@@ -113,8 +121,8 @@ class AgentFirstTransport:
         await self._agent.aclose(grace=grace)
 
     def received(self, lines: Sequence[bytes | OversizedLine], agent: Transport) -> None:
-        """Take what the agent says; what comes before the chain has asked waits."""
-        if agent is not self._agent:
+        """Pass on the agent's lines; those before the chain's `initialize` wait."""
+        if agent is not self._agent or self._has_overflowed:
             return
         if self._is_through:
             self._listener.lines_received(lines)
@@ -122,11 +130,30 @@ class AgentFirstTransport:
         for line in lines:
             if not self._keep(line):
                 self._early.append(line)
+                self._early_size += _size(line)
         self._answer()
+        self._limit_early()
 
     def listener_of(self, agent: Transport) -> Listener | None:
-        """Listener of this agent; None for an agent that was replaced."""
-        return self._listener if agent is self._agent else None
+        """Listener of this agent; None for an agent that was replaced or has overflowed."""
+        return self._listener if agent is self._agent and not self._has_overflowed else None
+
+    def _limit_early(self) -> None:
+        """Pause reading while many early lines wait; fail an agent that never answers."""
+        if self._kept is not None and self._early_size > HIGH_WATER and not self._is_full:
+            self._is_full = True
+            self._agent.pause_reading()
+        elif self._kept is None and self._early_size > OVERFLOW:
+            # Its answer may follow, so pausing would be a deadlock.
+            self._has_overflowed = True
+            self._agent.pause_reading()
+            self._forget_early()
+            text = f"the agent wrote more than {OVERFLOW} bytes before it answered `initialize`"
+            self._listener.ended(TransportError(text))
+
+    def _forget_early(self) -> list[bytes | OversizedLine]:
+        early, self._early, self._early_size = self._early, [], 0
+        return early
 
     def _keep(self, line: bytes | OversizedLine) -> bool:
         if self._kept is not None or isinstance(line, OversizedLine):
@@ -157,13 +184,16 @@ class AgentFirstTransport:
         if self._kept is None or self._asked is None:
             return
         self._is_through = True
-        kept, early = self._kept, self._early
-        self._kept, self._early = None, []
+        kept, self._kept = self._kept, None
         if kept.error is not UNSET:
             answer = wire.error_response(self._asked, kept.error)
         else:
             answer = wire.result_response(self._asked, kept.result or b"null")
-        self._listener.lines_received([answer, *early])
+        self._listener.lines_received([answer, *self._forget_early()])
+        if self._is_full:
+            self._is_full = False
+            if not self._is_held:
+                self._agent.resume_reading()
 
     def _begin_again(self, line: bytes) -> None:
         _log.warning(
@@ -177,9 +207,14 @@ class AgentFirstTransport:
             self._listener.ended(error)
             return
         self._is_through = True
-        self._early.clear()
+        self._is_full = False
+        self._forget_early()
         self._agent.start(_Life(self, self._agent))
         self._agent.send(line)
+
+
+def _size(line: bytes | OversizedLine) -> int:
+    return len(line.head) + len(line.tail) if isinstance(line, OversizedLine) else len(line)
 
 
 class _Life(Struct, frozen=True):

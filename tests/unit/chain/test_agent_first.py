@@ -7,16 +7,25 @@ from typing import Any
 
 import pytest
 
-from peerwire.jsonrpc.transport import Transport
-from peerwire.testing import Recorder
+from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.transport import HIGH_WATER, Transport
+from peerwire.jsonrpc.values import encode_value
+from peerwire.testing import LinePeer, Recorder
 from peerwire.transports.command import Command
-from peerwire.transports.memory import memory_pair
+from peerwire.transports.memory import ForwardingTransport, memory_pair
 from symposium.chain.blueprint import InProcess, OnStderr, Program
 from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Forward, Mod, Outcome, from_client
 from symposium.mods.pass_ import spec as pass_spec
+from symposium.planning import planned_chain as planned_chain_module
 from symposium.planning.chain_spec import ChainSpec
-from symposium.planning.planned_chain import agent_first, plain, planned_chain
+from symposium.planning.planned_chain import (
+    FIRST_ID,
+    AgentFirstTransport,
+    agent_first,
+    plain,
+    planned_chain,
+)
 from symposium.testing import CAPABILITIES, FakeAgent, chain_of
 
 PARAMS: dict[str, Any] = {
@@ -142,3 +151,98 @@ async def test_real_program_is_initialized_first(
         turn = await editor.prompt(json.dumps({"command": "echo", "message": "Hi"}))
         assert turn.stop_reason == "end_turn"
     assert "started again" not in caplog.text
+
+
+class Paused(ForwardingTransport):
+    """The transport of an agent, and when reading from it was paused and resumed."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.reading: Recorder[str] = Recorder()
+
+    def pause_reading(self) -> None:
+        super().pause_reading()
+        self.reading.note("pause")
+
+    def resume_reading(self) -> None:
+        super().resume_reading()
+        self.reading.note("resume")
+
+
+class EarlyAgent:
+    """An agent that writes by hand, and the chain's end of its transport."""
+
+    def __init__(self) -> None:
+        near, far = memory_pair()
+        self.transport = Paused(near)
+        self.agent = LinePeer(far)
+        first = AgentFirstTransport(lambda: self.transport, PARAMS, lambda work: work.close())
+        self.chain = LinePeer(first)
+
+    def flood(self) -> list[bytes]:
+        """Write four times the bound, one line for each read."""
+        lines = [wire.notification("x", b'"%d%s"' % (i, b"." * HIGH_WATER)) for i in range(4)]
+        for line in lines:
+            self.agent.transport.send(line)
+        return lines
+
+    def answer(self) -> None:
+        self.agent.transport.send(wire.result_response(FIRST_ID, b"{}"))
+
+    async def initialize(self, count: int) -> list[Any]:
+        """Send the chain's `initialize`; return the lines that it gets."""
+        self.chain.transport.send(wire.request(b"1", "initialize", encode_value(PARAMS)))
+        return await self.chain.lines.count(count)
+
+
+@pytest.mark.requirement("planning.agent-first-bounded")
+@pytest.mark.parametrize("is_answered_first", [True, False])
+async def test_early_lines_pause_reading_until_the_chain_asks(*, is_answered_first: bool) -> None:
+    early = EarlyAgent()
+    if is_answered_first:
+        early.answer()
+    lines = early.flood()
+    if not is_answered_first:
+        early.answer()
+    await early.transport.reading.until(lambda reading: reading == ["pause"])
+    # The chain was slow for a moment; early lines still wait.
+    early.chain.transport.pause_reading()
+    early.chain.transport.resume_reading()
+    if is_answered_first:
+        assert early.agent.transport.backlog > 2 * HIGH_WATER
+    found = await early.initialize(5)
+
+    assert found == [wire.result_response(b"1", b"{}"), *lines]
+    assert early.transport.reading.items == ["pause", "pause", "resume"]
+
+
+@pytest.mark.requirement("planning.agent-first-bounded")
+async def test_held_agent_is_not_read_after_its_early_lines() -> None:
+    early = EarlyAgent()
+    early.answer()
+    early.flood()
+    await early.transport.reading.until(lambda reading: reading == ["pause"])
+    early.chain.transport.pause_reading()
+    await early.initialize(2)
+    held = list(early.transport.reading.items)
+    early.chain.transport.resume_reading()
+    await early.chain.lines.count(5)
+
+    assert held == ["pause", "pause"]
+    assert early.transport.reading.items == ["pause", "pause", "resume"]
+
+
+@pytest.mark.requirement("planning.agent-first-bounded")
+async def test_agent_that_floods_without_an_answer_has_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planned_chain_module, "OVERFLOW", 2 * HIGH_WATER)
+    early = EarlyAgent()
+    early.flood()
+    early.answer()
+    (error,) = await early.chain.ends.count(1)
+    early.transport.resume_reading()
+    await early.agent.transport.drain()
+
+    assert f"more than {2 * HIGH_WATER} bytes before it answered" in str(error)
+    assert (early.chain.lines.items, len(early.chain.ends.items)) == ([], 1)
