@@ -195,11 +195,13 @@ class AcpSessionServer:
 
     async def run(self, on_state: OnState) -> ServerSessionState:
         """Run the agent until it is stopped or fails too often; return the final state."""
-        self._task = asyncio.current_task()
+        task = self._task = asyncio.current_task()
+        assert task is not None
         try:
             return await self._runner.run(self, on_state)
         except asyncio.CancelledError:
-            if not self._is_stopping:
+            # `stop` has cancelled this task once; another cancellation passes.
+            if not self._is_stopping or task.uncancel():
                 raise
             return replace(self._runner.state, status=Status.EXITED, reason=AS_ASKED)
 

@@ -361,3 +361,35 @@ async def test_cancelled_session_server_does_not_report_a_requested_stop(
         await made.viewer.until("started")
         running.cancel()
     assert running.cancelled()
+
+
+@pytest.mark.requirement("agent-sessions.stop-and-cancel")
+async def test_stop_leaves_no_cancellation_behind(store: SessionStore) -> None:
+    store.add(SPEC)
+    made = Session(store, SPEC)
+    made.ask(WATCH)
+
+    async def run() -> tuple[str, int]:
+        ended = await made.run()
+        task = asyncio.current_task()
+        assert task is not None
+        return ended.reason, task.cancelling()
+
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run())
+        await made.viewer.until("started")
+        made.server.stop()
+    assert running.result() == (AS_ASKED, 0)
+
+
+@pytest.mark.requirement("agent-sessions.stop-and-cancel")
+async def test_cancellation_during_a_stop_is_not_lost(store: SessionStore) -> None:
+    store.add(SPEC)
+    made = Session(store, SPEC)
+    made.ask(WATCH)
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(made.run())
+        await made.viewer.until("started")
+        made.server.stop()
+        running.cancel()
+    assert running.cancelled()
