@@ -22,6 +22,7 @@ _HEADER = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
 PIXEL = f"{_HEADER}AAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 STEP = 0.05
+"""Seconds between the steps of a tool, as the suite describes its fixtures."""
 SECRET = b"a secret of this fixture only"
 
 TEXT = {"type": "string"}
@@ -377,6 +378,9 @@ class FixturePart:
         await log(caller, "Before disconnect")
         if caller.context.close_sse_stream is not None:
             await caller.context.close_sse_stream()
+        # The client reconnects after 100 ms (`retry`) while the tool still runs, so this waits longer.
+        # No event can replace it: the SDK registers the resumed stream only after the replay, and
+        # loses what is sent between the two. A slower client gets the stored events.
         await asyncio.sleep(4 * STEP)
         await log(caller, "After reconnect")
         return said(text("Reconnection test completed"))
