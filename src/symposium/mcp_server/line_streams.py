@@ -1,7 +1,7 @@
 """Streams of the SDK over lines of a transport; invalid lines are refused.
 
 The SDK's own reader drops invalid lines and accepts lines of any length. This one answers invalid
-requests, and pauses reading while too many messages wait.
+requests, and pauses reading while too many messages or bytes wait.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.jsonrpc.values import encode_value
 
 MAX_WAITING: Final = 256
-"""Maximum messages read ahead of the server."""
+"""Messages read ahead of the server before reading pauses."""
+
+MAX_WAITING_BYTES: Final = 16 * 1024 * 1024
+"""Bytes read ahead of the server before reading pauses: one of the longest lines."""
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Maximum bytes of one line."""
@@ -101,7 +104,9 @@ class LineStreams(Generic[_Item]):
         self._transport = transport
         self._reader = _Reader(parse, transport.send)
         self._write = write
-        self._waiting: deque[_Item] = deque()
+        self._waiting: deque[tuple[_Item, int]] = deque()
+        self._waiting_bytes = 0
+        self._is_paused = False
         self._something = asyncio.Event()
         self._is_over = False
 
@@ -115,9 +120,11 @@ class LineStreams(Generic[_Item]):
         """Queue valid messages, and answer malformed lines."""
         for line in lines:
             item = self._reader.read(line)
-            if item is not None:
-                self._waiting.append(item)
-        if len(self._waiting) >= MAX_WAITING:
+            if item is not None and isinstance(line, bytes):
+                self._waiting.append((item, len(line)))
+                self._waiting_bytes += len(line)
+        if not self._is_paused and self._load >= 1:
+            self._is_paused = True
             self._transport.pause_reading()
         self._something.set()
 
@@ -162,10 +169,17 @@ class LineStreams(Generic[_Item]):
                 raise StopAsyncIteration
             self._something.clear()
             await self._something.wait()
-        item = self._waiting.popleft()
-        if len(self._waiting) == MAX_WAITING // 2:
+        item, size = self._waiting.popleft()
+        self._waiting_bytes -= size
+        if self._is_paused and self._load <= 0.5:
+            self._is_paused = False
             self._transport.resume_reading()
         return item
+
+    @property
+    def _load(self) -> float:
+        """Used part of the nearest limit."""
+        return max(len(self._waiting) / MAX_WAITING, self._waiting_bytes / MAX_WAITING_BYTES)
 
     async def __aenter__(self) -> Self:
         return self

@@ -119,6 +119,20 @@ class Input(Struct, frozen=True):
     keep: Callable[[], bool] = _never
 
 
+def _nothing() -> None:
+    pass
+
+
+def _always() -> bool:
+    return True
+
+
+_CANCEL: Final = Input("cancel", _nothing, _nothing, _always)
+
+MAX_CANCELS: Final = 100
+"""Maximum unread `session/cancel` of a dialog; prompts count as open requests of the editor."""
+
+
 class Dialog:
     """Pass inputs to a script, in order.
 
@@ -134,6 +148,7 @@ class Dialog:
         self.opened_in_turn = first is not None
         self._current = first
         self._inputs: deque[Input] = deque()
+        self._cancels = 0
         self._news = asyncio.Event()
 
     def put(self, given: Input) -> None:
@@ -141,11 +156,18 @@ class Dialog:
         self._inputs.append(given)
         self._news.set()
 
+    def cancel(self) -> None:
+        """Queue the input `cancel`; with too many unread ones, another adds nothing."""
+        if self._cancels < MAX_CANCELS:
+            self._cancels += 1
+            self.put(_CANCEL)
+
     async def read(self) -> str:
         """Return the next input, trimmed."""
         self._answered()
         await self.something_typed()
         given = self._current = self._inputs.popleft()
+        self._cancels -= given is _CANCEL
         self.heard += 1
         return given.text.strip()
 

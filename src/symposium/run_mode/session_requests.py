@@ -296,7 +296,7 @@ class SessionRequests:
     def cancelled(self, session: Session) -> None:
         """`session/cancel` in config mode is the same as typing `CANCEL`."""
         if session.menu is not None:
-            session.menu.put(Input("cancel", _nothing, _nothing, _always))
+            session.menu.cancel()
 
     def close_all(self) -> None:
         """End all dialogs without saving, after the editor disconnected."""
@@ -336,11 +336,3 @@ class SessionRequests:
         return Input(
             text, answered, unheard, lambda: not call.is_settled, lambda: session.keep(blocks)
         )
-
-
-def _nothing() -> None:
-    pass
-
-
-def _always() -> bool:
-    return True
