@@ -378,7 +378,7 @@ class FixturePart:
         await log(caller, "Before disconnect")
         if caller.context.close_sse_stream is not None:
             await caller.context.close_sse_stream()
-        # The client reconnects after 100 ms (`retry`) while the tool still runs, so this waits longer.
+        # The client reconnects after 100 ms (`retry`) while the tool still runs; this is longer.
         # No event can replace it: the SDK registers the resumed stream only after the replay, and
         # loses what is sent between the two. A slower client gets the stored events.
         await asyncio.sleep(4 * STEP)

@@ -28,6 +28,9 @@ MAX_WAITING_BYTES: Final = 16 * 1024 * 1024
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Maximum bytes of one line."""
 
+RESUME_LOAD: Final = 0.5
+"""Part of a limit at which reading resumes."""
+
 _ID: Final = re.compile(rb'".*"|-?[0-9]+', re.DOTALL)
 
 _Item = TypeVar("_Item")
@@ -171,7 +174,7 @@ class LineStreams(Generic[_Item]):
             await self._something.wait()
         item, size = self._waiting.popleft()
         self._waiting_bytes -= size
-        if self._is_paused and self._load <= 0.5:
+        if self._is_paused and self._load <= RESUME_LOAD:
             self._is_paused = False
             self._transport.resume_reading()
         return item
