@@ -65,6 +65,24 @@ def agent_first(
     return replace(agent, opener=opener)
 
 
+class _EarlyLines:
+    """Lines of the agent from before the chain's `initialize`."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes | OversizedLine] = []
+        self.size = 0
+
+    def add(self, line: bytes | OversizedLine) -> None:
+        """Append a line."""
+        self._lines.append(line)
+        self.size += len(line.head + line.tail if isinstance(line, OversizedLine) else line)
+
+    def take(self) -> list[bytes | OversizedLine]:
+        """Remove all lines, and return them."""
+        lines, self._lines, self.size = self._lines, [], 0
+        return lines
+
+
 class AgentFirstTransport:
     """The agent's transport, as the chain sees it."""
 
@@ -76,8 +94,7 @@ class AgentFirstTransport:
         self._start_work = start
         self._agent = spawn_agent()
         self._kept: Message | None = None
-        self._early: list[bytes | OversizedLine] = []
-        self._early_size = 0
+        self._early = _EarlyLines()
         self._is_full = False
         self._is_held = False
         self._has_overflowed = False
@@ -129,8 +146,7 @@ class AgentFirstTransport:
             return
         for line in lines:
             if not self._keep(line):
-                self._early.append(line)
-                self._early_size += _size(line)
+                self._early.add(line)
         self._answer()
         self._limit_early()
 
@@ -140,20 +156,16 @@ class AgentFirstTransport:
 
     def _limit_early(self) -> None:
         """Pause reading while many early lines wait; fail an agent that never answers."""
-        if self._kept is not None and self._early_size > HIGH_WATER and not self._is_full:
+        if self._kept is not None and self._early.size > HIGH_WATER and not self._is_full:
             self._is_full = True
             self._agent.pause_reading()
-        elif self._kept is None and self._early_size > OVERFLOW:
+        elif self._kept is None and self._early.size > OVERFLOW:
             # Its answer may follow, so pausing would be a deadlock.
             self._has_overflowed = True
             self._agent.pause_reading()
-            self._forget_early()
+            self._early.take()
             text = f"the agent wrote more than {OVERFLOW} bytes before it answered `initialize`"
             self._listener.ended(TransportError(text))
-
-    def _forget_early(self) -> list[bytes | OversizedLine]:
-        early, self._early, self._early_size = self._early, [], 0
-        return early
 
     def _keep(self, line: bytes | OversizedLine) -> bool:
         if self._kept is not None or isinstance(line, OversizedLine):
@@ -189,7 +201,7 @@ class AgentFirstTransport:
             answer = wire.error_response(self._asked, kept.error)
         else:
             answer = wire.result_response(self._asked, kept.result or b"null")
-        self._listener.lines_received([answer, *self._forget_early()])
+        self._listener.lines_received([answer, *self._early.take()])
         if self._is_full:
             self._is_full = False
             if not self._is_held:
@@ -208,13 +220,9 @@ class AgentFirstTransport:
             return
         self._is_through = True
         self._is_full = False
-        self._forget_early()
+        self._early.take()
         self._agent.start(_Life(self, self._agent))
         self._agent.send(line)
-
-
-def _size(line: bytes | OversizedLine) -> int:
-    return len(line.head) + len(line.tail) if isinstance(line, OversizedLine) else len(line)
 
 
 class _Life(Struct, frozen=True):
