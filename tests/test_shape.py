@@ -262,7 +262,35 @@ BOUNDARIES: Mapping[str, str] = {
     "symposium.chain.calls.guarded_wait": "a mod: its asynchronous handlers",
     "symposium.chain.runner.log_failures": "a component in this process: its background work",
 }
-"""Functions that catch every error, with the reason; `peerwire.errors` has the one for handlers."""
+"""Functions that catch every error, with the reason."""
+
+ERROR_BOUNDARIES: Mapping[str, str] = {
+    "localio.http.in_thread": "a thread: the caller gets its error",
+    "peerwire.jsonrpc.requests.take_request": "a handler: its error answers the request",
+    "peerwire.jsonrpc.requests.take_notification": "a handler: its error is logged",
+    "peerwire.jsonrpc.requests._answer_later": "a handler: its error answers the request",
+    "peerwire.jsonrpc.requests._answer": "a result: encoding it runs methods of its class",
+    "peerwire.jsonrpc.requests._outcome": "a handler of results: the requester gets its error",
+    "peerwire.mcp.client.open_server": "a task group: the caller gets the error itself, not a group",
+    "symposium.bus.handlers._answer": "a handler: its error answers the message",
+    "symposium.chain.conductor.run": "the start of a chain: the error answers `initialize`",
+    "symposium.chain.tools.call": "a tool of a mod: the model reads its error",
+    "symposium.daemon.process._run_detached": "a process without a terminal: its parent reports the error",
+    "symposium.mcp_server.tool.call": "a tool: the model reads its error",
+    "symposium.run_mode.connection.serving": "a handler: its error answers the request",
+    "symposium.run_mode.menu.config_mode.play": "a menu: its error must not end the connection",
+    "symposium.run_mode.menu.waiting.wait_with_input": "a task group: the caller gets the error itself",
+    "symposium.run_mode.supervisor._open": "the start of a chain: others must not end with it",
+    "symposium.sessions.agent_runner.watch": "the budget: a turn must not end with its monitoring",
+    "symposium.sessions.agent_runner._within_budget": "a task group: the caller gets the error itself",
+    "symposium.sessions.client.reach": "a task group: the caller gets the error itself",
+    "symposium.tasks.store.run": "a task group: the caller gets the error itself",
+    "symposium.tasks.store.after_failure": "a rollback: the caller reports the first error",
+    "symposium.tasks.store._transaction": "one write: others of its transaction stay",
+    "symposium.testing.editor_on": "a task group: a test gets its failed assertion itself",
+    "symposium.testing.chain_of": "a task group: a test gets its failed assertion itself",
+}
+"""Functions that catch every error with an `ErrorBoundary`, with the reason."""
 
 
 def words_of(node: ast.AST) -> list[str]:
@@ -320,6 +348,27 @@ def broad_handlers(module: Module) -> Iterator[int]:
             yield node.lineno
 
 
+def error_boundaries(module: Module) -> Iterator[int]:
+    for node in module.nodes:
+        match node:
+            case ast.Call(func=ast.Name(id="ErrorBoundary") | ast.Attribute(attr="ErrorBoundary")):
+                yield node.lineno
+            case _:
+                pass
+
+
+def places_of(found: Module, lines: Iterable[int]) -> list[str]:
+    """Return the innermost function of each line, with its module."""
+    inside = [
+        [each for each in functions(found) if each.lineno <= line <= (each.end_lineno or 0)]
+        for line in lines
+    ]
+    return [
+        f"{found.name}.{max(around, key=lambda each: each.lineno).name}" if around else found.name
+        for around in inside
+    ]
+
+
 def explains_what_catches_everything(module: Module) -> Iterator[str]:
     lines = module.text.splitlines()
     for number in broad_handlers(module):
@@ -373,15 +422,22 @@ def test_every_module(rule: Rule) -> None:
 
 @pytest.mark.requirement("house.shape-broad-except")
 def test_everything_is_caught_at_named_boundaries_only() -> None:
-    places = {
-        f"{module.name}.{function.name}"
-        for module in modules()
-        for line in broad_handlers(module)
-        for function in functions(module)
-        if function.lineno <= line <= (function.end_lineno or 0)
-    }
+    handlers = [name for each in modules() for name in places_of(each, broad_handlers(each))]
+    blocks = [name for each in modules() for name in places_of(each, error_boundaries(each))]
 
-    assert places == BOUNDARIES.keys()
+    assert set(handlers) == BOUNDARIES.keys()
+    assert sorted(blocks) == sorted(ERROR_BOUNDARIES)
+
+
+@pytest.mark.requirement("house.shape-broad-except")
+def test_error_boundary_is_found_in_its_innermost_function() -> None:
+    inner = "def f():\n def g():\n  with ErrorBoundary() as caught:\n   x()\n"
+    outer = " one = errors.ErrorBoundary()\n two = ErrorBoundary()\nerror = ErrorBoundary()"
+    module = module_of(inner + outer, "symposium.bus")
+
+    names = ["symposium.bus.g", "symposium.bus.f", "symposium.bus.f", "symposium.bus"]
+    assert sorted(places_of(module, error_boundaries(module))) == sorted(names)
+    assert not list(error_boundaries(module_of("boundary: ErrorBoundary | None = None")))
 
 
 @pytest.mark.requirement("house.shape-rules")
