@@ -137,6 +137,6 @@ def _cancel_and_death(it: Example, machine: RunModeMachine) -> None:
     it.scene("The agent is killed in a turn")
     it.say(SLOW, "Soon", ends="\n")
     machine.kill_agent()
-    it.hear("ended by SIGKILL", "prompt error")
+    it.hear("killed by SIGKILL", "prompt error")
     it.say("FAKE say Alive.", "Alive.")
     assert machine.starts() == 2
