@@ -2,8 +2,7 @@
 
 `python -m tests.support.voice` prints each violation and exits with 1 if there is one. It reads
 comments, docstrings, string literals, and names of `src` and `tests`, the Markdown pages, and the
-commit subjects since the check exists. Files in tests/golden/voice_pending.txt are not rewritten
-yet: `--all` prints their violations too, `--write` updates that list, which only becomes shorter.
+commit subjects since the check exists.
 """
 
 import ast
@@ -12,13 +11,12 @@ import re
 import subprocess
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-PENDING: Final = ROOT / "tests" / "golden" / "voice_pending.txt"
 SINCE: Final = "55428f9bdbb17ba84efc4edb7e7dab771bbddcb3"
 """The last commit before the rule of subjects applied."""
 
@@ -173,39 +171,14 @@ def _git(*arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def updated(before: Sequence[str], failing: Sequence[str]) -> list[str]:
-    """The list of files that are not rewritten yet.
-
-    Raises:
-        ValueError: it would become longer: a new file follows the rules from its first day.
-    """
-    if len(failing) > len(before):
-        added = ", ".join(sorted({*failing} - {*before}))
-        message = f"the list of pending files may only become shorter; new: {added}"
-        raise ValueError(message)
-    return sorted(failing)
-
-
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Print violations; the exit code."""
-    pending = PENDING.read_text().split()
-    found = {path: problems_of_file(path) for path in files()}
-    failing = [path for path, problems in found.items() if problems]
-    if "--write" in arguments:
-        PENDING.write_text("".join(f"{each}\n" for each in updated(pending, failing)))
-        return 0
-    shown = failing if "--all" in arguments else [each for each in failing if each not in pending]
-    wrong: list[object] = [each for path in shown for each in found[path]]
-    wrong += [
-        each for commit, subject in subjects() for each in problems_of_subject(commit, subject)
-    ]
-    done = sorted({*pending} - {*failing})
-    wrong += [
-        f"{each}: passes or is gone; run `python -m tests.support.voice --write`" for each in done
-    ]
+    wrong = [each for path in files() for each in problems_of_file(path)]
+    for commit, subject in subjects():
+        wrong += problems_of_subject(commit, subject)
     sys.stdout.write("".join(f"{each}\n" for each in wrong))
     return int(bool(wrong))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
