@@ -100,9 +100,10 @@ class TaskCli:
         return json.loads(state.read_text())["keeper"]
 
     def events(self, task: str) -> list[dict[str, Any]]:
+        """Events so far; the server may be writing one more."""
         file = self.home / "sessions" / task / "events.jsonl"
-        lines = file.read_text().splitlines() if file.exists() else []
-        return [json.loads(line) for line in lines]
+        written = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+        return [json.loads(line) for line in written]
 
     def said(self, task: str) -> str:
         """The agent's text so far."""
