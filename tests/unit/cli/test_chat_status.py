@@ -13,11 +13,11 @@ MODEL = {"id": "m", "category": "model", "currentValue": "big", "options": [{"va
 
 @pytest.mark.requirement("cli.chat-status")
 def test_status_line_names_agent_model_mode_usage_and_directory() -> None:
-    status = ChatStatus("opencode", Path("/work/a"))
+    status = ChatStatus("opencode", Path("/project/a"))
     status.settings.opened({"modes": MODES, "configOptions": [MODEL]})
     status.usage = TokenUsage(12_345, 128_000, "0.25 EUR")
 
-    line = "opencode · big · Ask · 12.3k of 128k tokens (9 %), 0.25 EUR · /work/a"
+    line = "opencode · big · Ask · 12.3k of 128k tokens (9 %), 0.25 EUR · /project/a"
     assert status.line(100) == line
     assert status.line(20) == line[:19] + "…"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from symposium.client.events import read_tool_call
 from symposium.client.permissions import ToolCallSummary, diff_text, summarize
 
-ROOT = Path("/work/tree")
+ROOT = Path("/project/tree")
 
 
 def summary(**members: Any) -> ToolCallSummary:
@@ -23,7 +23,7 @@ def diff(path: str, old: str | None, new: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("approvals.wish", "approvals.change-shown")
 def test_edit_with_a_path_as_title_shows_the_changed_lines() -> None:
-    path = "/work/tree/bonjour.txt"
+    path = "/project/tree/bonjour.txt"
     given = {"filepath": path, "diff": "Index: …"}
     found = summary(
         title=path,
@@ -45,7 +45,7 @@ def test_edit_with_a_path_as_title_shows_the_changed_lines() -> None:
         ({"title": "Bash", "rawInput": {"command": ["bash", "-lc", "a b"]}}, "run: bash -lc 'a b'"),
         ({"title": "git push", "kind": "execute"}, "run: git push"),
         (
-            {"title": "write_text_file", "kind": "edit", "rawInput": {"path": "/work/tree/a"}},
+            {"title": "write_text_file", "kind": "edit", "rawInput": {"path": "/project/tree/a"}},
             "edit a: write_text_file",
         ),
         (
@@ -53,8 +53,8 @@ def test_edit_with_a_path_as_title_shows_the_changed_lines() -> None:
             "read /etc/a.txt",
         ),
         (
-            {"title": "x", "kind": "delete", "locations": [{"path": "/work/tree/../x"}]},
-            "delete /work/tree/../x",
+            {"title": "x", "kind": "delete", "locations": [{"path": "/project/tree/../x"}]},
+            "delete /project/tree/../x",
         ),
         ({"title": "do it", "kind": "edit"}, "edit: do it"),
         ({"title": "the web", "kind": "fetch"}, "fetch: the web"),
@@ -68,11 +68,11 @@ def test_summary_has_a_verb_and_an_object(members: dict[str, Any], text: str) ->
 
 @pytest.mark.requirement("approvals.change-shown")
 def test_each_of_several_files_is_named_above_its_lines() -> None:
-    one, two = "/work/tree/one", "/elsewhere/two"
+    one, two = "/project/tree/one", "/elsewhere/two"
     found = summary(
         title="Tidy up",
         content=[diff(one, "a\n", "b\n"), diff(two, None, "c\n")],
-        locations=[{"path": "/work/tree/three"}],
+        locations=[{"path": "/project/tree/three"}],
     )
 
     assert found.text == "edit 3 files (+2 -1): Tidy up"
@@ -116,4 +116,4 @@ def test_any_members_can_be_summarized(members: dict[str, Any]) -> None:
 
 @pytest.mark.requirement("approvals.wish")
 def test_title_of_spaces_is_ignored() -> None:
-    assert summary(title=" ", kind="edit", locations=[{"path": "/work/tree/a"}]).text == "edit a"
+    assert summary(title=" ", kind="edit", locations=[{"path": "/project/tree/a"}]).text == "edit a"
