@@ -123,7 +123,7 @@ def as_json(*words: str) -> Any:
 
 
 def view(shown: TaskView = TASK) -> Any:
-    """Return a task as it is written in JSON."""
+    """Return a task in its JSON form."""
     return json.loads(json.dumps(to_builtins(shown)))
 
 
@@ -521,7 +521,7 @@ def test_rm_deletes_a_safe_task_only_if_it_is_still_safe(engine: AnsweringPart) 
 
 
 @pytest.mark.requirement("tasks.delete")
-def test_rm_without_a_terminal_keeps_unsaved_work_unless_told(engine: AnsweringPart) -> None:
+def test_rm_without_a_terminal_keeps_unsaved_work_unless_agreed(engine: AnsweringPart) -> None:
     engine.set(ReportTaskspace, SafetyReport(is_safe=False, lines=("a.py is new",)))
     shown = "fix login: not safe\n- a.py is new\n"
     kept = "--discard-work deletes it anyway and keeps an archive for 14 days"
