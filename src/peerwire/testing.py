@@ -82,7 +82,6 @@ class LinePeer:
         """Do nothing: no write was pending."""
 
     def ended(self, error: Exception | None) -> None:
-        """Record the end."""
         self.ends.note(error)
 
 
@@ -133,26 +132,22 @@ class LineRecorder:
         self._told = asyncio.Event()
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Remember the lines."""
         self.lines += lines
         self._told.set()
         if self.on_lines is not None:
             self.on_lines()
 
     def writing_paused(self) -> None:
-        """Count it."""
         self.pauses += 1
         self._told.set()
 
     def writing_resumed(self) -> None:
-        """Count it."""
         self.resumes += 1
         self._told.set()
         if self.on_resume is not None:
             self.on_resume()
 
     def ended(self, error: Exception | None) -> None:
-        """Remember it."""
         self.ends.append(error)
         self._told.set()
 

@@ -256,7 +256,6 @@ def extra_members(message: Message, line: bytes) -> bytes:
 
 
 def notification(method: str, params: Body | UnsetType = UNSET, extra: bytes = b"") -> bytes:
-    """Encode a notification."""
     if params is UNSET:
         return b'{"jsonrpc":"2.0","method":%b%b}' % (quoted(method), extra)
     return b"".join(
@@ -285,7 +284,6 @@ def request(
 
 
 def result_response(request_id: Body, result: Body, extra: bytes = b"") -> bytes:
-    """Encode a response with a result."""
     # Join instead of format, which would copy a large result twice.
     return b"".join((b'{"jsonrpc":"2.0","id":', request_id, b',"result":', result, extra, b"}"))
 
@@ -336,7 +334,6 @@ class SingleReply:
         self._send = send
 
     def send(self, answer: bytes) -> None:
-        """Send the reply."""
         self._send(answer)
 
     def done(self) -> None:

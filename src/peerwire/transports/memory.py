@@ -181,7 +181,6 @@ class ForwardingTransport:
         self._transport.start(listener)
 
     def send(self, line: bytes) -> None:
-        """Append one line."""
         self._transport.send(line)
 
     def pause_reading(self) -> None:
@@ -229,13 +228,10 @@ class TappedTransport(ForwardingTransport):
         self._listener.lines_received(lines)
 
     def writing_paused(self) -> None:
-        """Pass it on."""
         self._listener.writing_paused()
 
     def writing_resumed(self) -> None:
-        """Pass it on."""
         self._listener.writing_resumed()
 
     def ended(self, error: Exception | None) -> None:
-        """Pass it on."""
         self._listener.ended(error)

@@ -150,7 +150,6 @@ def success(data: Raw) -> BusOutcome:
 
 
 def response(request_id: str, sender: Sender, outcome: BusOutcome) -> Envelope:
-    """Response to the request with this id."""
     return Envelope(RESPONSE, request_id, sender, Raw(_encode(outcome)))
 
 

@@ -142,7 +142,6 @@ class HandlerTable:
         return frozenset("*" if name == "traffic" else name for name in self.announcements)
 
     def find(self, message: BusMessage) -> Respond | None:
-        """Handler of a message."""
         type_ = message.about.type
         return self.requests.get(type_) or self.announcements.get(type_)
 

@@ -85,7 +85,6 @@ class BusPeer:
 
     @property
     def taskspace(self) -> str | None:
-        """Taskspace of the peer."""
         if self.presence is not None and self.presence.taskspace_uuid:
             return self.presence.taskspace_uuid
         if self.shows is not None:

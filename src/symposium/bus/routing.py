@@ -187,7 +187,6 @@ class OpenBusRequests:
         return len(self._open)
 
     def get(self, request_id: str) -> OpenRequest | None:
-        """The open request with this id."""
         return self._open.get(request_id)
 
     def count_of(self, asker: str) -> int:
@@ -195,7 +194,6 @@ class OpenBusRequests:
         return self._of.get(asker, 0)
 
     def add(self, request: OpenRequest) -> None:
-        """Add an open request."""
         self._open[request.id] = request
         self._of[request.asker] = self._of.get(request.asker, 0) + 1
         heappush(self._deadlines, (request.deadline, request.id))
@@ -230,7 +228,6 @@ class OpenBusRequests:
 
     @property
     def next_deadline(self) -> float | None:
-        """Earliest deadline of an open request."""
         while self._deadlines:
             deadline, request_id = self._deadlines[0]
             request = self._open.get(request_id)

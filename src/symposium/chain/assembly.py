@@ -199,7 +199,6 @@ def assemble(context: AssemblyContext, blueprint: Blueprint) -> Assembly:
 
 
 def is_mod(component: Component) -> TypeGuard[InProcess]:
-    """Whether a component is an in-process mod."""
     return isinstance(component, InProcess)
 
 

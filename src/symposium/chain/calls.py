@@ -223,7 +223,6 @@ class ModCall:
         self.way.back.carry_back(self, answer, after=after)
 
     def fail(self, error: RpcError) -> None:
-        """Settle with an error."""
         self.settle(Answer(error=error))
 
     def give(self, answer: Answer) -> None:

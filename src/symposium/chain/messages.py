@@ -111,7 +111,6 @@ class ChainMessage:
             self.edit(params)
 
     def edit(self, params: Any) -> None:
-        """Replace the params."""
         self._value = params
         if self.body is not UNSET:
             self._size = len(self.body)
@@ -178,7 +177,6 @@ class Answer:
             self.body = encode_value(None if self._value is UNSET else self._value)
 
     def line(self, request_id: bytes) -> bytes:
-        """Response line with this answer for a request id."""
         self.encode()
         if self.error_body is not UNSET:
             return error_response(request_id, self.error_body, self.extra)

@@ -213,7 +213,6 @@ class _Tapped:
         self._transport.start(_TappedListener(listener, self._log, self._label))
 
     def send(self, line: bytes) -> None:
-        """Log a line and send it."""
         self._log.line(self._label, "→", line)
         self._transport.send(line)
 

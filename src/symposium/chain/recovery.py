@@ -51,7 +51,6 @@ class FailureWindow:
         return len(self) >= self._policy.max_failures
 
     def add(self) -> None:
-        """Count a failure."""
         self._failures.append(self._policy.clock())
 
     def clear(self) -> None:

@@ -209,7 +209,6 @@ class ToolServer:
 
     @property
     def tools(self) -> list[Tool]:
-        """Visible tools."""
         return [tool for tool in self._tools.values() if self._is_shown(tool.name)]
 
     def tool(self, name: str) -> Tool:

@@ -150,7 +150,6 @@ class ChatView:
         self.status = ChatStatus(agent)
 
     def update(self, params: Any) -> None:
-        """Show one update."""
         members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
         event = read_event(members.get("update"))
         match event:

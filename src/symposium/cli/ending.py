@@ -62,7 +62,6 @@ class ComponentTalk:
         self._shown: deque[str] = deque(maxlen=REMEMBERED)
 
     def __call__(self, component: str, line: bytes) -> None:
-        """Log one line."""
         text = line.decode(errors="replace")
         if self._tells_fault(component, text):
             _faults.error("%s! %s", component, plain_text(text))

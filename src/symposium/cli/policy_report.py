@@ -71,5 +71,4 @@ def terminal_warning() -> str | None:
 
 
 def counted(number: int, noun: str) -> str:
-    """Format a number with its noun."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -149,7 +149,6 @@ class JsonReport:
         self._session: str | None = None
 
     def opened(self, session_id: str) -> None:
-        """Write the id of the session."""
         self._session = session_id
         self._event("session", {"sessionId": session_id})
 
@@ -171,7 +170,6 @@ class JsonReport:
         self._event("permission", data)
 
     def finished(self, stop_reason: str) -> None:
-        """Write the stop reason."""
         self._event("result", {"stopReason": stop_reason})
 
     def advised(self, advice: str) -> None:

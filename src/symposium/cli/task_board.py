@@ -96,7 +96,6 @@ class Board:
             self.reasons_at[task.id] = now
 
     def task_gone(self, id_: str) -> None:
-        """Remove a task from the board."""
         self.tasks.pop(id_, None)
         self.reasons_at.pop(id_, None)
 
@@ -110,7 +109,6 @@ class Board:
             self.items.pop(settled.item, None)
 
     def group_of(self, task: TaskView) -> Group:
-        """Choose the group of a task."""
         waiting = {each.kind for each in self._waiting(task.id)}
         if waiting - {"failed"} or task.state.startswith(("waiting", "paused")):
             return Group.NEEDS_YOU
@@ -229,7 +227,6 @@ class FullScreen:
         _write(LEAVE)
 
     def show(self, board: Board, announced: Sequence[Announcement]) -> None:
-        """Draw the board."""
         del announced
         size = shutil.get_terminal_size()
         # The last column stays empty: some terminals wrap after it.

@@ -120,7 +120,6 @@ class DenyAll:
     """Deny every request."""
 
     async def decide(self, permission: Permission) -> Decision:
-        """No."""
         return refused(permission)
 
 

@@ -123,7 +123,6 @@ class Tail:
         self._lines: deque[str] = deque(maxlen=TAIL_LINES)
 
     def add(self, line: str) -> None:
-        """Add a line."""
         self._lines.append(line[:MAX_LINE])
 
     def text(self) -> str:
@@ -255,7 +254,6 @@ class PytestReading:
         self._reason = ""
 
     def line(self, stream: Stream, text: str) -> str | None:
-        """Parse a line."""
         del stream
         said = plain(text)[:MAX_LINE]
         if found := _HEADER.fullmatch(said):
@@ -329,7 +327,6 @@ class ScriptReading:
         self._failed: list[str] = []
 
     def line(self, stream: Stream, text: str) -> str | None:
-        """Parse a line."""
         del stream
         said = plain(text)[:MAX_LINE].rstrip()
         if not (self._placed(said) or self._counted(said)):

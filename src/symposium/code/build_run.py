@@ -49,7 +49,6 @@ class LogFile:
         self._lost = 0
 
     def write(self, line: str) -> None:
-        """Append a line."""
         written = f"{line}\n".encode(errors="replace")[: self._half]
         if not self._held and len(written) <= self._room:
             self._room -= len(written)

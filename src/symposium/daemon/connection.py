@@ -101,7 +101,6 @@ class RequestTimer:
             self._timer = self._loop.call_at(deadline, self._due)
 
     def close(self) -> None:
-        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

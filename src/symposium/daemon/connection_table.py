@@ -68,7 +68,6 @@ class ConnectionTable:
         self._local[name] = take_envelope
 
     def connect(self, transport: FdTransport, door: SocketKind) -> None:
-        """Add a new connection."""
         self._count += 1
         name = f"{'v' if door is SocketKind.COMPAT else 'c'}{self._count}"
         link = DaemonLink(name, transport, self, self.half_lines.read)

@@ -261,7 +261,6 @@ class Daemon:
 
 
 def latencies(took: Mapping[str, ResponseTime]) -> tuple[LatencyReport, ...]:
-    """Convert response times to reports."""
     return tuple(
         LatencyReport(
             type=type_,

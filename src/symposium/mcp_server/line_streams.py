@@ -138,7 +138,6 @@ class LineStreams(Generic[_Item]):
         """Do nothing: `send` continues."""
 
     def ended(self, error: Exception | None) -> None:
-        """End the stream."""
         del error
         self._is_over = True
         self._something.set()

@@ -36,7 +36,6 @@ class AgentLocation:
 
     @property
     def is_in_taskspace(self) -> bool:
-        """Whether it is in one."""
         return bool(self.taskspace)
 
 
@@ -119,7 +118,6 @@ class Process:
 
     @property
     def is_shell(self) -> bool:
-        """Whether it is a shell."""
         return self.name.lstrip("-").removesuffix(".exe").lower() in _SHELLS
 
     @property

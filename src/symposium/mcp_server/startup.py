@@ -66,7 +66,6 @@ class _Passing(logging.Handler):
         self._announce = announce
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Forward one record."""
         if not record.name.startswith(_OWN):
             text = f"{record.name}: {record.getMessage()}"[:MAX_MESSAGE]
             self._announce(Log(level=_level(record.levelno), message=text))

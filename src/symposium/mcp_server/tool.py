@@ -242,7 +242,6 @@ class ToolPart(Protocol):
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> RpcError:
-    """The error for an unknown name."""
     message = f"Unknown {what}: {name[:200]}"
     return RpcError(INVALID_PARAMS, {what: name[:200], "known": sorted(known)}, message=message)
 

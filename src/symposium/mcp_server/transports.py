@@ -24,7 +24,6 @@ from symposium.mcp_server.workplace import ServerContext, Site
 
 
 def own_server(workplace: ServerContext) -> SymposiumMcpServer:
-    """Make the server of one context."""
     offering = ToolOffering(workplace, workplace.tools)
     of_us = version("symposium-host")
     return SymposiumMcpServer([offering], version=of_us, instructions=offering.instructions)

@@ -248,7 +248,6 @@ class Rule:
         return any(_is_path(pattern, path, workspace) for pattern in patterns)
 
     def matches_tool(self, name: str) -> bool:
-        """Whether the rule matches a tool."""
         return self.tool is not None and fnmatchcase(name, self.tool)
 
     def _has_option(self, texts: Sequence[str]) -> bool:

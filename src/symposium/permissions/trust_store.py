@@ -377,7 +377,6 @@ def consent_text(questions: Iterable[Question]) -> str:
 
 
 def effect_line(effect: TrustEffect) -> str:
-    """One effect as one line."""
     return f"{_WORDS[effect.kind]}: {_on_one_line(effect.detail)}"
 
 

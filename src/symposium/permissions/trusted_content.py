@@ -157,7 +157,6 @@ def read_item(
 
 
 def canonical(workspace: Path) -> Path:
-    """Canonical path of a workspace."""
     return Path(os.path.realpath(workspace))
 
 

@@ -73,7 +73,6 @@ class _EarlyLines:
         self.size = 0
 
     def add(self, line: bytes | OversizedLine) -> None:
-        """Append a line."""
         self._lines.append(line)
         self.size += len(line.head + line.tail if isinstance(line, OversizedLine) else line)
 
@@ -134,7 +133,6 @@ class AgentFirstTransport:
         await self._agent.drain()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """End the agent."""
         await self._agent.aclose(grace=grace)
 
     def received(self, lines: Sequence[bytes | OversizedLine], agent: Transport) -> None:

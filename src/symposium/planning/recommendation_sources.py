@@ -165,7 +165,6 @@ class StoredRecommendations:
 
     @property
     def items(self) -> tuple[TrustItem, ...]:
-        """Everything that is to be trusted."""
         programs = {item.place: item for _, item in self.programs}
         return () if self.file is None else (self.file, *programs.values())
 

@@ -226,7 +226,6 @@ class AddedAgents:
         return sorted(found, key=lambda each: each.id)
 
     def find(self, agent_id: str) -> AddedAgent | None:
-        """Return the agent with that id."""
         return next((each for each in self.all() if each.id == agent_id), None)
 
     def add(self, agent: AddedAgent) -> None:
@@ -370,7 +369,6 @@ class RegistryContext:
 
     @property
     def index(self) -> RegistryIndex:
-        """The index of the registry."""
         return RegistryIndex(self.address, self.cache)
 
     @property

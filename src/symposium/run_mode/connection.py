@@ -39,7 +39,6 @@ class EditorConnection:
         self.sessions.on_begun = self.offers.begin
 
     def write(self, line: bytes) -> None:
-        """Write a line to the editor."""
         self.editor.transport.send(line)
 
     def spawn(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

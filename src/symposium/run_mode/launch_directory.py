@@ -87,7 +87,6 @@ def away_words(argv: Sequence[str], *, is_recommended: bool) -> Sequence[str]:
 
 
 def neutral_directory(environment: Mapping[str, str] | None = None) -> Path:
-    """Create and return the neutral directory."""
     home = paths(os.environ if environment is None else environment).home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return home

@@ -114,7 +114,6 @@ class OpenChain:
         self.end.pass_answer(session, answer.size, lambda: asker.on_answer(call, answer))
 
     def attach_session(self, inner_id: str, outer_id: str) -> None:
-        """Attach a session to the chain."""
         self.sessions[inner_id] = outer_id
         if inner_id != outer_id:
             self.end.rename(inner_id, outer_id)
@@ -153,7 +152,6 @@ class _Passing:
         self._session = session
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Handle the answer."""
         self._chain.pass_answer(call, answer, self._asker, self._session)
 
 
@@ -207,7 +205,6 @@ class HostRequest:
             self._call.settle(answer)
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Handle the answer."""
         del call
         if not self._answer.done():
             self._answer.set_result(answer)

@@ -156,7 +156,6 @@ class AgentRestart:
             self._connection.spawn("restart of an agent", self._run)
 
     def end(self) -> None:
-        """Stop restarting."""
         self._sessions.clear()
 
     # -- restarting

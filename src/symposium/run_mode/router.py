@@ -133,7 +133,6 @@ class _Greeting:
         self._on_refused = on_refused
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
-        """Handle the answer."""
         if answer.error is not None:
             self._on_refused()
         self._asker.on_answer(call, answer)

@@ -229,7 +229,6 @@ class Sessions:
         return None if session_id is None else self._by_id.get(session_id)
 
     def add(self, session: Session) -> None:
-        """Add a session."""
         self._by_id[session.id] = session
         if session.chain is not None:
             session.chain.attach_session(session.inner_id, session.id)
@@ -245,7 +244,6 @@ class Sessions:
             self.on_begun(session)
 
     def remove(self, session: Session) -> None:
-        """Remove a session."""
         self._by_id.pop(session.id, None)
         if session.chain is not None:
             session.chain.release(session.inner_id)

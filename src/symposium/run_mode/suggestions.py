@@ -71,7 +71,6 @@ class TrustOffer:
         return any(each.fullmatch(answer) for each in (_TRUST, _LATER, _NEVER))
 
     def do(self, answer: str) -> str:
-        """Remember it."""
         items = [each.item for each in self.questions]
         if _TRUST.fullmatch(answer):
             self.adviser.trust.grant(items)

@@ -240,7 +240,6 @@ class AcpSessionServer:
         }
 
     def notifications(self, viewer: Viewer) -> Mapping[str, Callable[[Any], None]]:
-        """No notifications."""
         del viewer
         return {}
 
@@ -254,7 +253,6 @@ class AcpSessionServer:
         self._notes.event(self._viewers.seq, kind, data)
 
     def left(self, viewer: Viewer) -> None:
-        """Remove a viewer."""
         self._viewers.left(viewer)
 
     def _say(self, request: Request) -> Mapping[str, Any]:

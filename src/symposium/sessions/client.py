@@ -325,7 +325,6 @@ class AgentSessions:
         raise SessionError(f"the session {id_} did not stop", f"its server is process {server_pid}")
 
     def status(self, id_: str) -> Status:
-        """Current status of a session."""
         return self._store.state(id_).status
 
     def kind(self, id_: str) -> SessionKind:

@@ -146,5 +146,4 @@ class EventViewers:
         return {"events": self._events.since(since), "seq": self._events.seq}
 
     def left(self, viewer: Viewer) -> None:
-        """Remove a viewer."""
         self._viewers.discard(viewer)

@@ -161,7 +161,6 @@ class TerminalSessionServer:
         return {INPUT: self._typed, RESIZE: self._resize_to}
 
     def left(self, viewer: Viewer) -> None:
-        """Remove a viewer."""
         self._viewers.discard(viewer)
 
     def _readable(self) -> None:

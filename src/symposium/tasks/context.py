@@ -104,7 +104,6 @@ class NoTrust:
 
 
 def nobody_listens(event: Event) -> None:
-    """Ignore an event."""
     del event
 
 
@@ -115,7 +114,6 @@ def unchanged(taskspace: str, text: str) -> str:
 
 
 def nothing_happens(stage: str) -> None:
-    """Ignore a stage."""
     del stage
 
 
@@ -236,7 +234,6 @@ class EngineContext:
 
 
 def unknown_taskspace(id_: str) -> UnknownTaskspaceError:
-    """The error for an unknown id."""
     hint = "symposium task list lists all tasks"
     return UnknownTaskspaceError(f"unknown task {id_}", hint)
 

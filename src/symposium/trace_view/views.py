@@ -228,7 +228,6 @@ class TraceListing:
         yield TraceLine(f"{'time':>10} {'+':>8}  {names}".rstrip())
 
     def line(self, event: Event) -> TraceLine:
-        """One event."""
         since = 0.0 if self._before is None else event.ts - self._before
         self._before = event.ts
         start = f"{event.ts:>9.3f}s {_span(since):>8}  {self._arrow(event)} {self._about(event)}"

@@ -141,11 +141,9 @@ class FramedProcess:
             self._stdin.write(frame(line))
 
     def pause_reading(self) -> None:
-        """Stop reading."""
         self._stdout.pause_reading()
 
     def resume_reading(self) -> None:
-        """Resume reading."""
         self._stdout.resume_reading()
 
     async def drain(self) -> None:

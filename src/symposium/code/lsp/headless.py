@@ -106,7 +106,6 @@ class ServerPool:
 
     @property
     def running(self) -> list[str]:
-        """Languages with a running server."""
         return [slot.spec.language for slot in self._slots.values() if slot.server is not None]
 
     async def run(self) -> None:
@@ -367,13 +366,11 @@ class HeadlessPort:
         return (await self._ask(RESOLVE_SYMBOL, {"name": name}, Symbols)).symbols
 
     async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
-        """Find references of a symbol."""
         where = symbol.defined_at
         at = At(where.path, where.start.line, where.start.column)
         return (await self._ask(FIND_REFERENCES, _place(at), Ranges)).ranges
 
     async def definitions(self, at: At) -> Sequence[CodeRange]:
-        """Find definitions."""
         return (await self._ask(FIND_DEFINITIONS, _place(at), Ranges)).ranges
 
     async def hover(self, at: At) -> Hover:
@@ -381,7 +378,6 @@ class HeadlessPort:
         return await self._ask(HOVER, _place(at), Hover)
 
     async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
-        """Read the diagnostics."""
         return (await self._ask(DIAGNOSTICS, {"path": path}, DiagnosticsReport)).diagnostics
 
     async def _ask(self, method: str, params: Mapping[str, Any], kind: type[_Result]) -> _Result:

@@ -114,7 +114,6 @@ def ranges(documents: Documents, found: Any) -> list[CodeRange]:
 
 
 def diagnostic(documents: Documents, uri: str, item: Any) -> Diagnostic:
-    """Convert a diagnostic."""
     code = item.get("code")
     return Diagnostic(
         documents.range(uri, item["range"]),

@@ -205,7 +205,6 @@ class SemanticVersions:
     """Order and choice of semantic versions, for packages of Cargo and npm."""
 
     def order(self, version: str) -> tuple[object, ...] | None:
-        """Precedence of semantic versions."""
         read = parse_version(version)
         return None if read is None else read.key
 

@@ -116,7 +116,6 @@ class _Menu:
         self._save_with = host.save
 
     async def redisplay(self) -> None:
-        """Show the menu."""
         choices = await self._host.agents()
         self._talk.say(render(self._config, choices.agents))
 

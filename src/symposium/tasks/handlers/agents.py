@@ -59,7 +59,6 @@ class AgentMessageHandlers:
         self._register_window = register_window
 
     def answers(self) -> HandlerTable:
-        """Handlers by message."""
         answers = HandlerTable()
         answers.on_request(TaskspaceState, self._state)
         answers.on_request(UpdateTaskspace, self._update)

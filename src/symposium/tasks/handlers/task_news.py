@@ -123,7 +123,6 @@ class TaskNews:
         self._is_inbox_due.set()
 
     def inbox_changed(self) -> None:
-        """Mark the inbox as changed."""
         self._is_inbox_due.set()
 
     def _announce(self, message: Announcement) -> None:
