@@ -7,6 +7,7 @@ import pytest
 from tests.support.chain_harness import VERSION_ONE, Peer
 from tests.support.run_mode_harness import RunModeHarness, run_mode_harness
 
+PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 LOADS: dict[str, Any] = {
     **VERSION_ONE,
     "agentCapabilities": {"loadSession": True, "sessionCapabilities": {"list": {}, "delete": {}}},
@@ -124,5 +125,47 @@ async def test_failed_load_leaves_the_agents_other_sessions_unchanged(tmp_path: 
         agent.refuse(await agent.read(), -32603)
         assert "error" in await it.editor.read()
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
-        agent.answer(await agent.read(), {"sessionId": "inner"})
-        assert (await it.editor.read())["result"]["sessionId"] == "inner"
+        request = await agent.read()
+        agent.tell("session/update", {"sessionId": "inner", "update": PLAN})
+        agent.answer(request, {"sessionId": "inner"})
+        answer, commands, update = await it.editor.reads(3)
+        assert answer["result"] == {"sessionId": "inner"}
+        assert commands["params"]["sessionId"] == "inner"
+        assert update["params"] == {"sessionId": "inner", "update": PLAN}
+
+
+@pytest.mark.requirement("run-mode.names-after-restart")
+@pytest.mark.parametrize("names", [{}, {"names": True}])
+async def test_other_requests_about_a_session_pass_unchanged(
+    tmp_path: Path, names: dict[str, Any]
+) -> None:
+    session = await set_up(tmp_path)
+    settings = {"names": tmp_path / "names"} if names else {}
+    async with run_mode_harness(tmp_path, settings=settings) as it:
+        agent = await again(it)
+        for method, params in (
+            ("authenticate", {"methodId": "m"}),
+            ("session/list", {"cwd": "/w"}),
+            ("_vendor/info", {"a": 1}),
+        ):
+            it.editor.ask(method, method, params)
+            request = await agent.read()
+            assert (request["method"], request["params"]) == (method, params)
+            agent.answer(request, {"sessions": [{"sessionId": "inner"}]})
+            (listed,) = (await it.editor.read())["result"]["sessions"]
+            is_named = names and method == "session/list"
+            assert listed["sessionId"] == (session if is_named else "inner")
+
+
+@pytest.mark.requirement("run-mode.names-after-restart", "run-mode.fork")
+async def test_fork_of_a_session_from_an_earlier_start_is_a_new_session(tmp_path: Path) -> None:
+    session = await set_up(tmp_path)
+    async with remembering_harness(tmp_path) as it:
+        agent = await again(it)
+        it.editor.ask("fork", "session/fork", {"sessionId": session, "cwd": "/w"})
+        request = await agent.read()
+        assert request["params"] == {"sessionId": "inner", "cwd": "/w"}
+        agent.answer(request, {"sessionId": "fork"})
+        assert (await it.editor.reads(2))[0]["result"] == {"sessionId": "fork"}
+        it.prompt("go on", "fork")
+        assert (await agent.read())["params"]["sessionId"] == "fork"

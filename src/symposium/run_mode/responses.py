@@ -145,6 +145,9 @@ class NewSession:
         self._chain = chain
         self._connection = connection
         self._on_refused = on_refused
+        if call.crossing.session_id is not None:
+            # The editor knows the session to fork: the answer must not wait for itself.
+            chain.end.gate.know(call.crossing.session_id)
         chain.end.gate.expect()
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
