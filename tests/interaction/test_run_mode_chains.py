@@ -1,11 +1,13 @@
 """Chains of sessions: shared and separate ones (acp-host §4.5-§4.9)."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.chain_harness import VERSION_ONE, Peer
 from tests.support.run_mode_harness import (
+    AGENTS,
     CONFIG,
     HOST_CAPABILITIES,
     MENU,
@@ -14,10 +16,57 @@ from tests.support.run_mode_harness import (
 )
 
 from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
+from symposium.chain.monitoring import ONE_IN
+from symposium.mods.tag import Tag
 from symposium.run_mode.chat import COMMANDS
 from symposium.run_mode.failure_text import MESSAGE_SAVED
+from symposium.run_mode.settings import AgentChoices
 
 OTHER = {**CONFIG, "agent": "other"}
+LISTED_AGENTS = """## Agents
+
+{}| # | Agent | Description |
+|---|-------|-------------|
+| 1 | Claude Code | AI coding assistant |
+| 2 | Other | Another one |
+
+**Agent for new sessions:** {}
+
+To choose another, type `/symposium:config`, then `A`.
+"""
+LISTED_MODS = """## Mods
+
+**Mods for new sessions:**
+1. [x] sparkle
+2. [ ] ferris
+
+**More mods:**
+
+| # | Mod | Description |
+|---|-----|-------------|
+| 1 | tag | Tags everything |
+
+In the menu of `/symposium:config`, `ADD` adds a mod; its number turns it on or off.
+"""
+STATUS = """## Status
+
+**Chain:** editor → tag → claude
+**MCP servers:** search
+**Sessions on this chain:** 1; on other chains: 0
+
+_left out_
+
+**Latency of each mod:**
+
+- `tag`: {}
+
+
+**MCP servers of this session:**
+
+- `web` (http): unavailable, the agent lacks http, and the bridge is off
+- `files` (stdio): direct, the agent supports programs
+
+"""
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 IMAGE = {"type": "image", "data": "", "mimeType": "image/png"}
 TEXT = {"type": "text", "text": "look"}
@@ -484,13 +533,45 @@ async def test_commands_of_symposium_are_handled_and_others_reach_the_agent(tmp_
 async def test_existing_agents_and_mods_can_be_listed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         await it.begin()
-        agents = "".join(await it.say("/symposium:agents"))
-        assert "| 2 | Other | Another one |" in agents
-        assert "**Agent for new sessions:** Claude Code\n" in agents
-        mods = "".join(await it.say("/symposium:mods"))
-        assert "1. [x] sparkle\n2. [ ] ferris\n" in mods
-        assert "| 1 | tag | Tags everything |" in mods
-        assert "Sources" not in mods
+        assert await it.say("/symposium:agents") == [LISTED_AGENTS.format("", "Claude Code")]
+        assert await it.say("/symposium:mods") == [LISTED_MODS]
+
+        it.directory.offered = AgentChoices(AGENTS.agents, "the registry is down")
+        it.config.unlink()
+        warning = "Warning: the registry is down\n\n"
+        assert await it.say("/symposium:agents") == [LISTED_AGENTS.format(warning, "none yet")]
+        it.write_config("{")
+        assert await it.say("/symposium:agents") == [LISTED_AGENTS.format(warning, "none yet")]
+        assert "(none configured)" in "".join(await it.say("/symposium:mods"))
+
+
+@pytest.mark.requirement("stories.a-10-status", "run-mode.own-commands")
+async def test_status_shows_the_chain_its_mods_and_the_servers_of_the_session(
+    tmp_path: Path,
+) -> None:
+    server: dict[str, Any] = {
+        "kind": "mcp",
+        "source": {"http": {"name": "search", "url": "https://x"}},
+    }
+    off = {"name": "old", "enabled": False, **server}
+    mods = [{"name": "tag"}, {"name": "search", **server}, off]
+    async with run_mode_harness(tmp_path, {"agent": "claude", "proxies": mods}) as it:
+        it.workshop.mods["tag"] = Tag
+        it.workshop.notes = ["_left out_"]
+        agent = await it.open()
+        assert agent is not None
+        servers = [{"type": "http", "name": "web", "url": "https://x"}, {"name": "files"}]
+        it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": servers})
+        agent.answer(await agent.read(), {"sessionId": "s"})
+        await it.editor.reads(3)
+        status = "".join(await it.say("/symposium:status"))
+        assert status == STATUS.format("no messages yet")
+
+        for _ in range(ONE_IN):
+            agent.tell("session/update", {"sessionId": "s", "update": PLAN})
+        await it.editor.reads(ONE_IN)
+        status = "".join(await it.say("/symposium:status"))
+        assert re.sub(r"\d+(\.\d+)? ms", "N ms", status) == STATUS.format("p50 N ms, p95 N ms")
 
 
 @pytest.mark.requirement("run-mode.config-words")

@@ -150,6 +150,23 @@ async def test_canceled_setup_uses_a_config_that_was_written_meanwhile(tmp_path:
 
 
 @pytest.mark.requirement("run-mode.setup-cancel-again")
+async def test_canceled_setup_reports_a_broken_config_that_was_written_meanwhile(
+    tmp_path: Path,
+) -> None:
+    async with run_mode_harness(tmp_path) as it:
+        session = await in_setup(it)
+        await it.say("cancel", session)
+        it.write_config("{")
+        turn = it.prompt("/symposium:config", session)
+        commands, answer = await it.editor.reads(2)
+        assert commands["params"]["update"]["sessionUpdate"] == "available_commands_update"
+        assert (answer["id"], answer["result"]) == (turn, {"stopReason": "end_turn"})
+        notice = (await it.editor.read())["params"]["update"]["content"]["text"]
+        assert notice.startswith("**This session has no agent yet.** The config file cannot be")
+        assert it.config.read_text() == "{"
+
+
+@pytest.mark.requirement("run-mode.setup-cancel-again")
 async def test_session_with_a_canceled_setup_can_be_closed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         session = await in_setup(it)
@@ -293,6 +310,27 @@ async def test_close_leaves_config_mode_first(tmp_path: Path, method: str) -> No
         assert gone["message"] == "Unknown session"
 
 
+@pytest.mark.requirement("run-mode.table-config-close", "run-mode.input-order")
+async def test_input_left_over_by_the_menu_of_a_closed_session_is_refused(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        it.editor.ask("end", "session/close", {"sessionId": "s"})
+        request = await agent.read()
+        it.directory.gate.clear()
+        opened, left, more = (it.prompt(text) for text in ("/symposium:config", "cancel", "hello"))
+        agent.answer(request, {})
+        it.directory.gate.set()
+        answers: dict[Any, Any] = {}
+        while more not in answers:
+            message = await it.editor.read()
+            answers.update({message["id"]: message} if "id" in message else {})
+        assert list(answers) == [opened, left, "end", more]
+        assert answers[left]["result"] == {"stopReason": "end_turn"}
+        error = answers[more]["error"]
+        assert (error["code"], error["message"]) == (INVALID_REQUEST, "Unknown session")
+        assert error["data"] == {"sessionId": "s"}
+
+
 @pytest.mark.requirement("run-mode.table-config-notification")
 async def test_config_mode_drops_other_notifications(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
@@ -312,6 +350,10 @@ async def test_messages_of_the_agent_wait_for_the_end_of_the_menu(tmp_path: Path
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})
         agent.ask("p", "session/request_permission", {"sessionId": "s"})
         agent.tell("session/update", {"sessionId": "s", "update": {**PLAN, "last": 1}})
+        # Messages of no session are not held.
+        agent.write({"jsonrpc": "2.0", "method": "_vendor/a", "params": [1]})
+        agent.write({"jsonrpc": "2.0", "method": "_vendor/b"})
+        assert [each.get("params") for each in await it.editor.reads(2)] == [[1], None]
         assert (await it.say("what"))[0] == "Unknown command: `what`\n\n"
         assert await it.say("cancel") == [CANCELLED]
         first, asked, last = await it.editor.reads(3)
