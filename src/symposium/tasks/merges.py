@@ -175,7 +175,8 @@ async def _merge(git: Git, *words: str) -> GitResult:
     if done.code == _USAGE:
         reason = "this git has no `merge-tree --write-tree`, so it cannot compare branches"
         raise TaskspaceError(reason, "install git 2.38 or newer")
-    if done.code not in {0, 1}:
+    # A name of no commit, such as HEAD on a branch without commits, is 1, too, without output.
+    if done.code not in {0, 1} or not done.out:
         raise GitCommandError(("merge-tree", *words[-2:]), done.code, done.said)
     return done
 
