@@ -89,16 +89,17 @@ async def resolve(document: Document, workspace: DialectWorkspace, port: IdePort
     """Resolve a document; problems are reported in its diagnostics."""
     search = _Search(workspace, port)
     async with asyncio.TaskGroup() as tasks:
-        for number, placed in enumerate(document.blocks):
+        searching = [
             tasks.create_task(search.block(number, placed))
-        for link in document.links:
-            tasks.create_task(search.link(link))
-    diagnostics = [
+            for number, placed in enumerate(document.blocks)
+        ]
+        following = [tasks.create_task(search.link(link)) for link in document.links]
+    diagnostics = [each.result() for each in searching]
+    diagnostics += [each for task in following if (each := task.result()) is not None]
+    diagnostics += [
         BlockDiagnostic("text", note.line, "error", message=note.message) for note in document.notes
     ]
-    diagnostics = sorted(
-        [*search.diagnostics, *diagnostics], key=lambda each: (each.line, each.block is None)
-    )
+    diagnostics.sort(key=lambda each: (each.line, each.block is None))
     return Resolved(
         document, workspace, search.locations, search.diffs, search.targets, diagnostics
     )
@@ -122,46 +123,41 @@ class _Search:
     )
     diffs: dict[int, Changes] = field(default_factory=dict[int, Changes])
     targets: dict[str, Sequence[CodeRange]] = field(default_factory=dict[str, Sequence[CodeRange]])
-    diagnostics: list[BlockDiagnostic] = field(default_factory=list[BlockDiagnostic])
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
     _deadline: float = field(
         default_factory=lambda: asyncio.get_running_loop().time() + LOCATE_TIMEOUT
     )
 
-    async def block(self, number: int, placed: Placed) -> None:
+    async def block(self, number: int, placed: Placed) -> BlockDiagnostic:
+        line = placed.line
         match placed.block:
             case CommentBlock(location=location):
-                await self._tell("comment", placed.line, number, self._comment(number, location))
+                return await self._located("comment", line, number, self._comment(number, location))
             case DiffBlock() as block:
-                await self._tell("gitdiff", placed.line, number, self._diff(number, block))
+                return await self._located("gitdiff", line, number, self._diff(number, block))
             case ActionBlock(message=message):
-                self._say("action", placed.line, number, "ok" if message else "empty")
+                return _of_text("action", line, number, message)
             case DiagramBlock(source=source):
-                self._say("mermaid", placed.line, number, "ok" if source.strip() else "empty")
+                return _of_text("mermaid", line, number, source.strip())
 
-    async def link(self, link: LinkSpan) -> None:
+    async def link(self, link: LinkSpan) -> BlockDiagnostic | None:
         target = code_link(link.url)
-        if target is not None:
-            await self._tell("link", link.line, None, self._link(link.url, target))
+        if target is None:
+            return None
+        return await self._located("link", link.line, None, self._link(link.url, target))
 
-    async def _tell(
+    async def _located(
         self, kind: Kind, line: int, number: int | None, work: Awaitable[_Found]
-    ) -> None:
+    ) -> BlockDiagnostic:
         try:
             async with self._places, asyncio.timeout_at(self._deadline):
                 found = await work
         except TimeoutError:
             message = f"timed out after {LOCATE_TIMEOUT:g} s"
-            diagnostic = BlockDiagnostic(kind, line, "error", number, message=message)
+            return BlockDiagnostic(kind, line, "error", number, message=message)
         except (ExplainedError, OSError) as error:
-            diagnostic = BlockDiagnostic(kind, line, "error", number, message=str(error))
-        else:
-            diagnostic = _diagnostic(kind, line, number, found)
-        self.diagnostics.append(diagnostic)
-
-    def _say(self, kind: Kind, line: int, number: int, status: Literal["ok", "empty"]) -> None:
-        message = "" if status == "ok" else "the block is empty"
-        self.diagnostics.append(BlockDiagnostic(kind, line, status, number, message=message))
+            return BlockDiagnostic(kind, line, "error", number, message=str(error))
+        return _diagnostic(kind, line, number, found)
 
     async def _comment(self, number: int, location: str) -> _Found:
         if not location:
@@ -205,6 +201,11 @@ class _Search:
         self.targets[url] = found
         hint = Hint(url, f"{link.regex!r} is not found in {link.path}", [])
         return _Found(len(found), () if found else [hint], found)
+
+
+def _of_text(kind: Kind, line: int, number: int, text: str) -> BlockDiagnostic:
+    status, message = ("ok", "") if text else ("empty", "the block is empty")
+    return BlockDiagnostic(kind, line, status, number, message=message)
 
 
 def _diagnostic(kind: Kind, line: int, number: int | None, found: _Found) -> BlockDiagnostic:

@@ -147,8 +147,9 @@ class _Written:
                 yield TextLine(text, _TONES[line.line_type])
             left -= len(hunk.lines)
             if left <= 0:
-                yield TextLine(f"{bar} more changes are not shown", "faint")
-                return
+                break
+        if file.is_cut or sum(len(hunk.lines) for hunk in file.hunks) > MAX_DIFF_LINES:
+            yield TextLine(f"{bar} more changes are not shown", "faint")
 
     def _barred(self, text: str) -> Iterator[TextLine]:
         for line in text.split("\n"):

@@ -1,7 +1,6 @@
 """Page and terminal output of a walkthrough: complete, placed, and escaped."""
 
 import gzip
-import json
 import re
 from base64 import b64encode
 from hashlib import sha256
@@ -327,9 +326,14 @@ async def test_faults_have_one_line_each_with_a_fix(repository: GitRepository) -
 
 @pytest.mark.requirement("walkthroughs.terminal")
 async def test_a_long_diff_is_cut_off_in_a_terminal(repository: GitRepository) -> None:
-    repository.write("many.py", "x\n" * 5000)
-    lines = list(text_lines(await resolved("```gitdiff\nrange: HEAD\n```", repository)))
+    repository.write("full.py", "x\n" * terminal.MAX_DIFF_LINES)
+    repository.write("many.py", "x\n" * (terminal.MAX_DIFF_LINES + 1))
+    found = text_lines(await resolved("```gitdiff\nrange: HEAD\n```", repository), PLAIN)
+    added = ["| +x"] * terminal.MAX_DIFF_LINES
 
-    assert len(lines) == terminal.MAX_DIFF_LINES + 4
-    assert lines[-1].text.endswith("more changes are not shown")
-    assert json.dumps([line.text for line in lines])
+    assert [line.text for line in found] == [
+        "Changes HEAD",
+        *("| full.py (added, +80 -0)", "| @@ -0,0 +1,80 @@", *added),
+        *("| many.py (added, +81 -0)", "| @@ -0,0 +1,81 @@", *added),
+        "| more changes are not shown",
+    ]

@@ -68,6 +68,7 @@ def test_lines_of_a_file_are_shown_up_to_the_limit(hunks: tuple[int, ...], *, is
     text = diff_card("r", Changes([changed("f", *map(hunk, hunks))]), "")
 
     assert text.count('<tr class="add">') == MAX_DIFF_LINES
+    assert text.count('<tr class="hunk">') == (2 if hunks[0] < MAX_DIFF_LINES else 1)
     assert ("more changes are not shown" in text) == is_cut
 
 
