@@ -22,6 +22,14 @@ KEPT = {
     "user.name": "Ann",
     "core.autocrlf": "input",
     "branch.main.merge": "refs/heads/main",
+    "branch.main.remote": "origin",
+    "branch.main.description": "why",
+    "remote.other.url": "/nowhere",
+    "remote.other.pushurl": "/nowhere",
+    "remote.other.fetch": "+refs/heads/*:refs/remotes/other/*",
+    "credential.https://a.example.username": "ann",
+    "credential.https://a.example.usehttppath": "true",
+    "http.https://a.example.extraheader": "x: y",
     "core.sharedrepository": "group",
 }
 NEVER = {

@@ -113,6 +113,7 @@ def test_comment_moves_with_its_value(
         ("[ // why\n]", [1], "[ // why\n  1\n]"),
         ("[\n  // x\n\n  // y\n  1\n]", [], "[\n  // x\n\n]"),
         ("[/* a\n\n b */ 1]", [], "[]"),
+        ('[\n  {"a": 1}\n]', [{"a": 1}, {"b": [2]}], '[\n  {"a": 1},\n  {"b": [2]}\n]'),
         ('["\u00e4"]', ["\u00e4", "\U0001f600"], '["\u00e4", "\U0001f600"]'),
     ],
 )
@@ -166,6 +167,7 @@ def test_old_element_matches_one_new_element_only() -> None:
 
     assert pair(old, new) == [1, 0, None]
     assert pair(old, [{"z": 1}]) == [None]
+    assert pair([{"a": 1, "b": 1, "c": 1}, {"b": 1, "a": 1}], [{"a": 1, "b": 1}]) == [1]
 
 
 @pytest.mark.requirement("config.rewrite-keeps-comments")

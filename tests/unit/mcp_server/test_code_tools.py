@@ -57,7 +57,9 @@ async def test_editor_answers_before_other_sources(tmp_path: Path) -> None:
     assert [each.defined_at.path for each in without] == ["/w/a.py", "/w/a.py"]
     assert [each.defined_at.path for each in with_one] == ["/editor.py"]
     assert [each.path for each in used] == ["/editor.py"]
+    bus.answer("find_all_references", BusReconnectingError("reconnecting", ""))
     assert len(await ide.symbols("user")) == 2
+    assert [each.start.line for each in await ide.references(without[0])] == [7, 8, 7]
     del tmp_path
 
 
@@ -69,7 +71,7 @@ async def test_symbol_is_found_by_its_exact_name_first(tmp_path: Path) -> None:
     none = await call_tool(workplace, "resolve_symbol_by_name", {"name": "nothing"})
 
     assert [each.name for each in exact.value.symbols] == ["user"]
-    assert "Function user /w/a.py:1:5  def user(): ..." in exact.text
+    assert exact.text == "1 definition(s):\nFunction user /w/a.py:1:5  def user(): ..."
     assert (like.value.is_exact, len(like.value.symbols)) == (False, 2)
     assert "No symbol is named exactly 'us'" in like.text
     assert none.value.symbols == []

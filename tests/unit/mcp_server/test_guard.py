@@ -141,6 +141,7 @@ def test_weak_token_is_refused() -> None:
     assert token_of({"SYMPOSIUM_MCP_TOKEN": TOKEN}) == TOKEN
     assert len(token_of({})) > 40
     assert token_of({}) != token_of({})
-    for weak in ("", "short", "has\nline breaks in it"):
+    assert token_of({"SYMPOSIUM_MCP_TOKEN": "x" * 16}) == "x" * 16
+    for weak in ("", "x" * 15, "has\nline breaks in it", "\u00e4" * 16):
         with pytest.raises(ServingError):
             token_of({"SYMPOSIUM_MCP_TOKEN": weak})

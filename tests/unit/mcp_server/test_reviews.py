@@ -1,9 +1,11 @@
 """Reviews are stored and shown to their handlers; feedback of users arrives."""
 
 import asyncio
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.support.git_repository import GitRepository
 from tests.support.mcp_harness import FakeBus, ProgressRecorder, call_tool, workplace_in
@@ -12,6 +14,7 @@ from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusLostError, BusRefusedError
 from symposium.bus.handlers import RequestContext
 from symposium.bus.messages.editor import UserFeedback
+from symposium.bus.protocol import Ack
 from symposium.errors import NotFoundError
 from symposium.mcp_server import review_inbox
 from symposium.mcp_server.review_inbox import PendingReviews
@@ -94,7 +97,7 @@ async def test_feedback_of_the_user_ends_the_wait_of_the_tool(
         asking = tasks.create_task(call_tool(workplace, "request_review", ASKED, progress))
         shown = await reviewer.next()
         await progress.came.wait()
-        await workplace.reviews.hear(comment(shown.review_id), BY)
+        assert await workplace.reviews.hear(comment(shown.review_id), BY) == Ack()
     answer = asking.result()
 
     assert [each.content for each in shown.comment_threads] == ["right?"]
@@ -117,6 +120,21 @@ async def test_feedback_received_by_another_server_ends_the_wait(
         await other.hear(comment(shown.review_id), BY)
 
     assert "why two?" in asking.result().text
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
+async def test_the_tool_that_waits_last_for_a_review_is_woken(
+    workplace: ServerContext,
+) -> None:
+    asked = (await call_tool(workplace, "request_review", ASKED)).value
+    inbox = workplace.reviews
+    with ExitStack() as late:
+        with inbox.listening(asked.review_id) as first:
+            second = late.enter_context(inbox.listening(asked.review_id))
+        inbox.take(msgspec.to_builtins(comment(asked.review_id)))
+    inbox.take(msgspec.to_builtins(comment(asked.review_id)))
+
+    assert [each.is_set() for each in (first, second)] == [False, True]
 
 
 @pytest.mark.requirement("mcp-server.reviews-kept")

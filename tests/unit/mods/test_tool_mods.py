@@ -335,6 +335,9 @@ async def test_scripts_are_run_by_the_project_s_own_program(
             said = await refused(editor, "npm::run", script=script)
             assert "has no script" in said
             assert "existing scripts: test, lint" in said
+        (project / "package.json").write_text(json.dumps({"scripts": {"x" * 2000: "y"}}))
+        said = await refused(editor, "npm::run", script="build")
+        assert said.rstrip().endswith(f"existing scripts: {'x' * 1000}")
 
 
 # -- ferris
