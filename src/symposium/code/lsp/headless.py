@@ -173,9 +173,7 @@ class ServerPool:
             slot.pause = 0.0
             return
         now = loop.time()
-        has_lived = now - begin > MAX_PAUSE
-        first = self._settings.first_pause
-        slot.pause = first if has_lived else min(slot.pause * 2 or first, MAX_PAUSE)
+        slot.pause = next_pause(now - begin, slot.pause, self._settings.first_pause)
         slot.not_before = now + slot.pause
         _log.warning("the %s server of %s exited", slot.spec.language, slot.root)
 
@@ -190,6 +188,11 @@ class ServerPool:
             slot.is_leaving = True
             self._tasks.create_task(_leave(slot.server))
             slot.server = None
+
+
+def next_pause(lived: float, last: float, first: float) -> float:
+    """Seconds before a server may start again after a crash: `first`, then twice the last."""
+    return first if lived > MAX_PAUSE else min(last * 2 or first, MAX_PAUSE)
 
 
 async def _leave(server: LanguageServer) -> None:

@@ -19,7 +19,7 @@ from peerwire.testing import Recorder
 from peerwire.transports.memory import memory_pair
 from symposium.code.lsp import documents
 from symposium.code.lsp.documents import first_file
-from symposium.code.lsp.headless import Headless, PoolSettings
+from symposium.code.lsp.headless import MAX_PAUSE, Headless, PoolSettings, next_pause
 from symposium.code.lsp.server import ServerNotifications
 from symposium.code.lsp.servers import TYPESCRIPT, ServerSpec, launch_of
 from symposium.code.operations import (
@@ -156,6 +156,16 @@ async def test_after_a_crash_questions_are_refused_for_a_while(file: Path) -> No
         assert await reason(ide, file) == "ide_server_failed"
         assert await reason(ide, file) == "ide_server_crashed"
         assert len(server.starts.items) == 1
+
+
+@pytest.mark.requirement("ide.crash-backoff")
+def test_the_pause_doubles_until_a_server_has_lived_long() -> None:
+    pauses = [0.0]
+    for _ in range(4):
+        pauses.append(next_pause(MAX_PAUSE, pauses[-1], MAX_PAUSE / 3))
+
+    assert pauses == [0.0, MAX_PAUSE / 3, MAX_PAUSE * 2 / 3, MAX_PAUSE, MAX_PAUSE]
+    assert next_pause(MAX_PAUSE + 1, MAX_PAUSE, 2.0) == 2.0
 
 
 @pytest.mark.requirement("ide.crash-backoff")

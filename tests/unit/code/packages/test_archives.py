@@ -58,6 +58,37 @@ def test_links_inside_are_left_out_and_the_rest_is_there(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("package-sources.safe-archives")
+def test_a_zip_may_name_its_directories_and_links(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as packed:
+        for name, mode in (("a/b/", 0o040755), ("a/b/sub/", 0o040755), ("a/b/run", 0o100755)):
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            packed.writestr(info, b"" if name.endswith("/") else b"x")
+        link = zipfile.ZipInfo("a/soft")
+        link.external_attr = 0o120777 << 16
+        packed.writestr(link, b"../a/b/run")
+        packed.writestr("a/", b"")
+        packed.writestr("plain", b"y")
+
+    found = unpacked(made.getvalue(), tmp_path, ".zip")
+    assert found == ["a", "a/b", "a/b/run", "a/b/sub", "plain"]
+    modes = [(tmp_path / "to" / name).stat().st_mode for name in ("a/b/run", "plain")]
+    assert modes == [0o100755, 0o100644]
+
+
+@pytest.mark.requirement("package-sources.safe-archives")
+def test_a_tar_may_name_a_directory_twice(tmp_path: Path) -> None:
+    folder = odd("a/b", tarfile.DIRTYPE)
+
+    assert unpacked(tar_of(folder, folder, member("a/b/c", b"x")), tmp_path) == [
+        "a",
+        "a/b",
+        "a/b/c",
+    ]
+
+
+@pytest.mark.requirement("package-sources.safe-archives")
 @pytest.mark.parametrize(
     "bad",
     [
