@@ -1,5 +1,6 @@
 """IDE operations in a chain: the same tools, whether an editor or an adapter answers."""
 
+import gc
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -121,6 +122,22 @@ async def test_a_mod_learns_which_session_its_tools_are_for_and_when_it_is_over(
         first, second = await editor.new_session(cwd="/a"), await editor.new_session(cwd="/b")
         await editor.connection.request("session/close", {"sessionId": first})
     assert mod.notes == [(first, "a"), (second, "b"), ("ended", "a")]
+
+
+def living_tools() -> int:
+    gc.collect()
+    return sum(isinstance(each, IdeTools) for each in gc.get_objects())
+
+
+@pytest.mark.requirement("ide.tools")
+async def test_tools_of_a_closed_session_are_released() -> None:
+    agent = FakeAgent()
+    agent.requests["session/close"] = lambda _: {}
+    async with chain_of(IdeOpsAdapter(), IdeOps(), agent=agent, bridge="off") as editor:
+        first, _ = await editor.new_session(), await editor.new_session()
+        before = living_tools()
+        await editor.connection.request("session/close", {"sessionId": first})
+        assert living_tools() == before - 1
 
 
 def planned(capabilities: dict[str, Any], *mods: str) -> PlannedChain:
