@@ -1,11 +1,12 @@
 """The debug log: lines of each connection."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from localio.redaction import REDACTED, Redactor
-from peerwire.jsonrpc.transport import OversizedLine
+from peerwire.jsonrpc.transport import Listener, OversizedLine
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
 from symposium.chain.recording import DebugLog, new_file, open_debug_log
@@ -80,3 +81,76 @@ async def test_two_logs_of_one_second_are_two_files(tmp_path: Path) -> None:
         log.close()
 
     assert logs[0].file.path != logs[1].file.path
+
+
+class CallRecorder:
+    """Transport and listener that record their calls."""
+
+    backlog = 7
+
+    def __init__(self) -> None:
+        self.calls: list[object] = []
+        self.listener: Listener | None = None
+
+    def start(self, listener: Listener) -> None:
+        """Keep the listener."""
+        self.listener = listener
+
+    def send(self, line: bytes) -> None:
+        """Record a line to write."""
+        self.calls.append(line)
+
+    def pause_reading(self) -> None:
+        """Record the call."""
+        self.calls.append("pause")
+
+    def resume_reading(self) -> None:
+        """Record the call."""
+        self.calls.append("resume")
+
+    async def drain(self) -> None:
+        """Record the call."""
+        self.calls.append("drain")
+
+    async def aclose(self, *, grace: float = 1.0) -> None:
+        """Record the call."""
+        self.calls.append(grace)
+
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
+        """Record read lines."""
+        self.calls += lines
+
+    def writing_paused(self) -> None:
+        """Record the call."""
+        self.calls.append("paused")
+
+    def writing_resumed(self) -> None:
+        """Record the call."""
+        self.calls.append("resumed")
+
+    def ended(self, error: Exception | None) -> None:
+        """Record the call."""
+        self.calls.append(error)
+
+
+async def test_a_logged_connection_forwards_every_call(tmp_path: Path) -> None:
+    log = log_in(tmp_path, *[0.0] * 2)
+    transport, reader = CallRecorder(), CallRecorder()
+    tapped, lost = log.tap(transport), ConnectionError()
+
+    tapped.start(reader)
+    tapped.send(b"1")
+    tapped.pause_reading()
+    tapped.resume_reading()
+    await tapped.drain()
+    await tapped.aclose(grace=3.0)
+    assert transport.listener is not None
+    transport.listener.lines_received([b"2"])
+    transport.listener.writing_paused()
+    transport.listener.writing_resumed()
+    transport.listener.ended(lost)
+
+    assert tapped.backlog == 7
+    assert transport.calls == [b"1", "pause", "resume", "drain", 3.0]
+    assert reader.calls == [b"2", "paused", "resumed", lost]
+    log.close()
