@@ -227,7 +227,7 @@ async def test_server_requests_and_notifications_reach_the_agent_in_order() -> N
     async def interview(context: ToolContext) -> str:
         context.notify("notifications/message", {"data": "one"})
         answer = await context.request("elicitation/create", {"message": "Name?"})
-        context.notify("notifications/message", {"data": "two"})
+        context.notify("notifications/tools/list_changed")
         return answer["content"]["name"]
 
     server = ToolServer("tools", [interview])
@@ -243,12 +243,14 @@ async def test_server_requests_and_notifications_reach_the_agent_in_order() -> N
             each.params for each in agent.received.items if each.method == "mcp/message"
         ]
     assert result["content"][0]["text"] == '"Ada"'
-    assert [each["method"] for each in notification] == [
-        "notifications/message",
-        "elicitation/create",
-        "notifications/message",
+    assert notification == [
+        {"connectionId": connection, "method": method, **params}
+        for method, params in (
+            ("notifications/message", {"params": {"data": "one"}}),
+            ("elicitation/create", {"params": {"message": "Name?"}}),
+            ("notifications/tools/list_changed", {}),
+        )
     ]
-    assert {each["connectionId"] for each in notification} == {connection}
 
 
 @pytest.mark.requirement("bridge.message-wrapper-kept")
