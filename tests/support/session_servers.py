@@ -10,10 +10,10 @@ from typing import Any, Self
 from uuid import uuid4
 
 from peerwire.jsonrpc.connection import Connection
-from peerwire.jsonrpc.handlers import Handlers, Request
+from peerwire.jsonrpc.handlers import Handlers, Request, RequestHandler
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
-from symposium.sessions.client import DESCRIBE
+from symposium.sessions.client import DESCRIBE, SAY
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 
 Describe = Callable[[], Coroutine[Any, Any, Any]]
@@ -26,6 +26,7 @@ class Servers:
         self.store = store
         self._directory = directory
         self._stack = AsyncExitStack()
+        self._locks: dict[str, int] = {}
         self._tasks = asyncio.TaskGroup()
         self._running: list[asyncio.Task[None]] = []
 
@@ -38,15 +39,21 @@ class Servers:
             task.cancel()
         await self._tasks.__aexit__(None, None, None)
         await self._stack.aclose()
+        for handle in self._locks.values():
+            os.close(handle)
 
-    def started(self) -> str:
-        """Start a session whose server does not listen yet."""
-        id_ = str(uuid4())
+    def started(self, id_: str = "") -> str:
+        """Start a session whose server does not listen yet; a new one by default."""
+        id_ = id_ or str(uuid4())
         spec = SessionSpec(id_, SessionKind.ACP, ("eliza",), str(self._directory))
         self.store.add(spec)
-        handle = self.store.lock(id_)
-        self._stack.callback(os.close, handle)
+        self._locks[id_] = self.store.lock(id_)
         return id_
+
+    def ended(self, id_: str) -> None:
+        """End a session."""
+        self.store.socket(id_).unlink(missing_ok=True)
+        os.close(self._locks.pop(id_))
 
     def hanging(self) -> str:
         """Start a server that accepts connections and does not answer."""
@@ -62,8 +69,10 @@ class Servers:
         self.answers(id_, describe)
         return id_
 
-    def answers(self, id_: str, describe: Describe) -> None:
-        """Make a session's server answer from now on."""
+    def answers(
+        self, id_: str, describe: Describe, say: Callable[[str], None] | None = None
+    ) -> None:
+        """Make a session's server answer from now on, and take prompts if `say` is given."""
         self.store.socket(id_).unlink(missing_ok=True)
 
         async def respond(_: Request) -> Any:
@@ -71,8 +80,15 @@ class Servers:
 
         def come(transport: FdTransport, uid: int) -> None:
             del uid
-            connection = Connection(transport, Handlers(requests={DESCRIBE: respond}))
+            requests: dict[str, RequestHandler] = {DESCRIBE: respond}
+            if say is not None:
+                requests[SAY] = _prompts(say)
+            connection = Connection(transport, Handlers(requests=requests))
             self._running.append(self._tasks.create_task(connection.run()))
 
         listener = serve_unix(self.store.socket(id_), come)
         self._stack.callback(listener.close)
+
+
+def _prompts(say: Callable[[str], None]) -> RequestHandler:
+    return lambda request: say(request.params["text"])

@@ -18,6 +18,7 @@ from symposium.tasks.handlers.snoozed import SnoozedItems
 from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.handlers.task_views import TaskViewing
 from symposium.tasks.handlers.users import TaskHandlers
+from symposium.tasks.handlers.worktrees import WorktreeHandlers
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Served:
     inbox: TaskInbox
     viewing: TaskViewing
     handlers: TaskHandlers
+    worktrees: WorktreeHandlers
 
 
 def serve(engine: Engine, folder: Path, live: LiveSessions | None = None) -> Served:
@@ -44,7 +46,9 @@ def serve(engine: Engine, folder: Path, live: LiveSessions | None = None) -> Ser
     trust, budgets = SetUpTrust(TrustStore(folder)), Budgets(engine, store)
     inbox = TaskInbox(engine, store, trust, budgets, SnoozedItems(folder / "put-off.json"), live)
     viewing = TaskViewing(engine, agents, live, OverlapWatcher(engine), budgets)
-    return Served(store, live, inbox, viewing, TaskHandlers(engine, agents, trust, inbox, viewing))
+    worktrees = WorktreeHandlers(engine, agents, inbox.resolving)
+    handlers = TaskHandlers(engine, agents, trust, inbox, viewing)
+    return Served(store, live, inbox, viewing, handlers, worktrees)
 
 
 def asked() -> RequestContext:

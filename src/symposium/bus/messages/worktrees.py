@@ -89,8 +89,7 @@ class LandTaskspace(BusRequest[Landing], frozen=True, kw_only=True):
         join: `rebase` or `merge`.
         is_pushed: push the base afterwards; never by force.
         resolve_conflicts: let the task's agent resolve conflicts. The result becomes an inbox item
-        of kind `landing`, and lands once the user approves it.
-            as an item of kind `landing`, and lands once the user approves it.
+            of kind `landing`, and lands once the user approves it.
         environment: as in `create_taskspace`, for an agent that is restarted.
     """
 
