@@ -1,7 +1,11 @@
 """`symposium task`: requests to the daemon, and the text or JSON printed for its replies."""
 
 import json
+import os
+import sys
+import threading
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ from click.testing import CliRunner
 from msgspec import to_builtins
 from msgspec.structs import replace
 from tests.support.answering_daemon import AnsweringPart, answering
+from tests.support.git_repository import GitRepository
 
 from localio.text import day_of, iso_of, minute_of, second_of
 from symposium.__main__ import main
@@ -53,7 +58,17 @@ from symposium.bus.messages.worktrees import (
     UndoTaskspace,
 )
 from symposium.cli import task_landing
+from symposium.config.paths import paths
 from symposium.sessions.client import take_environment
+from symposium.sessions.event_log import EventLog
+from symposium.sessions.session import (
+    OF_TASK,
+    ServerSessionState,
+    SessionKind,
+    SessionSpec,
+    SessionStore,
+    Status,
+)
 
 ID = "6f1c2a77-0000-4000-8000-000000000000"
 AT = "2026-01-02T03:04:05Z"
@@ -687,3 +702,179 @@ def test_watch_passes_the_project_and_prints_its_tasks(
     assert [done[0], everything[0]] == [4, 4]
     assert [each.project for each in engine.took(ListTaskspaces)] == [str(tmp_path), None]
     assert engine.took(ListTaskspaces)[0].limit == 1000
+
+
+@pytest.mark.requirement("policy.no-start")
+def test_task_command_starts_no_agent_while_the_policy_is_unusable(
+    engine: AnsweringPart, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "policy.toml").write_text("[[rule")
+    bare = replace(TASK, agent=None, session=None)
+    refused = [
+        task("new", "fix", "--agent", "eliza"),
+        task("land", "fix", "--resolve"),
+        task("resume", "fix"),
+    ]
+    asked = [FindTaskspace(named="fix")] * 2
+    assert engine.asked == asked
+    engine.set(FindTaskspace, Tasks(taskspaces=(bare,), total=1))
+    refused.append(task("resume", "fix", "--agent", "eliza"))
+
+    assert {(code, out) for code, out, _ in refused} == {(1, "")}
+    assert all(f"{tmp_path}/home/policy.toml: line 1" in err for _, _, err in refused)
+    assert engine.asked == [*asked, FindTaskspace(named="fix")]
+    assert [task(*words)[0] for words in (("new", "a", "--agent", "none"), ("resume", "fix"))] == [
+        *(0, 0),
+    ]
+    assert task("land", "fix")[0] == 0
+
+
+@pytest.mark.requirement("tasks.agent-knows-tools")
+def test_new_terminal_agent_is_warned_about_tools_and_policy(
+    engine: AnsweringPart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("claude", "other"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    (tmp_path / "home").mkdir()
+    missing = "claude cannot read its task: it has no MCP server `symposium`; `symposium setup "
+    tools = f"{missing}claude-mcp --write` adds it\n"
+    policy = (
+        "policy.toml does not apply to this agent: it runs in a terminal and does not ask "
+        "Symposium; see docs/how-to/policy.md\n"
+    )
+
+    assert task("new", "fix", "--agent", "claude")[::2] == (0, tools)
+    rule = '[[rule]]\nname = "no"\neffect = "forbid"\ncommand = "rm"\n'
+    (tmp_path / "home" / "policy.toml").write_text(rule)
+    assert task("new", "fix", "--agent", "claude")[::2] == (0, tools + policy)
+    assert task("new", "fix", "--agent", "terminal:other")[::2] == (0, policy)
+    assert task("new", "fix", "--agent", "eliza")[::2] == (0, "")
+    bare = TaskMade(taskspace=replace(TASK, agent=None))
+    engine.set(RetryTaskspace, bare)
+    assert task("resume", "fix", "--agent", "claude")[2].startswith(tools)
+
+
+@contextmanager
+def typed(question: str, answer: bytes) -> Generator[bytearray]:
+    """Make this process's input and errors a terminal; answer after the question is shown."""
+    shown = bytearray()
+    master, slave = os.openpty()
+    stdin, streams = os.dup(0), (sys.stdin, sys.stderr)
+
+    def user() -> None:
+        while not shown.endswith(question.encode()):
+            shown.extend(os.read(master, 4096))
+        os.write(master, answer)
+
+    thread = threading.Thread(target=user)
+    thread.start()
+    os.dup2(slave, 0)
+    with open(0, closefd=False) as into, open(slave, "w", closefd=False) as errors:
+        sys.stdin, sys.stderr = into, errors
+        try:
+            yield shown
+        finally:
+            sys.stdin, sys.stderr = streams
+            os.dup2(stdin, 0)
+            thread.join()
+    for each in (master, slave, stdin):
+        os.close(each)
+
+
+@pytest.mark.requirement("tasks.delete")
+@pytest.mark.parametrize(
+    ("answer", "archives", "deletes_for_good"),
+    [
+        (b"\n", True, False),
+        (b"archive\n", True, False),
+        (b" Yes\n", True, True),
+        (b"y\n", True, True),
+        (b"no\n", False, False),
+        (b"\x04", False, False),
+    ],
+)
+def test_rm_asks_on_a_terminal(
+    engine: AnsweringPart, answer: bytes, *, archives: bool, deletes_for_good: bool
+) -> None:
+    engine.set(ReportTaskspace, SafetyReport(is_safe=False, lines=("a.py is new",)))
+    codes: list[Any] = []
+    for words, question in (
+        ([], "Archive and delete it? `symposium task undo` restores it. [Y/n] "),
+        (["--no-archive"], "Delete it without an archive? This cannot be undone. [y/N] "),
+    ):
+        with typed(question, answer), pytest.raises(SystemExit) as ended:
+            main(["task", "rm", "fix", *words])
+        codes.append(ended.value.code)
+
+    expected = (archives, deletes_for_good)
+    assert codes == [0 if is_deleted else 5 for is_deleted in expected]
+    assert engine.took(RemoveTaskspace) == [
+        RemoveTaskspace(taskspace_uuid=ID, archived_for_good=is_final)
+        for is_final, is_deleted in zip((False, True), expected, strict=True)
+        if is_deleted
+    ]
+
+
+@pytest.mark.requirement("tasks.look")
+def test_diff_shows_commits_changes_and_new_files(
+    engine: AnsweringPart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    repository = GitRepository(tmp_path / "tree")
+    repository.write("a.txt", "one\n")
+    repository.write("b.txt", "one\n")
+    repository.commit()
+    repository.git("checkout", "-q", "-b", "work")
+    repository.write("a.txt", "two\n")
+    repository.commit()
+    repository.write("b.txt", "two\n")
+    repository.write("new.txt", "new\n")
+    GitRepository(tmp_path / "tree" / "inner").write("x", "x")
+    here = replace(TASK, worktree=str(repository.path), base="main")
+    engine.set(FindTaskspace, Tasks(taskspaces=(here,), total=1))
+    code, out, err = task("diff", "fix")
+    stat = task("diff", "fix", "--stat")
+    engine.set(FindTaskspace, Tasks(taskspaces=(replace(here, base=""),), total=1))
+    no_base = task("diff", "fix")
+
+    kept = [line for line in out.splitlines() if not line.startswith("index")]
+    assert (code, err) == (0, "new, not shown: inner/\n")
+    assert kept == [
+        *("diff --git a/a.txt b/a.txt", "--- a/a.txt", "+++ b/a.txt"),
+        *("@@ -1 +1 @@", "-one", "+two"),
+        *("diff --git a/b.txt b/b.txt", "--- a/b.txt", "+++ b/b.txt"),
+        *("@@ -1 +1 @@", "-one", "+two"),
+        *("diff --git a/new.txt b/new.txt", "new file mode 100644", "--- /dev/null"),
+        *("+++ b/new.txt", "@@ -0,0 +1 @@", "+new"),
+    ]
+    assert [line.split("|")[0].strip() for line in stat[1].splitlines()] == [
+        *("a.txt", "b.txt", "2 files changed, 2 insertions(+), 2 deletions(-)"),
+        *("/dev/null => new.txt", "1 file changed, 1 insertion(+)"),
+    ]
+    assert "a.txt" not in no_base[1]
+    assert no_base[2] == (
+        "base branch unknown; showing only uncommitted changes\nnew, not shown: inner/\n"
+    )
+
+
+@pytest.mark.requirement("tasks.commands")
+def test_attach_shows_the_output_of_an_ended_agent(engine: AnsweringPart, tmp_path: Path) -> None:
+    del engine
+    store = SessionStore(paths())
+    store.add(SessionSpec(ID, SessionKind.ACP, ("eliza",), str(tmp_path), {OF_TASK: ID}))
+    store.write_state(ID, ServerSessionState(Status.EXITED, reason="ended as asked"))
+    EventLog(store.directory(ID), ID).add("prompt", {"text": "first"})
+
+    assert task("attach", "fix", "--no-follow")[:2] == (0, "\n[prompt] first\n\n")
+    assert as_json("attach", "fix", "--no-follow")["seq"] == 1
+    restart = f"run `symposium task resume {ID}` to restart it"
+    for words in (["attach", "fix"], ["say", "fix", "x"]):
+        assert task(*words) == (
+            *(1, ""),
+            f"symposium: the session {ID} is not running (exited: ended as asked)\n  {restart}\n",
+        )
