@@ -2,10 +2,7 @@
 
 import json
 import os
-import sys
-import threading
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from tests.support.answering_daemon import AnsweringPart, answering
 from tests.support.git_repository import GitRepository
+from tests.support.typed_answer import typed
 
 from localio.text import day_of, iso_of, minute_of, second_of
 from symposium.__main__ import main
@@ -757,33 +755,6 @@ def test_new_terminal_agent_is_warned_about_tools_and_policy(
     bare = TaskMade(taskspace=replace(TASK, agent=None))
     engine.set(RetryTaskspace, bare)
     assert task("resume", "fix", "--agent", "claude")[2].startswith(tools)
-
-
-@contextmanager
-def typed(question: str, answer: bytes) -> Generator[bytearray]:
-    """Make this process's input and errors a terminal; answer after the question is shown."""
-    shown = bytearray()
-    master, slave = os.openpty()
-    stdin, streams = os.dup(0), (sys.stdin, sys.stderr)
-
-    def user() -> None:
-        while not shown.endswith(question.encode()):
-            shown.extend(os.read(master, 4096))
-        os.write(master, answer)
-
-    thread = threading.Thread(target=user)
-    thread.start()
-    os.dup2(slave, 0)
-    with open(0, closefd=False) as into, open(slave, "w", closefd=False) as errors:
-        sys.stdin, sys.stderr = into, errors
-        try:
-            yield shown
-        finally:
-            sys.stdin, sys.stderr = streams
-            os.dup2(stdin, 0)
-            thread.join()
-    for each in (master, slave, stdin):
-        os.close(each)
 
 
 @pytest.mark.requirement("tasks.delete")
