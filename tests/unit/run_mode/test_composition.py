@@ -9,7 +9,8 @@ import pytest
 
 from peerwire.errors import RpcError
 from symposium.chain.blueprint import InProcess, Program, Served
-from symposium.chain.messages import ChainMessage
+from symposium.chain.capabilities import Mode
+from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
@@ -23,10 +24,14 @@ from symposium.run_mode.mcp_servers import McpServers
 class FixedResolver:
     """A resolver with one registry id."""
 
+    def __init__(self, program: str = "/opt/known") -> None:
+        self._program = program
+
     async def resolve(self, source: ComponentSource) -> str:
         if source.value != "known":
             raise SpecError(f"{source.value}: unknown id", "choose another")
-        return json.dumps({"command": "/opt/known", "args": ["acp"]})
+        env = [{"name": "K", "value": "secret"}]
+        return json.dumps({"command": self._program, "args": ["acp"], "env": env})
 
 
 def source(kind: str, value: Any) -> ComponentSource:
@@ -44,9 +49,10 @@ async def composed(agent: str | ComponentSource, *mods: ModEntry) -> Any:
         ("TOKEN=x some-agent --acp", ("some-agent", "--acp")),
         (source("local", {"command": "/x/agent", "args": ["a"]}), ("/x/agent", "a")),
         (source("npx", {"package": "@z/agent"}), ("npx", "-y", "@z/agent")),
+        (source("npx", {"package": "a", "args": ["acp"]}), ("npx", "-y", "a", "acp")),
         (source("uvx", {"package": "agent", "args": ["acp"]}), ("uvx", "agent", "acp")),
-        (source("pipx", {"package": "agent"}), ("pipx", "run", "agent")),
-        (source("python", {"module": "agent"}), ("python3", "-m", "agent")),
+        (source("pipx", {"package": "a", "args": ["acp"]}), ("pipx", "run", "a", "acp")),
+        (source("python", {"module": "a", "args": ["acp"]}), ("python3", "-m", "a", "acp")),
         (source("registry", "known"), ("/opt/known", "acp")),
         ("known", ("/opt/known", "acp")),
     ],
@@ -105,12 +111,22 @@ async def test_enabled_mods_are_in_order_and_unavailable_ones_are_noted() -> Non
 @pytest.mark.requirement("run-mode.compose-mcp")
 async def test_mod_of_kind_mcp_is_offered_to_every_session() -> None:
     local = source("local", {"command": sys.executable, "args": ["a"], "env": {"K": "v"}})
-    remote = source("http", {"name": "r", "url": "http://x/", "headers": []})
+    headers = [{"name": "Authorization", "value": "token"}]
+    remote = source("http", {"name": "r", "url": "http://x/", "headers": headers})
     made = await composed(
-        "eliza",
+        "TOKEN=x /bin/sh",
         ModEntry("own", source=local, kind="mcp"),
         ModEntry("web", source=remote, kind="mcp"),
+        ModEntry("none", kind="mcp"),
+        ModEntry("bare", source=source("sse", {"url": "http://y/"}), kind="mcp"),
     )
+    assert made.chain.secrets == ("x", "v", "token")
+    assert made.notes == [
+        (
+            "_The mod `none` is left out: an MCP server needs a `source`; "
+            'such as {"local": {"command": "…"}}_\n\n'
+        )
+    ]
     (component,) = made.chain.users_mods()
     assert isinstance(component, InProcess)
     assert component.is_hidden
@@ -128,8 +144,10 @@ async def test_mod_of_kind_mcp_is_offered_to_every_session() -> None:
             "args": ["a"],
             "env": [{"name": "K", "value": "v"}],
         },
-        {"type": "http", "name": "web", "url": "http://x/", "headers": []},
+        {"type": "http", "name": "web", "url": "http://x/", "headers": headers},
+        {"type": "sse", "name": "bare", "url": "http://y/", "headers": []},
     ]
+    assert mod.bridge == "off"
     wanted = {each.method for each in mod.interceptions()}
     set_ups = {"session/new", "session/load", "session/resume", "session/fork"}
     assert wanted == {"initialize", *set_ups}
@@ -141,6 +159,49 @@ async def test_server_of_the_editor_keeps_its_name() -> None:
     body = b'{"mcpServers":[{"name":"same","command":"theirs"}]}'
     outcome = mod.offer(ChainMessage("session/new", body, is_request=True))
     assert outcome.params["mcpServers"] == [{"name": "same", "command": "theirs"}]
+
+
+@pytest.mark.requirement("run-mode.compose-mcp", "run-mode.compose-agent")
+async def test_program_of_the_registry_keeps_its_arguments_and_variables() -> None:
+    entry = ModEntry("far", source=source("registry", "known"), kind="mcp")
+
+    made = await Composer(FixedResolver("/bin/sh")).compose(Config("eliza", (entry,)))
+
+    (component,) = made.chain.users_mods()
+    assert isinstance(component, InProcess)
+    assert isinstance(component.mod, McpServers)
+    (server,) = component.mod.servers
+    pair = {"name": "K", "value": "secret"}
+    assert server == {"name": "far", "command": "/bin/sh", "args": ["acp"], "env": [pair]}
+    assert made.chain.secrets == ("secret",)
+
+
+@pytest.mark.requirement("run-mode.mcp-mod-relayed")
+@pytest.mark.parametrize(
+    ("bridge", "taken", "names"),
+    [
+        ("off", {}, ["program"]),
+        ("off", {"sse": True}, ["program", "sse"]),
+        ("off", {"http": True}, ["program", "http"]),
+        ("auto", {}, ["program", "http"]),
+        ("stdio", {"http": True, "sse": True}, ["program", "http", "sse"]),
+    ],
+)
+def test_servers_that_no_one_can_pass_to_the_agent_are_left_out(
+    bridge: Mode, taken: dict[str, bool], names: list[str]
+) -> None:
+    servers = [{"name": "program"}, *({"name": each, "type": each} for each in ("http", "sse"))]
+    mod = McpServers(servers, bridge)
+    greeting = {"protocolVersion": 1, "agentCapabilities": {"mcpCapabilities": taken}}
+    then = mod.greet(ChainMessage("initialize", b"{}", is_request=True)).then
+    assert then is not None
+    then(Answer(value=greeting))
+
+    outcome = mod.offer(ChainMessage("session/new", b'{"cwd":"/"}', is_request=True))
+
+    assert [each["name"] for each in outcome.params["mcpServers"]] == names
+    assert outcome.params["cwd"] == "/"
+    assert mod.offer(ChainMessage("session/new", b"[1]", is_request=True)) == Forward()
 
 
 @pytest.mark.requirement("run-mode.no-registry")
