@@ -294,6 +294,66 @@ async def test_agent_that_does_not_start_again_is_given_up_with_the_reason(
         assert "broken" in told
 
 
+@pytest.mark.requirement("stories.a-04-resumed", "stories.a-04-gives-up")
+async def test_agent_that_crashes_while_it_resumes_is_replaced_again(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        turn = await story.crashes_in_turn()
+        agent = await story.next_agent(RESUMES)
+        assert (await agent.read())["method"] == "session/resume"
+        await agent.hang_up()
+        agent = await resumed(story)
+        assert "It was restarted; this session continues" in await story.notice()
+        await story.fails(turn)
+        # Nothing of the second agent holds the session's messages.
+        agent.tell("session/update", text("new"))
+        assert await story.notice() == "new"
+
+
+@pytest.mark.requirement("stories.a-04-gives-up")
+@pytest.mark.parametrize(("result", "reason"), [({}, "session_without_id"), (None, "no_answer")])
+async def test_session_that_the_new_agent_does_not_open_is_given_up_with_the_reason(
+    tmp_path: Path, result: dict[str, Any] | None, reason: str
+) -> None:
+    policy = RestartPolicy(reopen_timeout=60.0 if result is not None else 0.01)
+    async with run_mode_harness(tmp_path, CONFIG, settings={"revival": policy}) as it:
+        story = await begun(it)
+        turn = await story.crashes_in_turn()
+        agent = await story.next_agent()
+        request = await agent.read()
+        assert (request["method"], request["params"]) == ("session/new", ORIGIN)
+        if result is not None:
+            agent.answer(request, result)
+        told = await story.notice()
+        assert "`claude` closed the connection. It is not restarted" in told
+        assert reason in told
+        assert (await story.fails(turn))["data"]["reason"] == "component_exited"
+        # Messages of other sessions no longer wait for the one that does not open.
+        agent.tell("session/update", text("unheld", "other"))
+        update = (await it.editor.read())["params"]
+        assert update == text("unheld", "other")
+
+
+@pytest.mark.requirement("stories.a-04-resumed")
+async def test_session_that_was_closed_meanwhile_is_not_resumed(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        await it.session(story.agent, "kept")
+        await story.agent.hang_up()
+        agent = await it.chain(2)
+        greeting = await agent.read()
+        it.editor.ask("close", "session/close", {"sessionId": "s"})
+        assert (await it.editor.read())["result"] == {}
+        agent.answer(greeting, RESUMES)
+        request = await agent.read()
+        assert request["params"]["sessionId"] == "kept"
+        agent.answer(request, {})
+        told = (await it.editor.read())["params"]
+        assert told["sessionId"] == "kept"
+        assert "continues where it left off" in told["update"]["content"]["text"]
+        assert not agent.unread
+
+
 @pytest.mark.requirement("stories.a-04-slow")
 async def test_waiting_user_is_informed_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
     terms = RestartPolicy(tell_after=0.01)

@@ -79,3 +79,36 @@ def test_a_session_that_has_ended_is_no_longer_known() -> None:
     assert it.passed == []
     it.gate.expected("s")
     assert it.passed == ["1"]
+
+
+@pytest.mark.requirement("run-mode.pause-death")
+def test_the_end_of_a_chain_releases_everything() -> None:
+    it = Passage(MessageGate())
+    it.gate.expect()
+    it.gate.close("s")
+    it.gate.close(ALL_SESSIONS)
+    it.send("s", "1")
+    it.send("new", "2")
+    assert it.passed == []
+    it.gate.open_all()
+    assert it.passed == ["1", "2"]
+    assert it.gate.is_idle
+    it.send("later", "3")
+    assert it.passed == ["1", "2", "3"]
+
+
+@pytest.mark.requirement("run-mode.known-before-updates")
+def test_a_session_that_does_not_open_releases_what_waits_for_it() -> None:
+    it = Passage(MessageGate())
+    it.gate.expect()
+    it.gate.expect()
+    it.send("new", "1")
+    it.gate.expected(None)
+    assert it.passed == []
+    it.gate.expected(None)
+    assert it.passed == ["1"]
+    # One answer more than expected does not count for the next session.
+    it.gate.expected(None)
+    it.gate.expect()
+    it.send("new", "2")
+    assert it.passed == ["1"]
