@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from tests.support.web import reply, serving
 
-from symposium.registry.entries import Archive, Package, RegistryCrate
+from peerwire.transports.command import Command
+from symposium.config.component_source import ComponentSource
+from symposium.registry.entries import Archive, Package, RegistryCrate, parse_entry
+from symposium.registry.index import RegistryContext
 from symposium.registry.installers import (
     Built,
     InstallError,
@@ -22,6 +25,7 @@ from symposium.registry.installers import (
     newest_version,
     one_program,
 )
+from symposium.registry.provision import obtain_source, provision
 
 PLAYED = """#!/bin/sh
 echo "${0##*/} $*" >> "$HOME/log"
@@ -314,6 +318,52 @@ async def test_a_crate_is_built_unless_it_was_downloaded(
     argv = ("./bin/prog", "acp")
     assert built == Built(argv, "some-crate@1.0.0", sha256=None, is_verified=False, integrity=None)
     assert tools.log() == commands
+
+
+@pytest.mark.requirement("registry.install-cargo", "registry.sources", "registry.installs-aloud")
+async def test_a_crate_of_a_config_is_installed_in_its_version(tools: PlayedTools) -> None:
+    tools.add("cargo")
+    tools.result({"bin/prog": "#!/bin/sh"})
+    lines: list[str] = []
+    env = {"PATH": str(tools.home / "tools"), "HOME": str(tools.home)}
+    home = tools.home / "home"
+    context = RegistryContext(env, home, home, "linux-x86_64", "/no/registry", lines.append)
+    crate = {"crate": "Some_Crate", "version": "1.0.0", "binary": "prog", "args": ["acp"]}
+
+    obtained = await obtain_source(ComponentSource("cargo", crate), context)
+    again = await obtain_source(ComponentSource("cargo", crate), context)
+
+    program = home / "bin" / "some-crate" / "1.0.0" / "bin" / "prog"
+    assert obtained.command.argv == again.command.argv == (str(program), "acp")
+    assert obtained.receipt == again.receipt
+    assert obtained.receipt is not None
+    assert (obtained.receipt.source, obtained.receipt.origin) == ("cargo", "Some_Crate@1.0.0")
+    assert (obtained.receipt.name, obtained.receipt.env) == ("Some_Crate", {})
+    assert lines == ["installing some-crate 1.0.0; this can take a minute …"]
+    assert len(tools.log()) == 1
+    assert {each.name for each in program.parents[2].iterdir()} == {".lock", "1.0.0"}
+
+
+@pytest.mark.requirement("registry.install-falls-back", "registry.installs-aloud")
+async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(tools: PlayedTools) -> None:
+    tools.add("npm", "npx")
+    (tools.home / "tools" / "npm").write_text("#!/bin/sh\nexit 3\n")
+    lines: list[str] = []
+    env = {"PATH": str(tools.home / "tools"), "HOME": str(tools.home)}
+    home = tools.home / "home"
+    context = RegistryContext(env, home, home, "linux-x86_64", "/no/registry", lines.append)
+    way = {"npx": {"package": "@x/y@1", "args": ["--acp"]}}
+    members = {"id": "far", "name": "Far", "version": "1.0.0", "description": "d"}
+    entry = parse_entry({**members, "distribution": way})
+
+    obtained = await provision(entry, context)
+
+    assert obtained.command == Command(("npx", "-y", "@x/y@1", "--acp"), {}, "Far")
+    failure = "`npm install --prefix …` failed with exit code 3"
+    assert obtained.note == f"far could not be installed ({failure}); npx runs it each time"
+    assert obtained.receipt is None
+    assert lines == ["installing far 1.0.0 with npx; this can take a minute …"]
+    assert [each.name for each in (home / "bin" / "far").iterdir()] == [".lock"]
 
 
 @pytest.mark.requirement("registry.install-cargo")

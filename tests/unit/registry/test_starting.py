@@ -17,7 +17,13 @@ from localio.processes import ProgramNotFoundError, find_program, look_up, reach
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.errors import NotFoundError, SpecError
-from symposium.registry.agent_choice import ChosenAgent, UnknownAgentError, choose
+from symposium.registry.agent_choice import (
+    ChosenAgent,
+    UnknownAgentError,
+    choose,
+    choose_here,
+    known_ids,
+)
 from symposium.registry.index import (
     AddedAgent,
     InstallReceipt,
@@ -240,6 +246,51 @@ async def test_name_is_an_agent_a_program_or_an_error_with_a_guess(
         with pytest.raises(UnknownAgentError) as caught:
             await choose(wrong, here)
         assert caught.value.hint.startswith(f"did you mean {meant}")
+
+
+def packaged(agent_id: str, package: str) -> dict[str, Any]:
+    ways = {"npx": {"package": package, "args": ["--acp"], "env": {"A": "b"}}}
+    members = {"id": agent_id, "name": agent_id, "version": "1.0.0", "description": "d"}
+    return {**members, "distribution": ways}
+
+
+@pytest.mark.requirement("registry.sources", "registry.cli-resolve")
+async def test_agents_on_this_machine_can_be_chosen_by_another_agent(
+    context: RegistryContext, tmp_path: Path
+) -> None:
+    for name in ("gemini", "codex-acp", "unlisted"):
+        executable(tmp_path / "path" / name)
+    agents = [packaged(each, f"@x/{each}@1") for each in ("gemini", "codex-acp", "absent")]
+    file = tmp_path / "registry.json"
+    file.write_text(json.dumps({"version": "1.0.0", "agents": agents}))
+    here = replace(context, env={**context.env, "PATH": str(tmp_path / "path")})
+    here.added.add(AddedAgent("mine", ("/bin/mine",)))
+    (here.bin_directory / "installed").mkdir(parents=True)
+
+    for written, program in (("gemini", "gemini"), (" codex ", "codex-acp")):
+        for chosen in (await choose_here(written, here), await choose(written, here)):
+            spec = json.loads(chosen.spec)
+            assert (spec["command"], spec["args"]) == (str(tmp_path / "path" / program), ["--acp"])
+            assert spec["env"] == {"A": "b"}
+            assert chosen.note == ""
+    assert json.loads((await choose_here("mine", here)).spec)["command"] == "/bin/mine"
+    assert await choose_here(" eliza", here) == ChosenAgent("eliza")
+    assert await choose(" eliza", here) == ChosenAgent(" eliza")
+    assert await choose("some-agent --acp", here) == ChosenAgent("some-agent --acp")
+    assert known_ids(here) == ["absent", "codex-acp", "gemini", "installed", "mine"]
+    for written, guess in (
+        ("absent", "did you mean absent? "),
+        ("MIN", "did you mean mine? "),
+        ("unlisted", ""),
+        ("/bin/sh -c true", ""),
+    ):
+        with pytest.raises(UnknownAgentError) as caught:
+            await choose_here(written, here)
+        assert caught.value.message == f"{written!r} is not the id of an agent on this machine"
+        assert caught.value.hint == (
+            f"{guess}`symposium agents list` shows the known agents; "
+            "only the user installs or adds agents"
+        )
 
 
 @pytest.mark.requirement("registry.sources")

@@ -74,6 +74,7 @@ def test_endless_clause_and_text_are_truncated() -> None:
         ("you hate your dog", "I hate my dog"),
         ("I know that you know me", "you know that I know you"),
         ("to you", "to me"),
+        ("I think of you", "you think of me"),
         ("My Words Keep Case", "your Words Keep Case"),
         ("", ""),
     ],
