@@ -211,7 +211,7 @@ def _cancel_and_death(it: Toad, machine: RunModeMachine) -> None:
     it.scene("The agent is killed in a turn")
     it.say(SLOW, "Soon")
     machine.kill_agent()
-    it.answers("was killed by SIGKILL")
+    it.answers("was killed by SIGKILL", "Failed to send prompt")
     it.scene("It is there again")
     it.say("FAKE say Alive.", "Alive.")
     assert machine.starts() == 2
