@@ -55,7 +55,7 @@ def test_filter_matches_types_task_and_beginning_of_the_sender(
 
 
 @pytest.mark.requirement("bus.cli-tail")
-def test_message_is_one_line_of_at_most_160_characters() -> None:
+def test_message_is_cut_to_one_line_of_160_characters() -> None:
     clock = clock_of(LOG.at)
     long = as_text_line(passed(line("log", '{"message":"' + "x" * 200 + '"}')))
 

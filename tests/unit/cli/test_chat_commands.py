@@ -145,7 +145,7 @@ async def test_modes_are_listed_and_one_is_set_by_an_unambiguous_name(typed: Typ
 
 
 @pytest.mark.requirement("cli.chat-settings")
-async def test_refused_mode_stays_as_it_was(typed: Typed) -> None:
+async def test_refused_mode_is_not_set(typed: Typed) -> None:
     typed.session.problem = SymposiumError("not now", "later")
 
     assert await typed.shown("/mode planet") == ["the mode is unchanged: not now"]

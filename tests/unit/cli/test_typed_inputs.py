@@ -94,7 +94,7 @@ async def test_draft_and_the_text_of_a_canceled_prompt_begin_the_next_input_once
 async def test_whole_lines_are_shown_above_the_prompt_and_the_rest_after_it(
     inputs: TypedInputs, keys: PipeInput, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = inputs.above("nobody reads\n")
+    before = inputs.above("no prompt yet\n")
     shown: list[str] = []
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(inputs.read())
