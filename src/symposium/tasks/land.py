@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
-from localio.git import Git, GitRunError
+from localio.git import Git, GitCommandError, GitRunError
 from symposium.config.git import git_at
 from symposium.tasks import repository as remotes
 from symposium.tasks import tables
@@ -206,6 +206,8 @@ async def _begin(taskspace: Taskspace, repository: Repository, options: LandOpti
     base = base_of(taskspace)
     if base is None:
         raise TaskspaceError(f"{taskspace.name!r} has no base branch", "land it by hand")
+    if options.is_pushed and base.remote is None:
+        raise TaskspaceError(f"{base.branch} has no remote", "land it without a push")
     git = git_at(Path(taskspace.worktree))
     await _check_clean(git, taskspace, repository)
     return _Landing(taskspace, repository, git, base, options)
@@ -315,7 +317,10 @@ async def _join(
         return await _rebase(context, landing, operation, onto, merged)
     done = await git.run("merge", "--no-edit", onto, patience=600.0)
     if done.code:
+        conflicts = await git.text("ls-files", "--unmerged")
         await git.run("merge", "--abort")
+        if not conflicts:
+            raise GitCommandError(("merge", onto), done.code, done.said)
         return False
     return True
 
@@ -369,8 +374,9 @@ async def _checks(context: EngineContext, landing: _Landing) -> int | ChecksFail
 
 async def _forward(landing: _Landing, tip: str) -> None:
     await _move_base(landing, tip)
-    if landing.options.is_pushed:
-        await _push(landing, tip)
+    base = landing.base
+    if landing.options.is_pushed and base.remote is not None:
+        await remotes.push(landing.repository.git, base.remote, tip, base.branch)
 
 
 async def _move_base(landing: _Landing, tip: str) -> None:
@@ -393,10 +399,3 @@ async def _move_base(landing: _Landing, tip: str) -> None:
     if done.code:
         reason = f"{holder.path}: git cannot update {landing.base.branch}: {done.said}"
         raise TaskspaceError(reason, "commit or move the files named there, then land again")
-
-
-async def _push(landing: _Landing, tip: str) -> None:
-    base = landing.base
-    if base.remote is None:
-        raise TaskspaceError(f"{base.branch} has no remote", "land it without a push")
-    await remotes.push(landing.repository.git, base.remote, tip, base.branch)
