@@ -271,9 +271,9 @@ async def test_file_in_the_place_of_a_folder_conflicts(scene: Scene) -> None:
 async def test_split_folder_conflicts_with_new_files_in_it(scene: Scene) -> None:
     made = await scene.made()
     for worktree, moves in (
-        (scene.clone, {"one": "d/one", "two": "d/two"}),
-        (Path(made.worktree), {"d/one": "e/one", "d/two": "f/two"}),
-        (scene.clone, {"three": "d/three"}),
+        (scene.clone, {f"{each}{d}": f"{d}/{each}" for d in "dg" for each in (1, 2)}),
+        (Path(made.worktree), {f"{d}/{each}": f"{d}{each}/x" for d in "dg" for each in (1, 2)}),
+        (scene.clone, {"three": "d/three", "four": "g/four"}),
     ):
         for number, (old, new) in enumerate(moves.items()):
             (worktree / new).parent.mkdir(exist_ok=True)
@@ -282,12 +282,12 @@ async def test_split_folder_conflicts_with_new_files_in_it(scene: Scene) -> None
                 (worktree / old).write_text(text, encoding="utf-8")
             (worktree / old).rename(worktree / new)
         commit_all(worktree)
-        if worktree == scene.clone and "one" in moves:
+        if worktree == scene.clone and "1d" in moves:
             git("reset", "-q", "--hard", "main", cwd=Path(made.worktree))
 
     merged = await dry_merge(git_at(scene.clone), made.branch, "main")
 
-    assert merged.conflicts == (Conflict("d", "renamed"),)
+    assert merged.conflicts == (Conflict("d", "renamed"), Conflict("g", "renamed"))
 
 
 def numbered(lines: int, **changed: str) -> list[str]:
