@@ -205,15 +205,12 @@ def _ended(data: Mapping[str, Any]) -> str:
 
 def _shown(error: RpcError) -> str:
     """Format an agent's own error, with the details it adds for the user."""
-    if isinstance(error.data, str):
-        more = error.data
-    else:
-        data = as_object(error.data)
-        if data.get("reason") in _HOST_ORIGINS:
-            # Errors of the SPEC parser name an option of the command line.
-            return str(data.get("detail")).removeprefix("--agent: ")
-        known = [data.get(name) for name in ("detail", "details", "message", "fault", "reason")]
-        more = next((text for text in known if isinstance(text, str) and text), "")
-        if not more and error.data is not None:
-            more = str(error.data)
+    data = as_object(error.data)
+    if data.get("reason") in _HOST_ORIGINS:
+        # Errors of the SPEC parser name an option of the command line.
+        return str(data.get("detail")).removeprefix("--agent: ")
+    known = [data.get(name) for name in ("detail", "details", "message", "fault", "reason")]
+    more = next((text for text in known if isinstance(text, str) and text), "")
+    if not more and error.data is not None:
+        more = str(error.data)
     return plain_text(f"{error.message}: {more}" if more else error.message)
