@@ -178,6 +178,19 @@ async def test_later_agent_without_session_load_is_not_asked_to_load(tmp_path: P
         assert (await it.editor.read())["error"]["code"] == METHOD_NOT_FOUND
 
 
+@pytest.mark.requirement("run-mode.adapt-load", "run-mode.table-unknown-default")
+async def test_load_that_no_agent_has_promised_is_left_to_the_agent(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        agent = await it.open()
+        assert agent is not None
+        it.editor.ask(1, "session/load", {"sessionId": "s", "cwd": "/", "mcpServers": []})
+        request = await agent.read()
+        assert request["method"] == "session/load"
+        agent.refuse(request, METHOD_NOT_FOUND, "its own words")
+        error = (await it.editor.read())["error"]
+        assert (error["code"], error["data"]) == (METHOD_NOT_FOUND, "its own words")
+
+
 @pytest.mark.requirement("run-mode.load")
 async def test_session_is_loaded_with_its_history_before_the_response(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:

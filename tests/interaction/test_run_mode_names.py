@@ -151,8 +151,11 @@ async def test_other_requests_about_a_session_pass_unchanged(
             it.editor.ask(method, method, params)
             request = await agent.read()
             assert (request["method"], request["params"]) == (method, params)
+            agent.tell("session/update", {"sessionId": "other", "update": PLAN})
             agent.answer(request, {"sessions": [{"sessionId": "inner"}]})
-            (listed,) = (await it.editor.read())["result"]["sessions"]
+            update, answer = await it.editor.reads(2)
+            assert update["params"] == {"sessionId": "other", "update": PLAN}
+            (listed,) = answer["result"]["sessions"]
             is_named = names and method == "session/list"
             assert listed["sessionId"] == (session if is_named else "inner")
 

@@ -131,7 +131,7 @@ async def test_replayed_history_is_not_shown_again_but_state_changes_are(
             old = text("old")
             old["update"]["sessionUpdate"] = kind
             agent.tell("session/update", old)
-        for kind in ("tool_call", "tool_call_update"):
+        for kind in ("tool_call", "tool_call_update", "plan"):
             call = {"sessionUpdate": kind, "toolCallId": "t"}
             agent.tell("session/update", {"sessionId": "s", "update": call})
         agent.tell("session/update", mode)
@@ -160,6 +160,26 @@ async def test_refused_way_to_resume_is_followed_by_the_next(tmp_path: Path) -> 
         agent.answer(request, {"sessionId": "other"})
         assert "fresh context" in await story.notice()
         assert await story.fails(turn)
+
+
+@pytest.mark.requirement("stories.a-04-falls-back", "stories.a-04-loaded")
+async def test_session_that_is_loaded_after_a_refused_resume_continues(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        story = await begun(it, RESUMES)
+        turn = await story.crashes_in_turn()
+        agent = await story.next_agent(RESUMES)
+        agent.refuse(await agent.read(), -32002)
+        request = await agent.read()
+        assert (request["method"], request["params"]) == (
+            "session/load",
+            {"sessionId": "s", **ORIGIN},
+        )
+        agent.tell("session/update", text("old"))
+        agent.answer(request, {})
+        assert "continues where it left off" in await story.notice()
+        assert await story.fails(turn)
+        agent.tell("session/update", text("new"))
+        assert await story.notice() == "new"
 
 
 @pytest.mark.requirement("stories.a-04-offered")

@@ -232,6 +232,28 @@ async def test_held_agent_is_not_read_after_its_early_lines() -> None:
     assert early.transport.reading.items == ["pause", "pause", "resume"]
 
 
+@pytest.mark.requirement("planning.wrong-prediction")
+async def test_end_of_the_replaced_agent_does_not_end_the_chain() -> None:
+    pairs = [memory_pair(), memory_pair()]
+    left = list(pairs)
+    first = AgentFirstTransport(lambda: left.pop(0)[0], PARAMS, lambda work: work.close())
+    chain = LinePeer(first)
+    replaced, agent = (LinePeer(far) for _, far in pairs)
+    replaced.transport.send(wire.result_response(FIRST_ID, b"{}"))
+    line = wire.request(b"1", "initialize", b"{}")
+    first.send(line)
+    assert await agent.lines.count(1) == [line]
+
+    replaced.transport.send(wire.notification("late", b"{}"))
+    await replaced.transport.aclose()
+    agent.transport.send(wire.result_response(b"1", b'"new"'))
+
+    assert await chain.lines.count(1) == [wire.result_response(b"1", b'"new"')]
+    assert chain.ends.items == []
+    await agent.transport.aclose()
+    assert await chain.ends.count(1) == [None]
+
+
 @pytest.mark.requirement("planning.agent-first-bounded")
 async def test_agent_that_floods_without_an_answer_has_failed(
     monkeypatch: pytest.MonkeyPatch,

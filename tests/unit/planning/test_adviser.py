@@ -118,7 +118,11 @@ def test_broken_file_is_reported_and_the_others_are_used(
     file = home / "config" / "recommendations.toml"
     file.unlink()
     file.mkdir()
-    problems = adviser(str(remote)).advise(workspace).problems
+    it = adviser(str(remote))
+    (home / "trust.json").write_text("{")
+    problems = it.advise(workspace).problems
+    assert it.trust.problem is not None
+    assert it.trust.problem in problems
     assert any(f"{file}: " in each and "Is a directory" in each for each in problems)
     told = " | ".join(advice.problems)
     for part in ("user: ", "no built-in mod 'unheard-of'", ".symposium/recommendations.toml: "):

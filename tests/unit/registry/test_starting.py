@@ -258,16 +258,21 @@ def packaged(agent_id: str, package: str) -> dict[str, Any]:
 async def test_agents_on_this_machine_can_be_chosen_by_another_agent(
     context: RegistryContext, tmp_path: Path
 ) -> None:
-    for name in ("gemini", "codex-acp", "unlisted"):
+    for name in ("gemini", "codex-acp", "qwen", "unlisted"):
         executable(tmp_path / "path" / name)
-    agents = [packaged(each, f"@x/{each}@1") for each in ("gemini", "codex-acp", "absent")]
+    ids = ("gemini", "codex-acp", "qwen-code", "absent")
+    agents = [packaged(each, f"@x/{each}@1") for each in ids]
     file = tmp_path / "registry.json"
     file.write_text(json.dumps({"version": "1.0.0", "agents": agents}))
     here = replace(context, env={**context.env, "PATH": str(tmp_path / "path")})
     here.added.add(AddedAgent("mine", ("/bin/mine",)))
     (here.bin_directory / "installed").mkdir(parents=True)
 
-    for written, program in (("gemini", "gemini"), (" codex ", "codex-acp")):
+    for written, program in (
+        ("gemini", "gemini"),
+        (" codex ", "codex-acp"),
+        ("qwen-code", "qwen"),
+    ):
         for chosen in (await choose_here(written, here), await choose(written, here)):
             spec = json.loads(chosen.spec)
             assert (spec["command"], spec["args"]) == (str(tmp_path / "path" / program), ["--acp"])
@@ -277,7 +282,7 @@ async def test_agents_on_this_machine_can_be_chosen_by_another_agent(
     assert await choose_here(" eliza", here) == ChosenAgent("eliza")
     assert await choose(" eliza", here) == ChosenAgent(" eliza")
     assert await choose("some-agent --acp", here) == ChosenAgent("some-agent --acp")
-    assert known_ids(here) == ["absent", "codex-acp", "gemini", "installed", "mine"]
+    assert known_ids(here) == sorted([*ids, "installed", "mine"])
     for written, guess in (
         ("absent", "did you mean absent? "),
         ("MIN", "did you mean mine? "),

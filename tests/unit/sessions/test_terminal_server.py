@@ -98,7 +98,7 @@ async def test_viewer_types_and_gets_output_until_it_leaves_and_the_end_is_saved
 @pytest.mark.requirement("agent-sessions.outlive")
 async def test_terminal_takes_the_size_of_the_viewer_within_limits(tmp_path: Path) -> None:
     script = "while read line; do stty size; done"
-    sizes = [(7, 9), (5000, 6000), (30, 40)]
+    sizes = [(7, 9), (5000, 6000), (1, 1), (30, 40)]
     async with run_terminal(tmp_path, f"stty -echo; stty size; {script}") as made:
         if b"24 80" not in made.attach():
             await made.viewer.until(b"24 80")
@@ -106,10 +106,58 @@ async def test_terminal_takes_the_size_of_the_viewer_within_limits(tmp_path: Pat
             made.notify(RESIZE, rows=rows, columns=columns)
             made.type(b"\n")
             await made.viewer.until(b"%d %d\r\n" % (min(rows, 1000), min(columns, 1000)))
+        # Some terminals do not know their size.
+        for rows, columns in ((0, 9), (9, 0), ("9", 9)):
+            made.attach(rows=rows, columns=columns)
+            made.viewer.shown = b""
+            made.type(b"\n")
+            await made.viewer.until(b"30 40\r\n")
         made.attach(rows=3, columns=4)
         made.type(b"\n")
         await made.viewer.until(b"3 4\r\n")
         made.type(b"\x04")
+
+
+@pytest.mark.requirement("agent-sessions.stop-and-cancel")
+async def test_program_that_is_stopped_is_hung_up_first(tmp_path: Path) -> None:
+    script = "trap 'echo bye; exit 5' HUP; echo ready; while :; do sleep 0.01; done"
+    async with run_terminal(tmp_path, script) as made:
+        if b"ready" not in made.attach():
+            await made.viewer.until(b"ready")
+        made.server.stop()
+
+    assert made.ended is not None
+    assert (made.ended.exit_code, made.ended.reason) == (5, AS_ASKED)
+    assert b"bye" in (tmp_path / TERMINAL_LOG).read_bytes()
+
+
+@pytest.mark.requirement("agent-sessions.start-errors")
+@pytest.mark.parametrize(
+    ("command", "directory", "shown", "reason"),
+    [
+        (
+            "no-such-program",
+            ".",
+            b"no-such-program: No such file or directory",
+            "`no-such-program` is not installed, or not on the PATH of the session",
+        ),
+        (
+            "/bin/sh",
+            "gone",
+            b"/bin/sh: No such file or directory",
+            "the program exited with code 127",
+        ),
+    ],
+)
+async def test_program_that_does_not_start_says_why_on_its_terminal(
+    tmp_path: Path, command: str, directory: str, shown: bytes, reason: str
+) -> None:
+    spec = SessionSpec("s", SessionKind.TERMINAL, (command,), str(tmp_path / directory))
+    async with asyncio.timeout(45):
+        ended = await TerminalSessionServer(spec, tmp_path).run(lambda _: None)
+
+    assert (ended.status, ended.exit_code, ended.reason) == (Status.EXITED, 127, reason)
+    assert (tmp_path / TERMINAL_LOG).read_bytes().rstrip() == shown
 
 
 @pytest.mark.requirement("agent-sessions.nothing-stays")
