@@ -57,6 +57,7 @@ async def test_editor_answers_before_other_sources(tmp_path: Path) -> None:
     assert [each.defined_at.path for each in without] == ["/w/a.py", "/w/a.py"]
     assert [each.defined_at.path for each in with_one] == ["/editor.py"]
     assert [each.path for each in used] == ["/editor.py"]
+    assert bus.patience == [10.0] * 3
     bus.answer("find_all_references", BusReconnectingError("reconnecting", ""))
     assert len(await ide.symbols("user")) == 2
     assert [each.start.line for each in await ide.references(without[0])] == [7, 8, 7]
@@ -102,8 +103,14 @@ async def test_program_is_evaluated_at_the_root(tmp_path: Path) -> None:
     answer = await call_tool(workplace, "ide_operation", {"program": "lines(`app.py`, 2, 2)"})
     wrong = await call_tool(workplace, "ide_operation", {"program": "lines(`app.py`, 2"})
 
-    assert json.loads(answer.text)["content"] == "two"
-    assert answer.value.value["content"] == "two"
+    value = {
+        "path": "app.py",
+        "start": {"line": 2, "column": 1},
+        "end": {"line": 2, "column": 3},
+        "content": "two",
+    }
+    assert answer.text == json.dumps(value, indent=2)
+    assert answer.value.value == value
     assert wrong.is_error
     assert "^" in wrong.text
 

@@ -1,5 +1,6 @@
 """Access control of the HTTP server (users §7, E-4)."""
 
+import json
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -23,9 +24,10 @@ HOST = (b"host", b"127.0.0.1:4242")
 SHOWN = (b"authorization", b"Bearer a-token-hard-to-guess")
 
 
-async def status_for(
+async def answer_to(
     headers: list[tuple[bytes, bytes]], method: str = "POST", raw_path: bytes = b"/mcp"
-) -> int:
+) -> tuple[int, dict[bytes, bytes], bytes]:
+    """Status, headers, and body of a response."""
     sent: list[MutableMapping[str, Any]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,7 +43,16 @@ async def status_for(
     scope = {"type": "http", "method": method, "path": "/mcp", "headers": headers}
     scope |= {"raw_path": raw_path}
     await Guard(app, TOKEN)(scope, receive, send)
-    return sent[0]["status"]
+    begin, *rest = sent
+    assert begin["type"] == "http.response.start"
+    body = b"".join(each["body"] for each in rest if each["type"] == "http.response.body")
+    return begin["status"], dict(begin["headers"]), body
+
+
+async def status_for(
+    headers: list[tuple[bytes, bytes]], method: str = "POST", raw_path: bytes = b"/mcp"
+) -> int:
+    return (await answer_to(headers, method, raw_path))[0]
 
 
 @pytest.mark.requirement("mcp-server.http-guard")
@@ -75,7 +86,14 @@ async def status_for(
 async def test_unauthorized_request_is_refused(
     headers: list[tuple[bytes, bytes]], method: str
 ) -> None:
-    assert await status_for(headers, method) == 403
+    status, its_headers, body = await answer_to(headers, method)
+
+    assert status == 403
+    assert its_headers == {
+        b"content-type": b"application/json",
+        b"content-length": str(len(body)).encode(),
+    }
+    assert json.loads(body) == {"error": "forbidden: send the token, from this machine"}
 
 
 @pytest.mark.requirement("mcp-server.http-guard")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.mcp_harness import ProgressRecorder, workplace_in
 
@@ -147,10 +147,12 @@ def test_long_list_is_paginated() -> None:
 
     assert seen == entries
     assert len(page("entries", entries, None)["entries"]) == PAGE
+    assert page("entries", entries[:PAGE], None) == {"entries": entries[:PAGE]}
 
 
 @pytest.mark.requirement("mcp-server.errors")
 @given(st.text(max_size=20) | st.integers().map(lambda number: f"after:{number}"))
+@example(f"after:{'1' * 5000}")
 def test_any_cursor_is_accepted_or_refused(cursor: str) -> None:
     try:
         piece = page("entries", [1, 2, 3], cursor)

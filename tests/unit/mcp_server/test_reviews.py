@@ -220,6 +220,25 @@ async def test_wait_ends_after_the_stated_time(
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")
+async def test_feedback_in_the_answer_of_the_reviewer_ends_the_wait(
+    workplace: ServerContext, bus: FakeBus
+) -> None:
+    progress = ProgressRecorder()
+
+    async def comments(message: Any, news: Any) -> Any:
+        del message, news
+        await progress.came.wait()
+        return {"feedback_type": "comment", "comment_text": "why two?"}
+
+    bus.answers["create_synthetic_pr"] = comments
+    answer = await call_tool(workplace, "request_review", ASKED, progress)
+
+    assert answer.value.status == "answered"
+    assert progress.lines == ["Asking for a reviewer."]
+    assert bus.patience == [reviews.FEEDBACK_TIMEOUT]
+
+
+@pytest.mark.requirement("mcp-server.reviews-arrive")
 async def test_invalid_feedback_is_reported(workplace: ServerContext, bus: FakeBus) -> None:
     bus.answer("create_synthetic_pr", {"feedback_type": "comment", "line_number": "x"})
     answer = await call_tool(workplace, "request_review", ASKED)

@@ -290,6 +290,12 @@ async def test_arguments_are_completed(client: RawClient, workplace: ServerConte
     assert "claude" in await values(prompt, "collaborator", "")
     assert await values(template, "id", "a") == ["abc"]
     assert await values({"type": "ref/prompt", "name": "other"}, "x", "") == []
+    params = {"ref": template, "argument": {"name": "id", "value": "a"}}
+    assert (await client.result("completion/complete", params))["completion"] == {
+        "values": ["abc"],
+        "total": 1,
+        "hasMore": False,
+    }
 
 
 @pytest.fixture

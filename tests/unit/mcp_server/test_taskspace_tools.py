@@ -11,10 +11,13 @@ from symposium.bus.endpoint import OnProgress
 from symposium.bus.errors import BusLostError, BusRefusedError
 from symposium.bus.messages.agents import (
     Decided,
+    Ended,
     Spawned,
     SpawnTaskspace,
+    TaskResult,
     TaskspaceInfo,
     TaskspaceState,
+    WaitForTaskspaces,
 )
 from symposium.bus.messages.broker import Progress
 
@@ -109,6 +112,7 @@ async def test_answer_states_the_decision(
     assert answer.value.outcome == outcome
     assert text in answer.text
     assert not answer.is_error
+    assert bus.patience == [1800.0]
 
 
 @pytest.mark.requirement("mcp-server.delete")
@@ -169,3 +173,45 @@ async def test_canceled_call_withdraws_its_request(tmp_path: Path) -> None:
         await ended.wait()
 
     assert asking.cancelled()
+
+
+@pytest.mark.requirement("tasks.wait-for")
+async def test_results_of_other_tasks_are_awaited_for_half_an_hour(tmp_path: Path) -> None:
+    bus = FakeBus()
+    ended = (
+        TaskResult("1", "parser", "task/parser", "finished", "It parses.", "12 passed"),
+        TaskResult("2", "docs", "task/docs", "archived"),
+    )
+    progress = ProgressRecorder()
+
+    async def finishing(message: Any, news: OnProgress | None) -> Ended:
+        del message, news
+        await progress.came.wait()
+        return Ended(results=ended)
+
+    bus.answers["wait_for_taskspaces"] = finishing
+    workplace, arguments = workplace_in(tmp_path, bus), {"taskspace_uuids": ["1", "2"]}
+    answer = await call_tool(workplace, "wait_for_taskspaces", arguments, progress)
+    bus.answer("wait_for_taskspaces", BusRefusedError("no answer", "timeout"))
+    late = await call_tool(workplace, "wait_for_taskspaces", arguments)
+    bus.answer("wait_for_taskspaces", BusRefusedError("no such child", "not_found"))
+    refused = await call_tool(workplace, "wait_for_taskspaces", arguments)
+
+    assert progress.lines == ["Waiting for 2 taskspace(s)."]
+    assert answer.text == (
+        "parser is finished on task/parser: It parses. (12 passed)\n"
+        "docs is archived on task/docs: no result given"
+    )
+    assert answer.value.results == [*ended]
+    assert late.text == "The taskspaces are not finished yet; call again to wait longer."
+    assert (late.value.results, late.is_error, refused.is_error) == ([], False, True)
+    assert bus.patience == [1800.0] * 3
+    assert (
+        bus.asked
+        == [
+            WaitForTaskspaces(
+                project_path=str(tmp_path / "checkout"), taskspace_uuid=TASK, children=("1", "2")
+            )
+        ]
+        * 3
+    )
