@@ -211,9 +211,18 @@ async def test_a_write_outside_the_workspace_waits_for_the_person(
             with pytest.raises(RpcError, match="outside"):
                 await writing
 
-    methods = [each.method for each in editor.asked.items]
-    assert methods[:2] == ["fs/write_text_file", "session/request_permission"]
-    assert methods[2:] == (["fs/write_text_file"] if is_written else [])
+    first, question, *rest = [(each.method, each.params) for each in editor.asked.items]
+    call_id = question[1]["toolCall"].pop("toolCallId")
+    call = {"status": "pending", "kind": "edit", "title": f"Write {tmp_path / 'x'}"}
+    options = [
+        {"optionId": "allow", "name": "Allow once", "kind": "allow_once"},
+        {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
+    ]
+    asked = {"sessionId": session, "toolCall": call, "options": options}
+    assert call_id.startswith("policy-")
+    assert first == ("fs/write_text_file", inside)
+    assert question == ("session/request_permission", asked)
+    assert rest == ([("fs/write_text_file", outside)] if is_written else [])
 
 
 @pytest.mark.requirement("policy.mod-holds")

@@ -151,6 +151,14 @@ def test_each_tool_says_that_it_runs_code(tools: type[CargoTools | UvTools | Npm
         assert "code of the project" in tool.description
 
 
+@pytest.mark.requirement("built-in-mods.run-ends")
+@pytest.mark.parametrize("tools", [CargoTools, UvTools, NpmTools])
+def test_each_tool_has_a_bounded_timeout(tools: type[CargoTools | UvTools | NpmTools]) -> None:
+    for tool in tools(Path("/")).server().tools:
+        schema = tool.schema["properties"]["timeout_seconds"]
+        assert schema == {"type": "integer", "minimum": 1, "maximum": 3600, "default": 600}
+
+
 @pytest.mark.requirement("built-in-mods.progress")
 @pytest.mark.parametrize("meta", [{}, {"_meta": {"progressToken": "t"}}])
 async def test_progress_is_reported_when_it_is_requested(meta: dict[str, Any]) -> None:

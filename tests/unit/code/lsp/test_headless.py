@@ -237,7 +237,7 @@ async def test_diagnostics_are_pushed_or_pulled_and_renewed_after_a_change(
     ask = {"sessionId": "s", "path": str(file)}
     async with headless(server) as ide:
         assert await ide.answer(DIAGNOSTICS, ask, file.parent) == {"diagnostics": []}
-        server.push(file, wrong)
+        server.push(file, {**wrong, "message": "outdated"})
         change(file)
         asking = server.tasks.create_task(ide.answer(DIAGNOSTICS, ask, file.parent))
         await server.received.until(

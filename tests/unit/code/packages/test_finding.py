@@ -569,7 +569,7 @@ async def test_index_settings_of_a_workspace_are_ignored(scene: Scene) -> None:
     ("file", "text"),
     [
         (".config/pip/pip.conf", "[global]\nindex-url = {at}\n"),
-        (".pip/pip.conf", "[install]\nindex_url = x\nindex-url = {at}\n"),
+        (".pip/pip.conf", "[install]\ncert = %4\nindex_url = x\nindex_url = y\nindex-url = {at}\n"),
         (".config/uv/uv.toml", '[[index]]\nurl = "{at}"\ndefault = true\n'),
     ],
 )
