@@ -1,7 +1,12 @@
 """`symposium session` for sessions whose agents have ended."""
 
 import json
+import socket
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -47,8 +52,81 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
     return made
 
 
-def session(*words: str) -> Result:
-    return CliRunner().invoke(main, ["session", *words])
+def session(*words: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(main, ["session", *words], input=stdin)
+
+
+@contextmanager
+def server_of(store: SessionStore, results: Mapping[str, Any]) -> Generator[list[Any]]:
+    """Answer requests to a session with these results by method; return the requests."""
+    asked: list[Any] = []
+    is_over = threading.Event()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(store.socket(ENDED)))
+    listener.listen()
+
+    def serve() -> None:
+        while True:
+            client, _ = listener.accept()
+            with client, client.makefile("rb") as lines:
+                for line in lines:
+                    request = json.loads(line)
+                    asked.append((request["method"], request["params"]))
+                    answer = {"id": request["id"], "result": results[request["method"]]}
+                    client.sendall(json.dumps({"jsonrpc": "2.0", **answer}).encode() + b"\n")
+            if is_over.is_set():
+                return
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield asked
+    finally:
+        is_over.set()
+        with socket.socket(socket.AF_UNIX) as last:
+            last.connect(str(store.socket(ENDED)))
+        thread.join()
+        listener.close()
+
+
+@pytest.mark.requirement("agent-sessions.acp-prompts", "agent-sessions.questions")
+def test_commands_ask_the_session_server(store: SessionStore) -> None:
+    question: dict[str, Any] = {"question": 1, "toolCall": {"title": "x"}, "options": []}
+    results: dict[str, Any] = {
+        "agent/say": {"waiting": 2},
+        "agent/cancel": {"cancelled": True},
+        "agent/questions": {"questions": []},
+        "agent/answer": {},
+        "session/describe": {"status": "running", "questions": [question]},
+    }
+    with server_of(store, results) as asked:
+        said, piped = session("say", ENDED, "hello"), session("say", ENDED, "-", stdin="a\nb")
+        canceled = session("cancel", ENDED[:10])
+        asking = session("questions", ENDED)
+        answered = session("answer", ENDED, "1", "allow")
+        shown = session("show", ENDED)
+        documents = [
+            session(*words, "--json").stdout
+            for words in (
+                *(["say", ENDED, "x"], ["cancel", ENDED], ["questions", ENDED]),
+                *(["answer", ENDED, "1", "no"], ["show", ENDED]),
+            )
+        ]
+
+    assert [said.stderr, piped.stderr] == ["sent; prompts in the queue: 2\n"] * 2
+    assert canceled.stderr == "canceled the turn\n"
+    assert (asking.stdout, asking.stderr) == ("", "no open questions\n")
+    assert answered.stderr == "answered\n"
+    assert shown.stdout.splitlines()[0] == "status       running"
+    assert asked[:6] == [
+        ("agent/say", {"text": "hello"}),
+        ("agent/say", {"text": "a\nb"}),
+        ("agent/cancel", {}),
+        ("agent/questions", {}),
+        ("agent/answer", {"question": 1, "optionId": "allow", "by": "the command line"}),
+        ("session/describe", {}),
+    ]
+    assert [json.loads(each) for each in documents] == list(results.values())
 
 
 @pytest.mark.requirement("agent-sessions.listed")
