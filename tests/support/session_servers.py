@@ -55,9 +55,9 @@ class Servers:
         self.store.socket(id_).unlink(missing_ok=True)
         os.close(self._locks.pop(id_))
 
-    def hanging(self) -> str:
+    def hanging(self, id_: str = "") -> str:
         """Start a server that accepts connections and does not answer."""
-        id_ = self.started()
+        id_ = self.started(id_)
         listening = self._stack.enter_context(socket.socket(socket.AF_UNIX))
         listening.bind(str(self.store.socket(id_)))
         listening.listen(8)

@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from msgspec import Raw
+from msgspec import UNSET, Raw, json
 
 from symposium.bus import endpoint as exchange_module
 from symposium.bus.endpoint import CONNECT_TIMEOUT, GRACE, BusEndpoint, Pending
 from symposium.bus.envelope import (
+    Address,
     Envelope,
     Sender,
     answer,
@@ -226,3 +227,17 @@ async def test_late_or_unwanted_progress_is_ignored() -> None:
         exchange.take(answer(sent, Raw(b"7")))
 
     assert len(errors) == 1
+
+
+@pytest.mark.requirement("bus.addressed")
+async def test_announcement_has_its_address_and_is_dropped_without_a_connection() -> None:
+    wire = Wire(is_up=False)
+    exchange = exchange_on(wire)
+    exchange.announce(Log(level="info", message="lost"))
+    wire.is_up = True
+    exchange.announce(Log(level="info", message="one"), to=Address(connection="c7"))
+    exchange.announce(Log(level="info", message="two"))
+
+    sent = [read_envelope(line) for line in wire.sent]
+    assert [json.decode(each.payload)["message"] for each in sent] == ["one", "two"]
+    assert [each.to for each in sent] == [Address(connection="c7"), UNSET]

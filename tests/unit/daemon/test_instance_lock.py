@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.daemon_start import DaemonAddress
+from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
 from symposium.bus.errors import BusError
 from symposium.daemon.instance_lock import (
     RunningError,
@@ -15,6 +15,7 @@ from symposium.daemon.instance_lock import (
     claim_compat,
     starting,
 )
+from symposium.daemon.process import RUNNING, serve
 
 
 @pytest.fixture
@@ -114,3 +115,20 @@ def test_stale_compat_socket_is_removed_and_may_be_missing(
     claim_compat(stale_socket(place.socket), place)
 
     assert not place.socket.exists()
+
+
+@pytest.mark.requirement("daemon.one", "daemon.place")
+def test_daemon_that_finds_another_one_at_its_socket_reports_it(
+    place: DaemonAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(place.socket.parent / "home"))
+    monkeypatch.setenv("SYMPOSIUM_SOCKET", "/the/usual/one")
+    reports: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(place.socket.name)
+        place.socket.chmod(0o600)
+        other.listen()
+        serve(DaemonOptions(place.socket), reports.append)
+
+    assert reports == [RUNNING]
+    assert os.environ["SYMPOSIUM_SOCKET"] == str(place.socket), "for the agents that it starts"

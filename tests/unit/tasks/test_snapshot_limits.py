@@ -145,6 +145,9 @@ async def test_undo_restores_tags_notes_and_moved_branches(scene: Scene, made: T
     git("tag", "-f", "light", "HEAD~1", cwd=worktree)
     git("branch", "-f", "idea", "HEAD~1", cwd=worktree)
     git("notes", "remove", "HEAD", cwd=worktree)
+    for repository in (scene.clone, store_of(scene)):
+        git("reflog", "expire", "--expire=now", "--all", cwd=repository)
+        git("gc", "-q", "--prune=now", cwd=repository)
     restored = await scene.engine.history.undo(made.id)
 
     assert git("for-each-ref", cwd=worktree) == refs

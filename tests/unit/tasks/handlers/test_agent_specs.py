@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from symposium.config.paths import config_file
-from symposium.sessions.session import SessionKind
-from symposium.tasks.handlers.task_agents import session_of, task_mods
+from symposium.config.paths import config_file, paths
+from symposium.registry.index import registry_context
+from symposium.sessions.session import SessionError, SessionKind, SessionStore
+from symposium.tasks.handlers.live_sessions import LiveSessions
+from symposium.tasks.handlers.task_agents import TaskAgents, session_of, task_mods
 from symposium.tasks.model import Layout, Taskspace, TaskState
 
 TASK = Taskspace(
@@ -80,3 +82,20 @@ def test_timeline_is_in_the_chain_unless_the_config_excludes_it(
     file.write_text(text, encoding="utf-8")
 
     assert task_mods(file) == mods
+
+
+@pytest.mark.requirement("tasks.session-of-agent", "daemon.one-home")
+async def test_agent_is_started_with_the_home_and_socket_of_its_daemon(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The interpreter of the session server finds no library, and exits at once.
+    monkeypatch.setenv("PYTHONHOME", str(tmp_path / "nowhere"))
+    places = {"SYMPOSIUM_HOME": str(home), "XDG_RUNTIME_DIR": str(tmp_path)}
+    store, registry = SessionStore(paths(places)), registry_context(places)
+    live = LiveSessions(store)
+    agents = TaskAgents(store, registry, live, tmp_path / "socket")
+    with pytest.raises(SessionError, match="did not start"):
+        await agents.start(replace(TASK, agent="opencode"), {**ENV, "SYMPOSIUM_HOME": "/other"})
+
+    own = {"SYMPOSIUM_HOME": str(registry.home), "SYMPOSIUM_SOCKET": str(tmp_path / "socket")}
+    assert store.spec(TASK.id).env == {**ENV, **own}

@@ -1,5 +1,6 @@
 """Inbox answers: failures, and which items each answer settles."""
 
+import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -14,10 +15,13 @@ from tests.support.task_harness import (
 from tests.support.task_views import serve
 
 from symposium.bus.errors import BusRefusedError
+from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
+from symposium.config.paths import paths
 from symposium.permissions.trust_store import TrustStore
-from symposium.sessions.session import SessionError
+from symposium.sessions.session import SessionError, SessionKind, SessionSpec, SessionStore
 from symposium.tasks.handlers import inbox
 from symposium.tasks.handlers.approvals import SetUpQuestions, SetUpTrust
+from symposium.tasks.handlers.live_sessions import AgentNow, LiveSessions
 from symposium.tasks.land import Ready
 from symposium.tasks.resolutions import Resolution, ResolutionStage
 
@@ -142,3 +146,54 @@ async def test_approval_of_a_set_up_is_refused_when_its_commands_have_changed(
     assert now.id != shown.id
     assert not TrustStore(tmp_path).decisions()
     assert not (Path(made.worktree) / "stolen").exists()
+
+
+@pytest.mark.requirement("tasks.inbox")
+async def test_permission_of_an_agent_is_shown_with_its_whole_call(
+    scene: Scene, tmp_path: Path
+) -> None:
+    options = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+    old = {"question": 1, "options": [{"optionId": "yes", "name": "Allow"}]}
+    new = {
+        "question": 2,
+        "options": options,
+        "title": "Edit a.txt",
+        "wish": "edit a.txt",
+        "askedAt": "2026-01-01T00:00:00+00:00",
+        "kind": "edit",
+        "paths": ["a.txt"],
+        "command": "sed",
+        "diff": "-1 +1",
+        "lines": ["-a", "+b"],
+        "isCut": True,
+    }
+
+    async def ask(id_: str) -> AgentNow:
+        del id_
+        return AgentNow((old, new))
+
+    made = await scene.make("asks")
+    store = SessionStore(paths({"SYMPOSIUM_HOME": str(tmp_path / "home")}))
+    store.add(SessionSpec(made.id, SessionKind.ACP, ("agent",), "/"))
+    handle = store.lock(made.id)
+    live = LiveSessions(store, ask)
+    live.changed(made.id, "asked")
+    served = serve(scene.engine, tmp_path, live)
+    found = {each.id: each for each in await served.inbox.items()}
+    os.close(handle)
+
+    about = ("permission", made.id, "asks")
+    assert found == {
+        f"permission:{made.id}:1": InboxItem(
+            f"permission:{made.id}:1",
+            *(*about, made.activated_at, "a tool call"),
+            (InboxChoice("yes", "Allow"),),
+            InboxCall(title="a tool call"),
+        ),
+        f"permission:{made.id}:2": InboxItem(
+            f"permission:{made.id}:2",
+            *(*about, "2026-01-01T00:00:00+00:00", "wants to edit a.txt"),
+            (InboxChoice("yes", "Allow", "allow_once"),),
+            InboxCall("edit", "Edit a.txt", ("a.txt",), "sed", "-1 +1", ("-a", "+b"), is_cut=True),
+        ),
+    }

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -126,7 +127,7 @@ async def test_announcing_server_is_queried_after_announcements_not_for_a_list(
     assert servers.asked == [ONE, ONE, ONE]
     assert known[ONE].questions == ({"question": 7},)
     assert [came, asked, exited] == [(ONE, "connected"), (ONE, "asked"), (ONE, "exited")]
-    assert (await live.of([ONE]), live.ended()) == ({}, [ONE])
+    assert (await live.of([ONE, TWO]), live.ended()) == ({}, [ONE])
 
 
 @pytest.mark.requirement("tasks.server-announces")
@@ -178,3 +179,28 @@ async def test_running_server_without_a_connection_is_queried_for_each_list(
     servers.said[ONE] = AgentNow(is_idle=True, announces=True, seq=2)
 
     assert (await live.of([ONE]))[ONE].is_idle
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_answer_from_before_the_last_event_is_ignored_and_queried_again(
+    servers: Servers,
+) -> None:
+    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
+    servers.start(ONE)
+    servers.said[ONE] = AgentNow(({"question": 7},), announces=True, seq=5)
+    live.noted(ONE, "asked")
+    await live.of([ONE])
+    servers.hanging.add(ONE)
+    live.changed(ONE, "changed")
+    silent = await live.of([ONE])
+    servers.hanging.clear()
+    servers.said[ONE] = AgentNow(announces=True, seq=4)
+    live.changed(ONE, "changed")
+    late = await live.of([ONE])
+    servers.said[ONE] = AgentNow(is_idle=True, announces=True, seq=6)
+    then = await live.of([ONE])
+
+    asked = AgentNow(({"question": 7},), announces=True, seq=5)
+    assert silent == {ONE: replace(asked, no_answer_since="2026-01-01T00:00:00+00:00")}
+    assert late == {ONE: asked}
+    assert then == {ONE: servers.said[ONE]}

@@ -12,7 +12,7 @@ from tests.support.session_servers import Servers
 from symposium.config.paths import paths
 from symposium.sessions.client import DESCRIBE, NoAnswerError, reach
 from symposium.sessions.session import SessionStore
-from symposium.tasks.handlers.live_sessions import SessionServers
+from symposium.tasks.handlers.live_sessions import NO_AGENT, SessionServers
 
 WORKING: Final[dict[str, Any]] = {
     "acpSession": "one",
@@ -67,9 +67,18 @@ async def test_no_answer_since_is_kept_until_the_server_answers(
     first = (await asking.now(hangs)).no_answer_since
     again = (await asking.now(hangs)).no_answer_since
     servers.answers(hangs, idle)
+    answered = await asking.now(hangs)
+    other = servers.hanging()
+    before = (await asking.now(other)).no_answer_since
+    servers.ended(other)
+    ended = await asking.now(other)
+    servers.hanging(other)
+    restarted = (await asking.now(other)).no_answer_since
 
     assert first == again != ""
-    assert (await asking.now(hangs)).no_answer_since == ""
+    assert answered.no_answer_since == ""
+    assert ended == NO_AGENT
+    assert restarted > before > ""
 
 
 @pytest.mark.requirement("agent-sessions.asked-at-once")

@@ -137,6 +137,30 @@ async def test_announcements_are_limited_to_four_a_second_and_send_the_latest(
     assert all(round(after - before, 6) >= 0.25 for before, after in pairwise(times))
 
 
+@pytest.mark.requirement("tasks.announced-rate")
+async def test_change_is_announced_once_and_delays_no_other_task(
+    scene: Scene, served: Served
+) -> None:
+    one, two = [await scene.make(name) for name in ("one", "two")]
+    clock = Clock()
+    bus = Listener(clock)
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        news.changed(one.id, "first")
+        found = [await bus.next(TaskspaceChanged)]
+        news.changed(one.id, "second")
+        news.changed(two.id, "other")
+        found += [await bus.next(TaskspaceChanged) for _ in range(2)]
+        news.changed(two.id, "last")
+        found.append(await bus.next(TaskspaceChanged))
+        running.cancel()
+
+    assert [(each.taskspace.name, each.cause) for each in found] == [
+        *(("one", "first"), ("two", "other"), ("one", "second"), ("two", "last")),
+    ]
+
+
 @pytest.mark.requirement("tasks.announced-inbox")
 async def test_inbox_announces_new_and_settled_items(scene: Scene, served: Served) -> None:
     made = await scene.make("asks")

@@ -1,14 +1,29 @@
 """Task states in lists, and the reason why an agent ended."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from tests.support.task_harness import Scene
+from tests.support.task_views import serve
 
 from localio.text import minute_of
-from symposium.sessions.session import AS_ASKED, ServerSessionState, Status
+from symposium.bus.messages.tasks import TaskLog, TaskView
+from symposium.config.paths import paths
+from symposium.sessions.session import (
+    AS_ASKED,
+    ServerSessionState,
+    SessionKind,
+    SessionSpec,
+    SessionStore,
+    Status,
+)
+from symposium.tasks.handlers.live_sessions import AgentNow, LiveSessions
 from symposium.tasks.handlers.task_agents import why_ended
 from symposium.tasks.handlers.task_views import QUIET, Now, task_view
-from symposium.tasks.model import Layout, Taskspace, TaskState
+from symposium.tasks.land import LandOptions
+from symposium.tasks.model import Category, Layout, LogEntry, Ports, Taskspace, TaskState
 from symposium.tasks.setup import UNTRUSTED
 from symposium.tasks.tables import LogSummary
 
@@ -152,3 +167,90 @@ def test_reason_of_an_ended_agent_is_shown_unless_the_user_knows_it(
     ended: ServerSessionState, why: str
 ) -> None:
     assert why_ended(ended) == why
+
+
+@pytest.mark.requirement("tasks.by-message")
+def test_view_of_a_task_has_all_that_is_known_of_it() -> None:
+    task = Taskspace(
+        *("id", "/p", Layout.BESIDE, "name", "/w", "branch", "created", "description", "base"),
+        activated_at="activated",
+        standing=TaskState.READY,
+        reason="reason",
+        collaborator="collaborator",
+        agent="opencode",
+        parent="parent",
+        ports=Ports(20000, 5),
+        archived_at="archived",
+        landed="landed",
+        landed_at="landed at",
+    )
+    entry = LogEntry(7, "e", "id", "at", Category.QUESTION, "which?", "commit abc", "seen at")
+    now = Now(
+        spent="3 turns", costs={"USD": 1.5}, conflicts=("with other: a.py:1-2",), is_idle=True
+    )
+
+    assert task_view(task, LogSummary(entry, 0), Status.RUNNING, now) == TaskView(
+        id="id",
+        name="name",
+        description="description",
+        project="/p",
+        worktree="/w",
+        branch="branch",
+        base="base",
+        standing="ready",
+        state="idle",
+        created_at="created",
+        activated_at="activated",
+        reason="reason",
+        agent="opencode",
+        session="running",
+        collaborator="collaborator",
+        parent="parent",
+        ports=(20000, 5),
+        last=TaskLog(7, "at", "question", "which?", "commit abc", "seen at"),
+        archived_at="archived",
+        conflicts=("with other: a.py:1-2",),
+        spent="3 turns",
+        costs={"USD": 1.5},
+        landed="landed",
+        landed_at="landed at",
+    )
+    assert task_view(task, LogSummary(None, 2), None).waiting == 2
+
+
+@pytest.mark.requirement("tasks.landed")
+async def test_landed_task_whose_agent_works_again_is_not_called_landed(
+    scene: Scene, tmp_path: Path
+) -> None:
+    made = await scene.made()
+    scene.commit(Path(made.worktree), "mine", "x")
+    await scene.engine.land(made.id, LandOptions())
+    now = AgentNow()
+
+    async def ask(id_: str) -> AgentNow:
+        del id_
+        return now
+
+    store = SessionStore(paths({"SYMPOSIUM_HOME": str(tmp_path / "home")}))
+    served = serve(scene.engine, tmp_path, LiveSessions(store, ask))
+
+    async def state_of() -> str:
+        return (await served.viewing.view(await scene.engine.get(made.id))).state
+
+    seen = [await state_of()]
+    store.add(SessionSpec(made.id, SessionKind.ACP, ("agent",), "/"))
+    store.write_state(made.id, ServerSessionState(Status.RUNNING))
+    handle = store.lock(made.id)
+    seen.append(await state_of())
+    now = AgentNow(is_idle=True)
+    seen.append(await state_of())
+    os.close(handle)
+    now = AgentNow()
+    seen.append(await state_of())
+    store.add(SessionSpec(made.id, SessionKind.TERMINAL, ("agent",), "/"))
+    store.write_state(made.id, ServerSessionState(Status.RUNNING))
+    handle = store.lock(made.id)
+    seen.append(await state_of())
+    os.close(handle)
+
+    assert seen == ["landed", "working", "landed", "landed", "landed"]
