@@ -25,7 +25,7 @@ from symposium.registry.installers import (
     newest_version,
     one_program,
 )
-from symposium.registry.provision import obtain_source, provision
+from symposium.registry.provision import obtain_agent, obtain_source, provision, resolved
 
 PLAYED = """#!/bin/sh
 echo "${0##*/} $*" >> "$HOME/log"
@@ -340,6 +340,10 @@ async def test_a_crate_of_a_config_is_installed_in_its_version(tools: PlayedTool
     assert (obtained.receipt.source, obtained.receipt.origin) == ("cargo", "Some_Crate@1.0.0")
     assert (obtained.receipt.name, obtained.receipt.env) == ("Some_Crate", {})
     assert lines == ["installing some-crate 1.0.0; this can take a minute …"]
+    members = {"id": "some-crate", "name": "S", "version": "1.0.0", "description": ""}
+    listed = parse_entry({**members, "distribution": {"npx": {"package": "p"}}})
+    assert (await resolved(listed, context)).receipt == obtained.receipt
+    assert await obtain_agent("some-crate", context) == obtained
     assert len(tools.log()) == 1
     assert {each.name for each in program.parents[2].iterdir()} == {".lock", "1.0.0"}
 
@@ -364,6 +368,9 @@ async def test_a_package_that_cannot_be_installed_is_run_by_its_tool(tools: Play
     assert obtained.receipt is None
     assert lines == ["installing far 1.0.0 with npx; this can take a minute …"]
     assert [each.name for each in (home / "bin" / "far").iterdir()] == [".lock"]
+    left = await resolved(entry, context)
+    assert (left.command, left.note) == (obtained.command, "")
+    assert len(lines) == 1
 
 
 @pytest.mark.requirement("registry.install-cargo")

@@ -16,7 +16,8 @@ from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError, SymposiumError
 from symposium.permissions.verdict import PolicyError
-from symposium.run_mode.composition import Composer, NoResolver
+from symposium.registry.index import AddedAgent, AddedAgents
+from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.directory import FullDirectory, LocalDirectory
 from symposium.run_mode.mcp_servers import McpServers
 
@@ -71,6 +72,24 @@ async def test_agent_command_follows_its_source(
     assert isinstance(made, Program)
     program, *arguments = made.command.argv
     assert (Path(program).name, *arguments) == (Path(argv[0]).name, *argv[1:])
+
+
+@pytest.mark.requirement("run-mode.compose-agent", "registry.gui-launch")
+async def test_agent_that_path_lacks_is_found_in_a_usual_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / ".local" / "bin" / "an-agent-of-this-test"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/false")
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    made = (await composed(f"{program.name} --acp")).chain.agent
+
+    assert isinstance(made, Program)
+    assert made.command.argv[-2:] == (str(program), "--acp")
 
 
 @pytest.mark.requirement("run-mode.compose-agent")
@@ -267,6 +286,37 @@ async def test_installed_agents_are_listed_first_and_the_registry_last(
     assert offered[-1].entry.source == source("registry", "a-mod")
 
 
+@pytest.mark.requirement("run-mode.compose-agent", "registry.install-falls-back")
+async def test_mods_and_agents_of_the_registry_are_resolved_by_their_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("npx", "npm"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
+    mods = [listed("a-mod"), {**listed("both"), "distribution": {"npx": {"package": "m"}}}]
+    index = {"version": "1", "agents": [listed("both"), listed("agent")], "mods": mods}
+    (tmp_path / "registry.json").write_text(json.dumps(index))
+    settings = {"HOME": "", "SYMPOSIUM_HOME": "home", "SYMPOSIUM_REGISTRY": "registry.json"}
+    for variable, place in settings.items():
+        monkeypatch.setenv(variable, str(tmp_path / place))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    AddedAgents(tmp_path / "home").add(AddedAgent("mine", ("/bin/mine", "--acp")))
+
+    words: dict[str, list[str]] = {}
+    for name in ("a-mod", "both", "agent", "mine"):
+        spec = json.loads(await RegistryResolver().resolve(source("registry", name)))
+        words[name] = [spec["command"], *spec["args"]]
+
+    assert words == {
+        "a-mod": ["npx", "-y", "a-mod", "--acp"],
+        "both": ["npx", "-y", "m"],
+        "agent": ["npx", "-y", "agent", "--acp"],
+        "mine": ["/bin/mine", "--acp"],
+    }
+
+
 @pytest.mark.requirement("run-mode.directory")
 async def test_installed_agent_is_listed_once_with_or_without_a_registry_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -342,6 +392,8 @@ async def test_mod_listed_under_both_of_its_names_runs_once() -> None:
         ("python", ["/w/mod.py", "x"], (sys.executable, "/w/mod.py", "x")),
         ("python3", ["mod.py"], (sys.executable, "mod.py")),
         (sys.executable, ["/w/mod.py"], (sys.executable, "/w/mod.py")),
+        ("/bin/sh", ["/w/mod.py"], ("/bin/sh", "/w/mod.py")),
+        (sys.executable, ["-m", "mod.py"], (sys.executable, "-m", "mod.py")),
     ],
 )
 async def test_script_runs_with_the_interpreter_of_symposium(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.git_repository import GitRepository
+from tests.support.web import reply, serving
 
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import paths
@@ -21,6 +22,7 @@ from symposium.planning.advisor import (
     RecommendationRemoval,
 )
 from symposium.planning.recommendations import ALWAYS, Recommendation
+from symposium.run_mode.offers import Recommending
 from symposium.run_mode.suggestions import (
     ChangeOffer,
     Offer,
@@ -330,3 +332,29 @@ def test_mod_of_the_config_hides_a_recommended_one_of_its_name(scene: Scene) -> 
     broken = custom_mods(scene.config, paths(env), env, scene.workspace)
     assert list(broken.mods) == ["one", "two"]
     assert str(scene.config) in broken.problem
+
+
+@pytest.mark.requirement("recommendations.asked-in-chat", "recommendations.remote-cache")
+@pytest.mark.parametrize("is_offline", [False, True])
+async def test_recommendations_of_others_are_requested_once_unless_offline(
+    scene: Scene,
+    is_offline: bool,  # noqa: FBT001 - pytest passes it
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with serving() as web:
+        web.answers["/r.toml"] = reply(USERS.encode())
+        monkeypatch.setenv("SYMPOSIUM_HOME", str(scene.home))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(scene.home / "cache"))
+        monkeypatch.setenv("SYMPOSIUM_RECOMMENDATIONS", web.url("/r.toml"))
+        recommending = Recommending(scene.config, is_offline=is_offline)
+        await recommending.refresh()
+        await recommending.refresh()
+        assert len(web.asked) == (0 if is_offline else 1)
+
+    offer = recommending.offer(str(scene.workspace), include_postponed=False)
+    texts = [] if offer is None else [offer.text()]
+    assert any("one" in text for text in texts) is not is_offline
+    if offer is not None:
+        offer.do("not now")
+        assert recommending.offer(str(scene.workspace), include_postponed=False) is None
+        assert recommending.offer(str(scene.workspace), include_postponed=True) is not None
