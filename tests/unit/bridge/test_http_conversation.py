@@ -1,10 +1,12 @@
 """One HTTP connection of an agent, without a socket."""
 
 import asyncio
+from itertools import chain, repeat
 
 import h11
 import pytest
 
+from symposium.bridge import http_server
 from symposium.bridge.http_server import (
     IDLE_UNPROVEN,
     LINGER,
@@ -129,3 +131,27 @@ async def test_client_is_busy_while_connecting() -> None:
         go_on.set()
     assert not client.is_busy
     assert client.is_connected
+
+
+class SlowReader(asyncio.StreamReader):
+    """A client that writes a header byte by byte, without an end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = chain(b"POST / HTTP/1.1\r\nX: ", repeat(ord("x"), 100))
+
+    async def read(self, n: int = -1) -> bytes:
+        del n
+        await asyncio.sleep(0.01)
+        return bytes([next(self.bytes)])
+
+
+@pytest.mark.requirement("bridge.http-bounds")
+async def test_request_that_arrives_byte_by_byte_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_server, "HTTP_REQUEST_TIMEOUT", 0.1)
+    conversation = HttpConversation(SlowReader(), Writer())  # pyright: ignore[reportArgumentType]  the fake has the used methods
+
+    with pytest.raises(TimeoutError):
+        await conversation.next_request()
