@@ -202,3 +202,22 @@ def test_too_large_configuration_is_rejected_without_reading_it_all(place: Path)
 def test_boolean_setting_is_read_like_git(value: str | None, *, expected: bool) -> None:
     assert is_on([("core.bare", None), ("core.bare", value)], "core.bare") is expected
     assert not is_on([], "core.bare")
+
+
+@pytest.mark.requirement("taskspaces.git-allow-list")
+async def test_git_works_with_a_private_temporary_folder_when_the_cache_is_unusable(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked, temporary = tmp_path / "blocked", tmp_path / "temporary"
+    blocked.write_text("in the way")
+    temporary.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    plant(place / "clone" / ".git" / "config", NEVER)
+
+    found = await local_settings(place / "clone")
+
+    (folder,) = temporary.iterdir()
+    assert found
+    assert not found & NEVER.keys()
+    assert folder.stat().st_mode & 0o777 == 0o700
