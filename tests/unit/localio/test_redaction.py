@@ -166,6 +166,8 @@ def test_value_after_a_secret_option_is_removed_from_arguments() -> None:
     "kept",
     [
         {"_meta": {"progressToken": "abc-1"}, "usage": {"inputTokens": 12, "maxTokens": 9}},
+        {"pageToken": "a", "nextPageToken": "b", "next_token": "c", "continuationToken": "d"},
+        {"cancellationToken": "e", "cancelToken": "f"},
         {"type": "object", "properties": {"password": {"type": "string", "title": "Yours"}}},
         {"text": "The bearer of good news; authorization is required: basic understanding."},
         {"text": "token: TokenKind = self.token_of_kind(4); secret = read_secret(path)"},
