@@ -167,3 +167,21 @@ def test_what_is_for_the_agent_alone_is_nothing_that_the_user_has_said() -> None
     ((_, data),) = TurnObserver().prompted({"prompt": [ours, both]})
 
     assert data == {"text": "Go"}
+
+
+@pytest.mark.requirement("timelines.mod-keeps")
+def test_a_turn_starts_without_the_text_plan_and_calls_of_the_last_one() -> None:
+    observer = TurnObserver()
+    chunk = {"type": "text", "text": "Done."}
+    entries = [{"content": "one", "status": "pending", "priority": "high"}]
+    call = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Test", "status": "pending"}
+    updates = (
+        {"sessionUpdate": CHUNK, "content": chunk},
+        {"sessionUpdate": "plan", "entries": entries},
+        call,
+    )
+
+    assert [each for update in updates for each in observer.updated(update)] == []
+    assert [kind for kind, _ in observer.stopped("end_turn")] == ["said", "plan", "tool", "stop"]
+    assert list(observer.stopped("cancelled")) == [("stop", {"reason": "cancelled"})]
+    assert observer.held == 0
