@@ -124,3 +124,16 @@ def test_a_damaged_timeline_gives_its_whole_lines(noise: list[bytes], cut: bytes
     text = b"".join([*lines, write_entry(good[0]), *lines, write_entry(good[1]), cut])
 
     assert [entry for entry in read_entries(text) if entry.ts == "2026-11-21T10:00"] == good
+
+
+@pytest.mark.requirement("timelines.digest")
+@pytest.mark.parametrize("count", [40, 41])
+def test_the_last_forty_decisions_are_listed(count: int) -> None:
+    asked = [("permission", {"title": f"Do {at}", "chosen": "Yes"}) for at in range(count)]
+    lines = handed(*asked)["Decisions"].splitlines()
+    note = ["- [1 earlier ones left out]"] if count == 41 else []
+
+    assert lines[: len(note)] == note
+    assert [f"Do {at}" in line for at, line in enumerate(lines[len(note) :], count - 40)] == [
+        True
+    ] * 40
