@@ -3,16 +3,15 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from sqlite3 import Connection, IntegrityError
 
 import pytest
 
+from symposium.tasks import store as store_module
 from symposium.tasks.model import TaskspaceError
-from symposium.tasks.store import TaskStore
-
-pytestmark = pytest.mark.requirement("tasks.shared-commit")
+from symposium.tasks.store import ShieldedTasks, TaskStore
 
 INSERT = "INSERT INTO ports VALUES (?, 1, ?)"
 OTHERS = range(2, 7)
@@ -67,6 +66,7 @@ async def together(
     return [each.result() for each in waiting], statements
 
 
+@pytest.mark.requirement("tasks.shared-commit")
 async def test_writes_that_wait_share_one_commit(store: TaskStore) -> None:
     outcomes, statements = await together(store, *map(insert, OTHERS))
 
@@ -75,6 +75,7 @@ async def test_writes_that_wait_share_one_commit(store: TaskStore) -> None:
     assert statements.count("COMMIT") == 2
 
 
+@pytest.mark.requirement("tasks.shared-commit")
 async def test_write_that_raises_changes_nothing_and_fails_alone(store: TaskStore) -> None:
     def fails(connection: Connection) -> None:
         insert(50)(connection)
@@ -90,6 +91,7 @@ async def test_write_that_raises_changes_nothing_and_fails_alone(store: TaskStor
     assert statements.count("COMMIT") == 2
 
 
+@pytest.mark.requirement("tasks.shared-commit")
 async def test_full_disk_fails_each_write_and_leaves_no_change(store: TaskStore) -> None:
     def fill(connection: Connection) -> None:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -104,3 +106,130 @@ async def test_full_disk_fails_each_write_and_leaves_no_change(store: TaskStore)
     await store.read(lambda connection: connection.execute("PRAGMA max_page_count=100000"))
     assert await store.write(insert(4)) == 4
     assert await numbers(store) == [*written, 4]
+
+
+@pytest.mark.requirement("taskspaces.write-whole-or-not")
+async def test_failed_commit_is_rolled_back_and_the_next_write_works(store: TaskStore) -> None:
+    await store.read(lambda connection: connection.execute("PRAGMA foreign_keys=ON"))
+    await store.write(
+        lambda connection: connection.execute(
+            "CREATE TABLE child (parent REFERENCES ports (first) DEFERRABLE INITIALLY DEFERRED)"
+        )
+    )
+
+    def orphan(connection: Connection) -> None:
+        insert(2)(connection)
+        connection.execute("INSERT INTO child VALUES (7)")
+
+    with pytest.raises(TaskspaceError) as failed:
+        await store.write(orphan)
+
+    reason = f"cannot write {store.path}: FOREIGN KEY constraint failed"
+    assert (failed.value.message, failed.value.hint) == (
+        reason,
+        "free space on its file system, or make the file writable",
+    )
+    assert await store.write(insert(3)) == 3
+    assert await numbers(store) == [3]
+
+
+@pytest.mark.requirement("taskspaces.store-refused")
+async def test_store_that_cannot_be_opened_says_what_to_do(tmp_path: Path) -> None:
+    damaged, newer, folder = [tmp_path / name for name in ("damaged", "newer", "folder")]
+    damaged.write_bytes(b"no database" * 100)
+    with closing(TaskStore(newer)) as opened:
+        await opened.read(lambda connection: connection.execute("PRAGMA user_version=3"))
+    with closing(TaskStore(old := tmp_path / "old")) as opened:
+        # Its upgrade fails: it has the columns of version 2.
+        await opened.read(lambda connection: connection.execute("PRAGMA user_version=1"))
+    folder.mkdir()
+    (tmp_path / "file").touch()
+    errors: dict[str, tuple[str, str]] = {}
+    for path in (damaged, newer, old, folder, tmp_path / "file" / "tasks.db"):
+        with pytest.raises(TaskspaceError) as caught:
+            TaskStore(path)
+        errors[path.name] = caught.value.message, caught.value.hint
+
+    moved = "move it away; the data of its tasks is also in their taskspace.json"
+    space = "free space on its file system, or make the file writable"
+    assert errors == {
+        "damaged": (f"cannot use {damaged}: file is not a database", moved),
+        "newer": (f"{newer} was written by a newer version", "update Symposium"),
+        "old": (f"cannot write {old}: duplicate column name: name", space),
+        "folder": (f"cannot use {folder}: unable to open database file", space),
+        "tasks.db": (f"cannot write {tmp_path / 'file'}: File exists", ""),
+    }
+
+
+@pytest.mark.requirement("taskspaces.asker-goes")
+async def test_canceled_caller_waits_for_its_work_and_logs_its_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shielded, begun, released = ShieldedTasks(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await released.wait()
+        raise ValueError("no")
+
+    async with asyncio.TaskGroup() as tasks:
+        caller = tasks.create_task(shielded.run_shielded(work()))
+        await begun.wait()
+        caller.cancel()
+        await asyncio.sleep(0)
+        is_waiting = not caller.done() and not shielded.is_empty
+        released.set()
+
+    assert is_waiting
+    assert caller.cancelled()
+    assert shielded.is_empty
+    assert [each.getMessage() for each in caplog.records] == [
+        "failed after its caller was canceled: no"
+    ]
+
+
+@pytest.mark.requirement("taskspaces.ended-at-work")
+async def test_shutdown_cancels_work_and_waits_for_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shielded, begun = ShieldedTasks(), asyncio.Event()
+    steps: list[str] = []
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            steps.append("ended")
+
+    async with asyncio.TaskGroup() as tasks:
+        caller = tasks.create_task(shielded.run_shielded(work()))
+        await begun.wait()
+        await shielded.cancel_all()
+        steps.append("shut down")
+
+    assert steps == ["ended", "shut down"]
+    assert caller.cancelled()
+    assert caplog.records == []
+
+
+@pytest.mark.requirement("taskspaces.ended-at-work")
+async def test_shutdown_waits_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "SHUTDOWN_TIMEOUT", 0.0)
+    shielded, begun, released = ShieldedTasks(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        while not released.is_set():
+            with suppress(asyncio.CancelledError):
+                await released.wait()
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(shielded.run_shielded(work()))
+        await begun.wait()
+        await shielded.cancel_all()
+        is_left = not shielded.is_empty
+        released.set()
+
+    assert is_left
