@@ -18,7 +18,7 @@ from tests.support.task_harness import (
     tree_of,
 )
 
-from symposium.tasks.context import NoAgents
+from symposium.tasks.context import NoAgents, file_of
 from symposium.tasks.deletion import archive
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision
@@ -68,9 +68,15 @@ async def test_undo_restores_everything_byte_for_byte(scene: Scene) -> None:
     worktree = Path(made.worktree)
     tree, state = tree_of(worktree), state_of(worktree)
     log = await scene.engine.logs.entries(made.id)
+    await scene.context.mirror(made.id)
+    record = file_of(made).read_bytes()
+    with pytest.raises(TaskspaceError, match="'Fix login' is not archived"):
+        await scene.engine.trash.undo(made.id)
 
     archived = await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     gone = there(worktree), git("worktree", "list", cwd=scene.clone).count("\n")
+    with pytest.raises(TaskspaceError, match="'Fix login' is archived"):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     back, notes = await scene.engine.trash.undo(made.id)
 
     assert archived.standing is TaskState.ARCHIVED
@@ -80,6 +86,7 @@ async def test_undo_restores_everything_byte_for_byte(scene: Scene) -> None:
     assert (worktree / "secret/deep/key").stat().st_mode & 0o777 == 0o600
     assert await scene.engine.logs.entries(made.id) == log
     assert (back, notes) == (made, ())
+    assert file_of(made).read_bytes() == record
     assert not list((scene.root / "state" / "trash").iterdir())
     assert git("for-each-ref", "refs/symposium/trash", cwd=store_of(scene)) == ""
 
@@ -338,13 +345,14 @@ async def test_changes_too_large_for_a_patch_are_in_the_bundle_with_a_note(
     large = Path(made.worktree) / "large"
     content = bytes(range(256)) * 10
     large.write_bytes(content)
+    (large.parent / "README.md").write_bytes(b"new")  # from 9 bytes
 
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     trash = archive.trash_of(scene.root / "state", made.id)
     manifest = archive.read_archive(trash)
     await scene.engine.trash.undo(made.id)
 
-    assert manifest.notes == ("no changes.patch: 2560 bytes have changed; work.bundle has them",)
+    assert manifest.notes == ("no changes.patch: 2572 bytes have changed; work.bundle has them",)
     assert "changes.patch" not in manifest.sums
     assert large.read_bytes() == content
 
@@ -352,10 +360,16 @@ async def test_changes_too_large_for_a_patch_are_in_the_bundle_with_a_note(
 @pytest.mark.requirement("taskspaces.archive-large")
 async def test_patch_has_the_uncommitted_changes(scene: Scene) -> None:
     made = await full(scene)
+    trash = archive.trash_of(scene.root / "state", made.id)
+    left = trash.with_name(f"{made.id}.partial")
+    left.mkdir(parents=True)
+    (left / "of a killed deletion").touch()
 
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-    trash = archive.trash_of(scene.root / "state", made.id)
 
+    assert sorted(each.name for each in trash.iterdir()) == [
+        *("changes.patch", "files.tar", "manifest.json", "work.bundle")
+    ]
     assert b"+changed" in (trash / "changes.patch").read_bytes()
     assert archive.read_archive(trash).notes == ()
 

@@ -15,8 +15,9 @@ from tests.support.task_harness import EngineOptions, Scene, attempt, git, open_
 
 from localio.git import Git
 from symposium.config.git import stand_ins
+from symposium.tasks.deletion import checks
 from symposium.tasks.deletion.assessment import Running, family_of, parse_lsof
-from symposium.tasks.deletion.checks import DeletionReport, Risk
+from symposium.tasks.deletion.checks import DeletionReport, Risk, Unknown
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.land import LandOptions
 from symposium.tasks.model import NotSafeError, Taskspace
@@ -62,6 +63,26 @@ async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
     assert counts(report) == {Risk.UNCOMMITTED: 2, Risk.UNTRACKED: 3, Risk.IGNORED: 1}
     assert "5 bytes" in report.findings[-1].detail
     assert not report.is_safe
+
+
+@pytest.mark.requirement("taskspaces.report-unknown")
+async def test_check_that_fails_is_unknown_with_its_reason(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_MAX_WALKED", 1)
+    made = await scene.made()
+    (Path(made.worktree) / "secret").mkdir()
+    for name in ("one", "two"):
+        (Path(made.worktree) / "secret" / name).touch()
+
+    report = await report_on(scene, made)
+
+    reason = f"[Errno 0] more than 1 ignored files: '{made.worktree}/secret'"
+    assert report == DeletionReport(made.id, (), (Unknown(Risk.IGNORED, reason),))
+    assert not report.is_safe
+    with pytest.raises(NotSafeError, match="more than 1 ignored files"):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    assert there(f"{made.worktree}/secret/two")
 
 
 @pytest.mark.requirement("taskspaces.report-hidden")

@@ -12,6 +12,7 @@ from tests.support.task_harness import GIT, Scene, git, store_of, tree_of
 from symposium.tasks.model import Taskspace
 from symposium.tasks.snapshots import file_restore, reading
 from symposium.tasks.snapshots.clone_state import commit_inside
+from symposium.tasks.snapshots.store import open_store
 
 
 def run(commands: str, worktree: Path) -> None:
@@ -237,6 +238,27 @@ async def test_undo_restores_everything_of_a_damaged_clone(
     assert tree_of(worktree) == before
     assert [git(*each, cwd=worktree) for each in words] == output
     assert git("fsck", "--connectivity-only", "--no-dangling", cwd=worktree) == ""
+
+
+@pytest.mark.requirement("snapshots.damaged-clone")
+async def test_damaged_commit_keeps_no_other_out_of_the_store(scene: Scene, tmp_path: Path) -> None:
+    first, damaged = [scene.commit(scene.clone, name, name) for name in ("first", "damaged")]
+    git("reset", "-q", "--hard", first, cwd=scene.clone)
+    other = scene.commit(scene.clone, "other", "x")
+    git("reset", "-q", "--hard", "origin/main", cwd=scene.clone)
+    blob = git("rev-parse", f"{damaged}:damaged", cwd=scene.clone)
+    (scene.clone / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    store = await open_store(tmp_path / "store", scene.clone / ".git")
+
+    missing = await store.bring_in([damaged, other, "0" * 40])
+
+    assert missing == [damaged, "0" * 40]
+    assert other in store.complete
+    assert damaged not in store.complete
+    scene.clone.rename(scene.root / "gone")
+    assert git("log", "--format=%s", other, cwd=tmp_path / "store").split("\n") == [
+        *("change other", "change first", "first")
+    ]
 
 
 @pytest.mark.requirement("snapshots.damaged-clone")
