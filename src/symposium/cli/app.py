@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import cleandoc
 from sys import modules
 from typing import Any, Final
 
@@ -62,7 +63,20 @@ def meant_names(name: str, known: Sequence[str]) -> list[str]:
 
 
 class CommandGroup(click.Group):
-    """Group that suggests and lists subcommands when a name is unknown."""
+    """Group that suggests and lists subcommands when a name is unknown.
+
+    A paragraph of its help that explains an argument, such as "TASK is a name", is repeated in the
+    help of each subcommand with that argument.
+    """
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a subcommand, with the explanations of its arguments."""
+        arguments = [each for each in cmd.params if isinstance(each, click.Argument)]
+        starts = tuple(f"{(each.name or '').upper()} is " for each in arguments)
+        paragraphs = cleandoc(self.help or "").split("\n\n")
+        explained = [each for each in paragraphs if each.startswith(starts)]
+        cmd.help = "\n\n".join([cleandoc(cmd.help or ""), *explained])
+        super().add_command(cmd, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -66,7 +66,8 @@ def bridge_options(command: _Command) -> _Command:
     mode = click.option(
         "--bridge",
         type=click.Choice(["auto", "http", "stdio", "off"]),
-        help="Transport of the mods' tools for an agent without MCP over ACP. Default: auto.",
+        help="Connection from the agent to the mods' tools if it cannot use MCP over ACP. "
+        "Default: auto.",
     )
     return mode(off(command))
 

@@ -50,6 +50,25 @@ def test_help_has_a_short_name(path: str) -> None:
     assert said(*words, "-h") == said(*words, "--help")
 
 
+@pytest.mark.requirement("front.help-whole")
+@pytest.mark.parametrize(
+    ("path", "explanation"),
+    [
+        ("inbox later", "ITEM is a number from the last list"),
+        ("inbox answer", "ITEM is a number from the last list"),
+        ("task land", "TASK is a name, an id,"),
+        ("session say", "SESSION is an id"),
+        ("walkthrough show", "TARGET is the id of a stored walkthrough"),
+        ("setup", "EDITOR is one of: claude-mcp, codex-mcp, emacs,"),
+    ],
+)
+def test_help_explains_the_argument_once(path: str, explanation: str) -> None:
+    shown = said(*path.split(), "--help")
+
+    assert shown.count(explanation) == 1
+    assert f"[OPTIONS] {explanation.split(maxsplit=1)[0]}" in shown.replace("[TARGET]", "TARGET")
+
+
 @pytest.mark.requirement("front.sections")
 def test_each_command_is_listed_in_exactly_one_section() -> None:
     listed = said("--help")

@@ -116,9 +116,9 @@ def tail(
 @click.argument("type_", metavar="TYPE")
 @click.argument("payload", default="{}", metavar="[JSON]")
 @click.option(
-    "--to", metavar="WHO", help="Receiver: connection:NAME, role:NAME, or taskspace:UUID."
+    "--to", metavar="RECEIVER", help="Receiver: connection:NAME, role:NAME, or taskspace:UUID."
 )
-@click.option("--timeout", type=float, help="Time limit in seconds. Default: set by the type.")
+@click.option("--timeout", type=float, help="Time limit in seconds. Default: that of TYPE.")
 @AS_JSON
 @SOCKET
 def send(

@@ -47,6 +47,9 @@ def command(context: click.Context, *, as_json: bool) -> int:
     """List what needs your answer, across all tasks, the most urgent first.
 
     Exit code: 0 if nothing waits, 10 if something waits.
+
+    ITEM is a number from the last list on this terminal, an id, or the beginning of an id. The
+    name of a task also works if only one of its items is waiting.
     """
     if context.invoked_subcommand is not None:
         return ExitCode.OK
@@ -70,11 +73,7 @@ def command(context: click.Context, *, as_json: bool) -> int:
 @command.command(epilog=example("symposium inbox show 1"))
 @click.argument("item")
 def show(item: str) -> int:
-    """Show all details of ITEM.
-
-    ITEM is a number from the last list on this terminal, an id, or the beginning of an id. The
-    name of a task also works if only one of its items is waiting.
-    """
+    """Show all details of ITEM."""
 
     async def work() -> int:
         items = (await ask(ListInbox())).items
@@ -98,9 +97,6 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
     """Answer ITEM with the id or name of a choice. A question also accepts any text.
 
     A permission request also accepts yes (or once), always, and no (or reject).
-
-    ITEM is a number from the last list on this terminal, an id, or the beginning of an id. The
-    name of a task also works if only one of its items is waiting.
     """
 
     async def work() -> int:

@@ -33,7 +33,10 @@ EXAMPLE = "symposium plan --capabilities editor.json --mods ide-ops"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: IO[str], mods: str, *, as_json: bool) -> None:
-    """Print the mods and adapters that an editor would get, with reasons. Starts nothing."""
+    """Show which mods and adapters an editor would get, and why. No program is started.
+
+    An adapter gives a mod a capability that the editor lacks.
+    """
     offered = primitives(_params(file))
     specs = [spec.strip() for spec in mods.split(",") if spec.strip()]
     enabled = [entry_of(make()) for make in read_chain(specs, None).mods]

@@ -73,7 +73,7 @@ def list_mods(*, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
-    """Print the command that starts an agent, as a JSON SPEC; install it if needed."""
+    """Print the command that starts an agent, as JSON; install the agent if needed."""
     del as_json  # as above
     registry = registry_context(os.environ, address)
 
@@ -89,7 +89,7 @@ def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
 @AS_JSON
 @REGISTRY
 def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
-    """Print the command that starts a mod, as a JSON SPEC; install it if needed."""
+    """Print the command that starts a mod, as JSON; install the mod if needed."""
     del as_json  # as above
     registry = registry_context(os.environ, address)
 

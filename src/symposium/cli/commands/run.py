@@ -60,7 +60,8 @@ class RunOptions(Struct, frozen=True):
     type=click.Choice(["session", "conductor"]),
     default="session",
     show_default=True,
-    help="Sessions to pause while a menu is open: only its own, or all that share its chain.",
+    help="Sessions to pause while a menu is open. session: only the session with the menu; "
+    "conductor: all sessions that share its agent process and mods.",
 )
 @bridge_options
 @trace_option

@@ -71,7 +71,13 @@ def command() -> None:
     default=".",
     help="Working directory. Default: the current directory.",
 )
-@click.option("--proxy", "mods", multiple=True, metavar="SPEC", help="Mod for an ACP agent.")
+@click.option(
+    "--proxy",
+    "mods",
+    multiple=True,
+    metavar="SPEC",
+    help="Mod for an ACP agent: a name, a command line, or JSON. Repeatable.",
+)
 @click.option("--prompt", help="First prompt for an ACP agent.")
 @click.option("--title", default="", help="Title for lists.")
 def start(
@@ -83,7 +89,10 @@ def start(
     *,
     is_acp: bool,
 ) -> int:
-    """Start the agent with the command line WORDS and print the id of its session."""
+    """Start an agent in a new session and print the session id.
+
+    WORDS is the agent's command line.
+    """
     command_words = (shlex.join(words) if len(words) > 1 else words[0],) if is_acp else words
     spec = SessionSpec(
         id=str(uuid4()),
@@ -195,7 +204,10 @@ def questions(session: str, *, as_json: bool) -> int:
 @click.argument("option")
 @_json_option
 def answer(session: str, question: int, option: str, *, as_json: bool) -> int:
-    """Answer question number QUESTION of SESSION with OPTION."""
+    """Answer a question of SESSION's ACP agent.
+
+    `symposium session questions` lists the number QUESTION and the id of each OPTION.
+    """
     params = {"question": question, "optionId": option, "by": "the command line"}
     return run(_ask(session, ANSWER, params, as_json=as_json))
 

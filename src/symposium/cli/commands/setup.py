@@ -2,6 +2,7 @@
 
 import os
 import sys
+from inspect import cleandoc
 from pathlib import Path
 
 import click
@@ -26,17 +27,18 @@ from symposium.config.paths import paths
 from symposium.errors import NotFoundError
 
 KNOWN = "symposium.editors"
+EDITORS = names_in(KNOWN)
 
 
 @click.command(name="setup", epilog=example("symposium setup zed --write"))
-@click.argument("editor", type=click.Choice(names_in(KNOWN)))
+@click.argument("editor", metavar="EDITOR", type=click.Choice(EDITORS))
 @click.option(
     "--write", "is_write", is_flag=True, help="Change the settings, after showing the change."
 )
 @click.option("--undo", "is_undo", is_flag=True, help="Undo the change made by --write.")
 @click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
 def command(editor: str, *, is_write: bool, is_undo: bool, is_agreed: bool) -> int:
-    """Add Symposium to an editor.
+    """Add Symposium to an editor, or its MCP tools to an agent.
 
     Without an option, print the settings to add to the editor; stderr names the file. --undo
     removes only the change made by --write and keeps your later changes.
@@ -51,6 +53,10 @@ def command(editor: str, *, is_write: bool, is_undo: bool, is_agreed: bool) -> i
         return _undo(editor, known, is_agreed=is_agreed)
     code = _write(editor, known, is_agreed=is_agreed) if is_write else _show(known)
     return code or _test_policy()
+
+
+_NAMES = f"EDITOR is one of: {', '.join(EDITORS)}. The names with -mcp are agents."
+command.help = f"{cleandoc(command.help or '')}\n\n{_NAMES}"
 
 
 def _test_policy() -> int:

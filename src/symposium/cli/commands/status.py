@@ -20,9 +20,10 @@ from symposium.cli.status import held_agents, in_short, overview, running_daemon
 def command(*, mcp: bool, short: bool, as_json: bool) -> int:
     """Show running hosts with their chains and sessions, the daemon, and the policy.
 
-    A host is a running `symposium run` or `symposium run-with`. Latencies cover the latest
-    messages: every request, and one in 64 streamed messages. For a mod that is a separate program,
-    only requests are measured.
+    A host is a running `symposium run` or `symposium run-with`. A chain is an agent with its mods.
+
+    Latencies are measured for the latest messages: for every request, and for one in 64 streamed
+    messages. For a mod that is a separate program, only requests are measured.
     """
     hosts = running_hosts()
     if as_json:

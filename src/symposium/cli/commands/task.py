@@ -341,7 +341,7 @@ def diff(task: str, *, stat: bool) -> int:
 @click.option("--wait", "is_awaited", is_flag=True, help="With --resolve: wait for your decision.")
 @AS_JSON
 def land(order: LandOrder) -> int:
-    """Add the work of TASK to its base branch, after a trial merge and the checks.
+    """Add the work of TASK to its base branch, after a trial merge and the project's checks.
 
     A conflict or a failed check leaves the base branch unchanged; exit code 1.
 
@@ -394,8 +394,8 @@ def conflicts(project: Path, *, as_json: bool) -> int:
 def rm(task: str, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool) -> int:
     """Delete TASK. `symposium task undo` can restore it for 14 days.
 
-    First shows what would be lost. Without a terminal, a TASK with unsaved work is not deleted;
-    exit code 5. Add --discard-work to delete it.
+    The command first shows what would be lost, and asks. Without a terminal, it does not delete a
+    TASK with uncommitted work; exit code 5. Add --discard-work to delete it.
     """
 
     async def work() -> int:

@@ -61,7 +61,7 @@ def list_decisions(*, as_json: bool) -> int:
 @CWD
 @AS_JSON
 def show(directory: Path, *, as_json: bool) -> int:
-    """Show what the workspace wants to run that needs your decision."""
+    """Show what the workspace wants to run and you have not decided on."""
     adviser = _adviser()
     advice = adviser.advise(directory)
     _warn(adviser)

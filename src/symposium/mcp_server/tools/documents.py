@@ -177,8 +177,8 @@ class ExpandReferenceParams(Struct, forbid_unknown_fields=True):
 async def expand_reference(params: ExpandReferenceParams, call: ToolInvocation) -> ToolAnswer:
     """Get the content of a `<symposium-ref id="…"/>` tag in a user message.
 
-    Call it before you answer such a message. It returns the content as text. It also returns a
-    guidance file by its name, and the complete first prompt for the id `yiasou`.
+    Call it before you answer such a message. It returns the content as text. Two other ids
+    work: the name of a guidance file returns that file, and `yiasou` returns the first prompt.
     """
     workplace = call.workplace
     task = await look_up(workplace.standing, workplace.bus)
