@@ -818,6 +818,23 @@ async def test_prompt_from_before_the_setup_is_answered_by_the_agent(tmp_path: P
 
 
 @pytest.mark.requirement("run-mode.setup-agent-fails")
+async def test_canceled_menu_reports_the_saved_config_of_a_failed_agent(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path) as it:
+        await it.open()
+        it.editor.ask("new", "session/new", {"cwd": "/"})
+        session = (await it.editor.reads(3))[0]["result"]["sessionId"]
+        await it.say("1", session)
+        turn = it.prompt("save", session)
+        agent = await it.chain()
+        await agent.read()
+        await agent.hang_up()
+        await it.said(turn)
+        stays = "Configuration cancelled. The configuration that you saved stays.\n\n"
+        assert (await it.say("cancel", session))[0] == stays
+        assert it.config.exists()
+
+
+@pytest.mark.requirement("run-mode.setup-agent-fails")
 async def test_chosen_agent_that_does_not_start_can_be_changed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
         await it.open()

@@ -149,7 +149,8 @@ async def test_canceled_menu_lists_the_options_and_loses_nothing(
     async with run_mode_harness(tmp_path) as it:
         session, notice = await opened(it)
         await it.say("/symposium:config", session)
-        assert await it.say("cancel", session) == ["Configuration cancelled.\n\n", CHOICES]
+        left = "Configuration cancelled. Nothing was changed.\n\n"
+        assert await it.say("cancel", session) == [left, CHOICES]
         it.editor.tell("session/cancel", {"sessionId": session})
         assert (await it.editor.read())["params"]["update"]["content"]["text"] == notice
         assert json.loads(it.config.read_text()) == MISSING

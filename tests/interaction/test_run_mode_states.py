@@ -115,7 +115,10 @@ async def test_canceled_setup_writes_nothing_and_the_next_message_opens_it_again
         session = await in_setup(it)
         it.editor.tell("session/cancel", {"sessionId": session})
         farewell = await it.editor.read()
-        text = "Configuration cancelled. Send any message to set up Symposium.\n\n"
+        text = (
+            "Configuration cancelled. Nothing was changed. "
+            "Send any message to start the setup again.\n\n"
+        )
         assert farewell["params"]["update"]["content"]["text"] == text
         assert not it.config.exists()
         error = await error_of(it, "session/set_mode", {"sessionId": session})

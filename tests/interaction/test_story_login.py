@@ -64,7 +64,9 @@ async def test_retry_sends_the_prompt_after_a_login_elsewhere(tmp_path: Path) ->
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
-        assert "Do this yourself" in "".join(await it.say("2"))
+        said = "".join(await it.say("2"))
+        assert "To log in with Terminal, run this command in a terminal:\n\n    " in said
+        assert said.endswith("Then type `retry` here.\n")
         turn = it.prompt("retry")
         prompt = await agent.read()
         assert prompt["params"]["prompt"][0]["text"] == "Hello"

@@ -12,7 +12,7 @@ from peerwire.jsonrpc.values import encode_value
 
 COMMANDS: Final[tuple[dict[str, Any], ...]] = (
     {"name": "symposium:config", "description": "Configure Symposium settings"},
-    {"name": "symposium:status", "description": "Show the chain of this session"},
+    {"name": "symposium:status", "description": "Show the agent and the mods of this session"},
     {"name": "symposium:agents", "description": "List the available agents"},
     {"name": "symposium:mods", "description": "List the mods in use and the mods you can add"},
     {

@@ -79,7 +79,7 @@ class TrustOffer:
             self.adviser.trust.refuse(items)
             return "Not used. You are asked again only if it changes.\n\n"
         self.passed.update(map(question_key, self.questions))
-        return "Not used.\n\n"
+        return "Not used. You are asked again when Symposium restarts.\n\n"
 
 
 @dataclass(frozen=True, slots=True)

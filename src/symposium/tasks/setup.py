@@ -31,6 +31,22 @@ UNTRUSTED: Final = (
 DECLINED: Final = "without what its set-up files ask for"
 """Part of the reason of a task whose setup the user declined, as every version stores it."""
 
+_SHOWN: Final = {
+    UNTRUSTED: (
+        "waits for trust: its setup files want to run commands; no command has run, and the agent "
+        "starts after you answer in `symposium inbox`"
+    ),
+    DECLINED: "without its setup, which you declined",
+}
+"""Text for the user, by the stored part of a reason."""
+
+
+def reason_text(reason: str) -> str:
+    """Replace the stored parts of a reason by their texts for the user."""
+    for stored, shown in _SHOWN.items():
+        reason = reason.replace(stored, shown)
+    return reason
+
 
 class _Verdict(Enum):
     """Decision of the user about a setup."""
@@ -174,7 +190,7 @@ async def resume(context: EngineContext, taskspace: Taskspace, repository: Repos
         TaskspaceError: the task is not ready, or its agent cannot be started.
     """
     if taskspace.standing is not TaskState.READY:
-        hint = taskspace.reason or "see symposium task list"
+        hint = reason_text(taskspace.reason) or "see symposium task list"
         raise TaskspaceError(f"{taskspace.name!r} is {taskspace.standing}", hint)
     is_open = UNTRUSTED in taskspace.reason
     recipe = await asyncio.to_thread(recipe_of, taskspace, repository)

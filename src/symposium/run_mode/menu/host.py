@@ -78,7 +78,7 @@ def _lines(config: Config, agents: Sequence[AgentChoice]) -> list[str]:
 
 NEW_SESSION: Final = "Please start a new session."
 _GONE: Final = "_The agent of this session has ended in the meantime._\n"
-_SEND_TO_SET_UP: Final = " Send any message to set up Symposium."
+_SET_UP_AGAIN: Final = " Send any message to start the setup again."
 _STARTING: Final = "Configuration saved. Starting your session.\n\n"
 
 
@@ -100,6 +100,7 @@ class MenuActions:
     ) -> None:
         self.broken = broken
         self._is_first = is_first
+        self._is_saved = False
         self._connection = connection
         self._session = session
         self._seen = seen
@@ -128,6 +129,7 @@ class MenuActions:
         """Write the config; a session that waits for its agent gets one, others keep their own."""
         before = _config_in(self._path)
         messages = self._write(config)
+        self._is_saved = True
         if self._session.setup is not None:
             try:
                 notes = await start_agent_for(self._connection, self._session, config)
@@ -154,7 +156,10 @@ class MenuActions:
     def cancelled(self) -> str:
         """Return the message for leaving without saving."""
         if self._session.setup is not None:
-            return f"Configuration cancelled.{_SEND_TO_SET_UP if self._is_first else ''}"
+            if self._is_saved:
+                return "Configuration cancelled. The configuration that you saved stays."
+            again = _SET_UP_AGAIN if self._is_first else ""
+            return f"Configuration cancelled. Nothing was changed.{again}"
         return f"Configuration cancelled. {self._way_on()}"
 
     def _write(self, config: Config) -> list[str]:

@@ -131,8 +131,11 @@ class LoginMenu:
     async def log_in(self, talk: Dialog, method: AuthMethod) -> bool:
         """Log in by a method; return whether the agent reports success."""
         if not method.is_ours:
-            how = f":\n\n    {method.command}\n\n" if method.command else f". {method.opens}\n\n"
-            talk.say(f"Do this yourself{how}Then type `retry`.\n")
+            if method.command:
+                how = f"run this command in a terminal:\n\n    {method.command}\n\nThen"
+            else:
+                how = f"do this yourself: {method.opens}\n\nThen"
+            talk.say(f"To log in with {method.name}, {how} type `retry` here.\n")
             return False
         talk.say(_WAITING)
         error = await self._unless_typed(talk, method.id)

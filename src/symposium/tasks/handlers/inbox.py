@@ -29,6 +29,7 @@ from symposium.tasks.handlers.resolving import KIND as LANDING
 from symposium.tasks.handlers.resolving import LATER, Resolving
 from symposium.tasks.handlers.snoozed import SnoozedItems
 from symposium.tasks.model import LogEntry, Taskspace, TaskState
+from symposium.tasks.setup import reason_text
 
 REMEMBERED: Final = 1000
 """Answers that are remembered, to report them to a second user who answers."""
@@ -229,7 +230,7 @@ class TaskInbox:
 
     async def _of(self, taskspace: Taskspace, live: AgentNow) -> list[InboxItem]:
         if taskspace.standing is TaskState.SETUP_FAILED:
-            return [_item("failed", taskspace, taskspace.reason, _FAILED)]
+            return [_item("failed", taskspace, reason_text(taskspace.reason), _FAILED)]
         found = [_permission(taskspace, each) for each in live.questions]
         ended = ended_agent(taskspace, self._store)
         found += [each for each in ended if each.id not in self._settled]
@@ -314,4 +315,4 @@ def _deletion(taskspace: Taskspace, asked: DeletionRequest) -> InboxItem:
 
 
 def _because(taskspace: Taskspace) -> str:
-    return f": {taskspace.reason}" if taskspace.reason else ""
+    return f": {reason_text(taskspace.reason)}" if taskspace.reason else ""

@@ -16,7 +16,7 @@ from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.model import LogEntry, Taskspace, TaskState
 from symposium.tasks.repository import is_landed
-from symposium.tasks.setup import UNTRUSTED
+from symposium.tasks.setup import UNTRUSTED, reason_text
 from symposium.tasks.snapshots.subject import Snapshot
 from symposium.tasks.tables import LogSummary
 
@@ -108,7 +108,7 @@ def task_view(
         state=_state(taskspace, session, log.waiting, now),
         created_at=taskspace.created_at,
         activated_at=taskspace.activated_at,
-        reason=taskspace.reason or now.ended,
+        reason=reason_text(taskspace.reason) or now.ended,
         agent=None if taskspace.agent is None else agent_label(taskspace.agent),
         session=None if session is None else session.value,
         collaborator=taskspace.collaborator,

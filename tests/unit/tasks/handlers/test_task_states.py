@@ -24,7 +24,7 @@ from symposium.tasks.handlers.task_agents import why_ended
 from symposium.tasks.handlers.task_views import QUIET, Now, task_view
 from symposium.tasks.land import LandOptions
 from symposium.tasks.model import Category, Layout, LogEntry, Ports, Taskspace, TaskState
-from symposium.tasks.setup import UNTRUSTED
+from symposium.tasks.setup import DECLINED, UNTRUSTED, reason_text
 from symposium.tasks.tables import LogSummary
 
 READY = Taskspace(
@@ -136,7 +136,13 @@ def test_finished_and_landed_task_is_landed() -> None:
 @pytest.mark.requirement("tasks.agent-ended")
 @pytest.mark.parametrize(
     ("of_task", "of_agent", "shown"),
-    [("", "it crashed", "it crashed"), ("not set up", "it crashed", "not set up"), ("", "", "")],
+    [
+        ("", "it crashed", "it crashed"),
+        ("not set up", "it crashed", "not set up"),
+        ("", "", ""),
+        (f"no files; {UNTRUSTED}", "", f"no files; {reason_text(UNTRUSTED)}"),
+        (f"continues {DECLINED}", "", "continues without its setup, which you declined"),
+    ],
 )
 def test_task_shows_its_own_reason_or_why_its_agent_ended(
     of_task: str, of_agent: str, shown: str
@@ -144,6 +150,7 @@ def test_task_shows_its_own_reason_or_why_its_agent_ended(
     task = replace(READY, reason=of_task)
     view = task_view(task, LogSummary(None, 0), Status.EXITED, Now(ended=of_agent))
     assert view.reason == shown
+    assert UNTRUSTED not in view.reason
 
 
 @pytest.mark.requirement("tasks.agent-ended")
