@@ -1,6 +1,8 @@
 """Changes in a worktree are detected with and without reports of the kernel."""
 
 import logging
+import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -214,6 +216,47 @@ async def test_undo_scans_all_files_regardless_of_reports(
     await scene.engine.history.undo(made.id)
 
     assert walks == [made.worktree]
+
+
+@pytest.mark.requirement("snapshots.undo-processes")
+async def test_undo_of_changed_and_deleted_files_starts_one_git_process(
+    scene: Scene, made: Taskspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worktree, log = Path(made.worktree), tmp_path / "log"
+    before = tree_of(worktree)
+    run("echo x > README.md; rm src/app.py", worktree)
+    for folder in (scene.clone / ".git" / "objects").glob("**"):
+        # The objects of a clone that has just been written to are looked at in full.
+        os.utime(folder, (1_000_000_000, 1_000_000_000))
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {shutil.which("git")} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+
+    await scene.engine.history.undo(made.id)
+
+    started = log.read_text(encoding="utf-8").splitlines()
+    assert ["cat-file --batch-check" in line for line in started] == [True]
+    assert tree_of(worktree) == before
+
+
+@pytest.mark.requirement("snapshots.undo-processes")
+async def test_file_that_comes_back_after_a_change_of_ignore_rules_follows_the_new_ones(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree, history = Path(made.worktree), scene.engine.history
+    run("echo x > notes", worktree)
+    await history.snapshot(made.id, "made")
+    run("rm notes", worktree)
+    await history.snapshot(made.id, "deleted")
+    run("echo notes > .gitignore", worktree)
+    without = await history.snapshot(made.id, "new rules")
+    run("echo x > notes", worktree)
+    ignored = await history.snapshot(made.id, "back")
+
+    assert ignored.tree == without.tree
+    assert ignored.key != without.key
 
 
 @pytest.mark.requirement("snapshots.watched")

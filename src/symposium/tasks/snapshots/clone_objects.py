@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from localio.git import Git, GitCommandError, GitRunError
+from localio.git import Git, GitCommandError
 from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, copied_packs, copy_packs, existing
 
 _READ_ONLY: Final = 0o444
@@ -20,8 +20,17 @@ _SLACK: Final = 2.0
 """Seconds: clocks of file systems are coarse."""
 
 
+def clone_git(store: Store) -> Git:
+    """Git in the store, which reads the clone's objects alone."""
+    return store.git().with_variables({"GIT_OBJECT_DIRECTORY": str(store.common / "objects")})
+
+
 async def give_back(
-    store: Store, wanted: Iterable[str], remotes: set[str], since: float
+    store: Store,
+    wanted: Iterable[str],
+    remotes: set[str],
+    since: float,
+    found: Iterable[str] | None = None,
 ) -> list[str]:
     """Have the clone hold these objects, with everything that they refer to.
 
@@ -30,6 +39,7 @@ async def give_back(
         wanted: objects that the clone must have.
         remotes: what was fetched: it is looked at only where something is seen to be wrong.
         since: what was written to the clone before this moment was whole then.
+        found: objects that git has just found in the clone, if it was asked for these.
 
     Returns:
         Notes on objects that could not be restored.
@@ -41,9 +51,11 @@ async def give_back(
     (objects / "pack").mkdir(parents=True, exist_ok=True)
     is_touched = await asyncio.to_thread(_is_touched, objects, since - _SLACK)
     is_damaged = await asyncio.to_thread(_repair, store, since - _SLACK)
-    clone = store.git().with_variables({"GIT_OBJECT_DIRECTORY": str(objects)})
-    ids = set(wanted)
-    held, in_clone = await _existing_in_both(store.git(), clone, ids)
+    clone, ids = clone_git(store), set(wanted)
+    if found is None or is_damaged:
+        found = await existing(clone, ids)
+    in_clone = ids.intersection(found)
+    held = {id_ for id_ in ids if store.objects.has(id_)}
     lost = sorted(ids - held - in_clone)
     notes = [f"{id_} could not be restored: it is in no snapshot" for id_ in lost]
     missing = held - in_clone
@@ -60,17 +72,6 @@ async def give_back(
     except GitCommandError as error:
         notes.append(f"objects could not be copied to the clone: {error.said}")
     return notes
-
-
-async def _existing_in_both(store: Git, clone: Git, ids: set[str]) -> tuple[set[str], set[str]]:
-    """Ask both at once: an undo waits for the answers."""
-    try:
-        async with asyncio.TaskGroup() as both:
-            in_store = both.create_task(existing(store, ids))
-            in_clone = both.create_task(existing(clone, ids))
-    except* GitRunError as group:
-        raise group.exceptions[0] from None
-    return set(in_store.result()), set(in_clone.result())
 
 
 async def _is_whole(clone: Git, ids: set[str], remotes: set[str]) -> bool:

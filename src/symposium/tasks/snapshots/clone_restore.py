@@ -20,6 +20,7 @@ from symposium.tasks.snapshots.clone_state import (
     logged,
     packed_refs,
     private_files,
+    upstream_of,
 )
 from symposium.tasks.snapshots.objects import FOLDER
 from symposium.tasks.snapshots.store import Store
@@ -330,6 +331,7 @@ async def restore_upstream(subject: SnapshotTarget, target: RestoreTarget) -> No
         TaskspaceError: git cannot be run.
     """
     git, name = subject.clone(), target.snapshot.head.removeprefix(HEADS)
+    present = upstream_of(subject.common, target.snapshot.head)
     for key, value in target.details.upstream.items():
-        if name and (await git.config("--get", f"branch.{name}.{key}")).code:
+        if key not in present and name and (await git.config("--get", f"branch.{name}.{key}")).code:
             await git.config(f"branch.{name}.{key}", value)

@@ -168,12 +168,14 @@ class Mirror:
     Attributes:
         linked: device and inode of the files that have more than one name.
         unkept: reason why a path is not saved.
+        deleted: files that git did not ignore; an undo creates them again.
     """
 
     root: Path
     top: Folder
     linked: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     unkept: dict[str, str] = field(default_factory=dict[str, str])
+    deleted: set[str] = field(default_factory=set[str])
     is_seen: bool = False
 
     def build(self, objects: Objects, commit_of: Callable[[str], str | None]) -> str:

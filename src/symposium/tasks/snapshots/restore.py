@@ -15,7 +15,7 @@ import msgspec
 from symposium.config.git import OWN_REFS, git_of
 from symposium.tasks.model import TaskspaceError
 from symposium.tasks.snapshots.capture import CaptureMemory
-from symposium.tasks.snapshots.clone_objects import give_back
+from symposium.tasks.snapshots.clone_objects import clone_git, give_back
 from symposium.tasks.snapshots.clone_restore import (
     RestoreTarget,
     files_in,
@@ -259,18 +259,19 @@ async def _objects(store: Store, target: RestoreTarget) -> list[str]:
     wanted = values | {each.commit for each in target.details.stash}
     wanted |= {target.snapshot.tip} - {""}
     entries = await store.commit_entries(target.snapshot.commit)
-    if "staged" in entries and not await _has_blobs(store, entries["staged"][1], target):
-        wanted.add(entries["staged"][1])
     if "private" in entries:
         wanted |= await _named(store, entries["private"][1])
-    return await give_back(store, wanted, fetched, target.snapshot.at)
+    staged = {entries["staged"][1]} if "staged" in entries else set[str]()
+    # One git process for all of them: to start one takes longer than to ask.
+    found = await existing(clone_git(store), wanted | staged)
+    for tree in staged - wanted - set(found):
+        if not await _has_blobs(store, tree, target):
+            wanted.add(tree)
+    return await give_back(store, wanted, fetched, target.snapshot.at, found)
 
 
 async def _has_blobs(store: Store, staged: str, target: RestoreTarget) -> bool:
     """Whether the clone has every file that is staged: git needs no tree of an index."""
-    clone = store.git().with_variables({"GIT_OBJECT_DIRECTORY": str(store.common / "objects")})
-    if staged in await existing(clone, [staged]):
-        return True
     base = (
         target.snapshot.tip if target.snapshot.tip in store.complete else store.objects.put_tree([])
     )
@@ -279,7 +280,7 @@ async def _has_blobs(store: Store, staged: str, target: RestoreTarget) -> bool:
         entry.split(" ") for entry in (await store.git().ask(*words)).names if entry[:1] == ":"
     ]
     blobs = {words[3] for words in changes if words[1] != "160000" and words[3].strip("0")}
-    return not blobs or blobs == set(await existing(clone, blobs))
+    return blobs == set(await existing(clone_git(store), blobs))
 
 
 async def _named(store: Store, private: str) -> set[str]:

@@ -26,6 +26,7 @@ from symposium.tasks.snapshots.reading import (
 
 _IGNORE_FILE: Final = ".gitignore"
 _GIT: Final = ".git"
+_MAX_DELETED: Final = 10_000
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -122,6 +123,7 @@ class Look:
         """Recheck every name after a change of ignore rules."""
         self.has_new_rules = False
         self.unknown = {}
+        self.mirror.deleted.clear()
         for folder in self.mirror.top.below():
             repository = _repository_of(folder)
             if repository is None:
@@ -272,7 +274,8 @@ class Look:
             self.drop(folder, path.rpartition("/")[0], name)
             known = File(state.st_mode, state.st_size, is_ignored=folder.is_ignored)
             folder.entries[name] = known
-            if repository is not None and name != _GIT:
+            is_known = path in self.mirror.deleted and not folder.is_ignored
+            if repository is not None and name != _GIT and not is_known:
                 self.unknown.setdefault(repository, []).append(path)
         known.mode, known.size = state.st_mode, state.st_size
         folder.changed()
@@ -298,6 +301,8 @@ class Look:
         if isinstance(known, Folder):
             known.parent = folder
             self._unwatch(known)
+        elif not known.is_ignored and len(self.mirror.deleted) < _MAX_DELETED:
+            self.mirror.deleted.add(path)
         self._forget_below(path)
 
     def _forget_below(self, path: str) -> None:

@@ -262,6 +262,8 @@ async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
         TaskspaceError: git was ended before it had said that.
     """
     asked = "".join(f"{id_}\n" for id_ in ids).encode()
+    if not asked:
+        return {}
     words = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
     done = await git.run(*words, stdin=asked)
     if done.code:
