@@ -12,10 +12,16 @@ from tests.support.task_harness import (
     open_scene,
     settings_file,
 )
-from tests.support.task_views import serve
+from tests.support.task_views import asked, serve
 
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
+from symposium.bus.messages.tasks import (
+    InboxAnswered,
+    InboxCall,
+    InboxChoice,
+    InboxItem,
+    PutOffInbox,
+)
 from symposium.config.paths import paths
 from symposium.permissions.trust_store import TrustStore
 from symposium.sessions.session import SessionError, SessionKind, SessionSpec, SessionStore
@@ -68,6 +74,11 @@ async def test_landing_that_is_postponed_can_be_postponed_again_and_answered(
     )
     (item,) = await served.inbox.items()
 
+    snooze = PutOffInbox(item=item.id)
+    said = await served.handlers.answers().requests[snooze.about.type](snooze, asked())
+    assert said == InboxAnswered(
+        text=f"{made.name} is snoozed; it stays in the inbox without notifications"
+    )
     for _ in range(2):
         await served.inbox.answer(item.id, "later", "me")
         (postponed,) = await served.inbox.items()

@@ -20,10 +20,12 @@ from tests.support.task_harness import (
     git,
     open_scene,
 )
-from tests.support.task_views import Served, asked, serve
+from tests.support.task_views import Served, serve
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
+from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
+from symposium.bus.handlers import RequestContext
 from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
 from symposium.bus.messages.worktrees import Landing, LandTaskspace
 from symposium.config.paths import paths
@@ -86,6 +88,9 @@ class Conflict:
     task: Taskspace
     onto: str
     changes: Mailbox[None] = field(default_factory=Mailbox[None])
+    progress: list[tuple[str, float | None, float | None]] = field(
+        default_factory=list[tuple[str, "float | None", "float | None"]]
+    )
 
     @property
     def tree(self) -> Path:
@@ -101,7 +106,11 @@ class Conflict:
 
     async def land(self, join: str = "rebase") -> Landing:
         message = LandTaskspace(taskspace_uuid=self.task.id, join=join, resolve_conflicts=True)
-        return await self.served.worktrees.answers().requests[message.about.type](message, asked())
+        context = RequestContext("1", Sender("/"), "c1", self._progress)
+        return await self.served.worktrees.answers().requests[message.about.type](message, context)
+
+    def _progress(self, text: str, done: float | None, total: float | None) -> None:
+        self.progress.append((text, done, total))
 
     async def stage(self) -> str:
         found = await self.scene.engine.resolutions.of(self.task.id)
@@ -335,6 +344,8 @@ async def test_approval_of_an_outdated_commit_is_refused_and_the_new_one_is_show
     )
     assert refused.value.code == "changed"
     assert git("rev-parse", "main", cwd=conflict.scene.clone) != tip
+    steps = ("checking for conflicts with other taskspaces", "landing")
+    assert conflict.progress == [(each, None, None) for each in steps]
     assert second.id == f"landing:{conflict.task.id}:{tip[:16]}{conflict.onto[:16]}"
     assert second.text == "is ready to land on main: 2 files, the project has no checks"
 
