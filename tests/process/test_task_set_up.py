@@ -56,6 +56,6 @@ def test_untrusted_set_up_is_not_run_by_resume(asking: TaskCli) -> None:
     again = asking.run("task", "resume", "task")
 
     assert again.returncode == 0
-    assert "not trusted" in again.stderr
+    assert "waits for trust" in again.stderr
     assert not (Path(made["worktree"]) / "was-run").exists()
     assert [item["kind"] for item in asking.json("inbox")] == ["trust"]

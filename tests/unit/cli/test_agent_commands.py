@@ -238,7 +238,7 @@ def test_test_prints_the_capabilities(registry: Write, tmp_path: Path) -> None:
         ("log in by", "A key, web"),
     ]
     found = json.loads(agents("test", f"{small} -x", "--json")[1])
-    assert 0 < found.pop("seconds") < 60
+    assert 0 <= found.pop("seconds") < 60
     assert found == {
         "command": [str(small), "-x"],
         **HELLO,
