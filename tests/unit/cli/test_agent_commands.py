@@ -381,7 +381,7 @@ def test_agent_that_left_the_registry_stays_installed(registry: Write, tmp_path:
 
 
 @pytest.mark.requirement("registry.cli-registry-list")
-def test_registry_lists_built_in_entries_in_place_of_the_registrys(registry: Write) -> None:
+def test_registry_lists_its_built_in_entries_over_those_of_the_index(registry: Write) -> None:
     two, echo = entry("two", local("/x/two")), entry("echo", local("/x/echo"))
     registry(entry("eliza", local("/x")), two, mods=(echo, entry("more", local("/x/more"))))
     described = registry_context(os.environ).index.here().describe()
