@@ -265,6 +265,7 @@ def test_links_that_commonmark_leaves_as_text_are_read(markdown: str, url: str, 
 @pytest.mark.requirement("walkthroughs.u3")
 def test_other_brackets_stay_text() -> None:
     assert "<a" not in shown("[todo][] and [x] and [a b][] [c](javascript:x y)")
+    assert "<a" not in shown("[w](https://example.com/a b) and [x](https://example.com/[y] z)")
 
 
 @pytest.mark.requirement("walkthroughs.u4")
