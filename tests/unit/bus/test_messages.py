@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from peerwire.errors import LocalError
 from symposium.bus import protocol
@@ -211,6 +211,11 @@ def test_a_member_with_its_default_value_is_on_the_wire(
 )
 def test_a_selection_is_an_object_a_text_or_null(data: bytes, text: str | None) -> None:
     assert read_reply(GetSelection, Raw(data)).selected_text == text
+
+
+@pytest.mark.requirement("bus.selection-forms")
+def test_a_selection_may_be_absent() -> None:
+    assert read_reply(GetSelection, UNSET) == read_reply(GetSelection, Raw(b"null"))
 
 
 @pytest.mark.requirement("bus.selection-forms")
