@@ -299,7 +299,7 @@ def test_control_sequences_of_the_agent_do_not_reach_the_terminal(
 
 @pytest.mark.requirement("cli.chat-markdown", "cli.chat-status")
 def test_markdown_is_rendered_at_a_terminal_and_usage_is_in_the_status_line(
-    chat: Chat, scripted: Spec
+    chat: Chat, scripted: Spec, tmp_path: Path
 ) -> None:
     usage = '{"sessionUpdate":"usage_update","used":12345,"size":128000}'
     agent = scripted("prompt=say:# A **page**\\n\\n- x\\n\\n", f"prompt=update:{usage}")
@@ -307,6 +307,7 @@ def test_markdown_is_rendered_at_a_terminal_and_usage_is_in_the_status_line(
     person.ready()
     person.type(b"go", ENTER)
     shown = person.until("12.3k of 128k tokens")
+    person.until(tmp_path.name)  # the directory is the last part of the line
 
     assert "A page\n\n• x\n" in shown
     assert "\x1b[1;4mA " in person.raw
