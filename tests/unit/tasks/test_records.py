@@ -15,7 +15,7 @@ from symposium.tasks.context import file_of
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.events import Acknowledged, Changed, LineEvent
-from symposium.tasks.files import read_task_file
+from symposium.tasks.files import MAX_BYTES, read_task_file
 from symposium.tasks.model import (
     Category,
     LimitError,
@@ -419,6 +419,17 @@ async def test_task_file_has_new_limits(scene: Scene) -> None:
     known = read_task_file(file_of(made))
     assert known is not None
     assert known.taskspace.limits == Limits(minutes=90)
+
+
+@pytest.mark.requirement("taskspaces.file-size")
+async def test_task_file_that_is_too_large_is_not_read(scene: Scene) -> None:
+    file = file_of(await scene.make())
+    content = file.read_bytes()
+
+    file.write_bytes(content.ljust(MAX_BYTES))
+    assert read_task_file(file) is not None
+    file.write_bytes(content.ljust(MAX_BYTES + 1))
+    assert read_task_file(file) is None
 
 
 @pytest.mark.requirement("taskspaces.wait-for-children")
