@@ -403,6 +403,15 @@ async def test_invalid_line_is_answered_with_an_error(
 
 
 @pytest.mark.requirement("mcp-server.lines")
+async def test_blank_lines_are_not_answered(client: RawClient) -> None:
+    await client.greet()
+    for line in (b"", b" \t", b"[]"):
+        client.write(line)
+
+    assert (await client.next_unasked())["error"]["code"] == -32600  # for the last line
+
+
+@pytest.mark.requirement("mcp-server.lines")
 async def test_client_that_writes_ahead_is_throttled_without_loss(
     client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
