@@ -205,6 +205,19 @@ async def test_url_that_runs_a_program_is_refused(url: str, tmp_path: Path) -> N
         await make_project(tmp_path / "x.symposium", "x", url, AT)
 
 
+@pytest.mark.requirement("taskspaces.seed-project")
+async def test_existing_project_is_not_made_again(scene: Scene) -> None:
+    directory = scene.root / "Name.symposium"
+    await make_project(directory, "Name", str(scene.upstream), AT)
+    before = (directory / "project.json").read_bytes()
+
+    with pytest.raises(TaskspaceError) as refused:
+        await make_project(directory, "Other", str(scene.upstream), AT)
+
+    assert f"{directory} is a project already" in str(refused.value)
+    assert (directory / "project.json").read_bytes() == before
+
+
 @pytest.mark.requirement("taskspaces.embedded")
 async def test_embedded_project_keeps_its_tasks_in_the_checkout(scene: Scene) -> None:
     folder = scene.clone / ".symposium"
