@@ -103,6 +103,28 @@ def test_a_script_of_one_word_is_read_too(script: str, tmp_path: Path) -> None:
     assert judgement.rule == "no"
 
 
+@pytest.mark.requirement("policy.command-words")
+@pytest.mark.parametrize(
+    ("script", "is_meant"),
+    [
+        ("make clean all", True),
+        ("make -j4 clean now all", True),
+        ("/usr/bin/make clean all", True),
+        ("make all clean", False),
+        ("make clean", False),
+        ("make", False),
+    ],
+)
+def test_words_of_a_rule_that_forbids_match_in_their_order(
+    script: str, tmp_path: Path, *, is_meant: bool
+) -> None:
+    rule = '[[rule]]\nname = "no"\neffect = "forbid"\ncommand = "make clean all"\n'
+    policy = read_policy(rule, "policy.toml")
+    judgement = policy.judge([RunScript(script)], PolicyWorkspace(tmp_path))
+
+    assert (judgement.rule == "no") is is_meant
+
+
 @pytest.mark.requirement("policy.strictest")
 def test_a_rule_is_named_before_a_doubt_of_the_same_effect(tmp_path: Path) -> None:
     judgement = judge("unknown; git push production", tmp_path)
