@@ -56,6 +56,19 @@ async def test_search_in_a_missing_path_finds_nothing(repository: GitRepository)
 
 
 @pytest.mark.requirement("dialect.search")
+@pytest.mark.parametrize("extension", ["py", ".py"])
+async def test_search_by_extension_reads_only_files_that_end_with_it(
+    repository: GitRepository, extension: str
+) -> None:
+    (repository.path / "src" / "copy").write_text("def login\n")
+    (repository.path / "src" / "happy").write_text("def login\n")
+
+    found = await value(f"search(`src`, `login`, `{extension}`)", repository)
+
+    assert {path for path, *_ in hits(found)} == {"src/a.py"}
+
+
+@pytest.mark.requirement("dialect.search")
 async def test_search_returns_the_first_hit_of_each_line(repository: GitRepository) -> None:
     found = await value(r"search(`src`, `(def|fn)?\s*login`)", repository)
 
