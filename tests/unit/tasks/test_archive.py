@@ -374,6 +374,21 @@ async def test_patch_has_the_uncommitted_changes(scene: Scene) -> None:
     assert archive.read_archive(trash).notes == ()
 
 
+@pytest.mark.requirement("taskspaces.archive-and-undo")
+async def test_task_on_a_branch_without_commits_is_archived_and_restored(scene: Scene) -> None:
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    git("checkout", "--quiet", "--orphan", "fresh", cwd=worktree)
+    (worktree / "new").write_text("text", encoding="utf-8")
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    trash = archive.trash_of(scene.root / "state", made.id)
+    assert b"+text" in (trash / "changes.patch").read_bytes()
+    await scene.engine.trash.undo(made.id)
+
+    assert (worktree / "new").read_text(encoding="utf-8") == "text"
+
+
 @pytest.mark.requirement("taskspaces.nothing-kept")
 async def test_deletion_without_archive_writes_no_archive(scene: Scene) -> None:
     made = await full(scene)
