@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, Final
 
 from symposium.sessions.client import DESCRIBE, POLL_INTERVAL, STOP_TIMEOUT, NoAnswerError, reach
@@ -127,6 +128,9 @@ class LiveSessions:
         self._clock = clock
         self._known: dict[str, AgentNow] = {}
         self._asked_at: dict[str, float] = {}
+        self._order = count()
+        self._changed_in: dict[str, int] = {}
+        self._answered_in: dict[str, int] = {}
         self._connected: set[str] = set()
         self._dirty: dict[str, str] = {}
         self._is_dirty = asyncio.Event()
@@ -153,6 +157,7 @@ class LiveSessions:
         """Ask soon, after something about a session changed."""
         self._dirty[id_] = cause
         self._asked_at.pop(id_, None)
+        self._changed_in[id_] = next(self._order)
         self._is_dirty.set()
 
     async def gone(self, id_: str) -> None:
@@ -199,8 +204,9 @@ class LiveSessions:
             self._ended.pop(id_, None)
             self._known.setdefault(id_, NO_AGENT)
             return True
+        for each in (self._asked_at, self._changed_in, self._answered_in):
+            each.pop(id_, None)
         if self._known.pop(id_, None) is not None:
-            self._asked_at.pop(id_, None)
             self._ended[id_] = None
         return False
 
@@ -224,8 +230,14 @@ class LiveSessions:
         self.on_change(id_, cause)
 
     async def _ask_one(self, id_: str) -> None:
-        self._asked_at[id_] = self._clock()
+        # A list waits for an answer from after the last change: it joins no earlier question.
+        started, asked_at = next(self._order), self._clock()
         now, known = await self._ask(id_), self._known.get(id_, NO_AGENT)
+        if started < self._answered_in.get(id_, -1):
+            return
+        self._answered_in[id_] = started
+        if started > self._changed_in.get(id_, -1):
+            self._asked_at[id_] = asked_at
         if now.no_answer_since:
             self._known[id_] = replace(known, no_answer_since=now.no_answer_since, is_idle=False)
         elif now.seq >= known.seq:

@@ -24,11 +24,20 @@ from symposium.tasks.handlers.live_sessions import NO_AGENT, AgentNow, LiveSessi
 ONE, TWO = str(UUID(int=1)), str(UUID(int=2))
 
 
+class Slow:
+    """A server's answer that comes when the test gives it."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.said: asyncio.Future[AgentNow] = asyncio.get_running_loop().create_future()
+
+
 class Servers:
     """Fake session servers: each returns a set state, hangs, or has no prompts.
 
     Attributes:
         asked: the sessions that were queried, in order.
+        slow: answers to the next queries.
     """
 
     def __init__(self, store: SessionStore) -> None:
@@ -37,6 +46,7 @@ class Servers:
         self.hanging: set[str] = set()
         self.terminals: set[str] = set()
         self.said: dict[str, AgentNow] = {}
+        self.slow: list[Slow] = []
         self._locks: dict[str, int] = {}
 
     def start(self, id_: str) -> None:
@@ -57,6 +67,10 @@ class Servers:
         self.asked.append(id_)
         if id_ in self.hanging:
             return AgentNow(no_answer_since="2026-01-01T00:00:00+00:00")
+        if self.slow:
+            slow = self.slow.pop(0)
+            slow.asked.set()
+            return await slow.said
         return NO_AGENT if id_ in self.terminals else self.said[id_]
 
 
@@ -204,3 +218,49 @@ async def test_answer_from_before_the_last_event_is_ignored_and_queried_again(
     assert silent == {ONE: replace(asked, no_answer_since="2026-01-01T00:00:00+00:00")}
     assert late == {ONE: asked}
     assert then == {ONE: servers.said[ONE]}
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_list_during_a_query_from_before_a_change_queries_again(servers: Servers) -> None:
+    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
+    servers.start(ONE)
+    asks = AgentNow(({"question": 7},), announces=True, seq=5)
+    servers.said[ONE] = asks
+    live.noted(ONE, "asked")
+    await live.of([ONE])
+    servers.slow = [slow := Slow()]
+    live.changed(ONE, "changed")
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(live.of([ONE]))
+        await slow.asked.wait()
+        live.changed(ONE, "settled")
+        servers.said[ONE] = replace(asks, questions=())
+        meanwhile = await live.of([ONE])
+        slow.said.set_result(asks)
+
+    assert meanwhile == {ONE: servers.said[ONE]}
+    assert first.result() == meanwhile, "the later query has the answer"
+    assert await live.of([ONE]) == meanwhile
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_list_waits_for_the_answer_to_a_query_after_the_last_change(
+    servers: Servers,
+) -> None:
+    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
+    servers.start(ONE)
+    asks = AgentNow(({"question": 7},), announces=True, seq=5)
+    servers.said[ONE] = asks
+    live.noted(ONE, "asked")
+    await live.of([ONE])
+    servers.slow = [slow := Slow()]
+    live.changed(ONE, "settled")
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(live.run())
+        await slow.asked.wait()
+        servers.said[ONE] = replace(asks, questions=())
+        listed = await live.of([ONE])
+        slow.said.set_result(servers.said[ONE])
+        running.cancel()
+
+    assert listed == {ONE: servers.said[ONE]}
