@@ -84,7 +84,7 @@ def test_small_tree_keeps_every_contract(tmp_path: Path) -> None:
         (WIRE, {"peerwire/utils.py": ""}),
         (TASKS, {"symposium/tasks/sample.py": ""}),
         (TASKS, imports("symposium.tasks.model", "symposium.tasks.store")),
-        (TASKS, imports("symposium.tasks.creation", "symposium.tasks.deletion.checks")),
+        (TASKS, imports("symposium.tasks.creation", "symposium.tasks.deletion.worktree_checks")),
         (TASKS_BUS, imports("symposium.tasks.engine", "symposium.bus.client")),
         (TASKS_BUS, imports("symposium.tasks.snapshots.scan", "symposium.bus.client")),
         (CHAIN, {"symposium/chain/sample.py": ""}),

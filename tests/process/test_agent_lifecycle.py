@@ -10,9 +10,9 @@ import pytest
 from symposium.client.permissions import Decision, Declined, Permission
 from symposium.sessions.agent_runner import RESUME_PROMPT, AgentRunner, TurnHooks
 from symposium.sessions.budget import NoBudget, SpendingMeter
-from symposium.sessions.notes import NoNotes
 from symposium.sessions.server import PromptQueue
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, Status
+from symposium.sessions.session_announcements import NoNotes
 from symposium.sessions.snapshots import NoSnapshots
 
 

@@ -14,7 +14,7 @@ from tests.support.editor import Editor
 from tests.support.task_cli import TaskCli, until
 
 from symposium.config.paths import paths
-from symposium.permissions.notes import read_note
+from symposium.permissions.policy_notes import read_note
 from symposium.sessions.client import launch
 from symposium.sessions.session import SessionError, SessionKind, SessionSpec, SessionStore
 

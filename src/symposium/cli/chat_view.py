@@ -34,7 +34,7 @@ from symposium.client.events import (
 )
 from symposium.client.permissions import ChosenOption, Decision, Permission, summarize
 from symposium.client.session_settings import MODE, MODEL, SessionSettings
-from symposium.permissions.notes import PolicyNote
+from symposium.permissions.policy_notes import PolicyNote
 
 SEPARATOR: Final = " · "
 NAME_WIDTH: Final = 40

@@ -10,7 +10,7 @@ from symposium.cli.output import Output, event_line
 from symposium.cli.session_view import note_lines
 from symposium.client.events import AgentPlan, Other, Text, ToolCall, read_event
 from symposium.client.permissions import ChosenOption, Decision, Permission, summarize
-from symposium.permissions.notes import PolicyNote
+from symposium.permissions.policy_notes import PolicyNote
 
 WIDTH: Final = 100
 """Width of a line on stderr."""

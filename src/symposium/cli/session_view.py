@@ -18,7 +18,7 @@ from symposium.cli.ending import ExitCode
 from symposium.cli.terminal import show_terminal
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.documents.task_prompt import user_words
-from symposium.permissions.notes import PolicyNote
+from symposium.permissions.policy_notes import PolicyNote
 from symposium.sessions.client import CANCEL, DESCRIBE, EVENT, QUESTIONS, SAY, WATCH, reach
 from symposium.sessions.event_log import EventLog
 from symposium.sessions.session import (

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from msgspec.json import encode
 
 from localio.text import clock_of, one_line, second_of
-from symposium.bus.messages.changes import InboxChanged, TaskspaceChanged
+from symposium.bus.messages.announcements import InboxChanged, TaskspaceChanged
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.bus.protocol import Announcement
 from symposium.cli.tasks import glyph_of, task_line

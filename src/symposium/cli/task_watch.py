@@ -13,8 +13,13 @@ from typing import Final, Protocol
 from symposium.bus.client import BusClient
 from symposium.bus.errors import BusError
 from symposium.bus.handlers import HandlerTable, RequestContext
+from symposium.bus.messages.announcements import (
+    InboxChanged,
+    TaskLogged,
+    TaskspaceChanged,
+    TaskspaceGone,
+)
 from symposium.bus.messages.broker import Presence, WindowKind
-from symposium.bus.messages.changes import InboxChanged, TaskLogged, TaskspaceChanged, TaskspaceGone
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces
 from symposium.bus.protocol import Announcement
 from symposium.cli.bus import client_for

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from symposium.permissions.notes import PolicyNote, read_note
+from symposium.permissions.policy_notes import PolicyNote, read_note
 from symposium.permissions.tool_calls import script_of
 
 

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from localio.shell import READS, WRITES, Redirect, SimpleCommand
-from symposium.permissions.programs.reading import (
+from symposium.permissions.programs.arguments import (
     Everything,
     FoundCommand,
     all_commands,

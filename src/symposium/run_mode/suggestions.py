@@ -28,7 +28,7 @@ from symposium.planning.advisor import (
 )
 from symposium.planning.recommendations import effects_of, identity
 from symposium.tasks.handlers.approvals import item_of, lines_of
-from symposium.tasks.setup_files import read_set_up
+from symposium.tasks.recipe_files import read_set_up
 
 REST: Final = "Any other message goes to the agent and changes nothing."
 

@@ -11,9 +11,9 @@ from symposium.planning.chain_spec import check_policy
 from symposium.sessions.acp_server import AcpSessionServer
 from symposium.sessions.budget import BusBudget, NoBudget, SpendingMeter
 from symposium.sessions.client import READY
-from symposium.sessions.notes import BusNotes, NoNotes
 from symposium.sessions.server import SessionServer, SessionSocket
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionStore
+from symposium.sessions.session_announcements import BusNotes, NoNotes
 from symposium.sessions.snapshots import BusSnapshots, NoSnapshots, session_bus
 from symposium.sessions.terminal_server import TerminalSessionServer
 

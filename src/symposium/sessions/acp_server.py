@@ -27,7 +27,6 @@ from symposium.sessions.agent_runner import AgentRunner, TurnHooks
 from symposium.sessions.budget import SpendingMeter
 from symposium.sessions.client import ANSWER, CANCEL, QUESTIONS, SAY, WATCH
 from symposium.sessions.event_log import EventLog, EventViewers
-from symposium.sessions.notes import Notes
 from symposium.sessions.server import OnState, PromptQueue, Viewer
 from symposium.sessions.session import (
     AS_ASKED,
@@ -38,6 +37,7 @@ from symposium.sessions.session import (
     Status,
     secrets_of,
 )
+from symposium.sessions.session_announcements import Notes
 from symposium.sessions.snapshots import ToolCallHooks
 
 MAX_SHOWN: Final = 16 * 1024

@@ -29,9 +29,9 @@ from symposium.permissions.verdict import PolicyError
 from symposium.planning.chain_spec import ChainSpec, read_chain
 from symposium.sessions.agent_exit import exit_reason, login_of, wants_login
 from symposium.sessions.budget import SpendingMeter
-from symposium.sessions.notes import Notes
 from symposium.sessions.server import OnState, PromptQueue
 from symposium.sessions.session import ServerSessionState, SessionSpec, Status
+from symposium.sessions.session_announcements import Notes
 from symposium.sessions.snapshots import Listening, ToolCallHooks
 
 RESTARTS: Final = RestartPolicy(max_failures=4, window=300.0)

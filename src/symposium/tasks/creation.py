@@ -32,6 +32,7 @@ from symposium.tasks.model import (
     slug_of,
 )
 from symposium.tasks.projects import OpenProject, open_project
+from symposium.tasks.recipe_files import read_set_up
 from symposium.tasks.repository import (
     BaseBranch,
     Repository,
@@ -41,7 +42,6 @@ from symposium.tasks.repository import (
     worktrees,
 )
 from symposium.tasks.setup import set_up
-from symposium.tasks.setup_files import read_set_up
 from symposium.tasks.tables import Operation, OperationKind, forget, load, save, taken_worktrees
 
 LOCK: Final = "a symposium taskspace"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from symposium.tasks.conflict_resolutions import Resolutions
 from symposium.tasks.context import EngineContext, subject_of, subject_without_clone
 from symposium.tasks.creation import CreateRequest, create
 from symposium.tasks.deletion.trash import Trash
@@ -20,7 +21,6 @@ from symposium.tasks.reconciliation import Report, reconcile
 from symposium.tasks.records import Records, TaskPresence
 from symposium.tasks.recovery import Recovered, recover
 from symposium.tasks.repository import EngineLock
-from symposium.tasks.resolutions import Resolutions
 from symposium.tasks.roster import Orphan, adopt, check, find, load_project, orphans
 from symposium.tasks.setup import recipe_of, resume, set_up
 from symposium.tasks.snapshots.restore import RestoredSnapshot

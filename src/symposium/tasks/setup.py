@@ -14,8 +14,8 @@ from symposium.tasks.context import EngineContext, keep
 from symposium.tasks.events import Changed, Said
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.recipe import SetUpRecipe
+from symposium.tasks.recipe_files import read_set_up
 from symposium.tasks.repository import Repository
-from symposium.tasks.setup_files import read_set_up
 from symposium.tasks.setup_steps import bring, command_environment, run_commands
 from symposium.tasks.tables import Operation, OperationKind, load, save, variables
 

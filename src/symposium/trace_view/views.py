@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 from peerwire.jsonrpc.values import encode_value
 from symposium.errors import SymposiumError
-from symposium.trace_view.reading import (
+from symposium.trace_view.trace_events import (
     Damage,
     Event,
     EventKind,

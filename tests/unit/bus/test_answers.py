@@ -4,7 +4,7 @@ import pytest
 
 from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import LogProgress
-from symposium.bus.messages.changes import SnapshotTaken
+from symposium.bus.messages.announcements import SnapshotTaken
 from symposium.bus.messages.worktrees import SnapshotTaskspace
 
 

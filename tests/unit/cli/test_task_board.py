@@ -6,7 +6,7 @@ import sys
 import pytest
 from msgspec.structs import replace
 
-from symposium.bus.messages.changes import InboxChanged, TaskspaceChanged
+from symposium.bus.messages.announcements import InboxChanged, TaskspaceChanged
 from symposium.bus.messages.tasks import InboxItem, SettledItem, TaskLog, TaskView
 from symposium.cli.task_board import ENTER, LEAVE, Board, FullScreen, Group, columns
 

@@ -12,7 +12,12 @@ from tests.unit.cli.test_task_board import item, task
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
 from symposium.bus.handlers import HandlerTable, RequestContext
-from symposium.bus.messages.changes import InboxChanged, TaskLogged, TaskspaceChanged, TaskspaceGone
+from symposium.bus.messages.announcements import (
+    InboxChanged,
+    TaskLogged,
+    TaskspaceChanged,
+    TaskspaceGone,
+)
 from symposium.bus.messages.tasks import Inbox, ListInbox, ListTaskspaces, TaskLog, Tasks
 from symposium.bus.protocol import Announcement, Role
 from symposium.cli.task_board import Board

@@ -22,7 +22,7 @@ from symposium.client.events import (
     content_text,
     read_event,
 )
-from symposium.permissions.notes import PolicyNote
+from symposium.permissions.policy_notes import PolicyNote
 from symposium.permissions.recorder import POLICY_META
 
 JSON = st.recursive(

@@ -9,7 +9,7 @@ import pytest
 
 from peerwire.errors import RpcError
 from symposium.mods.policy import FORBIDDEN, PolicyMod
-from symposium.permissions.notes import PolicyNote, read_note
+from symposium.permissions.policy_notes import PolicyNote, read_note
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 
 ALLOW = '[[rule]]\nname = "status"\neffect = "allow"\ncommand = "git status"\n'

@@ -7,8 +7,8 @@ import pytest
 
 from localio.shell import read_script
 from symposium.permissions.policy import Policy, PolicyDecision, PolicyError, read_policy
+from symposium.permissions.programs.arguments import DEEPEST, FARTHEST, MAX_COMMANDS, all_commands
 from symposium.permissions.programs.catalog import PROGRAMS
-from symposium.permissions.programs.reading import DEEPEST, FARTHEST, MAX_COMMANDS, all_commands
 from symposium.permissions.programs.vocabulary import (
     KnownProgram,
     WordKind,

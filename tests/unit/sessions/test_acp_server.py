@@ -17,7 +17,6 @@ from symposium.config.paths import paths
 from symposium.sessions.acp_server import AcpSessionServer
 from symposium.sessions.budget import NoBudget, SpendingMeter
 from symposium.sessions.client import ANSWER, CANCEL, QUESTIONS, SAY, WATCH
-from symposium.sessions.notes import NoNotes
 from symposium.sessions.session import (
     AS_ASKED,
     ServerSessionState,
@@ -26,6 +25,7 @@ from symposium.sessions.session import (
     SessionStore,
     Status,
 )
+from symposium.sessions.session_announcements import NoNotes
 from symposium.sessions.snapshots import NoSnapshots
 from symposium.sessions.spending import read_spending
 

@@ -13,16 +13,16 @@ from peerwire.jsonrpc.handlers import Request
 from symposium.bus.client import BusClient
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.agents import BudgetChecked, CheckBudget
-from symposium.bus.messages.changes import SessionNoted
+from symposium.bus.messages.announcements import SessionNoted
 from symposium.bus.messages.tasks import NoteKind, SnapshotView
 from symposium.bus.messages.worktrees import Snapped, SnapshotTaskspace
 from symposium.config.paths import paths
-from symposium.sessions import notes as announcing
+from symposium.sessions import session_announcements as announcing
 from symposium.sessions.acp_server import AcpSessionServer
 from symposium.sessions.budget import BusBudget, SpendingMeter
 from symposium.sessions.client import SAY, WATCH
-from symposium.sessions.notes import BusNotes
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, SessionStore
+from symposium.sessions.session_announcements import BusNotes
 from symposium.sessions.snapshots import BusSnapshots
 
 SPEC = SessionSpec(str(UUID(int=1)), SessionKind.ACP, ("testy",), "/")

@@ -15,10 +15,10 @@ from tests.support.task_harness import EngineOptions, Scene, attempt, git, open_
 
 from localio.git import Git
 from symposium.config.git import stand_ins
-from symposium.tasks.deletion import checks
-from symposium.tasks.deletion.assessment import Running, family_of, parse_lsof
-from symposium.tasks.deletion.checks import DeletionReport, Risk, Unknown
+from symposium.tasks.deletion import worktree_checks
+from symposium.tasks.deletion.safety_report import Running, family_of, parse_lsof
 from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.deletion.worktree_checks import DeletionReport, Risk, Unknown
 from symposium.tasks.land import LandOptions
 from symposium.tasks.model import NotSafeError, Taskspace
 from symposium.tasks.records import PresenceKind, PresentAgents
@@ -69,7 +69,7 @@ async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
 async def test_check_that_fails_is_unknown_with_its_reason(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_MAX_WALKED", 1)
+    monkeypatch.setattr(worktree_checks, "_MAX_WALKED", 1)
     made = await scene.made()
     (Path(made.worktree) / "secret").mkdir()
     for name in ("one", "two"):

@@ -17,7 +17,7 @@ from symposium.tasks.context import NoAgents
 from symposium.tasks.events import Said
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.recipe import Guess, Recipe, SetUpRecipe
-from symposium.tasks.setup_files import FORMATS, UnreadableError, read_set_up
+from symposium.tasks.recipe_files import FORMATS, UnreadableError, read_set_up
 from symposium.tasks.setup_steps import run_commands
 
 SAMPLES = [

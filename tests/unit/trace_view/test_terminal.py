@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.trace_view.reading import MAX_PREVIEW, Event, EventKind, preview, short_line
+from symposium.trace_view.trace_events import MAX_PREVIEW, Event, EventKind, preview, short_line
 from symposium.trace_view.views import ASCII, DRAWN, TraceListing
 
 LANES = ("Client", "Proxy(0)", "Agent")

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 import click
 
 from symposium.cli.app import CommandGroup
-from symposium.trace_view.reading import Damage, TraceReader, TraceSelection, lanes_of
+from symposium.trace_view.trace_events import Damage, TraceReader, TraceSelection, lanes_of
 from symposium.trace_view.views import ASCII, DRAWN, TraceLine, TraceListing, write_page
 
 FILE = click.argument("file", type=click.Path(path_type=Path))

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.handlers import HandlerTable, RequestContext, Respond
+from symposium.bus.messages.announcements import SessionNoted
 from symposium.bus.messages.broker import PresenceChanged
-from symposium.bus.messages.changes import SessionNoted
 from symposium.bus.messages.tasks import SESSION_SERVER
 from symposium.bus.messages.worktrees import TaskspaceWillDelete
 from symposium.config.paths import paths

@@ -18,7 +18,7 @@ import msgspec
 from localio.files import make_private_directory, sync_path, write_whole
 from localio.git import Git
 from symposium.config.git import git_at
-from symposium.tasks.deletion.checks import (
+from symposium.tasks.deletion.worktree_checks import (
     all_of,
     kept_ignored,
     of_repository,

@@ -17,6 +17,8 @@ from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, De
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.approvals import TRUST_KIND as SET_UP
 from symposium.tasks.handlers.approvals import Budgets, SetUpQuestions, SetUpTrust
+from symposium.tasks.handlers.conflict_resolution import KIND as LANDING
+from symposium.tasks.handlers.conflict_resolution import LATER, Resolving
 from symposium.tasks.handlers.finished_agents import (
     FINISHED_TURN,
     SEEN,
@@ -25,8 +27,6 @@ from symposium.tasks.handlers.finished_agents import (
     ended_agent,
 )
 from symposium.tasks.handlers.live_sessions import NO_AGENT, AgentNow, LiveSessions
-from symposium.tasks.handlers.resolving import KIND as LANDING
-from symposium.tasks.handlers.resolving import LATER, Resolving
 from symposium.tasks.handlers.snoozed import SnoozedItems
 from symposium.tasks.model import LogEntry, Taskspace, TaskState
 from symposium.tasks.setup import reason_text

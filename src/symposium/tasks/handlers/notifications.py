@@ -15,7 +15,7 @@ from localio.errors import ExplainedError
 from localio.jsonc import JsoncError, parse
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.inbox import TaskInbox
-from symposium.tasks.handlers.notices import NotificationLog, TaskNotice, grouped, payload
+from symposium.tasks.handlers.notification_log import NotificationLog, TaskNotice, grouped, payload
 
 WEBHOOK_TIMEOUT: Final = 20.0
 """Seconds for one command or webhook call."""

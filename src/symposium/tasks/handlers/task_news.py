@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from localio.errors import ExplainedError
-from symposium.bus.messages.changes import (
+from symposium.bus.messages.announcements import (
     InboxChanged,
     SnapshotTaken,
     TaskLogged,

@@ -34,7 +34,7 @@ from symposium.sessions.session import SessionSpec
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision
 from symposium.tasks.engine import Engine
-from symposium.tasks.handlers.resolving import Resolving
+from symposium.tasks.handlers.conflict_resolution import Resolving
 from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.handlers.task_views import snapshot_view, task_view
 from symposium.tasks.land import ChecksFailed, Join, LandConflict, Landed, LandOptions

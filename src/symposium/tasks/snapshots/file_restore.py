@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from localio.files import make_private_directory
+from symposium.tasks.snapshots.file_contents import stamp_of
 from symposium.tasks.snapshots.mirror import (
     META,
     USUAL_FILE,
@@ -38,7 +39,6 @@ from symposium.tasks.snapshots.objects import (
     entries_of,
     id_of_file,
 )
-from symposium.tasks.snapshots.reading import stamp_of
 from symposium.tasks.snapshots.store import Store, large_blob, write_blobs
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

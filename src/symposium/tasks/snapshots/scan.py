@@ -13,9 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from symposium.tasks.snapshots.inotify import Noticed, Watch
-from symposium.tasks.snapshots.mirror import File, Folder, Mirror
-from symposium.tasks.snapshots.reading import (
+from symposium.tasks.snapshots.file_contents import (
     Bounds,
     PendingReads,
     is_rebuilt,
@@ -23,6 +21,8 @@ from symposium.tasks.snapshots.reading import (
     note_xattrs,
     stamp_of,
 )
+from symposium.tasks.snapshots.inotify import Noticed, Watch
+from symposium.tasks.snapshots.mirror import File, Folder, Mirror
 
 _IGNORE_FILE: Final = ".gitignore"
 _GIT: Final = ".git"

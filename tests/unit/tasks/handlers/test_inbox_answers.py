@@ -25,11 +25,11 @@ from symposium.bus.messages.tasks import (
 from symposium.config.paths import paths
 from symposium.permissions.trust_store import TrustStore
 from symposium.sessions.session import SessionError, SessionKind, SessionSpec, SessionStore
+from symposium.tasks.conflict_resolutions import Resolution, ResolutionStage
 from symposium.tasks.handlers import inbox
 from symposium.tasks.handlers.approvals import SetUpQuestions, SetUpTrust
 from symposium.tasks.handlers.live_sessions import AgentNow, LiveSessions
 from symposium.tasks.land import Ready
-from symposium.tasks.resolutions import Resolution, ResolutionStage
 
 
 @pytest.fixture

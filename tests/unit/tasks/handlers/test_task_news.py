@@ -10,7 +10,7 @@ from tests.support.event_listener import Listener
 from tests.support.task_harness import Scene, make_template, open_scene, settings_file
 from tests.support.task_views import Served, serve
 
-from symposium.bus.messages.changes import (
+from symposium.bus.messages.announcements import (
     InboxChanged,
     SnapshotTaken,
     TaskLogged,
@@ -20,7 +20,7 @@ from symposium.bus.messages.changes import (
 )
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.events import Removed
-from symposium.tasks.handlers.notices import TaskNotice
+from symposium.tasks.handlers.notification_log import TaskNotice
 from symposium.tasks.handlers.notifications import Channels, Notifying
 from symposium.tasks.handlers.task_news import TaskNews
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.task_harness import Scene, make_template, open_scene, settings_file
 from tests.support.task_views import serve
 
-from symposium.tasks.handlers.notices import TaskNotice
+from symposium.tasks.handlers.notification_log import TaskNotice
 from symposium.tasks.handlers.notifications import Channels, Notifying
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 

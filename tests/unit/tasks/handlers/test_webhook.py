@@ -16,7 +16,7 @@ import pytest
 from tests.support.web import Web, reply, serving
 
 from symposium.bus.messages.tasks import InboxItem
-from symposium.tasks.handlers.notices import PERIOD, NotificationLog, grouped
+from symposium.tasks.handlers.notification_log import PERIOD, NotificationLog, grouped
 from symposium.tasks.handlers.notifications import Channels, notify, post, read_channels
 
 NOW = 1_800_000_000.0

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.errors import NotFoundError
-from symposium.trace_view import reading
-from symposium.trace_view.reading import (
+from symposium.trace_view import trace_events
+from symposium.trace_view.trace_events import (
     EventKind,
     NotATraceError,
     TraceReader,
@@ -64,7 +64,7 @@ def trace_of(directory: Path, *lines: dict[str, Any] | str) -> Path:
 def test_the_oldest_requests_are_forgotten_when_too_many_have_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_OPEN", 2)
+    monkeypatch.setattr(trace_events, "MAX_OPEN", 2)
     asked = [ASKED | {"id": number} for number in range(3)]
     answered = [ANSWERED | {"id": number} for number in range(3)]
 

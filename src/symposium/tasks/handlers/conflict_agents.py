@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from symposium.sessions.client import SAY, reach
 from symposium.sessions.session import SessionKind, SessionNotFoundError, SessionStore
+from symposium.tasks.conflict_resolutions import Resolution
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.live_sessions import LiveSessions, SessionServers
 from symposium.tasks.model import Taskspace, TaskspaceError
-from symposium.tasks.resolutions import Resolution
 
 
 class ResolvingAgents:

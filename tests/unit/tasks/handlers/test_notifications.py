@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from symposium.bus.messages.tasks import InboxItem
-from symposium.tasks.handlers.notices import PERIOD, NotificationLog, grouped
+from symposium.tasks.handlers.notification_log import PERIOD, NotificationLog, grouped
 from symposium.tasks.handlers.notifications import Channels, filled, read_channels
 
 NOW = 1_800_000_000.0

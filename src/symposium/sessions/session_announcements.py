@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, Self
 from localio.text import one_line
 from symposium.bus.client import BusClient
 from symposium.bus.errors import BusError
-from symposium.bus.messages.changes import SessionNoted
+from symposium.bus.messages.announcements import SessionNoted
 from symposium.bus.messages.tasks import NoteKind
 
 MAX_NOTES: Final = 100

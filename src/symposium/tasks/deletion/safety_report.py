@@ -14,8 +14,8 @@ from localio.errors import ExplainedError
 from localio.git import Git, running_pids
 from symposium.config.git import git_at
 from symposium.tasks.context import EngineContext
-from symposium.tasks.deletion import checks, commit_checks
-from symposium.tasks.deletion.checks import DeletionReport, Finding, Risk, Unknown
+from symposium.tasks.deletion import commit_checks, worktree_checks
+from symposium.tasks.deletion.worktree_checks import DeletionReport, Finding, Risk, Unknown
 from symposium.tasks.model import Taskspace
 from symposium.tasks.records import TaskPresence
 from symposium.tasks.repository import Repository
@@ -185,21 +185,21 @@ async def assess(
 
 
 async def _status(subject: _Subject) -> _Found:
-    status = await checks.status_of(subject.git)
-    return checks.of_status(status)
+    status = await worktree_checks.status_of(subject.git)
+    return worktree_checks.of_status(status)
 
 
 async def _ignored(subject: _Subject) -> _Found:
-    status = await checks.status_of(subject.git)
-    return await asyncio.to_thread(checks.of_ignored, subject.worktree, status.ignored)
+    status = await worktree_checks.status_of(subject.git)
+    return await asyncio.to_thread(worktree_checks.of_ignored, subject.worktree, status.ignored)
 
 
 async def _hidden(subject: _Subject) -> _Found:
-    return await checks.hidden_files(subject.git)
+    return await worktree_checks.hidden_files(subject.git)
 
 
 async def _submodules(subject: _Subject) -> _Found:
-    return await checks.of_repositories(subject.git, subject.worktree)
+    return await worktree_checks.of_repositories(subject.git, subject.worktree)
 
 
 async def _commits(subject: _Subject) -> _Found:

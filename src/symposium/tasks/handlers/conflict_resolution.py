@@ -17,12 +17,12 @@ from localio.errors import ExplainedError
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
 from symposium.sessions.session import SessionStore
+from symposium.tasks.conflict_resolutions import Resolution, ResolutionStage, conflict_text
 from symposium.tasks.engine import Engine
+from symposium.tasks.handlers.conflict_agents import ResolvingAgents
 from symposium.tasks.handlers.live_sessions import LiveSessions
-from symposium.tasks.handlers.resolving_agents import ResolvingAgents
 from symposium.tasks.land import LandConflict, LandOptions
 from symposium.tasks.model import Taskspace, TaskState, UnknownTaskspaceError
-from symposium.tasks.resolutions import Resolution, ResolutionStage, conflict_text
 
 KIND: Final = "landing"
 

@@ -8,10 +8,7 @@ import pytest
 from tests.support.task_harness import Scene, git
 from tests.unit.tasks.test_landing import change_line, commit_all
 
-from symposium.tasks.land import Landed, LandOptions, Ready
-from symposium.tasks.merges import Conflict, LineRange
-from symposium.tasks.model import Taskspace
-from symposium.tasks.resolutions import (
+from symposium.tasks.conflict_resolutions import (
     MAX_DIFF,
     Resolution,
     Resolutions,
@@ -19,6 +16,9 @@ from symposium.tasks.resolutions import (
     conflict_text,
     printable,
 )
+from symposium.tasks.land import Landed, LandOptions, Ready
+from symposium.tasks.merges import Conflict, LineRange
+from symposium.tasks.model import Taskspace
 
 AT = "2001-09-09T01:46:40.000Z"
 

@@ -31,11 +31,11 @@ from symposium.bus.messages.worktrees import Landing, LandTaskspace
 from symposium.config.paths import paths
 from symposium.errors import ExplainedError
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
+from symposium.tasks.conflict_resolutions import Resolution, ResolutionStage
 from symposium.tasks.context import NoAgents
 from symposium.tasks.deletion.trash import DeletionConsent
-from symposium.tasks.handlers import resolving
+from symposium.tasks.handlers import conflict_resolution
 from symposium.tasks.model import Taskspace
-from symposium.tasks.resolutions import Resolution, ResolutionStage
 from symposium.tasks.tables import save
 
 BASE = "main"
@@ -97,7 +97,7 @@ class Conflict:
         return Path(self.task.worktree)
 
     @property
-    def resolving(self) -> resolving.Resolving:
+    def resolving(self) -> conflict_resolution.Resolving:
         return self.served.inbox.resolving
 
     @property
@@ -156,7 +156,7 @@ async def conflict(
     place: Path, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Conflict]:
     # Only announcements lead to a check, unless a test sets another interval.
-    monkeypatch.setattr(resolving, "POLL_INTERVAL", 1000.0)
+    monkeypatch.setattr(conflict_resolution, "POLL_INTERVAL", 1000.0)
     async with Servers(
         SessionStore(paths({"SYMPOSIUM_HOME": str(tmp_path / "home")})), tmp_path
     ) as servers:
@@ -388,7 +388,7 @@ async def test_agent_that_cannot_be_prompted_after_a_restart_is_a_failure_to_dec
 async def test_work_of_an_agent_is_checked_by_the_next_daemon_also_without_announcements(
     conflict: Conflict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolving, "POLL_INTERVAL", 0.01)
+    monkeypatch.setattr(conflict_resolution, "POLL_INTERVAL", 0.01)
     await conflict.put(ResolutionStage.WORKING)
     conflict.agent.is_working = True
     conflict.agent.run(conflict.task.id)
