@@ -118,7 +118,7 @@ def test_generated_pages_follow_their_sources_and_an_edited_one_is_detected(copy
     assert generate(copy).returncode == 0
     assert outdated(copy) == set()
     assert "# More.\n```\n" in shown.read_text(encoding="utf-8")
-    layers = "tasks:      handlers / engine / sample / resolutions"
+    layers = "tasks:      handlers / engine / sample / conflict_resolutions"
     assert layers in (copy / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
     example.unlink()

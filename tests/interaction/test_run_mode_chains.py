@@ -817,17 +817,23 @@ async def test_prompt_from_before_the_setup_is_answered_by_the_agent(tmp_path: P
         assert answer["result"] == {"stopReason": "refusal"}
 
 
+async def agent_fails_in_setup(it: RunModeHarness) -> tuple[str, Any]:
+    """Save a config whose agent exits while it starts: the session, and the request of the save."""
+    await it.open()
+    it.editor.ask("new", "session/new", {"cwd": "/"})
+    session = (await it.editor.reads(3))[0]["result"]["sessionId"]
+    await it.say("1", session)
+    turn = it.prompt("save", session)
+    agent = await it.chain()
+    await agent.read()
+    await agent.hang_up()
+    return session, turn
+
+
 @pytest.mark.requirement("run-mode.setup-agent-fails")
 async def test_canceled_menu_reports_the_saved_config_of_a_failed_agent(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
-        await it.open()
-        it.editor.ask("new", "session/new", {"cwd": "/"})
-        session = (await it.editor.reads(3))[0]["result"]["sessionId"]
-        await it.say("1", session)
-        turn = it.prompt("save", session)
-        agent = await it.chain()
-        await agent.read()
-        await agent.hang_up()
+        session, turn = await agent_fails_in_setup(it)
         await it.said(turn)
         stays = "Configuration cancelled. The configuration that you saved stays.\n\n"
         assert (await it.say("cancel", session))[0] == stays
@@ -837,14 +843,7 @@ async def test_canceled_menu_reports_the_saved_config_of_a_failed_agent(tmp_path
 @pytest.mark.requirement("run-mode.setup-agent-fails")
 async def test_chosen_agent_that_does_not_start_can_be_changed(tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path) as it:
-        await it.open()
-        it.editor.ask("new", "session/new", {"cwd": "/"})
-        session = (await it.editor.reads(3))[0]["result"]["sessionId"]
-        await it.say("1", session)
-        turn = it.prompt("save", session)
-        agent = await it.chain()
-        await agent.read()
-        await agent.hang_up()
+        session, turn = await agent_fails_in_setup(it)
         texts, answer = await it.said(turn)
         assert "the agent did not start" in "".join(texts)
         assert answer["result"] == {"stopReason": "end_turn"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from tests.support.registry_file import Write, entry, writer_of
 from tests.support.web import reply, serving
 
 from peerwire.transports.command import parse_command
@@ -23,29 +24,14 @@ NO_OBJECT = """read x; echo '{"jsonrpc": "2.0", "id": 1, "result": 3}'"""
 
 
 @pytest.fixture
-def registry(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Path]:
+def registry(tmp_path: Path, environment: dict[str, str]) -> Write:
     """Write a registry of agents and use it."""
     file = tmp_path / "registry.json"
     environment["SYMPOSIUM_REGISTRY"] = str(file)
     environment["HOME"] = str(tmp_path)
     environment["SHELL"] = "/bin/false"
 
-    def write(*agents: dict[str, Any], mods: tuple[dict[str, Any], ...] = ()) -> Path:
-        file.write_text(json.dumps({"version": "1.0.0", "agents": agents, "extensions": mods}))
-        return file
-
-    write()
-    return write
-
-
-def entry(agent_id: str, ways: dict[str, Any], version: str = "1.0.0") -> dict[str, Any]:
-    return {
-        "id": agent_id,
-        "name": agent_id.title(),
-        "version": version,
-        "description": "An agent.",
-        "distribution": ways,
-    }
+    return writer_of(file)
 
 
 def local(spec: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from itertools import chain, repeat
+from typing import cast
 
 import h11
 import pytest
@@ -50,12 +51,16 @@ class Writer:
     close = abort
 
 
+def conversation_of(reader: asyncio.StreamReader, writer: Writer) -> HttpConversation:
+    return HttpConversation(reader, cast("asyncio.StreamWriter", writer))
+
+
 async def begun(
     body: bytes = b"", *, has_come: int | None = None, follows: bytes = b""
 ) -> tuple[HttpConversation, Writer, asyncio.StreamReader]:
     """A conversation whose request has a body of which only a part may have come."""
     reader, writer = asyncio.StreamReader(), Writer()
-    conversation = HttpConversation(reader, writer)  # pyright: ignore[reportArgumentType]  the fake has the used methods
+    conversation = conversation_of(reader, writer)
     head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
     reader.feed_data(head.encode() + body[:has_come])
     assert isinstance(await conversation.next_request(), h11.Request)
@@ -151,7 +156,7 @@ async def test_request_that_arrives_byte_by_byte_ends_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_server, "HTTP_REQUEST_TIMEOUT", 0.1)
-    conversation = HttpConversation(SlowReader(), Writer())  # pyright: ignore[reportArgumentType]  the fake has the used methods
+    conversation = conversation_of(SlowReader(), Writer())
 
     with pytest.raises(TimeoutError):
         await conversation.next_request()

@@ -4,13 +4,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
+from tests.support.registry_file import Write, entry, writer_of
 from tests.support.web import reply, serving
 
 from localio.text import iso_of
@@ -19,8 +19,6 @@ from symposium.catalog import builtin_mods
 from symposium.registry.entries import platform_key
 from symposium.registry.index import InstallReceipt, registry_context, write_receipt
 from symposium.registry.listing import BUILT_IN
-
-Write: TypeAlias = Callable[..., Path]
 
 INSTALLED = InstallReceipt(
     id="one",
@@ -70,22 +68,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
 
-    def write(*agents: dict[str, Any], mods: tuple[dict[str, Any], ...] = ()) -> Path:
-        file.write_text(json.dumps({"version": "1.0.0", "agents": agents, "extensions": mods}))
-        return file
-
-    write()
-    return write
-
-
-def entry(agent_id: str, ways: dict[str, Any], version: str = "1.0.0") -> dict[str, Any]:
-    return {
-        "id": agent_id,
-        "name": agent_id.title(),
-        "version": version,
-        "description": "An agent.",
-        "distribution": ways,
-    }
+    return writer_of(file)
 
 
 def local(*words: str, **env: str) -> dict[str, Any]:
