@@ -50,11 +50,22 @@ def flags_of(descriptor: Path) -> str:
     return re.findall(r"flags:\s+(\d+)", info.read_text())[0]
 
 
+OF_C_LIBRARY: Final = 0b11 << 31
+"""The signals 32 and 33 in a mask of signals (nptl(7))."""
+
+
+def own_signals(line: str) -> str:
+    """Leave the signals of the C library out of a line of caught signals."""
+    name, _, mask = line.partition("\t")
+    return f"{name}\t{int(mask, 16) & ~OF_C_LIBRARY:016x}" if name == "SigCgt:" else line
+
+
 def facts_of_server(pid: int) -> dict[str, Any]:
-    """Facts about a server while it blocks no signal, without the numbers that depend on its load.
+    """Facts about a server while it blocks no signal, without those that depend on its load.
 
     A server starts a thread, and opens a file for it, for each request that it answers at once. It
-    blocks signals for a moment whenever it starts a thread or a process.
+    blocks signals for a moment whenever it starts a thread or a process. With its first thread, the
+    C library catches signals of its own.
     """
 
     def with_open_signals() -> dict[str, Any] | None:
@@ -65,7 +76,7 @@ def facts_of_server(pid: int) -> dict[str, Any]:
         return seen if "SigBlk:\t0000000000000000" in seen["status"] else None
 
     seen = until(with_open_signals)
-    status = [each for each in seen["status"] if not each.startswith("Threads")]
+    status = [own_signals(each) for each in seen["status"] if not each.startswith("Threads")]
     standard = [each for each in seen["descriptors"] if each[0] <= 2]
     opened = {each[1:] for each in seen["descriptors"] if each[0] > 2}
     return {**seen, "status": status, "descriptors": standard, "opened": opened}
