@@ -57,6 +57,7 @@ class Resolving:
         self._agents = ResolvingAgents(engine, store, live)
         self._undecided: set[str] = set()
         self._at_work: set[str] = set()
+        self._noted: set[str] = set()
         self._is_due = asyncio.Event()
         self.on_change: Callable[[], None] = _ignore
 
@@ -70,6 +71,7 @@ class Resolving:
                 for id_ in self._undecided - self._at_work:
                     # In a task each: the checks of one delay no other.
                     self._at_work.add(id_)
+                    self._noted.discard(id_)
                     tasks.create_task(self._look(id_))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(POLL_INTERVAL if self._undecided else None):
@@ -78,6 +80,7 @@ class Resolving:
     def noted(self, id_: str) -> None:
         """Something about the session of a task has changed."""
         if id_ in self._undecided:
+            self._noted.add(id_)
             self._is_due.set()
 
     def removed(self, id_: str) -> None:
@@ -205,6 +208,9 @@ class Resolving:
             _log.warning("cannot look at the conflicts of %s: %s", id_, error)
         finally:
             self._at_work.discard(id_)
+            if id_ in self._noted:
+                # It was announced after the agent had been asked.
+                self._is_due.set()
 
     async def _go_on(self, resolution: Resolution) -> None:
         if resolution.stage is ResolutionStage.ASKED:

@@ -128,13 +128,10 @@ class Conflict:
         git("reset", "-q", "--hard", self.onto, cwd=self.tree)
         return self.scene.commit(self.tree, "README.md", text)
 
-    async def finish(self) -> None:
-        """End the turn of the agent, and announce it until its work was checked."""
+    def finish(self) -> None:
+        """End the turn of the agent, and announce it."""
         self.agent.is_working = False
-        async with asyncio.timeout(10):
-            while not self.changes.values:
-                self.resolving.noted(self.task.id)
-                await asyncio.sleep(0)
+        self.resolving.noted(self.task.id)
 
     async def item(self) -> InboxItem:
         """Wait until the agent's work was checked; return the only item in the inbox."""
@@ -224,7 +221,7 @@ async def test_resolved_conflict_is_shown_with_its_diff_and_lands_once_approved(
         again = await conflict.land()
         working = await conflict.stage(), await conflict.served.inbox.items()
         tip = conflict.resolve()
-        await conflict.finish()
+        conflict.finish()
         item = await conflict.item()
         is_ready = await conflict.stage(), conflict.resolving.is_busy()
         moved = msgspec.structs.replace(item, id="landing:other")
@@ -332,7 +329,7 @@ async def test_approval_of_an_outdated_commit_is_refused_and_the_new_one_is_show
         await conflict.land()
         conflict.resolve()
         await conflict.agent.queries.next()
-        await conflict.finish()
+        conflict.finish()
         item = await conflict.item()
         tip = conflict.scene.commit(conflict.tree, "more", "x")
         with pytest.raises(BusRefusedError) as refused:
