@@ -477,6 +477,9 @@ def main() -> None:
                 import_module(f"symposium.cli.commands.{module.name}")
             import_module("symposium.sessions.__main__")
             import_module("symposium.daemon.process").part_specs()
+        # Forked processes share what is imported: their collections do not write to it.
+        gc.collect()
+        gc.freeze()
         asked = _serve(link, others)
     if asked is None:
         return
