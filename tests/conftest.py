@@ -1,5 +1,6 @@
 """Settings for every test."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -66,6 +67,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every worker its share of the long tests first; `worksteal` cuts the list evenly."""
     if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
         items[:] = in_order(items, workers, kind=_kind, module=_module)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected out of the garbage collections of the tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def _kind(item: pytest.Item) -> int:
