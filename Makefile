@@ -15,6 +15,8 @@ LINTED := $(wildcard src tests examples bench docs)
 export PYTHONDONTWRITEBYTECODE :=
 
 PYTEST := $(BIN)/pytest -q --numprocesses auto --dist worksteal
+# In a new clone, every worker would rewrite all test modules: two processes do it for all.
+REWRITE := $(BIN)/pytest --collect-only -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test chaos coverage check lint types contracts shape dependencies dead words docs reference \
@@ -36,6 +38,8 @@ $(STAMP): requirements/dev.txt pyproject.toml
 
 test: setup ## run the tests but those of `make chaos` (TESTS=tests/unit/… for some of them)
 	@$(BIN)/python -m compileall -q src
+	@test -d tests/unit/__pycache__ || { $(REWRITE) tests/unit --ignore=tests/unit/tasks & \
+		$(REWRITE) tests/unit/tasks tests/process tests/interaction tests/test_*.py & wait; } >/dev/null
 	$(PYTEST) -m "not chaos" $(TESTS)
 
 chaos: setup ## kill and destroy at every stage, and test with new random inputs (SEED=N for known ones)
