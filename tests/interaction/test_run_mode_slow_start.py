@@ -11,7 +11,13 @@ from tests.support.chain_harness import VERSION_ONE, Peer
 from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.chain.conductor import NOT_ANSWERED_YET
-from symposium.run_mode.failure_text import CHOICES, MESSAGE_SAVED, NOTHING_SAID
+from symposium.run_mode import sessions
+from symposium.run_mode.failure_text import (
+    CHOICES,
+    MESSAGE_NOT_SAVED,
+    MESSAGE_SAVED,
+    NOTHING_SAID,
+)
 from symposium.run_mode.menu.no_agent import NOT_SENT
 from symposium.run_mode.menu.waiting import LEFT, STARTING
 from symposium.run_mode.new_sessions import PROMISED
@@ -71,6 +77,22 @@ async def test_prompt_sent_meanwhile_is_answered_by_the_agent_in_its_own_turn(
         assert await answered(agent) == "Hello"
         _, answer = await it.said(turn)
         assert answer["result"] == {"stopReason": "end_turn"}
+
+
+@pytest.mark.requirement("run-mode.kept-bound")
+async def test_message_above_the_limit_is_not_saved_and_the_user_is_informed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_KEPT", 200)
+    async with slow_start(tmp_path) as (it, session, agent, initialize):
+        turns = [it.prompt(text, session) for text in ("Hello", "x" * 200, "World")]
+        messages = await it.editor.reads(5)
+        reports = [each["params"]["update"]["content"]["text"] for each in messages[::2]]
+        assert reports == spoken(MESSAGE_SAVED, MESSAGE_NOT_SAVED, MESSAGE_SAVED)
+        assert [each["id"] for each in messages[1::2]] == turns[:2]
+        await made(agent, initialize)
+        prompt = await agent.read()
+        assert [each["text"] for each in prompt["params"]["prompt"]] == ["Hello", "\n\n", "World"]
 
 
 @pytest.mark.requirement("run-mode.slow-start")

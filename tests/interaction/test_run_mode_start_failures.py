@@ -10,7 +10,8 @@ from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harn
 
 from peerwire.errors import INVALID_PARAMS
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.failure_text import CHOICES, MESSAGE_SAVED, STILL
+from symposium.run_mode import sessions
+from symposium.run_mode.failure_text import CHOICES, MESSAGE_NOT_SAVED, MESSAGE_SAVED, STILL
 
 MISSING = {**CONFIG, "agent": "missing"}
 BROKEN = '{\n  "agent": "claude",\n  "proxies": [}\n}\n'
@@ -127,6 +128,21 @@ async def test_another_reason_is_reported_like_the_first(tmp_path: Path) -> None
         assert f"{it.config}:3:15" in notice
         assert notice.endswith(CHOICES)
         assert kept == f"{MESSAGE_SAVED}\n\n"
+
+
+@pytest.mark.requirement("run-mode.kept-bound")
+async def test_message_above_the_limit_starts_the_agent_but_is_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_KEPT", 200)
+    async with run_mode_harness(tmp_path) as it:
+        session, _ = await opened(it)
+        await it.say("one", session)
+        it.write_config(CONFIG)
+        turn = it.prompt("x" * 200, session)
+        agent = await it.initialized_agent()
+        await made(agent)
+        assert await turn_of(it, agent, turn) == ([f"{MESSAGE_NOT_SAVED}\n\n"], "one")
 
 
 @pytest.mark.requirement("run-mode.mending-kept")

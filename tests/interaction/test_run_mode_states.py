@@ -8,7 +8,8 @@ from tests.support.run_mode_harness import CONFIG, MENU, RunModeHarness, run_mod
 
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
 from symposium.chain.recovery import RestartPolicy
-from symposium.run_mode.failure_text import MESSAGE_SAVED
+from symposium.run_mode import sessions
+from symposium.run_mode.failure_text import MESSAGE_NOT_SAVED, MESSAGE_SAVED
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
@@ -135,6 +136,19 @@ async def test_canceled_setup_writes_nothing_and_the_next_message_opens_it_again
         agent.answer(prompt, {"stopReason": "end_turn"})
         _, answer = await it.said(saved)
         assert answer["result"] == {"stopReason": "end_turn"}
+
+
+@pytest.mark.requirement("run-mode.kept-bound")
+async def test_message_above_the_limit_opens_a_canceled_setup_but_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_KEPT", 200)
+    async with run_mode_harness(tmp_path) as it:
+        session = await in_setup(it)
+        await it.say("cancel", session)
+        first = await it.say("x" * 200, session)
+        assert first[0] == f"{MESSAGE_NOT_SAVED}\n\n"
+        assert "No configuration found." in first[1]
 
 
 @pytest.mark.requirement("run-mode.setup-cancel-again")

@@ -97,8 +97,8 @@ Script: TypeAlias = Callable[["Dialog"], Awaitable[None]]
 """The coroutine of a dialog; it returns when the dialog is over."""
 
 
-def _never() -> bool:
-    return False
+def _nothing() -> None:
+    pass
 
 
 class Input(Struct, frozen=True):
@@ -109,18 +109,14 @@ class Input(Struct, frozen=True):
         answered: called when the script has answered the input.
         unheard: called instead if the script ended without reading the input.
         is_wanted: whether the editor still waits for the answer.
-        keep: saves the input for a later agent; returns whether it did.
+        keep: saves the input for a later agent; returns the text that reports it, if any.
     """
 
     text: str
     answered: Callable[[], None]
     unheard: Callable[[], None]
     is_wanted: Callable[[], bool]
-    keep: Callable[[], bool] = _never
-
-
-def _nothing() -> None:
-    pass
+    keep: Callable[[], str | None] = _nothing
 
 
 def _always() -> bool:
@@ -186,9 +182,9 @@ class Dialog:
         """Whether the first prompt is answered; some editors show no text sent before it."""
         return self.heard == 1 and not self.opened_in_turn
 
-    def keep(self) -> bool:
-        """Save the last input for a later agent; return whether that is possible."""
-        return self._current is not None and self._current.keep()
+    def keep(self) -> str | None:
+        """Save the last input for a later agent; return the text that reports it, if any."""
+        return None if self._current is None else self._current.keep()
 
     def end(self) -> Sequence[Input]:
         """Answer the last input after the script; return the unread inputs."""

@@ -98,6 +98,11 @@ CHOICES: Final = (
 
 MESSAGE_SAVED: Final = "Your message is saved; the agent answers it as soon as it runs."
 
+MESSAGE_NOT_SAVED: Final = (
+    "Your message is not saved: at most 16 MiB of messages can wait for the agent. "
+    "Send it again when the agent runs."
+)
+
 STILL: Final = "The problem is still there."
 
 _LOG_IN: Final = (

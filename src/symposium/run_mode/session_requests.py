@@ -16,7 +16,13 @@ from symposium.chain.messages import Answer, ChainMessage
 from symposium.config.user_config import Config, ConfigError, load
 from symposium.run_mode.chat import CONFIG, RECAP, RETRY, SHOWING, Input, text_line
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.failure_text import NOT_RUNNING, NOTHING_SAID, NOTHING_TO_SEND, exit_manner
+from symposium.run_mode.failure_text import (
+    MESSAGE_NOT_SAVED,
+    NOT_RUNNING,
+    NOTHING_SAID,
+    NOTHING_TO_SEND,
+    exit_manner,
+)
 from symposium.run_mode.menu.config_mode import ConfigMode
 from symposium.run_mode.menu.overviews import overview
 from symposium.run_mode.open_chain import OpenChain
@@ -253,9 +259,7 @@ class SessionRequests:
         elif self._connection.offers.takes(session, text):
             self._connection.handle_request(call, self._answer_offer(call, session, text))
         elif session.is_not_set_up:
-            # A canceled setup is offered again; the message waits for the agent.
-            session.keep(blocks_of(call.crossing.params))
-            self._config_mode.set_up_again(session, self._input(call, session, text))
+            self._save_and_set_up(call, session, text)
         else:
             self.forward(call, session)
 
@@ -302,6 +306,12 @@ class SessionRequests:
         """End all dialogs without saving, after the editor disconnected."""
         for session in self.sessions.all():
             self._config_mode.leave(session)
+
+    def _save_and_set_up(self, call: ModCall, session: Session, text: str) -> None:
+        """Offer a canceled setup again; the message waits for the agent."""
+        if session.keep(blocks_of(call.crossing.params)) == MESSAGE_NOT_SAVED:
+            self._connection.write(text_line(session.id, f"{MESSAGE_NOT_SAVED}\n\n"))
+        self._config_mode.set_up_again(session, self._input(call, session, text))
 
     async def _answer_offer(self, call: ModCall, session: Session, text: str) -> None:
         self._connection.write(

@@ -6,12 +6,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from peerwire.jsonrpc.values import as_object, decode_value
+from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.chain.calls import ModCall
 from symposium.chain.messages import ChainMessage
 from symposium.config.user_config import Config
 from symposium.run_mode.chat import Dialog
 from symposium.run_mode.editor_end import renamed
+from symposium.run_mode.failure_text import MESSAGE_NOT_SAVED, MESSAGE_SAVED
 from symposium.run_mode.open_chain import OpenChain
 
 MAX_TURNS: Final = 40
@@ -25,6 +26,9 @@ MAX_ANSWER: Final = 1500
 
 MAX_DIGEST: Final = 8000
 """Maximum characters of a summary."""
+
+MAX_KEPT: Final = 16 * 1024 * 1024
+"""Bytes of the prompts of a session that wait for an agent."""
 
 _CUT: Final = "[…]"
 
@@ -178,6 +182,7 @@ class Session(Struct):
         menu: the open dialog, if the session is in config mode.
         setup: the `session/new` request that waits for an agent.
         kept: content blocks of prompts from before the agent started.
+        kept_bytes: size of these blocks as JSON.
         open_turns: number of unanswered prompts.
         state: state that survives an agent restart.
     """
@@ -188,6 +193,7 @@ class Session(Struct):
     menu: Dialog | None = None
     setup: ChainMessage | None = None
     kept: list[Any] = field(default_factory=list[Any])
+    kept_bytes: int = 0
     open_turns: int = 0
     state: SessionState = field(default_factory=SessionState)
 
@@ -196,14 +202,20 @@ class Session(Struct):
         """Whether its setup was canceled before it had an agent."""
         return self.setup is not None and self.menu is None and self.chain is None
 
-    def keep(self, blocks: list[Any]) -> bool:
-        """Save a prompt for a later agent; False if the session has an agent."""
+    def keep(self, blocks: list[Any]) -> str | None:
+        """Save a prompt for a later agent; return the text that reports it.
+
+        Returns:
+            None if the session has an agent, or the prompt is empty.
+        """
         if self.setup is None or not any(_says_something(block) for block in blocks):
-            return False
-        if self.kept:
-            self.kept.append({"type": "text", "text": "\n\n"})
-        self.kept += blocks
-        return True
+            return None
+        added = [{"type": "text", "text": "\n\n"}, *blocks] if self.kept else blocks
+        size = len(encode_value(added)) + (self.kept_bytes if self.kept else 0)
+        if size > MAX_KEPT:
+            return MESSAGE_NOT_SAVED
+        self.kept, self.kept_bytes = [*self.kept, *added], size
+        return MESSAGE_SAVED
 
     def rename(self, crossing: ChainMessage) -> None:
         """Insert the agent's session id into a message if the ids differ."""

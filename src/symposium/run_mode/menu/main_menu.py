@@ -15,7 +15,6 @@ from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import Config, ConfigChangedError
 from symposium.errors import SymposiumError
 from symposium.run_mode.chat import Dialog
-from symposium.run_mode.failure_text import MESSAGE_SAVED
 from symposium.run_mode.menu.pickers import (
     LEAVES,
     SuitedMod,
@@ -94,8 +93,7 @@ async def import_older(
         if word in LEAVES:
             talk.say(host.cancelled())
             return
-        is_kept = keep_question(talk, text)
-        talk.say(MESSAGE_SAVED if is_kept else f"Unknown input: {code(text)}.")
+        talk.say(keep_question(talk, text) or f"Unknown input: {code(text)}.")
 
 
 async def main_menu(talk: Dialog, host: MenuPort, config: Config) -> None:
@@ -248,10 +246,9 @@ class _Menu:
         is_command = text.lower().split(" ", 1)[0] in _COMMANDS
         if (answer := await self._host.own_answer(text)) is not None:
             self._talk.say(answer)
-        elif not is_command and keep_question(self._talk, text):
-            self._talk.say(MESSAGE_SAVED)
         else:
-            self._talk.say(f"Unknown command: {code(text)}")
+            saved = None if is_command else keep_question(self._talk, text)
+            self._talk.say(saved or f"Unknown command: {code(text)}")
         self._talk.say(choices_line(len(self._config.mods)))
 
     def _place(self, what: str) -> int | None:

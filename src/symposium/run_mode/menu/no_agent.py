@@ -11,6 +11,7 @@ from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.directory import suited
 from symposium.run_mode.failure_text import (
     CHOICES,
+    MESSAGE_NOT_SAVED,
     MESSAGE_SAVED,
     NOTHING_SAID,
     NOTHING_TO_SEND,
@@ -73,11 +74,17 @@ async def _fix(talk: Dialog, agentless: "AgentlessSession", problem: str) -> Non
             continue
         else:
             if is_done is None and word not in _RETRY_WORDS:
-                talk.keep()
+                _report_unsaved(talk)
             now = await _start(talk, agentless, problem, is_said=False)
             if now is None:
                 return
             problem = now
+
+
+def _report_unsaved(talk: Dialog) -> None:
+    """Save the message; report only that it is too large, because the agent starts next."""
+    if talk.keep() == MESSAGE_NOT_SAVED:
+        talk.say(MESSAGE_NOT_SAVED)
 
 
 async def _start(

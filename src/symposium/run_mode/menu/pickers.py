@@ -9,7 +9,6 @@ from peerwire.transports.command import Command, CommandError, parse_command
 from symposium.config.component_source import ComponentSource, shown_agent
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.chat import Dialog
-from symposium.run_mode.failure_text import MESSAGE_SAVED
 from symposium.run_mode.settings import AgentChoice, MenuPort, ModChoice
 
 _SHOWN_NUMBERS: Final = 5
@@ -241,9 +240,8 @@ def _no_agent(talk: Dialog, text: str, agents: Sequence[AgentChoice], way_out: W
         return _invalid(len(names), "No agents available.")
     if (near := near_names(text, names)) and " " not in text:
         return f"Unknown input: {code(text)}. Did you mean {code(near[0])}?"
-    if keep_question(talk, text):
-        return MESSAGE_SAVED
-    return f"Unknown input: {code(text)}. Enter a number or `{way_out}`."
+    unknown = f"Unknown input: {code(text)}. Enter a number or `{way_out}`."
+    return keep_question(talk, text) or unknown
 
 
 async def choose_mod(talk: Dialog, catalogue: MenuPort, taken: Sequence[str]) -> ModEntry | None:
@@ -283,10 +281,10 @@ def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
     return f"Unknown mod: {code(text)}.{guess}"
 
 
-def keep_question(talk: Dialog, text: str) -> bool:
-    """Save an unknown input for the agent if it looks like a question."""
+def keep_question(talk: Dialog, text: str) -> str | None:
+    """Save an unknown input for the agent if it looks like a question; return the report."""
     is_question = " " in text or (talk.heard == 1 and not is_number(text))
-    return is_question and not text.startswith("/") and talk.keep()
+    return talk.keep() if is_question and not text.startswith("/") else None
 
 
 def is_number(text: str) -> bool:

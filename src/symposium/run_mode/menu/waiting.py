@@ -12,7 +12,7 @@ from symposium.client.auth_methods import AuthMethod, auth_methods, login_text
 from symposium.config.user_config import Config
 from symposium.run_mode.chat import CONFIG, Dialog
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.failure_text import MESSAGE_SAVED, StartProblem, of_chain
+from symposium.run_mode.failure_text import StartProblem, of_chain
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.responses import LoginRequired
 
@@ -101,7 +101,7 @@ async def _heard(talk: Dialog, own_answer: Answer) -> Left | None:
     if answer is not None:
         talk.say(answer)
     else:
-        talk.say(MESSAGE_SAVED if talk.keep() else STARTING)
+        talk.say(talk.keep() or STARTING)
     return None
 
 
