@@ -10,6 +10,7 @@ import pytest
 from tests.support.chain_harness import VERSION_ONE, Peer
 from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
+from peerwire.errors import REQUEST_CANCELLED
 from symposium.chain.conductor import NOT_ANSWERED_YET
 from symposium.run_mode import sessions
 from symposium.run_mode.failure_text import (
@@ -93,6 +94,21 @@ async def test_message_above_the_limit_is_not_saved_and_the_user_is_informed(
         await made(agent, initialize)
         prompt = await agent.read()
         assert [each["text"] for each in prompt["params"]["prompt"]] == ["Hello", "\n\n", "World"]
+
+
+@pytest.mark.requirement("run-mode.slow-start-left")
+async def test_canceled_prompt_leaves_no_turn_in_the_session(tmp_path: Path) -> None:
+    async with slow_start(tmp_path) as (it, session, agent, initialize):
+        turn = it.prompt("Hello", session)
+        assert (await it.editor.read())["method"] == "session/update"
+        it.editor.tell("$/cancel_request", {"requestId": turn})
+        assert (await it.said(turn))[1]["error"]["code"] == REQUEST_CANCELLED
+        await made(agent, initialize)
+        assert (await it.editor.read())["method"] == "session/update"
+        later = it.prompt("World", session)
+        assert await answered(agent) == "World"
+        await it.said(later)
+        assert (await it.say("/symposium:config", session))[0].startswith("## Current Config")
 
 
 @pytest.mark.requirement("run-mode.slow-start")

@@ -332,8 +332,9 @@ class SessionRequests:
                 return
             # Prompts from before the agent are answered in the turn of the `SAVE`.
             kept, session.kept = session.kept, []
-            call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": kept})
-            self.forward(call, session)
+            if not call.is_settled:
+                call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": kept})
+                self.forward(call, session)
 
         def unheard() -> None:
             if self.sessions.find(session.id) is session:
