@@ -5,18 +5,16 @@ what is started is a private copy of what was judged.
 """
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 from msgspec import structs
 
-from localio.errors import ExplainedError
-from localio.http import FetchError, HttpRequest, fetch
+from localio.http import FetchError
+from localio.http_cache import HttpCache
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import Paths
 from symposium.config.user_config import ModEntry
@@ -42,22 +40,10 @@ VARIABLE: Final = "SYMPOSIUM_RECOMMENDATIONS"
 """The environment's say: a URL, a file, or `none` for what the user and the workspace say only."""
 
 NONE: Final = "none"
-CACHE_SECONDS: Final = 24 * 3600.0
-"""Seconds for which a copy is used without asking whether it is still right."""
-
 TIME: Final = 30.0
 """Seconds to answer in (acp-host §4.11)."""
 
 MAX_BYTES: Final = 1024 * 1024
-
-
-class _Copy(msgspec.Struct, frozen=True):
-    """A stored answer, in one file so that its parts cannot disagree."""
-
-    address: str
-    fetched: float
-    etag: str | None
-    body: str
 
 
 def address_of(env: Mapping[str, str]) -> str:
@@ -72,8 +58,8 @@ class RemoteRecommendations:
         self, address: str, paths: Paths, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._address = address.removeprefix("file://")
-        self._cache = paths.cache / "recommendations.json"
-        self._clock = clock
+        file = paths.cache / "recommendations.json"
+        self._cache = HttpCache(self._address, file, TIME, MAX_BYTES, _read, clock)
 
     def here(self) -> Listed:
         """Recommendations known without the network; empty if there is no copy yet.
@@ -89,23 +75,21 @@ class RemoteRecommendations:
             except (OSError, ValueError) as error:
                 raise RecommendationError(f"{self._address}: {error}", "") from error
             return read_recommendations(text, "remote")
-        copy = self._copy()
-        return Listed() if copy is None else read_recommendations(copy.body, "remote")
+        copy = self._cache.copy()
+        return Listed() if copy is None else _read(copy.body.encode())
 
     @property
     def is_stale(self) -> bool:
         """Whether the network is to be asked."""
-        copy = self._copy() if self._is_url else None
-        return self._is_url and (
-            copy is None or not 0 <= self._clock() - copy.fetched < CACHE_SECONDS
-        )
+        copy = self._cache.copy() if self._is_url else None
+        return self._is_url and (copy is None or not self._cache.is_fresh(copy))
 
     async def refresh(self) -> str:
         """Download the recommendations; the reason if that failed, else an empty text."""
         if not self._is_url:
             return ""
         try:
-            await self._ask(self._copy())
+            await self._cache.download()
         except (FetchError, RecommendationError) as error:
             return error.message
         except (OSError, ValueError) as error:
@@ -116,27 +100,9 @@ class RemoteRecommendations:
     def _is_url(self) -> bool:
         return "://" in self._address
 
-    async def _ask(self, copy: _Copy | None) -> None:
-        self._cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Beside the copy, so that it can be renamed over it.
-        with tempfile.TemporaryDirectory(dir=self._cache.parent) as place:
-            file = Path(place) / "recommendations"
-            etag = copy.etag if copy else None
-            got = await fetch(HttpRequest(self._address, TIME, MAX_BYTES, etag), file)
-            body = copy.body if got.is_unchanged and copy is not None else file.read_text("utf-8")
-            read_recommendations(body, "remote")
-            new = _Copy(self._address, self._clock(), got.etag, body)
-            file.write_bytes(msgspec.json.encode(new))
-            file.replace(self._cache)
 
-    def _copy(self) -> _Copy | None:
-        """The copy, if it is one of this address; a damaged one counts as none."""
-        try:
-            copy = msgspec.json.decode(self._cache.read_bytes(), type=_Copy)
-            read_recommendations(copy.body, "remote")
-        except (OSError, ValueError, ExplainedError):
-            return None
-        return copy if copy.address == self._address else None
+def _read(body: bytes) -> Listed:
+    return read_recommendations(body.decode(), "remote")
 
 
 FILE: Final = ".symposium/recommendations.toml"

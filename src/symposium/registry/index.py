@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +20,8 @@ import msgspec
 from msgspec import Struct
 
 from localio.files import write_whole
-from localio.http import INDEX_TIME, FetchError, HttpRequest, fetch
+from localio.http import INDEX_TIME, FetchError
+from localio.http_cache import CachedCopy, HttpCache
 from localio.processes import look_up, usual_path
 from peerwire.transports.command import Command
 from symposium.config.paths import paths
@@ -37,9 +37,6 @@ from symposium.registry.entries import (
 OFFICIAL: Final = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
 VARIABLE: Final = "SYMPOSIUM_REGISTRY"
 """Environment variable with the address of the index: a URL or a file."""
-
-CACHE_SECONDS: Final = 24 * 3600.0
-"""Seconds for which a copy is used without asking the server for a newer one."""
 
 SNAPSHOT: Final = Path(__file__).with_name("snapshot.json")
 
@@ -84,15 +81,6 @@ class LoadedIndex:
         return f"registry: {what} of {day} ({old})"
 
 
-class _Copy(msgspec.Struct, frozen=True):
-    """A saved response. One file, so that its parts always match."""
-
-    address: str
-    fetched: float
-    etag: str | None
-    body: str
-
-
 def registry_address(env: Mapping[str, str], option: str | None = None) -> str:
     """Address of the index: the option, else the environment, else the official one."""
     return option or env.get(VARIABLE) or OFFICIAL
@@ -105,8 +93,9 @@ class RegistryIndex:
         self, address: str, cache: Path, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._address = address.removeprefix("file://")
-        self._cache = cache / _CACHE_NAME
-        self._clock = clock
+        self._cache = HttpCache(
+            self._address, cache / _CACHE_NAME, INDEX_TIME, MAX_INDEX, parse_index, clock
+        )
 
     def here(self) -> LoadedIndex:
         """Return the local index: a file, the copy, or the bundled snapshot.
@@ -119,10 +108,9 @@ class RegistryIndex:
             path = Path(self._address).expanduser()
             index = parse_index(path.read_bytes()[: MAX_INDEX + 1])
             return LoadedIndex(index, "file", path.stat().st_mtime, is_fresh=True)
-        if (copy := self._copy()) is not None:
-            age = self._clock() - copy.fetched
-            index = parse_index(copy.body.encode())
-            return LoadedIndex(index, "cache", copy.fetched, is_fresh=0 <= age < CACHE_SECONDS)
+        if (copy := self._cache.copy()) is not None:
+            is_fresh = self._cache.is_fresh(copy)
+            return LoadedIndex(_index_in(copy), "cache", copy.fetched, is_fresh=is_fresh)
         return snapshot()
 
     async def current(self) -> LoadedIndex:
@@ -139,38 +127,12 @@ class RegistryIndex:
         """Download the index; return the local one if that fails."""
         if not _is_url(self._address):
             return self.here()
-        copy = self._copy()
         try:
-            return await self._ask(copy)
+            copy = await self._cache.download()
         except (FetchError, RegistryFormatError, OSError) as error:
             reason = error.message if isinstance(error, FetchError | RegistryFormatError) else error
             return replace(self.here(), problem=f"update failed: {reason}")
-
-    async def _ask(self, copy: _Copy | None) -> LoadedIndex:
-        self._cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # In the same directory as the copy, so that it can be renamed to it.
-        with tempfile.TemporaryDirectory(dir=self._cache.parent) as place:
-            file = Path(place) / "index"
-            etag = copy.etag if copy else None
-            got = await fetch(HttpRequest(self._address, INDEX_TIME, MAX_INDEX, etag), file)
-            if got.is_unchanged and copy is not None:
-                body = copy.body
-            else:
-                body = file.read_bytes().decode(errors="replace")
-            index = parse_index(body.encode())
-            now = self._clock()
-            file.write_bytes(msgspec.json.encode(_Copy(self._address, now, got.etag, body)))
-            file.replace(self._cache)
-        return LoadedIndex(index, "network", now, is_fresh=True)
-
-    def _copy(self) -> _Copy | None:
-        """The copy, if it is valid and of this address."""
-        try:
-            copy = msgspec.json.decode(self._cache.read_bytes(), type=_Copy)
-            parse_index(copy.body.encode())
-        except (OSError, msgspec.DecodeError, UnicodeError, RegistryFormatError):
-            return None
-        return copy if copy.address == self._address else None
+        return LoadedIndex(_index_in(copy), "network", copy.fetched, is_fresh=True)
 
 
 def snapshot() -> LoadedIndex:
@@ -178,6 +140,10 @@ def snapshot() -> LoadedIndex:
     index = parse_index(SNAPSHOT.read_bytes())
     as_of = datetime.fromisoformat(index.stamp).replace(tzinfo=UTC).timestamp()
     return LoadedIndex(index, "snapshot", as_of, is_fresh=False)
+
+
+def _index_in(copy: CachedCopy) -> Index:
+    return parse_index(copy.body.encode())
 
 
 def _is_url(address: str) -> bool:

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import pytest
 from tests.support.web import reply, serving
 
+from localio.http_cache import CACHE_SECONDS
 from symposium.config.paths import Paths, paths
 from symposium.config.user_config import ModEntry
 from symposium.planning.advisor import Advice, Advisor
-from symposium.planning.recommendation_sources import CACHE_SECONDS, RemoteRecommendations
+from symposium.planning.recommendation_sources import RemoteRecommendations
 from symposium.planning.recommendations import RecommendationError
 
 BUILT_INS = ("guidance", "ferris", "cargo")

@@ -13,9 +13,9 @@ import pytest
 from tests.support.web import Web, reply, serving
 
 from localio.http import FetchError, HttpRequest, fetch
+from localio.http_cache import CACHE_SECONDS
 from symposium.registry.entries import Index
 from symposium.registry.index import (
-    CACHE_SECONDS,
     OFFICIAL,
     LoadedIndex,
     RegistryIndex,
@@ -65,9 +65,15 @@ async def test_index_is_requested_once_a_day_and_only_if_changed(web: Web, tmp_p
 
     first = await index.current()
     second = await index.current()
-    clock.now += CACHE_SECONDS + 1
+    clock.now += CACHE_SECONDS - 1
+    assert index.here().is_fresh
+    clock.now += 1
     web.answers["/registry.json"] = reply(b"", status=304)
-    third = await index.current()
+    copy = tmp_path / "cache" / "registry.json"
+    before = copy.read_bytes()
+    with copy.open("rb") as reader:
+        third = await index.current()
+        assert reader.read() == before
     fourth = await index.current()
 
     assert [each.origin for each in (first, second, third, fourth)] == [
@@ -76,6 +82,8 @@ async def test_index_is_requested_once_a_day_and_only_if_changed(web: Web, tmp_p
     assert [headers.get("If-None-Match") for _, headers in web.asked] == [None, '"v1"']
     assert [each.id for each in third.index.agents] == ["remote"]
     assert fourth.as_of == clock.now
+    assert list(copy.parent.iterdir()) == [copy]
+    assert copy.parent.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.requirement("registry.cache", "registry.offline")
