@@ -10,6 +10,7 @@ import pytest
 from tests.support.chain_harness import ChainHarness, Peer, bare, chain_harness, inner, mods
 
 from peerwire.errors import RpcError
+from symposium.chain.blueprint import InProcess
 from symposium.chain.messages import Answer, ChainMessage, Direction
 from symposium.chain.mod import (
     Deferred,
@@ -189,17 +190,25 @@ async def test_request_gets_an_error_and_a_notification_passes_when_a_mod_raises
         await asyncio.sleep(0)
         return fail(message)
 
-    async with chain_harness(*mods(down("m", fail_later if is_async else fail))) as it:
+    failing = fail_later if is_async else fail
+    components = [InProcess("A", down("m", failing)), InProcess("B", up("m", failing))]
+    async with chain_harness(*components) as it:
         agent = await it.open()
-        it.client.ask(1, "m")
-        error = (await it.client.read())["error"]
-        assert error["code"] == -32603
-        assert (error["data"]["mod"], error["data"]["fault"]) == ("Wants", "oops")
+        for peer, mod in ((it.client, "A"), (agent, "B")):
+            peer.ask(1, "m")
+            error = (await peer.read())["error"]
+            assert error["code"] == -32603
+            assert error["data"] == {
+                "reason": "mod_failed",
+                "mod": mod,
+                "method": "m",
+                "fault": "oops",
+            }
         it.client.tell("m", {"n": 1})
         assert (await agent.read())["params"] == {"n": 1}
         it.client.tell("after")
         assert (await agent.read())["method"] == "after"
-    assert "mod Wants failed on m" in caplog.text
+    assert "mod A failed on m" in caplog.text
 
 
 @pytest.mark.requirement("conductor.mod-handlers")

@@ -31,8 +31,8 @@ class EventReader:
 
     @property
     def size(self) -> int:
-        """Bytes buffered of an incomplete event."""
-        return sum(map(len, self._rest)) + sum(map(len, self._data))
+        """Bytes buffered of an incomplete event, each line with its end."""
+        return sum(map(len, self._rest)) + sum(map(len, self._data)) + len(self._data)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Return the data of all completed events; lines are joined by newlines."""

@@ -29,6 +29,20 @@ def test_all_line_ends_comments_and_other_fields_are_understood() -> None:
     assert list(EventReader().feed(stream)) == [b"one\ntwo", b"x"]
 
 
+@pytest.mark.requirement("bridge.client-http")
+def test_size_counts_every_line_of_an_incomplete_event() -> None:
+    reader = EventReader()
+    for piece, size in (
+        (b": hello\ndata: abc\n", len(b"abc\n")),
+        (b"data:\n" * 1000, len(b"abc\n") + 1000),
+        (b"data: cut", len(b"abc\n") + 1000 + len(b"data: cut")),
+    ):
+        assert list(reader.feed(piece)) == []
+        assert reader.size == size
+    assert list(reader.feed(b"\n\n")) == [b"\n".join([b"abc", *[b""] * 1000, b"cut"])]
+    assert reader.size == 0
+
+
 @pytest.mark.requirement("bridge.client-events")
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_a_fault(data: bytes) -> None:
