@@ -437,9 +437,10 @@ async def test_crash_leaves_the_menu_open_until_it_is_left(
         notice = (await it.editor.read())["params"]["update"]["content"]["text"]
         assert "not restarted" in notice
         assert (await it.say("1"))[0] == "Mod `sparkle` is now disabled.\n\n"
-        farewell = (await it.say(word))[-1]
-        assert farewell.startswith(f"Configuration {done}. Please start a new session.")
-        assert "ended" in farewell
+        assert (await it.say(word))[-1] == (
+            f"Configuration {done}. The agent of this session is not running; "
+            "`/symposium:retry` starts it.\n\n"
+        )
         _, answer = await it.said(it.prompt("hello"))
         assert answer["error"]["data"]["reason"] == "agent_not_running"
 

@@ -105,8 +105,6 @@ class ConfigMode:
         unheard = menu.end()
         for gate, scope in self._paused.pop(session.id, ()):
             gate.open(scope)
-        if session.chain is None and session.setup is None and session.state.health == "well":
-            self._connection.sessions.remove(session)
         if session.chain is not None:
             self._connection.sessions.on_begun(session)
         for given in unheard:

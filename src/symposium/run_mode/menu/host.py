@@ -76,8 +76,7 @@ def _lines(config: Config, agents: Sequence[AgentChoice]) -> list[str]:
     return [f"agent {agent_label(config.agent, agents)}", *mods]
 
 
-NEW_SESSION: Final = "Please start a new session."
-_GONE: Final = "_The agent of this session has ended in the meantime._\n"
+_STOPPED: Final = "The agent of this session is not running; `/symposium:retry` starts it."
 _SET_UP_AGAIN: Final = " Send any message to start the setup again."
 _STARTING: Final = "Configuration saved. Starting your session.\n\n"
 
@@ -173,7 +172,7 @@ class MenuActions:
     def _way_on(self) -> str:
         if self._session.chain is not None or self._session.state.health == "reviving":
             return "Returning to your session."
-        return f"{NEW_SESSION}\n\n{_GONE}"
+        return _STOPPED
 
 
 async def start_agent_for(
