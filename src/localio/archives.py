@@ -219,10 +219,10 @@ class _BoundedZip:
         self.seekable = stream.seekable
 
     def read(self, size: int = -1) -> bytes:
-        piece = b"" if size > MAX_LIST else self._stream.read(size if size >= 0 else MAX_LIST + 1)
-        if size > MAX_LIST or len(piece) > MAX_LIST:
+        # Without a size, `zipfile` reads only the last 64 KiB, for the comment.
+        if size > MAX_LIST:
             raise UnpackError("the archive's list of members is too large", _TOO_LARGE)
-        return piece
+        return self._stream.read(size)
 
 
 def _decompressed(archive: Path) -> IO[bytes]:

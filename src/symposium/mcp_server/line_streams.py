@@ -52,8 +52,6 @@ class _Reader(Generic[_Item]):
         if isinstance(line, OversizedLine):
             self._refuse(messages.NULL_ID, f"the line is longer than {line.limit} bytes")
             return None
-        if not line.strip():
-            return None
         match messages.decode(line):
             case Message() as message:
                 return self._message(message, line)

@@ -205,13 +205,32 @@ def test_any_other_payload_is_refused(payload: Any) -> None:
 
 @pytest.mark.requirement("reviews.threads")
 def test_a_comment_joins_its_thread_or_begins_one() -> None:
-    once = with_feedback(REVIEW, Commented("r-1", "a.py", 3, "because", ()), LATER)
-    twice = with_feedback(once, Commented("r-1", "b.py", 7, "and here?", ()), LATER)
+    once = with_feedback(REVIEW, Commented("r-1", "b.py", 7, "and here?", ("x", "y")), LATER)
+    twice = with_feedback(once, Commented("r-1", "a.py", 3, "because", ()), LATER)
+    thrice = with_feedback(twice, Commented("r-1", None, None, "done", ()), LATER)
 
-    assert twice.comment_threads == [
-        ReviewThread("a.py:3", "a.py", 3, "Question", "why?", ["because"]),
-        ReviewThread("b.py:7", "b.py", 7, "Comment", "and here?"),
-    ]
+    first = {"review_id": "r-1", "feedback_type": "comment"}
+    assert thrice == msgspec.structs.replace(
+        REVIEW,
+        comment_threads=[
+            ReviewThread("a.py:3", "a.py", 3, "Question", "why?", ["because"]),
+            ReviewThread("b.py:7", "b.py", 7, "Comment", "and here?"),
+            ReviewThread(":0", "", 0, "Comment", "done"),
+        ],
+        attention="answered",
+        updated_at=LATER,
+        said=[
+            {
+                **first,
+                "file_path": "b.py",
+                "line_number": 7,
+                "comment_text": "and here?",
+                "context_lines": ["x", "y"],
+            },
+            {**first, "file_path": "a.py", "line_number": 3, "comment_text": "because"},
+            {**first, "comment_text": "done"},
+        ],
+    )
     assert REVIEW.comment_threads[0].responses == []
 
 
@@ -223,7 +242,16 @@ def test_a_comment_joins_its_thread_or_begins_one() -> None:
 def test_a_review_is_pending_until_it_is_completed(action: Any, status: str) -> None:
     after = with_feedback(REVIEW, Completed("r-1", action, "notes"), LATER)
 
-    assert (REVIEW.status, after.status, after.notes) == ("Pending", status, "notes")
+    said = {"feedback_type": "complete_review", "completion_action": action}
+    assert REVIEW.status == "Pending"
+    assert after == msgspec.structs.replace(
+        REVIEW,
+        status=status,
+        notes="notes",
+        attention="answered",
+        updated_at=LATER,
+        said=[{"review_id": "r-1", **said, "additional_notes": "notes"}],
+    )
 
 
 @pytest.mark.requirement("reviews.store", "reviews.fixture")

@@ -405,7 +405,7 @@ async def test_invalid_line_is_answered_with_an_error(
 @pytest.mark.requirement("mcp-server.lines")
 async def test_blank_lines_are_not_answered(client: RawClient) -> None:
     await client.greet()
-    for line in (b"", b" \t", b"[]"):
+    for line in (b"", b" \t", b"\r", b"[]"):
         client.write(line)
 
     assert (await client.next_unasked())["error"]["code"] == -32600  # for the last line
