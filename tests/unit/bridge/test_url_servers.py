@@ -78,7 +78,7 @@ class Agent:
 
 
 async def outcome_of(mod: UrlServers, method: str, params: Any, *, is_request: bool = True) -> Any:
-    """What the mod does with a message, and the reply of a deferred answer."""
+    """The outcome of a message, or the reply of a deferred answer."""
     handlers = {each.method: each.handler for each in mod.interceptions()}
     message = ChainMessage(method, Raw(encode_value(params)), is_request=is_request)
     outcome: Any = handlers[method](message)
