@@ -220,7 +220,10 @@ async def _ignored(
     said = ""
     for each in dict.fromkeys((index, subject.shadow / _NO_INDEX)):
         git = store.looking_at(place, each).at(place)
-        done = await git.run("check-ignore", "-z", "--stdin", stdin=asked)
+        done = await git.run("check-ignore", "--no-index", "-z", "--stdin", stdin=asked)
+        if done.code == 0:
+            # With an index, git compares each name with each tracked file.
+            done = await git.run("check-ignore", "-z", "--stdin", stdin=done.out)
         if done.code in {0, 1}:
             return {start + name.removeprefix(_HERE) for name in done.names}
         said = done.said
