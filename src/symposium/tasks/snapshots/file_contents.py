@@ -162,6 +162,8 @@ class SnapshotReading:
         for left in reversed(range(_TRIES)):
             with os.fdopen(os.open(path, _READ), "rb") as opened:
                 before = os.fstat(opened.fileno())
+                # Not after the read: the process may have waited long since.
+                was_racy = is_racy(before)
                 try:
                     id_ = self.objects.put_file(opened, before.st_size)
                 except BlockingIOError:
@@ -171,8 +173,7 @@ class SnapshotReading:
                 is_same = stamp_of(before) == stamp_of(os.fstat(opened.fileno()))
             if is_same or not left:
                 file.id, file.mode, file.size = bytes.fromhex(id_), before.st_mode, before.st_size
-                is_racy = time.time_ns() - before.st_ctime_ns < _RACY
-                file.stamp = 0 if is_racy or not is_same else stamp_of(before)
+                file.stamp = 0 if was_racy or not is_same else stamp_of(before)
                 return
         raise OSError(errno.EBUSY, "it keeps changing", path)
 
@@ -213,3 +214,8 @@ def _stored(objects: Objects, data: bytes) -> str:
 def stamp_of(state: os.stat_result) -> int:
     """A number that changes whenever the file system has noticed a change of a file."""
     return hash((state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_mode))
+
+
+def is_racy(state: os.stat_result) -> bool:
+    """Whether a file changed so shortly ago that its times may not show its next change."""
+    return time.time_ns() - state.st_ctime_ns < _RACY

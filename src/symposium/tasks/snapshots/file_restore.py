@@ -91,9 +91,9 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
         folder, _, name = path.rpartition("/")
         known = mirror.top.at(folder)
         file = known.entries.get(name) if known is not None else None
-        if isinstance(file, File):
+        if known is not None and isinstance(file, File):
             # Replacing one link changes the timestamps of the others.
-            file.stamp = 0
+            file.stamp = known.digest = 0
     work = _Restore(mirror.root, aside, store.algorithm)
     await asyncio.to_thread(work.prepare, plan)
     loose = [each for each in plan.writes if store.objects.loose_size(each.id) is not None]

@@ -62,10 +62,12 @@ class Folder:
         work: tree of files that git does not ignore; None without such files.
         is_kept: whether it is looked into.
         inner: the folders in it, while `tree` is known; looking for them in `entries` takes long.
+        digest: of its names and their states, when all of them were as here; 0 if unknown.
         xattrs: extended attributes, by name; those of the folder itself under an empty one.
     """
 
     __slots__ = (
+        "digest",
         "entries",
         "inner",
         "is_ignored",
@@ -88,6 +90,7 @@ class Folder:
         self.is_ignored = False
         self.is_kept = True
         self.inner: tuple[Folder, ...] = ()
+        self.digest = 0
         self.xattrs: dict[str, dict[str, bytes]] | None = None
 
     @property
@@ -107,6 +110,7 @@ class Folder:
 
     def changed(self) -> None:
         """Have its trees found out again, and those of the folders that it is in."""
+        self.digest = 0
         here: Folder = self
         while here.tree is not None:
             here.tree = here.work = None
@@ -115,6 +119,11 @@ class Folder:
     def folders(self) -> "list[Folder]":
         """The folders in it."""
         return [each for each in self.entries.values() if isinstance(each, Folder)]
+
+    def kept_folders(self) -> "list[Folder]":
+        """The folders in it that are looked into."""
+        inner = self.inner if self.tree is not None else self.folders()
+        return [each for each in inner if each.is_kept]
 
     def below(self) -> "Iterator[Folder]":
         """It, and every folder in it; each before those in it."""

@@ -16,18 +16,19 @@ from typing import Final
 from symposium.tasks.snapshots.file_contents import (
     Bounds,
     PendingReads,
+    is_racy,
     is_rebuilt,
     may_be_rebuilt,
     note_xattrs,
     stamp_of,
 )
+from symposium.tasks.snapshots.folder_states import FolderReader, FolderStates
 from symposium.tasks.snapshots.inotify import Noticed, Watch
 from symposium.tasks.snapshots.mirror import File, Folder, Mirror
 
 _IGNORE_FILE: Final = ".gitignore"
 _GIT: Final = ".git"
 _MAX_DELETED: Final = 10_000
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -159,6 +160,7 @@ class Look:
 
     def _walk(self, waiting: list[tuple[Folder, str, str | None]]) -> None:
         root = str(self.mirror.root)
+        reader = FolderReader()
         while waiting:
             folder, path, repository = waiting.pop()
             if self.watch is not None:
@@ -166,34 +168,56 @@ class Look:
                     # Before the read, so that files created meanwhile are noticed.
                     self.watch.add(root, path)
             try:
-                entries = _read_folder(f"{root}/{path}")
+                found = reader.read(f"{root}/{path}")
             except OSError as error:
                 if path:
                     self.mirror.unkept[path] = f"cannot be read: {error.strerror or error}"
                 continue
-            names = {name for name, _ in entries}
-            self._drop_missing(folder, path, names)
-            if path and _GIT in names and repository is not None:
+            if path and repository is not None and _GIT in found.names:
                 repository = path
-            start = f"{path}/" if path else ""
-            known = folder.entries
-            for name, state in entries:
-                inner = start + name
-                if inner == _GIT:
-                    continue
-                if state is None:
-                    self.drop(folder, path, name)
-                    continue
-                # Almost all files are unchanged, and this loop takes most of the time of an undo.
-                before = known.get(name)
-                if (
-                    state.st_nlink == 1
-                    and isinstance(before, File)
-                    and before.mode == state.st_mode
-                    and before.stamp == stamp_of(state)
-                ):
-                    continue
-                self._entry(folder, inner, state, waiting, repository)
+            if folder.digest and folder.digest == found.digest:
+                for inner in folder.kept_folders():
+                    inside = None if inner.name == _GIT else repository
+                    waiting.append((inner, f"{path}/{inner.name}" if path else inner.name, inside))
+                continue
+            self._drop_missing(folder, path, set(found.names))
+            is_same = self._entries(folder, path, found, waiting, repository)
+            folder.digest = found.digest if is_same else 0
+
+    def _entries(
+        self,
+        folder: Folder,
+        path: str,
+        found: FolderStates,
+        waiting: list[tuple[Folder, str, str | None]],
+        repository: str | None,
+    ) -> bool:
+        """Take in the entries of a folder; return whether the mirror had each of them."""
+        start = f"{path}/" if path else ""
+        known, is_same = folder.entries, True
+        for name, links, mode, stamp in found.states():
+            before = known.get(name)
+            if (
+                links == 1
+                and isinstance(before, File)
+                and before.mode == mode
+                and before.stamp == stamp
+            ):
+                continue
+            inner = start + name
+            if inner == _GIT:
+                continue
+            try:
+                state = os.lstat(f"{self.mirror.root}/{inner}")
+            except OSError:
+                self.drop(folder, path, name)
+                is_same = False
+                continue
+            # A folder's attribute that is set in the same tick later changes no time.
+            is_same &= isinstance(before, Folder) and not is_racy(state)
+            self._entry(folder, inner, state, waiting, repository)
+            is_same &= known.get(name) is before
+        return is_same
 
     def _drop_missing(self, folder: Folder, path: str, names: set[str]) -> None:
         for name in [each for each in folder.entries if each not in names]:
@@ -331,28 +355,6 @@ class Look:
                     self.pending.append(PendingReads(folder, name, path, state))
             elif isinstance(known, Folder):
                 known.changed()
-
-
-def _read_folder(path: str) -> list[tuple[str, os.stat_result | None]]:
-    """The names in a folder, each with its state; None for a missing one.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    found: list[tuple[str, os.stat_result | None]] = []
-    # Names are looked up in the open folder: an absolute path costs the kernel more each time.
-    handle = os.open(path, _FOLDER)
-    try:
-        with os.scandir(handle) as entries:
-            for each in entries:
-                try:
-                    state = each.stat(follow_symlinks=False)
-                except OSError:
-                    state = None
-                found.append((each.name, state))
-    finally:
-        os.close(handle)
-    return found
 
 
 def _repository_of(folder: Folder) -> str | None:
