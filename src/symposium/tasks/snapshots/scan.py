@@ -180,7 +180,8 @@ class Look:
                     inside = None if inner.name == _GIT else repository
                     waiting.append((inner, f"{path}/{inner.name}" if path else inner.name, inside))
                 continue
-            self._drop_missing(folder, path, set(found.names))
+            for name in folder.entries.keys() - set(found.names):
+                self.drop(folder, path, name)
             is_same = self._entries(folder, path, found, waiting, repository)
             folder.digest = found.digest if is_same else 0
 
@@ -218,10 +219,6 @@ class Look:
             self._entry(folder, inner, state, waiting, repository)
             is_same &= known.get(name) is before
         return is_same
-
-    def _drop_missing(self, folder: Folder, path: str, names: set[str]) -> None:
-        for name in [each for each in folder.entries if each not in names]:
-            self.drop(folder, path, name)
 
     def _visit(
         self,
