@@ -30,6 +30,12 @@ class Screen:
             shown += await self._read(len(text) - len(shown))
             assert text.startswith(shown)
 
+    async def until_part(self, text: str) -> None:
+        """Wait until the text is shown; output after it stays unread."""
+        shown = b""
+        while not shown.endswith(text.encode()):
+            shown += await self._read(1)
+
     async def until_shown(self, line: str) -> None:
         """Wait until a line is shown; output after it stays unread."""
         shown = b""

@@ -60,10 +60,10 @@ def as_text_line(passed: Logged) -> str:
     try:
         message = read_envelope(passed.line.encode())
         payload = bytes(message.payload).decode()
-        words = f"{message.type}  {message.id[:8]}  {payload}"
+        words = f"{message.type} {message.id[:8]} {payload}"
     except EnvelopeError:
         words = passed.line
-    return one_line(f"{clock_of(passed.at)}  {passed.name} ({passed.by})  {words}", width=_WIDTH)
+    return one_line(f"{clock_of(passed.at)} {passed.name} ({passed.by}) {words}", width=_WIDTH)
 
 
 def as_json_line(passed: Logged) -> str:

@@ -19,7 +19,7 @@ from symposium.bus.messages.announcements import (
     TaskspaceChanged,
     TaskspaceGone,
 )
-from symposium.bus.messages.broker import Presence, WindowKind
+from symposium.bus.messages.broker import Presence, Welcome, WindowKind
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces
 from symposium.bus.protocol import Announcement
 from symposium.cli.bus import client_for
@@ -73,9 +73,9 @@ class TaskWatch:
         Raises:
             BusError: the daemon cannot be reached at first.
         """
-        await self._start(bus, "")
+        known = await self._start(bus, None)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow(bus))
+            tasks.create_task(self._follow(bus, known))
             while True:
                 await self._is_due.wait()
                 self._is_due.clear()
@@ -86,9 +86,9 @@ class TaskWatch:
         """Show the board again, as after the window was resized."""
         self._is_due.set()
 
-    async def _start(self, bus: BusClient, known: str) -> str:
-        """List everything, unless the connection is the known one; return its name."""
-        connection = (await bus.ready()).connection
+    async def _start(self, bus: BusClient, known: Welcome | None) -> Welcome:
+        """List everything, unless the connection is the known one; return it."""
+        connection = await bus.ready()
         if connection != known:
             self._held = []
             try:
@@ -107,9 +107,8 @@ class TaskWatch:
                     self._apply(message)
         return connection
 
-    async def _follow(self, bus: BusClient) -> None:
+    async def _follow(self, bus: BusClient, known: Welcome) -> None:
         """List everything again after the daemon was restarted."""
-        known = (await bus.ready()).connection
         while True:
             await asyncio.sleep(RECONNECT_LOOK)
             try:
