@@ -1,14 +1,30 @@
 """The board of `symposium task watch`."""
 
 import io
+import json
 import sys
 
 import pytest
+from msgspec import to_builtins
 from msgspec.structs import replace
 
-from symposium.bus.messages.announcements import InboxChanged, TaskspaceChanged
+from localio.text import clock_of, second_of
+from symposium.bus.messages.announcements import (
+    InboxChanged,
+    TaskLogged,
+    TaskspaceChanged,
+    TaskspaceGone,
+)
 from symposium.bus.messages.tasks import InboxItem, SettledItem, TaskLog, TaskView
-from symposium.cli.task_board import ENTER, LEAVE, Board, FullScreen, Group, columns
+from symposium.bus.protocol import Announcement
+from symposium.cli.task_board import (
+    Board,
+    BoardLines,
+    FullScreen,
+    Group,
+    JsonLineStream,
+    columns,
+)
 
 TASK = TaskView(
     id="00000000-0000-4000-8000-000000000000",
@@ -124,25 +140,121 @@ def test_lines_that_do_not_fit_are_counted(board: Board) -> None:
     assert [each.group for each in lines[:3]] == [Group.NEEDS_YOU] * 3
 
 
+@pytest.fixture
+def one_of_each() -> Board:
+    """A task in each group; the first has two questions, the fourth no log."""
+    made = Board()
+    made.start(
+        [
+            replace(task(1, "waiting: approval"), reason="may I?"),
+            task(
+                2, "setup failed", "a name of more than twenty-eight letters", reason="no\nmodule"
+            ),
+            task(3, "working"),
+            replace(task(4, "idle"), last=None, reason="of no group that shows one"),
+            task(5, "landed"),
+        ],
+        [item(1, 1, "which\none?"), item(2, 1, "or that?")],
+    )
+    return made
+
+
+@pytest.mark.requirement("tasks.watch")
+def test_narrow_board_leaves_out_the_ids_and_shortens_the_names(one_of_each: Board) -> None:
+    at = clock_of(TASK.created_at)[:5]
+
+    assert [each.text for each in one_of_each.lines(120)] == [
+        "needs you (1)",
+        (
+            f"  ? task 1                        waiting: approval      00000001  {at}  "
+            "which one? (and 1 more)"
+        ),
+        "failed (1)",
+        f"  x a name of more than twenty-…  setup failed           00000002  {at}  no module",
+        "working (1)",
+        f"  > task 3                        working                00000003  {at}  line of 3",
+        "idle (1)",
+        f"  - task 4                        idle                   00000004  {at}",
+        "landed (1)",
+        f"  + task 5                        landed                 00000005  {at}  line of 5",
+    ]
+    wide, narrow = one_of_each.lines(90), one_of_each.lines(89)
+    assert wide[1].text == (
+        f"  ? task 1                        waiting: approval      00000001  {at}  which one? (and…"
+    )
+    assert narrow[3].text == (f"  x a name of more than t…  setup failed           {at}  no module")
+
+
 @pytest.mark.requirement("tasks.watch")
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_screen_is_drawn_only_on_changes_and_restored(
-    no_color: str, board: Board, monkeypatch: pytest.MonkeyPatch
+    no_color: str, one_of_each: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NO_COLOR", no_color)
+    for name, value in (("NO_COLOR", no_color), ("COLUMNS", "31"), ("LINES", "12")):
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdout", out := io.StringIO())
     with FullScreen() as screen:
-        screen.show(board, [])
-        once = out.getvalue()
-        screen.show(board, [])
-        again = out.getvalue()
-        board.task_gone(task(1, "").id)
-        screen.show(board, [])
+        screen.show(one_of_each, [])
+        screen.show(one_of_each, [])
+        one_of_each.task_gone(task(3, "").id)
+        screen.show(one_of_each, [])
 
-    assert once == again != out.getvalue()
-    assert once.startswith(ENTER)
-    assert out.getvalue().endswith(LEAVE)
-    assert ("\x1b[33m" in once) is not bool(no_color)
+    def frame(*lines: tuple[str, str]) -> str:
+        styles = [(each, "") if no_color else (each, style) for each, style in lines]
+        texts = [f"{style}{text}\x1b[0m" if style else text for text, style in styles]
+        return "\x1b[H" + "\r\n".join(f"{each}\x1b[K" for each in texts) + "\x1b[J"
+
+    rows = [
+        ("needs you (1)", "\x1b[33m\x1b[1m"),
+        ("  ? task 1   waiting: approva…", ""),
+        ("failed (1)", "\x1b[31m\x1b[1m"),
+        ("  x a name…  setup failed    …", ""),
+        ("working (1)", "\x1b[32m\x1b[1m"),
+        ("  > task 3   working         …", ""),
+        ("idle (1)", "\x1b[1m"),
+        ("  - task 4   idle            …", ""),
+        ("landed (1)", "\x1b[36m\x1b[1m"),
+        ("  + task 5   landed          …", "\x1b[2m"),
+    ]
+    footer = [("", ""), ("Ctrl-C leaves; answer what nee", "")]
+    whole, less = frame(*rows, *footer), frame(*rows[:4], *rows[6:], *footer)
+    assert out.getvalue() == f"\x1b[?1049h\x1b[?25l{whole}{less}\x1b[?25h\x1b[?1049l"
+
+
+@pytest.mark.requirement("tasks.watch-lines")
+def test_lines_and_json_show_the_board_once_and_then_each_announcement(
+    one_of_each: Board, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = TaskspaceChanged(taskspace=task(3, "idle"), cause="turn ended")
+    asked = InboxChanged(added=(item(3, 3, "which\none?"),), waiting=3)
+    announced: list[Announcement] = [
+        changed,
+        asked,
+        TaskLogged(taskspace_uuid=TASK.id, entry=TaskLog(1, "", "info", "a line")),
+        TaskspaceGone(taskspace_uuid=TASK.id, is_archived=True),
+    ]
+    shown: list[list[str]] = []
+    for screen in (BoardLines(), JsonLineStream()):
+        for news in ([], announced):
+            with screen as same:
+                same.show(one_of_each, news)
+            shown.append(capsys.readouterr().out.splitlines())
+
+    lines, more_lines, first, more = shown
+    assert lines == [each.text for each in one_of_each.lines(100)]
+    assert more_lines == [
+        f'- {"task 3":32}  idle                00000003  "line of 3"  (turn ended)',
+        f"? task 3: which one?  (since {second_of('2026-01-01T12:00:00Z')})",
+    ]
+    listed = [
+        *(TaskspaceChanged(taskspace=each, cause="listed") for each in one_of_each.tasks.values()),
+        InboxChanged(added=tuple(one_of_each.items.values()), waiting=2),
+    ]
+    for found, messages in ((first, listed), (more, announced)):
+        assert [json.loads(line) for line in found] == [
+            json.loads(json.dumps({"type": each.about.type, **to_builtins(each)}))
+            for each in messages
+        ]
 
 
 @pytest.mark.requirement("tasks.watch")
