@@ -177,26 +177,6 @@ def test_requests_are_denied_and_reported_without_a_terminal(
     assert done.returncode == 5
 
 
-@pytest.mark.requirement("cli.prompt-deny", "cli.prompt-permission-no-tty")
-@pytest.mark.parametrize(
-    ("option", "kind", "chosen", "code"),
-    [
-        ("--deny", "read", "n", 5),
-        ("--deny-all", "read", "n", 5),
-        ("--approve-all", "execute", "y", 0),
-        ("--approve-reads", "read", "y", 0),
-        ("--approve-reads", "edit", "n", 5),
-    ],
-)
-def test_policy_rule_decides_without_asking(
-    symposium: Run, scripted: Spec, option: str, kind: str, chosen: str, code: int
-) -> None:
-    done = symposium("prompt", "--agent", scripted(f"prompt=ask:{kind}"), option, "hello")
-
-    assert json.loads(done.stdout)["optionId"] == chosen
-    assert done.returncode == code
-
-
 @pytest.mark.requirement("showing.unattended")
 def test_denied_requests_end_with_the_way_to_allow_them(symposium: Run, scripted: Spec) -> None:
     done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), "hello")
@@ -209,20 +189,6 @@ def test_denied_requests_end_with_the_way_to_allow_them(symposium: Run, scripted
     # --deny was explicit, and a program reads the denials in the events.
     assert "--approve-all" not in denied.stderr
     assert as_json.stderr == ""
-
-
-@pytest.mark.requirement("showing.unattended-other-options")
-@pytest.mark.parametrize("more", [(), ("--non-interactive-permissions", "fail")])
-def test_advice_names_no_option_that_was_given(
-    symposium: Run, scripted: Spec, more: tuple[str, ...]
-) -> None:
-    fetch = {"title": "curl https://example.org", "kind": "fetch"}
-    agent = scripted(f"prompt=ask:{json.dumps(fetch)}")
-    done = symposium("prompt", "--agent", agent, "--approve-reads", *more, "hello")
-
-    assert done.returncode == 5
-    assert "--approve-all" in done.stderr
-    assert "--approve-reads" not in done.stderr
 
 
 @pytest.mark.requirement("showing.once")
@@ -239,16 +205,6 @@ def test_last_output_of_a_crashed_agent_is_shown_once(
     assert done.returncode == 1
     assert [done.stderr.count(each) for each in ("some words", "RuntimeError: kaputt")] == [1, 1]
     assert "[… shown above]" in done.stderr
-
-
-@pytest.mark.requirement("cli.prompt-permission-no-tty")
-def test_unanswerable_request_may_end_the_command(symposium: Run, scripted: Spec) -> None:
-    words = ["--non-interactive-permissions", "fail", "hello"]
-    done = symposium("prompt", "--agent", scripted("prompt=ask:edit"), *words)
-
-    assert done.returncode == 5
-    assert "do it" in done.stderr
-    assert "--approve-all" in done.stderr
 
 
 @pytest.mark.requirement("cli.prompt-permission-tty")
