@@ -12,6 +12,7 @@ from tests.support.typed_answer import typed
 
 from localio.text import minute_of, second_of
 from symposium.__main__ import main
+from symposium.cli.commands.handoff import NEXT
 from symposium.cli.commands.uninstall import PROGRAM
 from symposium.config.paths import paths
 from symposium.documents.timelines import TimelineStore
@@ -205,3 +206,30 @@ def test_handoff_prints_the_summary_of_the_latest_or_named_session(tmp_path: Pat
     assert (shown[0], f"goal of {latest}" in shown[1], shown[1][-1]) == (0, True, "\n")
     assert (named[0], "goal of one" in named[1]) == (0, True)
     assert run("handoff", "--print", "--session", "none")[:2] == (4, "")
+
+
+@pytest.mark.requirement("timelines.handoff")
+@pytest.mark.parametrize(("words", "text"), [([], NEXT), (["Finish it"], "Finish it")])
+def test_handoff_sends_the_summary_and_links_both_timelines(
+    tmp_path: Path, words: list[str], text: str
+) -> None:
+    store = TimelineStore()
+    source = store.open("old")
+    source.add("session", {"session": "old", "cwd": str(tmp_path), "agent": "codex"})
+    source.add("prompt", {"text": "the first goal"})
+    summary = run("handoff", "--print")[1]
+
+    code, out, err = run("handoff", "--to", "eliza", "--json", *words)
+    (new,) = [each.session for each in store.summaries() if each.session != "old"]
+    of_old, of_new = ([(each.type, each.data) for each in store.read(id_)] for id_ in ("old", new))
+
+    assert (code, err) == (0, "")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert (events[0]["data"], events[-1]["data"]) == (
+        {"sessionId": new},
+        {"stopReason": "end_turn"},
+    )
+    assert of_old[2:] == [("link", {"to": new, "agent": "eliza"})]
+    assert ("link", {"from": "old"}) in of_new
+    prompts = [data["text"] for kind, data in of_new if kind == "prompt"]
+    assert prompts == [f"{summary.rstrip()}\n\n---\n\n{text}"]
