@@ -1,15 +1,19 @@
 """`symposium daemon`: the state of the process and its log."""
 
 import json
+import os
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.support.answering_daemon import answering
 
 from localio.text import second_of
 from symposium.__main__ import main
 from symposium.bus.messages.broker import Cut, DaemonInfo, LatencyReport
+from symposium.cli.commands import daemon as daemon_command
 from symposium.cli.commands.daemon import status_rows
 
 INFO = DaemonInfo(
@@ -74,6 +78,26 @@ def test_status_without_a_daemon_has_its_own_exit_code() -> None:
     assert (as_json.exit_code, json.loads(as_json.stdout)) == (4, {"running": False})
 
 
+@pytest.mark.requirement("daemon.status-rows")
+def test_status_of_a_running_daemon_is_printed_and_stop_ends_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_command, "STOP_TIME", 0)
+    with answering({}, home / "daemon") as (_, socket):
+        at = ("--socket", str(socket))
+        plain, as_json = daemon("status", *at), daemon("status", *at, "--json")
+        stopped, again = daemon("stop", *at), daemon("stop", *at)
+    found = json.loads(as_json.stdout)
+
+    rows = [line.split("  ", 1) for line in plain.stdout.splitlines()]
+    assert [each.exit_code for each in (plain, as_json, stopped, again)] == [0, 0, 0, 0]
+    assert (rows[0][0], rows[0][1].strip()) == ("process", str(os.getpid()))
+    assert (found["pid"], found["socket"], found["parts"]) == (os.getpid(), str(socket), ["part"])
+    assert abs(datetime.fromisoformat(found["started"]).timestamp() - time.time()) < 60
+    assert (stopped.stdout, stopped.stderr) == ("", "")
+    assert again.stderr == f"symposium: no daemon listens at {socket}\n"
+
+
 @pytest.mark.requirement("cli.daemon-log-lines")
 def test_last_lines_of_the_log_are_shown_with_local_time_and_trace(home: Path) -> None:
     missing = daemon("logs")
@@ -88,5 +112,6 @@ def test_last_lines_of_the_log_are_shown_with_local_time_and_trace(home: Path) -
 
     at = second_of(entry["ts"])
     assert missing.exit_code == 4
+    assert (shown.exit_code, raw.exit_code) == (0, 0)
     assert shown.stdout == f"{at} info    a␛b\n{at} info    m\nT\nU\nno JSON␇\n"
     assert raw.stdout == "no JSON\x07\n"
