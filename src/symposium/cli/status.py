@@ -26,7 +26,7 @@ def servers(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for host in hosts:
         for chain in objects(host.get("chains")):
             for session in objects(chain.get("sessions")):
-                yield one_line(f"{chain.get('agent')}  session {session.get('id')}", width=_WIDTH)
+                yield one_line(f"{chain.get('agent')} session {session.get('id')}", width=_WIDTH)
                 for server in objects(session.get("mcp")):
                     yield "  " + _server(server)
 
@@ -51,7 +51,7 @@ def _host(
 ) -> Iterator[str]:
     since = minute_of(str(host.get("started", "?")))
     yield indent + one_line(
-        f"{host.get('kind')}  pid {host.get('pid')}  since {since}", width=_WIDTH
+        f"{host.get('kind')} pid {host.get('pid')} since {since}", width=_WIDTH
     )
     for chain in objects(host.get("chains")):
         names = [str(mod.get("name")) for mod in objects(chain.get("mods"))]

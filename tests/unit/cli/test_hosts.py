@@ -1,14 +1,22 @@
 """Hosts that run, by their status sockets."""
 
+import asyncio
 import json
+import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from symposium.cli.hosts import hosts_folder, make_private, running_hosts
+from localio.text import minute_of
+from symposium.__main__ import main
+from symposium.cli import hosts
+from symposium.cli.hosts import PARENT, hosts_folder, make_private, running_hosts, serve_status
 
 
 @pytest.fixture
@@ -32,8 +40,9 @@ def silent(folder: Path) -> Iterator[Path]:
 
 @pytest.mark.requirement("cli.status-hosts")
 def test_silent_host_is_reported_by_its_pid_and_a_leftover_socket_is_removed(
-    folder: Path, silent: Path
+    folder: Path, silent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hosts, "HOST_TIMEOUT", 0.01)
     left = folder / "3.sock"
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(left))
@@ -66,6 +75,47 @@ def test_hosts_are_sorted_by_their_pid(folder: Path) -> None:
         each.close()
 
     assert found == [{"pid": 9}, {"pid": 100}]
+
+
+@pytest.mark.requirement("cli.status-hosts")
+@pytest.mark.parametrize(("parent", "known"), [("7", 7), ("x", None), ("", None)])
+async def test_running_host_serves_its_report_until_its_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, parent: str, known: int | None
+) -> None:
+    monkeypatch.setattr(hosts, "_BEGIN_AFTER", 0)
+    monkeypatch.setenv(PARENT, parent)
+    server = {"name": "docs", "kind": "http", "reaching": "natively", "why": "it can"}
+    chain = {"agent": "eliza", "mods": [], "sessions": [{"id": "s1", "mcp": [server]}]}
+    path = folder / f"{os.getpid()}.sock"
+    path.write_text("of an earlier process", encoding="utf-8")
+    async with asyncio.timeout(20), serve_status("run", lambda: {"chains": [chain]}):
+        inherited = os.environ[PARENT]
+        while not path.is_socket():  # noqa: ASYNC110 - the host reports nothing
+            await asyncio.sleep(0)
+        (found,) = await asyncio.to_thread(running_hosts)
+        shown, servers = [
+            await asyncio.to_thread(CliRunner().invoke, main, ["status", *words])
+            for words in ([], ["--mcp"])
+        ]
+    is_left = path.exists()
+
+    started = datetime.fromisoformat(found["started"])
+    assert abs(started.timestamp() - time.time()) < 60
+    assert found == {
+        "pid": os.getpid(),
+        "parent": known,
+        "kind": "run",
+        "started": found["started"],
+        "chains": [chain],
+    }
+    assert (inherited, is_left, running_hosts()) == (str(os.getpid()), False, [])
+    assert shown.stdout.splitlines()[:3] == [
+        f"run pid {os.getpid()} since {minute_of(found['started'])}",
+        "  editor → eliza",
+        "    1 session",
+    ]
+    assert (shown.stderr, servers.stderr) == ("", "")
+    assert servers.stdout == "eliza session s1\n  docs (http): natively, it can\n"
 
 
 @pytest.mark.requirement("cli.status-hosts")

@@ -28,6 +28,18 @@ command = "git push"
 options = ["--force"]
 """
 
+MORE_RULES = """
+[[rule]]
+name = "keys"
+effect = "ask"
+write = ["/keys/**", "**/.env"]
+
+[[rule]]
+name = "search"
+effect = "allow"
+tool = "search"
+"""
+
 
 def run(tmp_path: Path, rules: str, *words: str) -> Result:
     file = tmp_path / "rules.toml"
@@ -65,10 +77,21 @@ def test_explain_prints_the_decision_and_each_reason(
 
 @pytest.mark.requirement("policy.cli-explain")
 def test_explain_prints_json(tmp_path: Path) -> None:
-    printed = json.loads(run(tmp_path, RULES, "explain", "git push --force", "--json").stdout)
+    printed = json.loads(run(tmp_path, RULES, "explain", "make; git push --force", "--json").stdout)
 
-    assert (printed["effect"], printed["rule"]) == ("forbid", "no-force")
-    assert printed["reasons"][0]["what"] == "git push --force"
+    assert printed == {
+        "effect": "forbid",
+        "rule": "no-force",
+        "reasons": [
+            {"effect": "ask", "what": "make", "rule": None, "why": "no rule matches"},
+            {
+                "effect": "forbid",
+                "what": "git push --force",
+                "rule": "no-force",
+                "why": "",
+            }
+        ],
+    }
 
 
 @pytest.mark.requirement("policy.cli-test")
@@ -76,12 +99,12 @@ def test_test_warns_about_missing_examples_and_fails_on_wrong_ones(tmp_path: Pat
     fine = run(tmp_path, RULES, "test")
     wrong = run(tmp_path, RULES.replace("git stash", "git status"), "test")
 
-    assert fine.exit_code == 0
+    assert (fine.exit_code, fine.stderr) == (0, "2 rules, 0 errors\n")
     assert fine.stdout.splitlines() == [
         "warning: rule no-force has no example in `match`",
         "warning: rule no-force has no example in `not_match`",
     ]
-    assert wrong.exit_code == 1
+    assert (wrong.exit_code, wrong.stderr) == (1, "2 rules, 1 error\n")
     assert "error: rule status matches `git status`, listed in `not_match`" in wrong.stdout
 
 
@@ -96,12 +119,45 @@ def test_test_fails_on_rules_that_allow_a_destructive_command(tmp_path: Path) ->
 
 @pytest.mark.requirement("policy.cli-list")
 def test_list_shows_the_rules_in_order(tmp_path: Path) -> None:
-    assert run(tmp_path, RULES, "list").stdout.splitlines() == [
+    rules = RULES.replace('"--force"', '"--force", "-f"') + MORE_RULES
+    listed = run(tmp_path, rules, "list")
+
+    assert listed.exit_code == 0
+    assert listed.stdout.splitlines() == [
         "allow   status: `git status`",
-        "forbid  no-force: `git push` with --force",
+        "forbid  no-force: `git push` with --force or -f",
+        "ask     keys: write /keys/**, **/.env",
+        "allow   search: tool search",
     ]
-    listed = json.loads(run(tmp_path, RULES, "list", "--json").stdout)
-    assert [each["name"] for each in listed] == ["status", "no-force"]
+    assert json.loads(run(tmp_path, rules, "list", "--json").stdout) == [
+        {"name": "status", "effect": "allow", "subject": "`git status`"},
+        {"name": "no-force", "effect": "forbid", "subject": "`git push` with --force or -f"},
+        {"name": "keys", "effect": "ask", "subject": "write /keys/**, **/.env"},
+        {"name": "search", "effect": "allow", "subject": "tool search"},
+    ]
+
+
+@pytest.mark.requirement("policy.cli-explain")
+def test_file_of_the_workspace_and_the_default_policy_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    none = CliRunner().invoke(main, ["policy", "explain", "git status"])
+    read = '\n[[rule]]\nname = "docs"\neffect = "allow"\nread = ["docs/**"]\n'
+    (tmp_path / "home" / "policy.toml").write_text(RULES + read, encoding="utf-8")
+    found = [
+        CliRunner().invoke(main, ["policy", "explain", *words]).stdout.splitlines()[0]
+        for words in (
+            ["git status"],
+            ["docs/a.md", "--read", "--cwd", str(tmp_path)],
+            ["docs/a.md", "--write", "--cwd", str(tmp_path)],
+            ["search", "--tool"],
+        )
+    ]
+
+    assert (none.exit_code, none.stdout) == (10, "ask\n- ask: git status (no rule matches)\n")
+    assert found == ["allow", "allow", "ask", "ask"]
 
 
 @pytest.mark.requirement("policy.file-errors")

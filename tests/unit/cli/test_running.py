@@ -88,17 +88,22 @@ def test_empty_text_keeps_the_last_line_unchanged(capsys: pytest.CaptureFixture[
 
 @pytest.mark.requirement("cli.prompt-approve-reads")
 @pytest.mark.parametrize(
-    ("mode", "kind", "chosen"),
+    ("permits", "kind", "attended", "alone"),
     [
-        ("reads", "read", "rule:approve-reads"),
-        ("reads", "edit", "user"),
-        ("ask", "read", "user"),
+        (Permits("reads", "deny"), "read", "rule:approve-reads", "rule:approve-reads"),
+        (Permits("reads", "deny"), "edit", "user", "rule:unattended-deny"),
+        (Permits("ask", "fail"), "read", "user", "rule:unattended-fail"),
+        (Permits("all", "deny"), "edit", "rule:approve-all", "rule:approve-all"),
+        (Permits("none", "deny"), "read", "rule:deny-all", "rule:deny-all"),
     ],
 )
-def test_record_names_the_option_only_when_it_decided(mode: str, kind: str, chosen: str) -> None:
+def test_record_names_the_option_that_decided_else_the_user_or_their_absence(
+    permits: Permits, kind: str, attended: str, alone: str
+) -> None:
     params = {"toolCall": {"kind": kind}}
 
-    assert chooser_of(Permits(mode, "deny"), has_person=True)(params) == chosen
+    chosen = [chooser_of(permits, has_person=each)(params) for each in (True, False)]
+    assert chosen == [attended, alone]
 
 
 @pytest.mark.requirement("cli.prompt-approve-reads")

@@ -67,6 +67,6 @@ def _row(entry: Mapping[str, Any]) -> str:
     chosen = entry.get("chosen") or entry.get("outcome")
     when = second_of(str(entry.get("ts")))
     return one_line(
-        f"{when}  {entry.get('agent')}: {asked} → {chosen} by {entry.get('by')}",
+        f"{when} {entry.get('agent')}: {asked} → {chosen} by {entry.get('by')}",
         width=_WIDTH * 3,
     )
