@@ -50,9 +50,7 @@ def _host(
     host: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]], indent: str
 ) -> Iterator[str]:
     since = minute_of(str(host.get("started", "?")))
-    yield indent + one_line(
-        f"{host.get('kind')} pid {host.get('pid')} since {since}", width=_WIDTH
-    )
+    yield indent + one_line(f"{host.get('kind')} pid {host.get('pid')} since {since}", width=_WIDTH)
     for chain in objects(host.get("chains")):
         names = [str(mod.get("name")) for mod in objects(chain.get("mods"))]
         way = " → ".join(["editor", *names, str(chain.get("agent"))])

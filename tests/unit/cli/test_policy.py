@@ -89,7 +89,7 @@ def test_explain_prints_json(tmp_path: Path) -> None:
                 "what": "git push --force",
                 "rule": "no-force",
                 "why": "",
-            }
+            },
         ],
     }
 
