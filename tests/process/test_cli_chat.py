@@ -213,32 +213,7 @@ def test_invalid_choice_for_a_permission_is_asked_again(chat: Chat, scripted: Sp
     assert '"optionId": "y"' in person.until('"y"}')
 
 
-@pytest.mark.requirement("cli.chat-cancel")
-def test_interrupt_cancels_the_turn_and_the_next_input_works(chat: Chat, scripted: Spec) -> None:
-    person = chat("--agent", scripted("prompt=wait"))
-    person.ready()
-    person.type(b"go", ENTER)
-    person.until("Waiting.")
-    person.interrupt()
-    person.until("[stopped: cancelled]")
-    person.ready()
-    person.type(b"again", ENTER)
-    person.until("Waiting.")
-
-
 @pytest.mark.requirement("cli.chat-leave", "cli.exit-interrupted")
-def test_second_interrupt_exits(chat: Chat) -> None:
-    person = chat("--agent", "eliza")
-    person.ready()
-    person.type(CTRL_C)
-    person.until("Ctrl-C again leaves")
-    person.ready()
-    person.type(CTRL_C)
-
-    assert person.ends() == 130
-
-
-@pytest.mark.requirement("cli.chat-leave")
 def test_second_interrupt_exits_from_an_endless_turn(chat: Chat, scripted: Spec) -> None:
     person = chat("--agent", scripted("prompt=wait", "ignore-cancel"))
     person.ready()
@@ -395,18 +370,6 @@ def test_commands_of_the_chat_do_not_reach_the_agent_except_with_two_slashes(
     assert "  //models: About models (agent)" in shown
     assert "/undo takes no argument" in shown
     assert chosen(symposium, "//models", agent=agent) == "Answered.\n"
-
-
-@pytest.mark.requirement("cli.chat-files")
-def test_prompt_with_a_missing_file_is_not_sent(
-    symposium: Run, scripted: Spec, tmp_path: Path
-) -> None:
-    (tmp_path / "there.txt").write_text("text")
-    shown = chosen(symposium, "see @nope.txt", "see @there.txt", agent=scripted())
-
-    refused = f"not sent: @nope.txt does not exist in {tmp_path}"
-    assert shown.startswith(refused[:90])
-    assert shown.count("Answered.") == 1
 
 
 @pytest.mark.requirement("cli.chat-files")
