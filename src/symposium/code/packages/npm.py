@@ -11,7 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from symposium.code.packages.index_requests import ask
-from symposium.code.packages.lock_files import NpmSettings, npm_pin
+from symposium.code.packages.index_settings import NpmSettings
+from symposium.code.packages.lock_files import npm_pin
 from symposium.code.packages.model import (
     Checksum,
     DamagedError,

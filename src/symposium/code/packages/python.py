@@ -19,7 +19,8 @@ from packaging.version import InvalidVersion, Version
 
 from localio.http import without_secret
 from symposium.code.packages.index_requests import ask
-from symposium.code.packages.lock_files import PythonSettings, python_pin
+from symposium.code.packages.index_settings import PythonSettings
+from symposium.code.packages.lock_files import python_pin
 from symposium.code.packages.model import (
     Checksum,
     DamagedError,

@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from symposium.code.packages.index_requests import ask
-from symposium.code.packages.lock_files import CargoSettings, cargo_pin
+from symposium.code.packages.index_settings import CargoSettings
+from symposium.code.packages.lock_files import cargo_pin
 from symposium.code.packages.model import (
     Checksum,
     DamagedError,

@@ -35,7 +35,7 @@ from localio.archives import (
     write_member,
 )
 from symposium.code.packages.index_requests import download
-from symposium.code.packages.lock_files import cargo_settings, npm_settings, python_settings
+from symposium.code.packages.index_settings import cargo_settings, npm_settings, python_settings
 from symposium.code.packages.model import (
     DamagedError,
     Ecosystem,

@@ -13,7 +13,7 @@ import pytest
 from tests.support.packages import tar_gz, wheel
 from tests.support.web import Web, reply, serving
 
-from symposium.code.packages.lock_files import NpmSettings
+from symposium.code.packages.index_settings import NpmSettings
 from symposium.code.packages.model import (
     DamagedError,
     Ecosystem,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.code.packages.lock_files import (
+from symposium.code.packages.index_settings import (
     CRATES,
     NPM,
     CargoSettings,
