@@ -32,7 +32,7 @@ USUAL_FILE: Final = 0o644
 USUAL_PROGRAM: Final = 0o755
 USUAL_FOLDER: Final = 0o755
 
-_CACHE_VERSION: Final = 1
+_CACHE_VERSION: Final = 2
 
 
 class File:
@@ -273,6 +273,7 @@ def _entry(file: File) -> str:
 _Row = tuple[
     str, int, bool, bool, list[tuple[str, int, bytes, int, int, bool]], dict[str, dict[str, bytes]]
 ]
+_Cache = tuple[int, list[_Row], dict[str, str]]
 
 
 def encode(mirror: Mirror) -> bytes:
@@ -289,18 +290,21 @@ def encode(mirror: Mirror) -> bytes:
         rows.append((path, folder.mode, folder.is_ignored, folder.is_kept, files, xattrs))
     # Equal states give equal bytes, in any order of reading.
     rows.sort(key=itemgetter(0))
-    return msgspec.msgpack.encode((_CACHE_VERSION, rows))
+    unkept = {encode_name(path): why for path, why in sorted(mirror.unkept.items())}
+    return msgspec.msgpack.encode((_CACHE_VERSION, rows, unkept))
 
 
 def decode(root: Path, text: bytes) -> Mirror:
     """Load a serialized mirror; empty if it cannot be read."""
     mirror = Mirror(root, Folder("", None, stat.S_IFDIR | USUAL_FOLDER))
     try:
-        version, rows = msgspec.msgpack.decode(text, type=tuple[int, list[_Row]])
+        version, rows, unkept = msgspec.msgpack.decode(text, type=_Cache)
     except msgspec.MsgspecError:
         return mirror
     if version != _CACHE_VERSION:
         return mirror
+    # A file or folder that is unchanged is not looked at again, so nothing else names it.
+    mirror.unkept = {decode_name(path): why for path, why in unkept.items()}
     for encoded, mode, is_ignored, is_kept, files, xattrs in rows:
         path = decode_name(encoded)
         where, _, name = path.rpartition("/")

@@ -150,7 +150,9 @@ class Look:
                 continue
             path = top.path
             self._unwatch(top)
-            top.entries.clear()
+            for folder in list(top.below()):
+                # Also those inside: a file that is in no folder is not read.
+                folder.entries.clear()
             top.is_kept = False
             top.changed()
             if top.parent is not None:
@@ -173,6 +175,7 @@ class Look:
                 if path:
                     self.mirror.unkept[path] = f"cannot be read: {error.strerror or error}"
                 continue
+            self.mirror.unkept.pop(path, None)
             if path and repository is not None and _GIT in found.names:
                 repository = path
             if folder.digest and folder.digest == found.digest:
