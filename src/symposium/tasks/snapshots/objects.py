@@ -96,7 +96,7 @@ class Objects:
         """Write the content of an open file of so many bytes; its id.
 
         Raises:
-            OSError: it cannot be read or written, or its size has changed.
+            OSError: it cannot be read or written, or it changes meanwhile.
         """
         if size <= _CHUNK:
             return self.put("blob", file.read(_CHUNK + 1))
@@ -198,7 +198,6 @@ class Objects:
     def _write(self, id_: str, source: BinaryIO, header: bytes = b"") -> None:
         path = self._path(id_)
         temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
-        deflate = zlib.compressobj(1)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         try:
             handle = os.open(temporary, flags, PRIVATE_FILE_MODE)
@@ -207,16 +206,26 @@ class Objects:
             handle = os.open(temporary, flags, PRIVATE_FILE_MODE)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(deflate.compress(header))
-                while chunk := source.read(_CHUNK):
-                    file.write(deflate.compress(chunk))
-                file.write(deflate.flush())
+                self._deflate(id_, source, header, file)
             os.rename(temporary, path)  # noqa: PTH104 - often called
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)  # noqa: PTH108 - a string
             raise
         self._unsynced.add(path)
+
+    def _deflate(self, id_: str, source: BinaryIO, header: bytes, target: BinaryIO) -> None:
+        deflate = zlib.compressobj(1)
+        digest = hashlib.new(self._algorithm, header, usedforsecurity=False)
+        target.write(deflate.compress(header))
+        while chunk := source.read(_CHUNK):
+            if header:
+                digest.update(chunk)
+            target.write(deflate.compress(chunk))
+        target.write(deflate.flush())
+        # A file is read twice, and may have changed since its id was found out.
+        if header and digest.hexdigest() != id_:
+            raise BlockingIOError("it changes while it is read")
 
     def _is_packed(self, id_: str) -> bool:
         folder = self._directory / "pack"
