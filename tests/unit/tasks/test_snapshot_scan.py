@@ -1,4 +1,4 @@
-"""Which files a look saves, without git: the test says what git ignores."""
+"""Looks at files, without git: the test says what git ignores."""
 
 import hashlib
 import os
