@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from symposium.tasks.snapshots import snapshots
 from symposium.tasks.snapshots.capture import CaptureMemory, Parts, key_of
 from symposium.tasks.snapshots.clone_restore import restore_stash
@@ -36,10 +37,9 @@ PARTS = Parts(
 
 
 def refs(**changed: str) -> dict[str, str]:
-    return {
-        **PARTS.refs,
-        **{f"refs/{name.replace('_', '/')}": id_ for name, id_ in changed.items()},
-    }
+    """The refs with some changed ones; `_` is a slash."""
+    new = {f"refs/{name.replace('_', '/')}": id_ for name, id_ in changed.items()}
+    return {**PARTS.refs, **new}
 
 
 @pytest.mark.requirement("snapshots.nothing-new")
@@ -77,7 +77,7 @@ def test_state_with_a_difference_to_restore_has_another_key(change: dict[str, An
         {"refs": refs(heads_theirs=_OTHER)},
         {"refs": refs(remotes_origin_main=_OTHER)},
         {"refs": refs(stash=_ID)},
-        {"refs": dict(reversed(PARTS.refs.items()))},
+        {"refs": dict(sorted(PARTS.refs.items(), reverse=True))},
         {"named": frozenset({"a", "b"})},
         {"private": "other"},
         {"clone": {**PARTS.clone, "config": b"[core]\n"}},
@@ -157,7 +157,7 @@ async def test_store_gets_the_packs_of_every_clone_that_the_clone_borrows_from(
 
 
 @pytest.mark.requirement("snapshots.watched")
-async def test_worktree_unused_for_longest_is_no_longer_watched(
+async def test_worktree_that_was_not_used_for_a_while_is_not_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert snapshots.MAX_REMEMBERED == 32
