@@ -5,6 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import chain
 from typing import Final
 
@@ -54,13 +55,13 @@ class ConnectionTable:
     async def run(self) -> None:
         """Own the closing links until cancelled; then close all."""
         async with self._closing:
-            try:
+            # A task group that is left with an error cancels its tasks: nothing would be closed.
+            with suppress(asyncio.CancelledError):
                 await self._loop.create_future()
-            finally:
-                self._deadlines.close()
-                self.half_lines.close()
-                for link in list(self._links.values()):
-                    self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
+            self._deadlines.close()
+            self.half_lines.close()
+            for link in list(self._links.values()):
+                self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
 
     def enter(self, name: str, take_lines: TakeLines, take_envelope: TakeEnvelope) -> None:
         """Deliver messages for this name inside the daemon, parsed ones as envelopes."""
