@@ -1,6 +1,7 @@
 """A terminal program in a session server in this process."""
 
 import asyncio
+import os
 import signal
 from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Mapping
@@ -174,3 +175,36 @@ async def test_program_that_ignores_the_hangup_is_killed(
     assert made.ended is not None
     assert made.ended.exit_code == -signal.SIGKILL
     assert made.ended.reason == AS_ASKED
+
+
+@pytest.mark.requirement("agent-sessions.outlive")
+async def test_terminal_without_a_program_on_it_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "go")
+    ends: list[int] = []
+    hung_up, read = asyncio.Event(), os.read
+
+    def count(handle: int, size: int) -> bytes:
+        try:
+            return read(handle, size)
+        except BlockingIOError:
+            raise
+        except OSError:
+            ends.append(handle)
+            hung_up.set()
+            raise
+
+    monkeypatch.setattr(os, "read", count)
+    script = f"echo shown; exec <&- >&- 2>&-; read line <{tmp_path}/go; exit 4"
+    async with run_terminal(tmp_path, script) as made:
+        await hung_up.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        before = len(ends)
+        (tmp_path / "go").write_text("on\n", encoding="utf-8")
+
+    assert before == 1
+    assert made.ended is not None
+    assert made.ended.exit_code == 4
+    assert (tmp_path / TERMINAL_LOG).read_bytes() == b"shown\r\n"
