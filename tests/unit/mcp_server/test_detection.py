@@ -14,6 +14,7 @@ from symposium.mcp_server.location import (
     ancestors,
     choose,
     locate_agent,
+    probed,
     read_ps_line,
     read_stat,
     terminal_of,
@@ -121,3 +122,30 @@ def test_own_ancestors_are_found_and_the_variable_takes_precedence() -> None:
     assert terminal_of(os.getpid(), {"SYMPOSIUM_SHELL_PID": "4711"}).shell == 4711
     assert terminal_of(os.getpid(), {"SYMPOSIUM_SHELL_PID": "x"}) == choose(found)
     assert ancestors(2**22 + 1) == []
+
+
+@pytest.mark.requirement("mcp-server.detection", "mcp-server.terminal")
+@pytest.mark.parametrize("is_task", [True, False])
+def test_probe_shows_place_terminal_and_guidance(tmp_path: Path, *, is_task: bool) -> None:
+    own = tmp_path / "app" / ".symposium" / "guidance" / "own.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("# Own\n", encoding="utf-8")
+    (tmp_path / "app" / ".git").mkdir()
+    user = tmp_path / "home" / "guidance" / "mine.md"
+    user.parent.mkdir(parents=True)
+    user.write_text("# Mine\n", encoding="utf-8")
+    task = {"SYMPOSIUM_TASKSPACE": TASK, "SYMPOSIUM_PROJECT": "/p"} if is_task else {}
+    environment = {"HOME": str(tmp_path), "SYMPOSIUM_HOME": str(tmp_path / "home")}
+    shown = probed(tmp_path / "app", {**environment, **task, "SYMPOSIUM_SHELL_PID": "4711"})
+    guidance = shown.pop("guidance")
+
+    assert shown == {
+        "directory": str(tmp_path / "app"),
+        "project": "/p" if is_task else None,
+        "taskspace": TASK if is_task else None,
+        "shell_pid": 4711,
+        "editor_pid": terminal_of(os.getpid(), {}).editor,
+        "untrusted": [".symposium/guidance/own.md"],
+        "troubles": [],
+    }
+    assert (guidance["main.md"], guidance["mine.md"]) == ("built-in", "user")

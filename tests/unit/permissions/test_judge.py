@@ -385,6 +385,33 @@ def test_a_tool_without_a_title_is_shown_by_its_kind(tmp_path: Path) -> None:
     assert str(judgement.decisive) == "ask: fetch (no rule matches)"
 
 
+@pytest.mark.requirement("policy.git-files")
+@pytest.mark.parametrize(
+    ("effect", "access", "written"),
+    [
+        ("allow", Access.WRITE, Effect.ASK),
+        ("allow", Access.READ, Effect.ALLOW),
+        ("forbid", Access.WRITE, Effect.FORBID),
+    ],
+)
+def test_leave_to_write_inside_the_workspace_leaves_out_what_git_runs(
+    effect: str, access: Access, written: Effect, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "link").symlink_to(".git")
+    rule = f'[[rule]]\nname = "x"\neffect = "{effect}"\n{access.value} = ["inside-workspace"%s]'
+    policy, named = (read_policy(rule % more, "p") for more in ("", ', "*.git*"'))
+
+    def effects(policy: Policy, *paths: str) -> set[Effect]:
+        actions = [TouchFile(access, path) for path in paths]
+        return {policy.judge([each], PolicyWorkspace(tmp_path)).effect for each in actions}
+
+    assert effects(policy, "a.py", "git/x", ".gitignore") == {Effect(effect)}
+    assert effects(policy, ".git/config", "sub/.GIT/hooks/x", "link/config") == {written}
+    assert effects(policy, "../a.py") == {Effect.ASK}
+    assert effects(named, ".git/config") == {Effect(effect)}
+
+
 @pytest.mark.requirement("policy.workspace")
 def test_the_folders_above_the_workspace_match_no_pattern(tmp_path: Path) -> None:
     workspace = tmp_path / "src" / "app"

@@ -11,7 +11,7 @@ import pytest
 from symposium.permissions.live_policy import OWN_FILE, LivePolicy
 from symposium.permissions.policy import MAX_BYTES, check_file, load_policy, prove, read_policy
 from symposium.permissions.rules import PolicyWorkspace, RunScript
-from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation, Verdict
+from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation, Verdict, exists
 
 ROOT = Path(__file__).parents[3]
 GOOD = '[[rule]]\nname = "x"\neffect = "allow"\ncommand = "ls"\n'
@@ -303,3 +303,19 @@ def test_a_change_counts_where_two_have_the_same_time_and_size(
 
     assert verdict(live, "rm").rule == "no-ls"
     assert verdict(live).rule is None
+
+
+@pytest.mark.requirement("policy.live")
+def test_policy_that_cannot_be_seen_counts_as_there(tmp_path: Path) -> None:
+    (tmp_path / "broken").symlink_to("missing")
+    (tmp_path / "file").touch()
+
+    assert [
+        exists(tmp_path / name) for name in ("file", "broken", "file/below", "no", "no/below")
+    ] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
