@@ -2,12 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from symposium.documents import timelines as module
 from symposium.documents.task_prompt import prompt_for
-from symposium.documents.timelines import TimelineStore
+from symposium.documents.timelines import MAX_OUTPUT, MAX_TEXT, TimelineStore, TurnObserver
 from symposium.errors import NotFoundError
 
 
@@ -153,3 +154,73 @@ def test_the_goal_of_a_tasks_session_is_what_the_user_has_said(tmp_path: Path) -
     begin(TimelineStore(tmp_path), "s", goal=prompt_for("proj", "Fix the login test"))
 
     assert [each.goal for each in TimelineStore(tmp_path).summaries()] == ["Fix the login test"]
+
+
+@pytest.mark.requirement("timelines.mod-keeps")
+def test_a_turn_is_stored_as_its_prompt_text_plan_calls_and_end() -> None:
+    turn = TurnObserver()
+    blocks: list[Any] = [
+        {"type": "text", "text": "Fix it"},
+        {"type": "text", "text": "guidance", "annotations": {"audience": ["assistant"]}},
+        {"type": "resource_link", "uri": "file:///a.py"},
+        {"type": "image", "data": "x"},
+        "odd",
+    ]
+    plan = {"content": "Read", "status": "pending", "priority": "high", "more": 1}
+    diff: list[Any] = [
+        {"type": "content", "content": {"type": "text", "text": "done"}},
+        {"type": "diff", "path": "a.py"},
+        {"type": "terminal"},
+    ]
+    updates: list[dict[str, Any]] = [
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "I "}},
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "image"}},
+        {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "hm"}},
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "will"}},
+        {"sessionUpdate": "plan", "entries": [plan]},
+        {"sessionUpdate": "tool_call", "title": "no id"},
+        {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Edit", "kind": "edit"},
+        {"sessionUpdate": "tool_call", "toolCallId": "2", "rawInput": {"command": ["ls"]}},
+        {"sessionUpdate": "tool_call_update", "toolCallId": "1", "content": diff},
+        {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"},
+        {"sessionUpdate": "tool_call_update", "toolCallId": "2", "status": "in_progress"},
+    ]
+    edit = {"id": "1", "title": "Edit", "kind": "edit", "output": "done\n[diff: a.py]"}
+
+    assert list(turn.prompted({"prompt": blocks})) == [
+        ("prompt", {"text": "Fix it\n[resource_link: file:///a.py]\n[image]"})
+    ]
+    assert [item for update in updates for item in turn.updated(update)] == [
+        ("tool", {**edit, "status": "completed"})
+    ]
+    assert list(turn.stopped("end_turn")) == [
+        ("said", {"text": "I will"}),
+        ("plan", {"entries": [{"content": "Read", "status": "pending", "priority": "high"}]}),
+        ("tool", {"id": "2", "command": ["ls"], "status": "in_progress"}),
+        ("stop", {"reason": "end_turn"}),
+    ]
+    assert list(turn.stopped("cancelled")) == [("stop", {"reason": "cancelled"})]
+    assert list(turn.prompted({})) == [("prompt", {"text": ""})]
+
+
+@pytest.mark.requirement("timelines.bounded")
+def test_texts_of_a_turn_are_stored_up_to_their_limits() -> None:
+    turn = TurnObserver()
+    (prompt,) = turn.prompted({"prompt": [{"type": "text", "text": "b" + "x" * MAX_TEXT}]})
+    for text in ("a" * 10, "b" * (MAX_TEXT - 1), "cd"):
+        chunk = {"sessionUpdate": "agent_message_chunk", "content": {"text": text}}
+        assert list(turn.updated(chunk)) == []
+    held = turn.held
+    content = [{"content": {"text": "e" * 10 + "f" * MAX_OUTPUT}}]
+    call = {"sessionUpdate": "tool_call", "toolCallId": "1", "status": "failed", "content": content}
+
+    assert prompt == ("prompt", {"text": "b" + "x" * (MAX_TEXT - 1)})
+    assert held == MAX_TEXT + 1
+    assert list(turn.updated(call)) == [
+        ("tool", {"id": "1", "status": "failed", "output": "f" * MAX_OUTPUT})
+    ]
+    assert list(turn.stopped("end_turn")) == [
+        ("said", {"text": "b" * (MAX_TEXT - 2) + "cd"}),
+        ("stop", {"reason": "end_turn"}),
+    ]
+    assert turn.held == 0

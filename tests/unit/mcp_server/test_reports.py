@@ -10,9 +10,10 @@ from tests.support.synced_files import SyncedFiles
 
 from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
 from symposium.bus.messages.agents import LogProgress, ProgressCategory, Recorded, SignalUser
+from symposium.bus.messages.broker import Progress
 from symposium.mcp_server import outbox as module
 from symposium.mcp_server.outbox import Outbox
-from symposium.mcp_server.progress import REPORT_TIMEOUT, DeliveryReport
+from symposium.mcp_server.progress import REPORT_TIMEOUT, DeliveryReport, ProgressRelay
 
 REPORT = {"message": "Half of it works", "category": "milestone"}
 
@@ -215,3 +216,24 @@ async def test_delivery_is_retried_periodically(tmp_path: Path) -> None:
 
     assert len(bus.asked) == 3
     assert outbox.is_empty
+
+
+@pytest.mark.requirement("mcp-server.reports")
+async def test_progress_counts_up_and_repeats_the_latest_message() -> None:
+    relay = ProgressRelay("Asked.")
+    seen: list[tuple[float, float | None, str]] = []
+
+    class EnoughError(Exception):
+        pass
+
+    async def news(done: float, total: float | None, message: str) -> None:
+        seen.append((done, total, message))
+        if len(seen) == 1:
+            relay.take(Progress(request_id="1", message="Found one."))
+        elif len(seen) == 3:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        await relay.tell_on(news, every=0)
+
+    assert seen == [(1, None, "Asked."), (2, None, "Found one."), (3, None, "Found one.")]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.handlers import Request
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.tool_mod import ToolMod
@@ -174,3 +175,53 @@ async def test_the_agent_gets_the_request_that_was_predicted(capabilities: dict[
 async def test_a_tool_that_is_called_before_its_session_is_open_says_so() -> None:
     with pytest.raises(OperationError, match="the session is not open yet"):
         await IdeTools(IdeOps().client, None).get_selection()
+
+
+class Asked:
+    """An editor's side that records requests, then fails with some data."""
+
+    def __init__(self, data: Any = None) -> None:
+        self.data = data
+        self.seen: list[tuple[str, Any]] = []
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        self.seen.append((method.removeprefix("_symposium/ide/"), params))
+        if self.data is not None:
+            raise RpcError(INTERNAL_ERROR, self.data)
+        return "found"
+
+    def notify(self, method: str, params: Any = None) -> None:
+        raise AssertionError([method, params])
+
+
+@pytest.mark.requirement("ide.tools")
+async def test_each_tool_asks_for_its_operation() -> None:
+    asked = Asked()
+    tools, place = IdeTools(asked, "s"), ("a.py", 3, 7)
+    for call in (tools.find_definitions, tools.find_references, tools.hover):
+        assert await call(*place) == "found"
+    assert await tools.find_symbols("f") == await tools.diagnostics("a.py") == "found"
+    at = {"sessionId": "s", "path": "a.py", "line": 3, "column": 7}
+
+    assert asked.seen == [
+        ("find_definitions", at),
+        ("find_all_references", at),
+        ("hover", at),
+        ("resolve_symbol_by_name", {"sessionId": "s", "name": "f"}),
+        ("diagnostics", {"sessionId": "s", "path": "a.py"}),
+    ]
+
+
+@pytest.mark.requirement("ide.tools")
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"detail": "no server", "hint": "install one"}, "no server; install one"),
+        ({"detail": "no server"}, "no server"),
+        ("broken", "Internal error: broken"),
+    ],
+)
+async def test_an_operation_fails_with_its_reason_and_its_hint(data: Any, text: str) -> None:
+    with pytest.raises(OperationError) as caught:
+        await IdeTools(Asked(data), "s").get_selection()
+    assert str(caught.value) == text
