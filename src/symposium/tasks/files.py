@@ -208,6 +208,8 @@ def read_task_file(path: Path, worktree: Path | None = None) -> Known | None:
         return _known(document, path, worktree)
     except (OSError, msgspec.MsgspecError, UnicodeError, RefusedNameError, KeyError, TypeError):
         return None
+    except RecursionError:  # from msgspec, for values nested too deeply
+        return None
 
 
 def _known(document: Any, path: Path, worktree: Path | None) -> Known | None:
@@ -230,8 +232,8 @@ def _from_seed(
     home = path.parent
     folder = TASK_FOLDER.fullmatch(home.name)
     is_embedded = home.parent.name == ".symposium"
-    state: dict[str, Any] = fields.get("state") or {}
-    hatchling: dict[str, Any] = state.get("hatchling") or {}
+    state = _object(fields.get("state") or {})
+    hatchling = _object(state.get("hatchling") or {})
     prompt: Any = hatchling.get("initialPrompt")
     created = str(fields.get("createdAt", ""))
     return Taskspace(
@@ -247,7 +249,7 @@ def _from_seed(
         standing=TaskState.READY,
         initial_prompt=prompt if isinstance(prompt, str) else None,
         prompt_archive=prompt if isinstance(prompt, str) else None,
-        collaborator=fields.get("collaborator"),
+        collaborator=msgspec.convert(fields.get("collaborator"), str | None),
         unknown=unknown,
     )
 
@@ -270,7 +272,13 @@ def _log(entry: LogEntry) -> dict[str, Any]:
     return line
 
 
-def _entry(taskspace: str, line: Any) -> LogEntry:
+def _object(value: Any) -> dict[str, Any]:
+    """The value, if it is an object; `msgspec.ValidationError` for any other."""
+    return msgspec.convert(value, dict[str, Any])
+
+
+def _entry(taskspace: str, written: Any) -> LogEntry:
+    line = _object(written)
     category = category_of(str(line.get("category", Category.INFO)))
     return LogEntry(
         0,
@@ -280,5 +288,5 @@ def _entry(taskspace: str, line: Any) -> LogEntry:
         category,
         str(line.get("message", "")),
         str(line.get("evidence", "")),
-        line.get("acknowledgedAt"),
+        msgspec.convert(line.get("acknowledgedAt"), str | None),
     )

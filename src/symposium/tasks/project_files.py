@@ -76,7 +76,7 @@ def read_project(directory: Path) -> ProjectFile:
     except FileNotFoundError as error:
         hint = "name a directory with a project.json, or a git clone"
         raise TaskspaceError(f"{directory} has no {PROJECT_FILE}", hint) from error
-    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise TaskspaceError(f"cannot read {path}: {error}", "fix it or move it away") from error
     if not isinstance(decoded, dict):
         raise TaskspaceError(f"{path} is not a project file", "it must be an object")

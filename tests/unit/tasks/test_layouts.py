@@ -67,13 +67,45 @@ def test_every_version_is_read_and_unknown_keys_are_kept(version: str, tmp_path:
 
 @pytest.mark.requirement("taskspaces.project-versions")
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"id": 1}', '{"version": 3, "id": "x"}', "\ud800", "null"]
+    ("text", "reason"),
+    [
+        ("", "cannot read {}: "),
+        ("\ud800", "cannot read {}: "),
+        ('{"a":' * 100_000, "cannot read {}: "),
+        ("[]", "{} is not a project file (it must be an object)"),
+        ("null", "{} is not a project file (it must be an object)"),
+        ("{}", "{}: `id` is missing or not a string (fix it)"),
+        ('{"id": 1}', "{}: `id` is missing or not a string (fix it)"),
+        ('{"id": "x", "name": "y"}', "{}: `gitURL` is missing or not a string (fix it)"),
+        ('{"version": 3, "id": "x"}', "{} has version 3; limit: 2 (update Symposium)"),
+        ('{"version": "2", "id": "x"}', "{} has version 2; limit: 2 (update Symposium)"),
+        ('{"id": "x", "name": "y", "gitURL": "z"}', "'x' is not a task id (an id is a UUID)"),
+    ],
 )
-def test_invalid_project_file_raises_an_error(text: str, tmp_path: Path) -> None:
-    (tmp_path / "project.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+def test_invalid_project_file_raises_an_error(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "project.json"
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
 
-    with pytest.raises(TaskspaceError):
+    with pytest.raises(TaskspaceError) as refused:
         read_project(tmp_path)
+    assert f"{refused.value.message} ({refused.value.hint})".startswith(reason.format(path))
+
+
+@pytest.mark.requirement("taskspaces.project-versions")
+def test_missing_or_huge_project_file_raises_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TaskspaceError) as missing:
+        read_project(tmp_path)
+    path = tmp_path / "project.json"
+    with path.open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(TaskspaceError) as huge:
+        read_project(tmp_path)
+
+    assert (missing.value.message, missing.value.hint) == (
+        f"{tmp_path} has no project.json",
+        "name a directory with a project.json, or a git clone",
+    )
+    assert huge.value.message == f"{path} is larger than {64 << 20} bytes"
 
 
 @pytest.mark.requirement("taskspaces.seed-project")
