@@ -4,6 +4,7 @@ Which keys each tool reads: spec/users.md §4.4 and the tools' own pages.
 """
 
 import os
+import re
 import shlex
 import stat
 import sys
@@ -18,6 +19,8 @@ from symposium.tasks.tables import SPACING
 
 MAX_BYTES: Final = 1 << 20
 """Maximum size of a file that is read."""
+
+_MAX_KEY_PARTS: Final = 200
 
 
 class UnreadableError(Exception):
@@ -175,10 +178,15 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _toml(text: str) -> dict[str, Any]:
+    # The time that `tomllib` needs for a key grows with the square of its parts.
+    if any(part.count(".") > _MAX_KEY_PARTS for part in re.split("[=\n]", text)):
+        raise UnreadableError(f"a line with more than {_MAX_KEY_PARTS} dots")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UnreadableError(str(error)) from error
+    except RecursionError as error:
+        raise UnreadableError("values are nested too deeply") from error
 
 
 def _table(value: Any) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from symposium.tasks.context import NoAgents
 from symposium.tasks.events import Said
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.recipe import Guess, Recipe, SetUpRecipe
-from symposium.tasks.recipe_files import FORMATS, UnreadableError, read_set_up
+from symposium.tasks.recipe_files import FORMATS, MAX_BYTES, UnreadableError, read_set_up
 from symposium.tasks.setup_steps import run_commands
+from symposium.tasks.tables import SPACING
 
 SAMPLES = [
     (
@@ -145,16 +146,50 @@ def test_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> Non
     (tmp_path / ".cursor/worktrees.json").write_text('{"setup-worktree": [1]}', encoding="utf-8")
     (tmp_path / ".worktreeinclude").symlink_to("/etc/passwd")
     (tmp_path / ".config").symlink_to("/etc")
-    os.mkfifo(tmp_path / "devcontainer.json")
+    (tmp_path / ".devcontainer").mkdir()
+    os.mkfifo(tmp_path / ".devcontainer/devcontainer.json")
+    (tmp_path / ".conductor").mkdir()
+    (tmp_path / ".conductor/settings.toml").write_bytes(b"#" * (MAX_BYTES + 1))
+    (tmp_path / ".codex/environments").mkdir(parents=True)
+    (tmp_path / ".codex/environments/environment.toml").write_bytes(b"a = '\xff'")
+    (tmp_path / ".symposium").mkdir()
+    (tmp_path / ".symposium/workspace.toml").write_text(f"ports = {SPACING + 1}", encoding="utf-8")
     (tmp_path / "uv.lock").touch()
 
     found = read_set_up(tmp_path, tmp_path)
 
     assert found.recipes == ()
-    assert [line.partition(":")[0] for line in found.broken] == [
-        *(".worktreeinclude", ".config/wt.toml", ".cursor/worktrees.json", "conductor.json")
-    ]
+    linked = "it is a link, or in a linked folder; links are not followed"
+    commands = "`setup-worktree` must be a command, or a list of commands"
+    assert found.broken[:-1] == (
+        f".worktreeinclude: {linked}",
+        ".codex/environments/environment.toml: not valid UTF-8",
+        f".conductor/settings.toml: larger than {MAX_BYTES} bytes",
+        f".config/wt.toml: {linked}",
+        f".symposium/workspace.toml: `ports` must be a number from 1 to {SPACING}",
+        f".cursor/worktrees.json: {commands}",
+    )
+    assert found.broken[-1].startswith("conductor.json: ")
     assert found.guesses == (Guess("uv.lock", "uv sync"),)
+
+
+@pytest.mark.requirement("taskspaces.set-up-broken")
+@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize(
+    "text",
+    ["a = " + "[" * 100_000, '{"a":' * 100_000, "a." * 100_000 + "b = 1", "[a" + ".a" * 201 + "]"],
+)
+def test_hostile_nesting_is_refused_at_once(source: str, text: str) -> None:
+    if source != ".worktreeinclude":
+        with pytest.raises(UnreadableError):
+            FORMATS[source](source, text)
+
+
+@pytest.mark.requirement("taskspaces.set-up-formats")
+def test_key_of_many_parts_and_hooks_in_lists_are_read() -> None:
+    text = "[a" + ".a" * 200 + "]"
+    assert FORMATS[".config/wt.toml"](".config/wt.toml", text) == Recipe(".config/wt.toml")
+    assert FORMATS[".config/wt.toml"]("x", 'post-create = ["a", ["b", " "]]').setup == ("a", "b")
 
 
 @pytest.mark.requirement("taskspaces.set-up-formats")
