@@ -13,7 +13,7 @@ from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request, RequestHandler
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import serve_unix
-from symposium.sessions.client import DESCRIBE, SAY
+from symposium.sessions.client import ANSWER, DESCRIBE, SAY
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 
 Describe = Callable[[], Coroutine[Any, Any, Any]]
@@ -70,9 +70,16 @@ class Servers:
         return id_
 
     def answers(
-        self, id_: str, describe: Describe, say: Callable[[str], None] | None = None
+        self,
+        id_: str,
+        describe: Describe,
+        say: Callable[[str], None] | None = None,
+        decide: Callable[[Any], None] | None = None,
     ) -> None:
-        """Make a session's server answer from now on, and take prompts if `say` is given."""
+        """Make a session's server answer from now on.
+
+        It takes prompts if `say` is given, and decisions on permissions if `decide` is.
+        """
         self.store.socket(id_).unlink(missing_ok=True)
 
         async def respond(_: Request) -> Any:
@@ -83,6 +90,8 @@ class Servers:
             requests: dict[str, RequestHandler] = {DESCRIBE: respond}
             if say is not None:
                 requests[SAY] = _prompts(say)
+            if decide is not None:
+                requests[ANSWER] = _decisions(decide)
             connection = Connection(transport, Handlers(requests=requests))
             self._running.append(self._tasks.create_task(connection.run()))
 
@@ -92,3 +101,7 @@ class Servers:
 
 def _prompts(say: Callable[[str], None]) -> RequestHandler:
     return lambda request: say(request.params["text"])
+
+
+def _decisions(decide: Callable[[Any], None]) -> RequestHandler:
+    return lambda request: decide(request.params)
