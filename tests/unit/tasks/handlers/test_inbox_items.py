@@ -105,7 +105,7 @@ async def inbox(tmp_path: Path) -> AsyncGenerator[Inbox]:
 
 
 @pytest.mark.requirement("tasks.inbox-order", "tasks.agent-ended", "tasks.login")
-async def test_inbox_lists_the_most_urgent_kind_first_and_the_oldest_of_each(inbox: Inbox) -> None:
+async def test_inbox_lists_urgent_kinds_first_and_the_oldest_item_of_each(inbox: Inbox) -> None:
     engine = inbox.scene.engine
     ids = [await inbox.task(number) for number in range(1, 9)]
     asks, wonders, logs_in, spends, leaves, ends, conflicts, works = ids
