@@ -165,6 +165,7 @@ async def test_damaged_archive_is_detected(file: str, scene: Scene) -> None:
     with pytest.raises(TaskspaceError, match="archive"):
         await scene.engine.trash.undo(made.id)
     assert not there(made.worktree)
+    assert await scene.engine.trash.old() == [], "an archive without a known age stays"
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")

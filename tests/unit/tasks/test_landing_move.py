@@ -104,11 +104,20 @@ async def test_rebase_that_would_lose_changes_of_a_merge_commit_is_refused(
     git("merge", "-q", "--no-commit", "side", cwd=worktree)
     (worktree / "of-side").write_text("resolved by hand\n", encoding="utf-8")
     git("commit", "-qam", "merge", cwd=worktree)
+    merge = git("rev-parse", "HEAD", cwd=worktree)
+    scene.commit(worktree, "last", "x\n")
+    # The base has a merge commit as well.
+    git("checkout", "-q", "-b", "other", "HEAD~1", cwd=scene.upstream)
+    scene.commit(scene.upstream, "of-other", "x\n")
+    git("checkout", "-q", "main", cwd=scene.upstream)
+    git("merge", "-q", "--no-edit", "other", cwd=scene.upstream)
     before = state_of(made)
 
     with pytest.raises(TaskspaceError, match="would lose changes") as caught:
         await scene.engine.land(made.id, LandOptions())
 
+    reason = f"a rebase of 'Fix login' would lose changes that its merge commit {merge[:12]} made"
+    assert caught.value.message == reason
     assert caught.value.hint.endswith("--merge")
     assert state_of(made) == before
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.task_harness import Scene
+from tests.support.task_views import asked, serve
 
+from symposium.bus.messages.worktrees import ConflictView, FindOverlaps, Overlaps, OverlapView
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher, lines_for
 from symposium.tasks.merges import Conflict, LineRange
@@ -24,18 +26,36 @@ def write(taskspace: Taskspace, text: str) -> None:
     (Path(taskspace.worktree) / "README.md").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.requirement("tasks.overlap-withdrawn")
+async def listed(scene: Scene, folder: Path) -> object:
+    message = FindOverlaps(project=str(scene.clone))
+    answers = serve(scene.engine, folder).worktrees.answers()
+    return await answers.requests[message.about.type](message, asked())
+
+
+@pytest.mark.requirement("tasks.overlap-withdrawn", "tasks.radar")
 @pytest.mark.parametrize("is_restarted", [False, True])
 async def test_overlap_is_withdrawn_when_the_other_task_is_deleted(
-    scene: Scene, *, is_restarted: bool
+    scene: Scene, tmp_path: Path, *, is_restarted: bool
 ) -> None:
     one, two = await scene.make("one"), await scene.make("two")
     write(one, "mine\n")
     write(two, "theirs\n")
     watch = OverlapWatcher(scene.engine)
+    changed: list[tuple[str, str]] = []
+    watch.on_change = lambda id_, cause: changed.append((id_, cause))
     await watch.look()
     await watch.look()
     assert await messages(scene, one) == [FIRST]
+    assert sorted(changed) == sorted([(one.id, "conflicts"), (two.id, "conflicts")])
+    assert watch.lines(one.id) == ("with 'two': README.md:1-1 (content)",)
+    assert await listed(scene, tmp_path) == Overlaps(
+        overlaps=(
+            OverlapView(
+                *(two.id, one.id, ("README.md:1-1 (content)",)),
+                (ConflictView("README.md", "content", ((1, 1),), ((1, 1),)),),
+            ),
+        )
+    )
 
     await scene.engine.trash.delete(two.id, DeletionConsent.ARCHIVE)
     watch = OverlapWatcher(scene.engine) if is_restarted else watch
@@ -44,6 +64,7 @@ async def test_overlap_is_withdrawn_when_the_other_task_is_deleted(
 
     assert await messages(scene, one) == [FIRST, GONE]
     assert watch.lines(one.id) == ()
+    assert len(changed) == (2 if is_restarted else 4)
 
 
 @pytest.mark.requirement("tasks.overlap-withdrawn")

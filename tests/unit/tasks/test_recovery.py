@@ -14,6 +14,7 @@ from symposium.tasks import tables
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.roster import check_all
+from symposium.tasks.setup import INTERRUPTED
 from symposium.tasks.tables import Operation, OperationKind, is_unused, load, save, unfinished
 
 
@@ -65,6 +66,33 @@ async def test_creation_interrupted_after_the_worktree_can_be_retried(scene: Sce
     assert lines == (f"{made.name}: {after.reason}",)
     assert (await again.engine.retry(made.id)).standing is TaskState.READY
     again.engine.close()
+
+
+@pytest.mark.requirement("taskspaces.ended-at-start")
+@pytest.mark.parametrize("has_work", [False, True])
+async def test_creation_interrupted_during_the_worktree_is_rolled_back_without_work_in_it(
+    scene: Scene, *, has_work: bool
+) -> None:
+    made = await scene.made()
+    if has_work:
+        (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
+
+    def note(connection: sqlite3.Connection) -> None:
+        save(connection, replace(made, standing=TaskState.CREATING))
+        tables.note(connection, Operation(made.id, OperationKind.CREATE, "create.fetched"))
+
+    await scene.context.journal.write(note)
+    again = scene.again()
+    lines = (await again.engine.start()).lines
+    found = [each.standing for each in await again.engine.taskspaces()]
+    again.engine.close()
+
+    said = INTERRUPTED if has_work else "its creation was rolled back"
+    assert lines == (f"{made.name}: {said}",)
+    assert found == ([TaskState.SETUP_FAILED] if has_work else [])
+    assert there(made.worktree) is has_work
+    assert (made.branch in git("branch", "--list", "task/*", cwd=scene.clone)) is has_work
+    assert (scene.root / "clone.tasks").exists() is has_work
 
 
 @pytest.mark.requirement("taskspaces.ended-at-start")

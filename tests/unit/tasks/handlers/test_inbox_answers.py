@@ -149,12 +149,35 @@ async def test_approval_of_a_set_up_is_refused_when_its_commands_have_changed(
     with pytest.raises(BusRefusedError, match="have changed since"):
         await SetUpQuestions(asking.engine, trust).answer(shown, "trust")
     (now,) = await served.inbox.items()
+    declined = (
+        await served.inbox.answer(now.id, "without", "me"),
+        await served.inbox.items(),
+    )
+    texts: list[str] = []
+    for content in ("touch third", ""):
+        (Path(made.worktree) / "conductor.json").write_text(
+            f'{{"scripts":{{"setup":"{content}"}}}}', encoding="utf-8"
+        )
+        texts += [each.text for each in await served.inbox.items()]
     asking.engine.close()
 
     assert refused.value.code == "changed"
-    assert "touch ran" in shown.text
-    assert "touch stolen" in now.text
+    assert refused.value.message.split("\n") == [
+        "its setup files have changed since; nothing was run:",
+        "- conductor.json  setup: touch ran",
+        "+ conductor.json  setup: touch stolen",
+        "check the new commands with `symposium inbox`, then answer again",
+    ]
+    head = "its setup wants to run these commands; the task waits for your answer"
+    assert shown.text == f"{head}\nconductor.json  setup: touch ran"
+    assert now.text == f"{head}\nconductor.json  setup: touch stolen"
     assert now.id != shown.id
+    assert declined == (
+        "has a set-up is ready: continues without its setup, which you declined",
+        [],
+    )
+    head = "the setup files that you skipped before have changed; they want to run this"
+    assert texts == [f"{head}\nconductor.json  setup: touch third"]
     assert not TrustStore(tmp_path).decisions()
     assert not (Path(made.worktree) / "stolen").exists()
 
