@@ -233,6 +233,28 @@ async def test_archive_is_removed_after_fourteen_days(place: Path) -> None:
     assert git("branch", "--list", made.branch, cwd=scene.clone).strip() == made.branch
 
 
+@pytest.mark.requirement("taskspaces.fourteen-days")
+async def test_only_an_archived_task_is_deleted_for_good_also_without_its_clone(
+    scene: Scene,
+) -> None:
+    made = await scene.made()
+    for wrong in (scene.engine.trash.purge(made.id), scene.engine.trash.undo(made.id)):
+        with pytest.raises(TaskspaceError, match="'Fix login' is not archived"):
+            await wrong
+    assert there(made.worktree)
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    with pytest.raises(TaskspaceError, match="'Fix login' is archived"):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await asyncio.to_thread(scene.clone.rename, scene.root / "moved")
+
+    await scene.engine.trash.purge(made.id)
+
+    with pytest.raises(UnknownTaskspaceError):
+        await scene.engine.get(made.id)
+    assert not list((scene.root / "state" / "trash").iterdir())
+    assert scene.events[-1] == Removed(made.id, is_archived=False)
+
+
 @pytest.mark.requirement("taskspaces.undo-needs-its-place")
 async def test_undo_does_not_overwrite_a_file_in_the_place_of_the_worktree(scene: Scene) -> None:
     made = await scene.made()
@@ -446,18 +468,21 @@ def test_archived_files_return_with_their_modes_and_existing_ones_stay(tmp_path:
         each.mkdir(parents=True)
     (source / "build" / "tool").write_bytes(b"program")
     (source / "build" / "tool").chmod(0o750)
+    (source / "deep" / "er").mkdir(parents=True)
+    (source / "deep" / "er" / "file").write_bytes(b"without its folders")
     (source / "key").write_bytes(b"secret")
     (source / "key").chmod(0o600)
     (source / "link").symlink_to("missing")
     (source / "there").write_bytes(b"old")
     (worktree / "there").write_bytes(b"new")
     with tarfile.open(trash / "files.tar", "w") as made:
-        for path in sorted(source.rglob("*")):
+        for path in sorted(set(source.rglob("*")) - {source / "deep", source / "deep" / "er"}):
             made.add(path, str(path.relative_to(source)), recursive=False)
 
     archive.unpack_files(trash, worktree)
 
     assert (worktree / "build" / "tool").read_bytes() == b"program"
+    assert (worktree / "deep" / "er" / "file").read_bytes() == b"without its folders"
     modes = [(worktree / name).stat().st_mode & 0o777 for name in ("build/tool", "key")]
     assert modes == [0o750, 0o600]
     assert (worktree / "link").readlink() == Path("missing")

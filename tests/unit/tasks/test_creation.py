@@ -82,6 +82,26 @@ async def test_failed_branch_creation_leaves_no_worktree(scene: Scene) -> None:
     assert await scene.engine.taskspaces() == []
 
 
+@pytest.mark.requirement("taskspaces.failure-leaves-nothing")
+async def test_id_of_another_task_and_a_missing_base_are_refused(scene: Scene) -> None:
+    made = await scene.made()
+    before = git("for-each-ref", cwd=scene.clone)
+
+    with pytest.raises(RefusedNameError) as taken:
+        await scene.engine.create(CreateRequest(scene.clone, "other", id=made.id.upper()))
+    for base in ("-x", " "):
+        with pytest.raises(RefusedNameError) as refused:
+            await scene.engine.create(CreateRequest(scene.clone, "other", base=base))
+        assert refused.value.message == f"{base!r} is not a branch"
+
+    assert (taken.value.message, taken.value.hint) == (
+        f"task {made.id} exists already",
+        "omit the id",
+    )
+    assert await scene.engine.taskspaces() == [made]
+    assert git("for-each-ref", cwd=scene.clone) == before
+
+
 @pytest.mark.requirement("taskspaces.stages-told")
 async def test_each_stage_is_announced_when_it_ends(scene: Scene) -> None:
     made = await scene.make()

@@ -18,7 +18,7 @@ from symposium.config.git import stand_ins
 from symposium.tasks.deletion import worktree_checks
 from symposium.tasks.deletion.safety_report import Running, family_of, parse_lsof
 from symposium.tasks.deletion.trash import DeletionConsent
-from symposium.tasks.deletion.worktree_checks import DeletionReport, Risk, Unknown
+from symposium.tasks.deletion.worktree_checks import DeletionReport, Finding, Risk, Unknown
 from symposium.tasks.land import LandOptions
 from symposium.tasks.model import NotSafeError, Taskspace
 from symposium.tasks.records import PresenceKind, PresentAgents
@@ -61,7 +61,16 @@ async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
     report = await report_on(scene, made)
 
     assert counts(report) == {Risk.UNCOMMITTED: 2, Risk.UNTRACKED: 3, Risk.IGNORED: 1}
-    assert "5 bytes" in report.findings[-1].detail
+    assert report.lines == (
+        "uncommitted changes in 2 files",
+        "3 untracked files",
+        "1 ignored files that no build recreates, 5 bytes",
+    )
+    assert [each.samples for each in report.findings] == [
+        ("README.md", "src/app.py"),
+        ("new\ntwo", "new one", "new three"),
+        ("secret/key",),
+    ]
     assert not report.is_safe
 
 
@@ -92,7 +101,9 @@ async def test_file_hidden_from_git_status_is_unknown(scene: Scene) -> None:
 
     report = await report_on(scene, made)
 
-    assert unknown(report) == [Risk.UNCOMMITTED]
+    reason = "git is configured to skip 1 files, as 'README.md'"
+    assert report == DeletionReport(made.id, (), (Unknown(Risk.UNCOMMITTED, reason),))
+    assert report.lines == (f"not known: uncommitted: {reason}",)
     assert not report.is_safe
 
 
@@ -103,13 +114,19 @@ async def test_commits_on_no_remote_are_unpushed_and_pushed_ones_only_listed(sce
     scene.commit(worktree, "a", "1")
     git("push", "-q", "origin", f"HEAD:refs/heads/{made.branch}", cwd=worktree)
     pushed = await report_on(scene, made)
-    scene.commit(worktree, "b", "2")
+    for name in ("b", "c"):
+        scene.commit(worktree, name, "2")
 
     both = await report_on(scene, made)
 
+    assert pushed.lines == ("1 commit that is pushed and not in main",)
+    assert both.lines == (
+        "2 commits that are on no remote",
+        "1 commit that is pushed and not in main",
+    )
     assert counts(pushed) == {Risk.NOT_IN_BASE: 1}
     assert pushed.is_safe
-    assert counts(both) == {Risk.UNPUSHED: 1, Risk.NOT_IN_BASE: 1}
+    assert counts(both) == {Risk.UNPUSHED: 2, Risk.NOT_IN_BASE: 1}
     assert not both.is_safe
 
 
@@ -123,7 +140,10 @@ async def test_pushed_commits_are_unknown_while_the_remote_is_unreachable(scene:
 
     report = await report_on(scene, made)
 
-    assert unknown(report) == [Risk.UNPUSHED]
+    known, reason = report.lines
+    assert known == "1 commit that is pushed and not in main"
+    expected = "not known: unpushed: origin did not answer, so pushed commits may be outdated: "
+    assert reason.startswith(expected)
     assert not report.is_safe
 
 
@@ -134,7 +154,8 @@ async def test_missing_base_is_unknown(scene: Scene) -> None:
 
     report = await report_on(scene, made)
 
-    assert Risk.BASE in unknown(report)
+    gone = "not known: base: refs/remotes/origin/main does not exist, so merged commits are unknown"
+    assert report.lines == (gone,)
     assert not report.is_safe
 
 
@@ -158,6 +179,8 @@ async def test_unreadable_worktree_is_unknown(damage: str, scene: Scene) -> None
 
     assert report.unknowns
     assert not report.is_safe
+    if damage.startswith("no "):
+        assert report.lines == (f"not known: uncommitted: {worktree} is no longer a worktree",)
 
 
 @pytest.mark.requirement("taskspaces.report-detached")
@@ -167,7 +190,8 @@ async def test_detached_head_is_reported(scene: Scene) -> None:
 
     report = await report_on(scene, made)
 
-    assert counts(report) == {Risk.DETACHED: 1}
+    assert report.lines == (f"HEAD is detached at {(made.base_commit or '')[:12]}",)
+    assert report.findings[0].samples == (made.base_commit,)
     assert not report.is_safe
 
 
@@ -185,7 +209,10 @@ async def test_only_stashes_of_the_branch_are_reported(scene: Scene) -> None:
     second = await report_on(scene, made)
 
     assert counts(first) == {Risk.STASH: 1}
-    assert unknown(second) == [Risk.STASH]
+    assert first.lines == ("1 stashes",)
+    assert first.findings[0].samples[0].startswith(f"WIP on {made.branch}: ")
+    homeless = "not known: stash: 1 stashes were made on no branch: their task is unknown"
+    assert second.lines == ("1 stashes", homeless)
 
 
 @pytest.mark.requirement("taskspaces.report-inside")
@@ -203,7 +230,9 @@ async def test_work_in_a_nested_repository_is_reported(kind: str, scene: Scene) 
 
     report = await report_on(scene, made)
 
-    assert counts(report)[Risk.SUBMODULE] == 1
+    (found,) = [each for each in report.findings if each.risk is Risk.SUBMODULE]
+    detail = "the repository inside inside has 1 changes and 0 unpushed commits"
+    assert (found.count, found.detail, found.samples) == (1, detail, ("inside",))
     assert not report.is_safe
 
 
@@ -306,8 +335,10 @@ async def test_lock_of_another_program_is_reported(scene: Scene) -> None:
 
     report = await report_on(scene, made)
 
-    assert counts(report) == {Risk.LOCKED: 1}
-    assert "on a stick" in report.lines[0]
+    assert report == DeletionReport(
+        made.id, (Finding(Risk.LOCKED, 1, "the worktree is locked: on a stick"),)
+    )
+    assert not report.is_safe
 
 
 @pytest.mark.requirement("taskspaces.report-branch-elsewhere")
@@ -317,7 +348,10 @@ async def test_second_worktree_of_the_branch_is_reported(scene: Scene) -> None:
 
     report = await report_on(scene, made)
 
-    assert counts(report) == {Risk.BRANCH_ELSEWHERE: 1}
+    twin = str(scene.root / "twin")
+    detail = f"the branch is checked out in {twin} too"
+    assert report == DeletionReport(made.id, (Finding(Risk.BRANCH_ELSEWHERE, 1, detail, (twin,)),))
+    assert report.is_safe
 
 
 @dataclass(slots=True)
@@ -356,8 +390,11 @@ async def test_running_or_possibly_running_agent_is_reported(running: object, pl
 
     scene.engine.close()
     assert not report.is_safe
-    assert (counts(report), unknown(report)) == (
-        ({Risk.AGENT: 1}, []) if running else ({}, [Risk.AGENT])
+    is_unknown = Unknown(Risk.AGENT, "cannot tell whether its agent is running")
+    assert report == (
+        DeletionReport(made.id, (Finding(Risk.AGENT, 1, "its agent is running"),))
+        if running
+        else DeletionReport(made.id, (), (is_unknown,))
     )
 
 
@@ -384,7 +421,7 @@ async def test_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path
 
     assert not unlanded.is_safe
     assert idle.is_safe
-    assert counts(idle)[Risk.AGENT_IDLE] == 1
+    assert "its work has landed; its idle agent is stopped" in idle.lines
     assert not working.is_safe
     assert not changed.is_safe
     (worktree / "new").unlink()
@@ -406,8 +443,11 @@ async def test_program_running_in_the_worktree_is_reported(scene: Scene) -> None
 
     process.kill()
     await process.wait()
-    assert counts(report) == {Risk.PROCESSES: 1}
-    assert report.findings[0].samples == (f"cat ({process.pid})",)
+    samples = (f"cat ({process.pid})",)
+    assert report == DeletionReport(
+        made.id, (Finding(Risk.PROCESSES, 1, "1 programs run there", samples),)
+    )
+    assert not report.is_safe
 
 
 @pytest.mark.requirement("taskspaces.report-our-git")
@@ -438,12 +478,18 @@ def test_lsof_output_is_parsed(tmp_path: Path) -> None:
 @pytest.mark.requirement("taskspaces.report-watched", "taskspaces.no-settings-edits")
 async def test_open_windows_are_reported_and_are_safe(scene: Scene) -> None:
     made = await scene.made()
-    window = PresentAgents("7", made.id, PresenceKind.EDITOR, "[SYMPOSIUM:1]")
-    scene.engine.presence.connect(lambda: [window])
+    windows = [
+        PresentAgents("7", made.id, PresenceKind.EDITOR, "[SYMPOSIUM:1]"),
+        PresentAgents("8", made.id, PresenceKind.WEB),
+    ]
+    scene.engine.presence.connect(lambda: windows)
 
     report = await report_on(scene, made)
 
-    assert counts(report) == {Risk.WATCHED: 1}
+    samples = ("editor: [SYMPOSIUM:1]", "web: 8")
+    assert report == DeletionReport(
+        made.id, (Finding(Risk.WATCHED, 2, "2 windows are open", samples),)
+    )
     assert git("status", "--porcelain", "--ignored", cwd=Path(made.worktree)) == ""
     assert report.is_safe
 

@@ -1,15 +1,34 @@
 """Sessions that the engine starts for the agents of tasks."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from symposium.config.paths import config_file, paths
 from symposium.registry.index import registry_context
-from symposium.sessions.session import SessionError, SessionKind, SessionStore
+from symposium.sessions.client import hand_over_environment
+from symposium.sessions.session import (
+    AS_ASKED,
+    OF_TASK,
+    Login,
+    ServerSessionState,
+    SessionError,
+    SessionKind,
+    SessionSpec,
+    SessionStore,
+    Status,
+)
 from symposium.tasks.handlers.live_sessions import LiveSessions
-from symposium.tasks.handlers.task_agents import TaskAgents, session_of, task_mods
+from symposium.tasks.handlers.task_agents import (
+    ELSEWHERE,
+    Environments,
+    TaskAgents,
+    session_of,
+    task_mods,
+)
 from symposium.tasks.model import Layout, Taskspace, TaskState
 
 TASK = Taskspace(
@@ -99,3 +118,76 @@ async def test_agent_is_started_with_the_home_and_socket_of_its_daemon(
 
     own = {"SYMPOSIUM_HOME": str(registry.home), "SYMPOSIUM_SOCKET": str(tmp_path / "socket")}
     assert store.spec(TASK.id).env == {**ENV, **own}
+
+
+@pytest.mark.requirement("tasks.environment")
+async def test_agent_gets_the_environment_of_its_caller_with_the_home_of_the_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    own = {"HOME": "/daemon", "SYMPOSIUM_HOME": "/own", "XDG_RUNTIME_DIR": "/run/own"}
+    for name, value in {**own, "PATH": "/bin", "PWD": "/", "GIT_DIR": "/g"}.items():
+        monkeypatch.setenv(name, value)
+    caller = {
+        "PATH": "/theirs",
+        "LANG": "C",
+        "TEXT": "a=b\nc",
+        "EMPTY": "",
+        "HOME": "/other",
+        "SYMPOSIUM_HOME": "/other",
+        "XDG_CACHE_HOME": "/cache",
+        **dict.fromkeys(ELSEWHERE, "/elsewhere"),
+    }
+    child = replace(TASK, id="child", parent=TASK.id)
+    environments = Environments()
+
+    before = environments.of(TASK)
+    await environments.take(TASK.id, None)
+    async with hand_over_environment(caller, tmp_path / "run") as path:
+        await environments.take(TASK.id, path)
+    found = environments.of(TASK), environments.of(child)
+    redacted = environments.lent(TASK.id)
+    environments.forget(TASK.id)
+
+    assert before == {**own, "PATH": "/bin"}
+    assert found == ({**own, "PATH": "/theirs", "LANG": "C", "TEXT": "a=b\nc", "EMPTY": ""},) * 2
+    assert (redacted, environments.lent(TASK.id)) == (caller, {})
+    assert environments.of(TASK) == before
+    assert environments.of(child) == found[1], "the environment of a child is its own"
+
+
+@pytest.mark.requirement("tasks.session-of-agent", "tasks.login")
+async def test_sessions_of_agents_are_known_by_their_records(tmp_path: Path) -> None:
+    places = {"SYMPOSIUM_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    store = SessionStore(paths(places))
+    agents = TaskAgents(store, registry_context(places), LiveSessions(store), tmp_path / "socket")
+    ids = [str(UUID(int=number)) for number in range(1, 6)]
+    logs_in, worked, terminal, alone, none = ids
+    states = {
+        logs_in: ServerSessionState(Status.EXITED, reason="login", login=Login("no key")),
+        worked: ServerSessionState(Status.EXITED, reason=AS_ASKED, acp_session="one"),
+        terminal: ServerSessionState(Status.EXITED, exit_code=1, reason="exit code 1"),
+        alone: ServerSessionState(Status.EXITED, reason="it crashed"),
+    }
+    for id_, state in states.items():
+        kind = SessionKind.TERMINAL if id_ == terminal else SessionKind.ACP
+        env = {} if id_ == alone else {OF_TASK: id_}
+        store.add(SessionSpec(id_, kind, ("agent",), "/", env))
+        store.write_state(id_, state)
+
+    assert [agents.status(id_) for id_ in ids] == [*[Status.EXITED] * 4, None]
+    assert [agents.has_worked(id_) for id_ in ids] == [False, True, False, False, False]
+    assert [agents.has_terminal(id_) for id_ in ids] == [False, False, True, False, False]
+    assert [agents.wants_login(id_) for id_ in ids[:4]] == [True, False, False, False]
+    assert [agents.why_ended(id_) for id_ in ids] == ["login", "", "", "it crashed", ""]
+    left = agents.leftovers({worked})
+    assert sorted(each.id for each in left) == [logs_in, terminal], "one belongs to no task"
+    lock = store.lock(terminal)
+    assert [each.id for each in agents.leftovers({worked})] == [logs_in]
+    with pytest.raises(SessionError, match="is running"):
+        agents.forget(terminal)
+    os.close(lock)
+    for id_ in (logs_in, none):
+        agents.forget(id_)
+    assert (agents.status(logs_in), agents.leftovers({worked, terminal})) == (None, [])
