@@ -122,7 +122,7 @@ async def test_inbox_lists_urgent_kinds_first_and_the_oldest_item_of_each(inbox:
     inbox.run(spends)
     await engine.records.limit(spends, Limits(turns=2))
     write_spending(inbox.served.store.directory(spends), Spending(turns=2))
-    inbox.ended(ends, ServerSessionState(Status.EXITED, 4, reason="it crashed"), 0.0)
+    inbox.ended(ends, ServerSessionState(Status.EXITED, 4, reason="it crashed"), 1_800_000_000.0)
     where = ("2026-01-07", "main", "c" * 40)
     await engine.resolutions.put(
         Resolution(conflicts, ResolutionStage.FAILED, 2, *where, reason="not clean")
@@ -164,13 +164,13 @@ async def test_inbox_lists_urgent_kinds_first_and_the_oldest_item_of_each(inbox:
                 InboxChoice("keep", "Keep it"),
             ),
         ),
+        (f"failed:{older}", "`make` exited with 2", (retry,)),
+        (f"failed:{newer}", "timed out", (retry,)),
         (
             f"failed:{ends}:4",
             "its agent has ended: it crashed",
             (InboxChoice("retry", "Restart it"), SEEN),
         ),
-        (f"failed:{older}", "`make` exited with 2", (retry,)),
-        (f"failed:{newer}", "timed out", (retry,)),
         (
             f"landing:{conflicts}:2",
             "not clean",
@@ -187,8 +187,8 @@ async def test_inbox_lists_urgent_kinds_first_and_the_oldest_item_of_each(inbox:
     ]
     assert [(each.id, each.text, each.choices) for each in items] == expected
     assert [each.at for each in items if each.kind in {"login", "done", "landing", "failed"}] == [
-        *("1970-01-01T00:01:00+00:00", "1970-01-01T00:00:00+00:00"),
-        *("2026-01-10T00:00:00+00:00", "2026-01-11T00:00:00+00:00"),
+        *("1970-01-01T00:01:00+00:00", "2026-01-10T00:00:00+00:00"),
+        *("2026-01-11T00:00:00+00:00", "2027-01-15T08:00:00+00:00"),
         *("2026-01-07", "1970-01-01T00:01:30+00:00"),
     ]
     assert {each.taskspace: each.name for each in items} == {

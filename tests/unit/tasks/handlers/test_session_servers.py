@@ -12,6 +12,7 @@ from tests.support.session_servers import Servers
 from symposium.config.paths import paths
 from symposium.sessions.client import DESCRIBE, NoAnswerError, reach
 from symposium.sessions.session import SessionStore
+from symposium.tasks.handlers import live_sessions
 from symposium.tasks.handlers.live_sessions import NO_AGENT, SessionServers
 
 WORKING: Final[dict[str, Any]] = {
@@ -89,3 +90,22 @@ async def test_query_to_a_hanging_session_server_raises_no_answer_error(
     with pytest.raises(NoAnswerError, match=f"{hangs} did not answer within 0.05 s"):
         async with reach(servers.store, hangs) as server:
             await server.ask(DESCRIBE, timeout=0.05)
+
+
+@pytest.mark.requirement("agent-sessions.asked-at-once")
+async def test_server_that_did_not_answer_gets_less_time_for_the_next_query(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_sessions, "NEXT_TIMEOUT", 0.0)
+    answers, hangs = servers.answering(idle), servers.hanging()
+    asking = SessionServers(servers.store, timeout=0.1)
+    patient = SessionServers(servers.store, timeout=30)
+
+    first = await patient.now(answers), await asking.now(hangs)
+    servers.answers(hangs, idle)
+    second = await patient.now(answers), await asking.now(hangs)
+
+    assert [each.is_idle for each in (*first, *second)] == [True, False, True, False]
+    assert second[1].no_answer_since == first[1].no_answer_since != ""
+    servers.ended(hangs)
+    assert await asking.now(hangs) == NO_AGENT
