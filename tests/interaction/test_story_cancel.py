@@ -31,9 +31,10 @@ async def test_cancel_answers_the_requests_of_its_session_only(
         agent.ask(1, "session/request_permission", {"sessionId": "s", **QUESTION})
         agent.ask(2, "session/request_permission", {"sessionId": "t", **QUESTION})
         _, ours, others = await it.editor.reads(3)
+        it.editor.tell("session/other", {"sessionId": "s"})
         it.editor.tell("session/cancel", {"sessionId": "s"})
-        cancel, answer = await agent.reads(2)
-        assert cancel["method"] == "session/cancel"
+        other, cancel, answer = await agent.reads(3)
+        assert [other["method"], cancel["method"]] == ["session/other", "session/cancel"]
         assert (answer["id"], answer["result"]) == (1, {"outcome": {"outcome": "cancelled"}})
 
         # Too late: no request waits for it.

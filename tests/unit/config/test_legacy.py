@@ -144,3 +144,6 @@ def test_unreadable_files_are_ignored(environment: dict[str, str], agent: str) -
 
     assert found == Config(ELIZA, (ModEntry("ferris", enabled=False),))
     assert (home / "config" / "agent.json").read_text() == agent
+
+    write(home, OWN, {"agent": {"builtin": "eliza"}, "mods": 5})
+    assert find_legacy(here(environment), WORKSPACE, environment) == Config(ELIZA)

@@ -27,6 +27,9 @@ def test_events_survive_every_way_to_cut_their_bytes(data: list[bytes], cuts: li
 def test_all_line_ends_comments_and_other_fields_are_understood() -> None:
     stream = b": hello\r\n\r\nid: 7\r\ndata:one\r\ndata: two\r\rdata: x\n\nretry: 5\n\ndata: cut"
     assert list(EventReader().feed(stream)) == [b"one\ntwo", b"x"]
+    reader = EventReader()
+    old = b"data: one\r\rdata: two\r\rend"
+    assert [each for byte in old for each in reader.feed(bytes([byte]))] == [b"one", b"two"]
 
 
 @pytest.mark.requirement("bridge.client-http")

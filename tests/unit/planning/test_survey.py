@@ -120,6 +120,8 @@ python = "^3.11"
 requests = "*"
 [tool.poetry.group.docs.dependencies]
 mkdocs = "*"
+[tool.poetry.dev-dependencies]
+tox = "*"
 """,
         requirements_DOT_txt="# c\n-r other.txt\nflask==3 # web\nhttps://x/y.whl\n./local\nnumpy @ https://n\n",
         uv_DOT_lock="""
@@ -127,8 +129,18 @@ mkdocs = "*"
 name = "app"
 source = { editable = "." }
 dependencies = [{ name = "anyio" }]
+[package.optional-dependencies]
+extra = [{ name = "rich" }]
 [package.dev-dependencies]
 dev = [{ name = "hypothesis" }]
+[[package]]
+name = "two"
+source = { virtual = "." }
+dependencies = [{ name = "click" }]
+[[package]]
+name = "three"
+source = { directory = "three" }
+dependencies = [{ name = "attrs" }]
 [[package]]
 name = "anyio"
 source = { registry = "https://r" }
@@ -138,7 +150,7 @@ dependencies = [{ name = "idna" }]
     found = looked_at(tmp_path).packages["python"]
     assert found == {
         *("django", "zope-interface", "pytest", "ruff", "mypy", "requests", "mkdocs"),
-        *("flask", "numpy", "anyio", "hypothesis"),
+        *("flask", "numpy", "anyio", "hypothesis", "tox", "rich", "click", "attrs"),
     }
 
 
@@ -175,6 +187,16 @@ ODD = [
     "\0",
     "é",
 ]
+
+
+@pytest.mark.requirement("recommendations.survey-harmless")
+def test_each_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "Cargo.lock").write_text("[")
+    (tmp_path / "package.json").write_text("{")
+    (tmp_path / "requirements.txt").write_bytes(b"\xff")
+    assert sorted(each.partition(": ")[0] for each in looked_at(tmp_path).troubles) == [
+        *("Cargo.lock", "package.json", "requirements.txt"),
+    ]
 
 
 @pytest.mark.parametrize("text", ODD)

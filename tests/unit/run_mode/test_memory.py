@@ -44,6 +44,17 @@ def test_digest_keeps_the_start_of_long_prompts_and_the_end_of_long_answers() ->
 
 
 @pytest.mark.requirement("stories.a-05-digest")
+def test_digest_has_as_many_complete_latest_turns_as_fit() -> None:
+    memory = Transcript()
+    memory.turn_ended("first", [], "s")
+    turn = "User: Q\n\nAgent: " + "A" * 1000 + "\n"
+    fit = (MAX_DIGEST - len("[…]\n\n")) // (len(turn) + 1)
+    for _ in range(fit + 1):
+        memory.turn_ended("Q", [chunk("A" * 1000)], "s")
+    assert memory.digest() == "[…]\n\n" + "\n".join([turn] * fit)
+
+
+@pytest.mark.requirement("stories.a-05-digest")
 @given(st.lists(st.tuples(st.text(max_size=3000), st.text(max_size=3000)), max_size=60))
 def test_digest_is_bounded(turns: list[tuple[str, str]]) -> None:
     memory = Transcript()
