@@ -18,6 +18,7 @@ RESUMES: dict[str, Any] = {
 }
 LOADS: dict[str, Any] = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}
 END = {"stopReason": "end_turn"}
+OPTIONS: dict[str, Any] = {"configOptions": [{"id": "mode", "name": "Mode", "type": "select"}]}
 ORIGIN: dict[str, Any] = {"cwd": "/", "mcpServers": []}
 
 
@@ -241,11 +242,13 @@ async def test_prompt_that_waits_for_the_agent_can_be_canceled(tmp_path: Path) -
         agent = await story.next_agent(RESUMES)
         request = await agent.read()
         turn = it.prompt("hello")
+        it.editor.ask("mode", "session/set_mode", {"sessionId": "s", "modeId": "m"})
         it.editor.tell("session/cancel", {"sessionId": "s"})
         answer = await it.editor.read()
         assert (answer["id"], answer["result"]) == (turn, {"stopReason": "cancelled"})
         agent.answer(request, {})
         assert "/symposium:retry" not in await story.notice()
+        assert (await agent.read())["method"] == "session/set_mode"
         assert agent.unread == []
 
 
@@ -449,12 +452,17 @@ async def test_summary_is_sent_on_request_and_the_prompt_after_it(
 
         turn = await story.crashes_in_turn("spell it")
         agent = await story.next_agent()
-        agent.answer(await agent.read(), {"sessionId": "n"})
+        request = await agent.read()
+        recap = it.prompt("/symposium:recap")
+        agent.answer(request, {"sessionId": "n", **OPTIONS})
         await story.notice()
+        assert (await it.editor.read())["params"] == {
+            "sessionId": "s",
+            "update": {"sessionUpdate": "config_option_update", **OPTIONS},
+        }
         await story.fails(turn)
-        assert agent.unread == []
 
-        turn = it.prompt("/symposium:recap")
+        turn = recap
         prompt = await agent.read()
         sent = prompt["params"]["prompt"][0]["text"]
         assert "User: What is the word?" in sent

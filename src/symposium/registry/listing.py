@@ -156,8 +156,6 @@ class RegistryDirectory:
         """List agents from local data; does not use the network and does not fail."""
         warnings: list[str] = []
         loaded = self._loaded(warnings)
-        if loaded.problem:
-            warnings.append(loaded.problem)
         agents = await self._all(loaded, warnings)
         return AgentListing(tuple(agents), "; ".join(warnings) or None)
 

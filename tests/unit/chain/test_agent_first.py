@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from peerwire.errors import RpcError
 from peerwire.jsonrpc import messages as wire
+from peerwire.jsonrpc.handlers import Request, RequestHandler
 from peerwire.jsonrpc.transport import HIGH_WATER, Transport
 from peerwire.jsonrpc.values import encode_value
 from peerwire.testing import LinePeer, Recorder
@@ -39,15 +41,21 @@ COMMAND = Command((sys.executable, "-m", "symposium.agents.testy"))
 
 
 class Spawned:
-    """Agents, a new one for each start, and the order in which all are asked."""
+    """Agents, a new one for each start, and the order in which all are asked.
+
+    Attributes:
+        requests: handlers of every agent in place of its own.
+    """
 
     def __init__(self) -> None:
+        self.requests: dict[str, RequestHandler] = {}
         self.agents: list[FakeAgent] = []
         self.order: Recorder[str] = Recorder()
 
     def program(self, tasks: asyncio.TaskGroup, prediction: dict[str, Any]) -> Program:
         def spawn(_: OnStderr | None) -> Transport:
             agent = FakeAgent("Hi")
+            agent.requests |= self.requests
             self.agents.append(agent)
             near, far = memory_pair()
             tasks.create_task(agent.serve(far))
@@ -83,6 +91,28 @@ async def test_stored_answer_is_returned() -> None:
         assert answer["agentInfo"]["name"] == "fake-agent"
         assert (await editor.prompt("Hello")).text == "Hi"
     assert spawned.greetings() == [[PARAMS]]
+
+
+@pytest.mark.requirement("planning.agent-first")
+async def test_stored_error_is_returned() -> None:
+    error = RpcError(-32000, {"why": "login"}, message="Log in first")
+
+    def refuse(_: Request) -> Any:
+        raise error
+
+    spawned = Spawned()
+    spawned.requests["initialize"] = refuse
+    async with (
+        asyncio.TaskGroup() as tasks,
+        chain_of("pass", agent=spawned.program(tasks, PARAMS)) as editor,
+    ):
+        with pytest.raises(RpcError) as caught:
+            await editor.initialize()
+    assert (caught.value.code, caught.value.message, caught.value.data) == (
+        -32000,
+        "Log in first",
+        {"why": "login"},
+    )
 
 
 @pytest.mark.requirement("planning.agent-first")

@@ -283,6 +283,37 @@ def test_a_stored_program_is_judged_too_and_started_from_a_copy(
 
 
 @pytest.mark.requirement("recommendations.programs-copied")
+def test_a_program_that_cannot_be_copied_is_a_problem_and_not_started(
+    adviser: Make, workspace: Path, home: Path
+) -> None:
+    (workspace / "tools").mkdir()
+    (workspace / "tools" / "mod.sh").write_text("#!/bin/sh\n")
+    (workspace / "cfg.json").write_text("{}")
+    store(workspace, STORED)
+    it = adviser()
+    it.trust.grant(it.advise(workspace).items)
+    (home / "trusted").write_text("")
+
+    advice = it.advise(workspace)
+
+    assert names(advice) == []
+    (problem,) = advice.problems
+    assert problem.startswith("a copy of a stored program cannot be made: ")
+
+
+@pytest.mark.requirement("recommendations.workspace-untrusted")
+def test_stored_recommendations_that_are_not_text_are_a_problem(
+    adviser: Make, workspace: Path
+) -> None:
+    store(workspace, "")
+    (workspace / ".symposium" / "recommendations.toml").write_bytes(b"\xff")
+
+    assert adviser().advise(workspace).problems == (
+        ".symposium/recommendations.toml: it is not UTF-8",
+    )
+
+
+@pytest.mark.requirement("recommendations.programs-copied")
 def test_only_files_of_the_workspace_are_copied(adviser: Make, workspace: Path) -> None:
     (workspace / "folder").mkdir()
     (workspace.parent / "outside.json").write_text("{}")

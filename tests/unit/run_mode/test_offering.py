@@ -181,6 +181,10 @@ def test_config_broken_meanwhile_is_not_changed(scene: Scene) -> None:
     assert scene.offer() is None
     scene.config.unlink()
     assert scene.offer() is None
+    with pytest.raises(SymposiumError) as caught:
+        offer.do("add")
+    assert caught.value.message == f"{scene.config} no longer exists"
+    assert not scene.config.exists()
 
 
 @pytest.mark.requirement("recommendations.config-kept")
