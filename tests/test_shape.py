@@ -286,7 +286,7 @@ ERROR_BOUNDARIES: Mapping[str, str] = {
     "symposium.sessions.client.reach": "a task group: the caller gets the error",
     "symposium.tasks.store.run": "a task group: the caller gets the error",
     "symposium.tasks.store.after_failure": "a rollback: the caller reports the first error",
-    "symposium.tasks.store._transaction": "one write: others of its transaction stay",
+    "symposium.tasks.store._run": "one write: others of its transaction stay",
     "symposium.testing.editor_on": "a task group: a test gets its failed assertion itself",
     "symposium.testing.chain_of": "a task group: a test gets its failed assertion itself",
 }

@@ -1,7 +1,9 @@
 """Secrets in an agent's environment are redacted from all records."""
 
 import os
+import shutil
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -14,6 +16,7 @@ from symposium.planning.chain_spec import read_chain
 from symposium.sessions.event_log import EventLog
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore, secrets_of
 from symposium.sessions.terminal_server import TerminalSessionServer
+from symposium.tasks.handlers import task_agents
 from symposium.tasks.handlers.task_agents import Environments, TaskSecrets
 
 SECRET = "correct horse battery"  # noqa: S105 - of these tests
@@ -93,6 +96,54 @@ def test_log_of_a_task_is_redacted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     assert secrets.redact(ID, f"{SECRET} of-the-daemon x") == f"{REDACTED} {REDACTED} x"
     assert secrets.redact("3f2504e0-4f89-41d3-9a0c-0305e82c3302", SECRET) == SECRET
+    store.add(spec(OTHER_KEY="second-secret"))
+    assert secrets.redact(ID, f"{SECRET} second-secret") == f"{SECRET} {REDACTED}"
+    shutil.rmtree(store.directory(ID))
+    assert secrets.redact(ID, "second-secret") == "second-secret"
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+async def test_log_of_a_task_is_redacted_after_a_change_of_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environments = Environments()
+    secrets = TaskSecrets(SessionStore(Paths(tmp_path, tmp_path, tmp_path)), environments)
+    assert secrets.redact(ID, SECRET) == SECRET
+    for value in (SECRET, "second-secret"):
+
+        async def take(_: str, value: str = value) -> dict[str, str]:
+            return {"ACME_KEY": value}
+
+        monkeypatch.setattr(task_agents, "take_environment", take)
+        await environments.take(ID, "/socket")
+        assert secrets.redact(ID, f"{value} x") == f"{REDACTED} x"
+    environments.forget(ID)
+    assert secrets.redact(ID, "second-secret") == "second-secret"
+
+
+class CountingStore(SessionStore):
+    """Counts how often a definition is read."""
+
+    reads = 0
+
+    def spec(self, id_: str) -> SessionSpec:
+        self.reads += 1
+        return super().spec(id_)
+
+
+@pytest.mark.requirement("approvals.agent-secrets")
+def test_secrets_are_read_once_and_remembered_for_a_limited_number_of_tasks(
+    tmp_path: Path,
+) -> None:
+    store = CountingStore(Paths(tmp_path, tmp_path, tmp_path))
+    secrets = TaskSecrets(store, Environments())
+    for _ in range(3):
+        secrets.redact(ID, "text")
+    assert store.reads == 1
+    for number in range(100):
+        secrets.redact(str(UUID(int=number)), "text")
+    secrets.redact(ID, "text")
+    assert store.reads == 102
 
 
 @pytest.mark.requirement("approvals.agent-secrets")

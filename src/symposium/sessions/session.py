@@ -236,6 +236,14 @@ class SessionStore:
                 f"session {id_} does not exist", "run `symposium session list` to see all sessions"
             ) from error
 
+    def spec_version(self, id_: str) -> tuple[int, ...]:
+        """Numbers that change with the definition of a session; empty if it cannot be read."""
+        try:
+            state = os.stat(f"{self._root}/{session_id(id_)}/{SPEC}")  # noqa: PTH116 - often called
+        except (SymposiumError, OSError):
+            return ()
+        return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
     def state(self, id_: str) -> ServerSessionState:
         """Current state: the recorded one, or LOST if the server no longer runs."""
         written = self._written(id_)

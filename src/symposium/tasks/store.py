@@ -205,7 +205,6 @@ class TaskStore:
         self.path = path
         self._turn = threading.Lock()
         self._pending: deque[_PendingWrite] = deque()
-        self._writing = ShieldedTasks()
         try:
             make_private_directory(path.parent)
             # Before SQLite creates it: the files beside it get the mode that it has then.
@@ -252,8 +251,14 @@ class TaskStore:
         """
         pending = _PendingWrite(work)
         self._pending.append(pending)
-        # A thread cannot be stopped: a canceled caller waits for the result of the write.
-        await self._writing.run_shielded(asyncio.to_thread(self._write_pending, pending))
+        loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(None, self._write_pending, pending)
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # A thread cannot be stopped: a canceled caller waits for the result of the write.
+            await asyncio.wait({writing})
+            raise
         if pending.error is not None:
             raise pending.error
         return cast("Result", pending.result)
@@ -288,20 +293,27 @@ class TaskStore:
         """Run these writes and commit; one that raises leaves no change, and the others stay."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            for each in together:
-                self._connection.execute("SAVEPOINT one")
-                with ErrorBoundary() as caught:
-                    each.result = each.work(self._connection)
-                if caught.error is not None:
-                    is_ours = isinstance(caught.error, sqlite3.Error)
-                    each.error = self._unwritten(caught.error) if is_ours else caught.error
-                    # Fails where the disk is full: then SQLite has rolled everything back.
-                    self._connection.execute("ROLLBACK TO one")
-                self._connection.execute("RELEASE one")
-            self._connection.execute("COMMIT")
+            if len(together) == 1:
+                self._run(together[0])
+            else:
+                for each in together:
+                    self._connection.execute("SAVEPOINT one")
+                    self._run(each)
+                    if each.error is not None:
+                        # Fails where the disk is full: then SQLite has rolled everything back.
+                        self._connection.execute("ROLLBACK TO one")
+                    self._connection.execute("RELEASE one")
+            if len(together) > 1 or together[0].error is None:
+                self._connection.execute("COMMIT")
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+
+    def _run(self, pending: "_PendingWrite") -> None:
+        with ErrorBoundary() as caught:
+            pending.result = pending.work(self._connection)
+        error = caught.error
+        pending.error = self._unwritten(error) if isinstance(error, sqlite3.Error) else error
 
     def _unwritten(self, cause: Exception) -> TaskspaceError:
         error = TaskspaceError(f"cannot write {self.path}: {cause}", _STORAGE_HINT)

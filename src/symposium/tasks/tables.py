@@ -5,7 +5,7 @@ import socket
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ def append(
 
     An entry with a known id is not added again. None for a topic that its log already has.
     """
-    connection.execute(
+    added = connection.execute(
         "INSERT OR IGNORE INTO log (id, taskspace, at, category, message, evidence,"
         " acknowledged_at, topic) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -45,6 +45,8 @@ def append(
             topic,
         ),
     )
+    if added.rowcount:
+        return replace(entry, number=added.lastrowid or 0)
     row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE id = ?", (entry.id,)).fetchone()  # noqa: S608 - ours
     return None if row is None else _entry(row)
 

@@ -108,6 +108,47 @@ async def test_full_disk_fails_each_write_and_leaves_no_change(store: TaskStore)
     assert await numbers(store) == [*written, 4]
 
 
+@pytest.mark.requirement("tasks.shared-commit")
+async def test_single_write_that_raises_changes_nothing_and_the_next_one_works(
+    store: TaskStore,
+) -> None:
+    def fail(connection: Connection) -> None:
+        insert(1)(connection)
+        raise ValueError("no")
+
+    def fail_in_sqlite(connection: Connection) -> None:
+        insert(2)(connection)
+        connection.execute("SELECT missing")
+
+    with pytest.raises(ValueError, match="no"):
+        await store.write(fail)
+    with pytest.raises(TaskspaceError, match="no such column"):
+        await store.write(fail_in_sqlite)
+    assert await store.write(insert(3)) == 3
+    assert await numbers(store) == [3]
+
+
+@pytest.mark.requirement("taskspaces.asker-goes")
+async def test_canceled_caller_of_a_write_waits_until_it_is_saved(store: TaskStore) -> None:
+    begun, released = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(connection: Connection) -> None:
+        insert(1)(connection)
+        loop.call_soon_threadsafe(begun.set)
+        released.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        caller = tasks.create_task(store.write(slow))
+        await begun.wait()
+        caller.cancel()
+        done, _ = await asyncio.wait({caller}, timeout=0.01)
+        released.set()
+
+    assert (done, caller.cancelled()) == (set(), True)
+    assert await numbers(store) == [1]
+
+
 @pytest.mark.requirement("taskspaces.write-whole-or-not")
 async def test_failed_commit_is_rolled_back_and_the_next_write_works(store: TaskStore) -> None:
     await store.read(lambda connection: connection.execute("PRAGMA foreign_keys=ON"))

@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -50,6 +51,9 @@ ELSEWHERE: Final = frozenset(
 """Variables of a shell or a git hook, which do not apply where the agent runs."""
 
 
+_NOTHING: Final[Mapping[str, str]] = {}
+
+
 class Environments:
     """Environments handed over by callers, by task."""
 
@@ -71,7 +75,7 @@ class Environments:
 
     def lent(self, taskspace: str) -> Mapping[str, str]:
         """The environment handed over for a task; empty if there is no such environment."""
-        return self._lent.get(taskspace, {})
+        return self._lent.get(taskspace, _NOTHING)
 
     def of(self, taskspace: Taskspace) -> dict[str, str]:
         """The environment for the agent of a task; a child gets that of its parent."""
@@ -99,16 +103,39 @@ class TaskSecrets:
         self._store = store
         self._environments = environments
         self._own = secret_values(os.environ)
+        self._known: dict[str, _KnownSecrets] = {}
 
     def redact(self, taskspace: str, text: str) -> str:
         """The text without secret values of the agent of a task."""
-        if not text:
-            return text
-        known = {*self._own, *secret_values(self._environments.lent(taskspace))}
-        # A task can have no agent, or one whose files were deleted.
-        with suppress(ExplainedError, OSError, ValueError):
-            known |= secrets_of(self._store.spec(taskspace))
-        return Redactor(known).text(text)
+        return Redactor(self._secrets(taskspace)).text(text) if text else text
+
+    def _secrets(self, taskspace: str) -> frozenset[str]:
+        # An agent logs many lines: its definition is not read for each of them.
+        lent, version = self._environments.lent(taskspace), self._store.spec_version(taskspace)
+        known = self._known.get(taskspace)
+        if known is None or known.lent is not lent or known.version != version:
+            secrets = self._own | secret_values(lent)
+            # A task can have no agent, or one whose files were deleted.
+            with suppress(ExplainedError, OSError, ValueError):
+                secrets |= secrets_of(self._store.spec(taskspace))
+            known = _KnownSecrets(lent, version, secrets)
+            while len(self._known) >= _MAX_KNOWN:
+                del self._known[next(iter(self._known))]
+            self._known[taskspace] = known
+        return known.secrets
+
+
+_MAX_KNOWN: Final = 100
+"""Maximum number of tasks whose secrets are remembered; the first are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownSecrets:
+    """Secrets of a task, and where they come from."""
+
+    lent: Mapping[str, str]
+    version: tuple[int, ...]
+    secrets: frozenset[str]
 
 
 def _is_ours(name: str) -> bool:
