@@ -1,13 +1,10 @@
 """`symposium setup`: print, write, and undo editor settings."""
 
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.support.typed_answer import typed
 
 from localio.plugins import names_in
 from symposium.__main__ import main
@@ -56,6 +53,8 @@ def test_snippet_is_printed_and_nothing_is_changed(home: Path, editor: str) -> N
     assert result.exit_code == ExitCode.OK
     assert "symposium" in result.stdout
     assert "Add this to" in result.stderr or "Run this command" in result.stderr
+    lines = result.stderr.splitlines()
+    assert len([line for line in lines if " needs " in line]) == (editor != "zed")
     assert files(home) == []
 
 
@@ -86,26 +85,27 @@ def test_nothing_is_written_without_a_terminal_or_yes(home: Path, settings: Path
     assert files(home) == [settings]
 
 
-@pytest.mark.requirement("editors.write")
-@pytest.mark.parametrize("answer", ["n\n", "y\n"])
-def test_user_at_a_terminal_is_asked(home: Path, settings: Path, answer: str) -> None:
-    terminal, theirs = pty.openpty()
-    os.write(terminal, answer.encode())
+@pytest.mark.requirement("editors.write", "editors.undo")
+def test_user_at_a_terminal_is_asked_before_a_change_and_before_its_undo(
+    settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found: list[tuple[object, bool]] = []
+    for option, answer in (
+        ("--write", b"n\n"),
+        ("--write", b"y\n"),
+        ("--undo", b"\n"),
+        ("--undo", b"y\n"),
+    ):
+        question = "Make this change? [y/N]:"
+        with typed(question, answer), pytest.raises(SystemExit) as ended:
+            main(["setup", "zed", option])
+        found.append((ended.value.code, "Symposium" in settings.read_text()))
+    diffs = capsys.readouterr().out
 
-    result = subprocess.run(
-        [sys.executable, "-m", "symposium", "setup", "zed", "--write"],
-        stdin=theirs,
-        env={**os.environ, "HOME": str(home)},
-        capture_output=True,
-        check=False,
-    )
-    os.close(theirs)
-    os.close(terminal)
-
-    is_yes = answer == "y\n"
-    assert result.returncode == (ExitCode.OK if is_yes else ExitCode.DENIED), result.stderr
-    assert (settings.read_text() != SETTINGS) is is_yes
-    assert (len(files(home)) > 1) is is_yes
+    assert found == [(5, False), (0, True), (5, True), (0, False)]
+    assert settings.read_text() == SETTINGS
+    assert diffs.count('+        "Symposium": {') == 2
+    assert diffs.count('-        "Symposium": {') == 2
 
 
 @pytest.mark.requirement("editors.unreadable")
