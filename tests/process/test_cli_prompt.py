@@ -65,16 +65,6 @@ def test_answer_is_printed_as_it_arrives(start: Start, scripted: Spec) -> None:
     assert process.poll() is None
 
 
-@pytest.mark.requirement("cli.prompt-agent-proxies", "cli.run-with-trace-dir")
-def test_messages_are_recorded_in_a_given_directory(symposium: Run, tmp_path: Path) -> None:
-    symposium("prompt", "--agent", "eliza", "--trace-dir", "traces", "Hello")
-    symposium("chat", "--agent", "eliza", "--trace-dir", "traces", stdin="Hello\n")
-
-    traces = [trace.read_text() for trace in (tmp_path / "traces").iterdir()]
-    assert len(traces) == 2
-    assert all("How do you do" in trace for trace in traces)
-
-
 @pytest.mark.requirement("cli.prompt-interrupt", "cli.exit-interrupted")
 def test_interrupt_cancels_the_turn_and_waits_for_its_end(start: Start, scripted: Spec) -> None:
     process = start("prompt", "--json", "--agent", scripted("prompt=wait"), "hello")

@@ -38,10 +38,11 @@ def chat(tmp_path: Path) -> Chat:
     return Chat(chain, tmp_path, Permits("ask", "fail"), None, Settings())
 
 
-@pytest.mark.requirement("cli.chat-leave", "cli.prompt-permission-no-tty")
+@pytest.mark.requirement("cli.chat-leave", "cli.prompt-permission-no-tty", "cli.run-with-trace-dir")
 async def test_request_that_no_user_can_answer_is_named_and_ends_the_turn(
-    chat: Chat, capsys: pytest.CaptureFixture[str]
+    chat: Chat, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    chat = replace(chat, trace_dir=str(tmp_path / "traces"))
     with stdin_pieces() as lines:
         lines.type(CALLBACKS, b"  \n", b'{"command":"echo","message":"next"}\n', b" /quit \n")
         async with asyncio.timeout(20):
@@ -55,6 +56,8 @@ async def test_request_that_no_user_can_answer_is_named_and_ends_the_turn(
         "[stopped: cancelled]",
         "next",
     ]
+    (trace,) = (tmp_path / "traces").iterdir()
+    assert '"stopReason":"cancelled"' in trace.read_text(encoding="utf-8").replace(" ", "")
 
 
 def initialized(_: Request) -> Mapping[str, Any]:

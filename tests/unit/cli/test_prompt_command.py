@@ -208,3 +208,24 @@ def test_wrong_option_is_named_before_the_agent_starts(
 
     assert (done.exit_code, done.stdout) == (code, "")
     assert error.format(cwd=tmp_path) in done.stderr
+
+
+@pytest.mark.requirement("cli.prompt-agent-proxies", "cli.run-with-trace-dir")
+def test_messages_are_recorded_without_secrets_in_a_given_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-ant-0123456789abcdefghij"  # noqa: S105 - it is invented
+    monkeypatch.setenv("ANTHROPIC_API_KEY", secret)
+    echo = json.dumps({"command": "echo", "message": f"my key is {secret}"})
+    plain = CliRunner().invoke(main, ["prompt", "--agent", "testy", echo])
+    before = list(tmp_path.glob("traces*"))
+    recorded = CliRunner().invoke(
+        main, ["prompt", "--agent", "testy", "--trace-dir", "traces", echo]
+    )
+    (trace,) = (tmp_path / "traces").iterdir()
+    text = trace.read_text(encoding="utf-8")
+
+    assert (plain.stdout, before) == (f"my key is {secret}\n", [])
+    assert (recorded.exit_code, recorded.stdout) == (0, plain.stdout)
+    assert ("my key is [redacted]" in text, secret in text) == (True, False)
+    assert all(json.loads(line) for line in text.splitlines())
