@@ -62,14 +62,14 @@ class ComponentTalk:
         self._shown: deque[str] = deque(maxlen=REMEMBERED)
 
     def __call__(self, component: str, line: bytes) -> None:
-        text = line.decode(errors="replace")
+        text = plain_text(line.decode(errors="replace"))
         if self._tells_fault(component, text):
-            _faults.error("%s! %s", component, plain_text(text))
-            self._shown.append(plain_text(text).rstrip())
+            _faults.error("%s! %s", component, text)
+            self._shown.append(text.rstrip())
         else:
             _log.info("%s! %s", component, text)
             if _log.isEnabledFor(logging.INFO):
-                self._shown.append(plain_text(text).rstrip())
+                self._shown.append(text.rstrip())
 
     def not_yet_shown(self, lines: Sequence[str]) -> list[str]:
         """Remove quoted lines from a message that were already shown.

@@ -1,6 +1,7 @@
 """Messages and exit codes for exceptions."""
 
 import errno
+import logging
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from peerwire.errors import (
     RpcError,
 )
 from symposium.bus.errors import BusRefusedError
-from symposium.cli.ending import MEANINGS, ExitCode, ReportedFailure
+from symposium.chain.calls import FAULTS
+from symposium.cli.ending import ABOVE, MEANINGS, ComponentTalk, ExitCode, ReportedFailure
 from symposium.cli.failures import MAX_SHOWN, failure_of
 from symposium.errors import (
     AgentTimeoutError,
@@ -260,3 +262,43 @@ def test_error_of_the_agent_has_its_exit_code_and_a_hint(
     assert "session/new" in failure.message
     assert "words" in failure.message
     assert failure.hint
+
+
+@pytest.mark.requirement("cli.component-stderr", "showing.once")
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
+def test_stderr_of_a_component_is_an_error_only_where_a_mod_failed(
+    caplog: pytest.LogCaptureFixture, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger(FAULTS), "propagate", True)
+    caplog.set_level(level)
+    talk = ComponentTalk()
+    for component, line in (
+        ("a", b"ready \x1b[31m\xff  "),
+        ("a", b"Traceback (most recent call last):"),
+        ("b", b"  of another component"),
+        ("a", b"  File x"),
+        ("a", b"\tand a tab"),
+        ("a", b"KeyError: 'x'"),
+        ("a", b"after it"),
+        ("b", b"mod my_mod failed on session/new \x07"),
+    ):
+        talk(component, line)
+
+    faults = [
+        "a! Traceback (most recent call last):",
+        "a!   File x",
+        "a! \tand a tab",
+        "a! KeyError: 'x'",
+        "b! mod my_mod failed on session/new ␇",
+    ]
+    others = ["a! ready ␛[31m\ufffd  ", "b!   of another component", "a! after it"]
+    found = [(each.levelno, each.getMessage()) for each in caplog.records]
+    assert [text for number, text in found if number == logging.ERROR] == faults
+    assert [text for number, text in found if number == logging.INFO] == (
+        others if level == logging.INFO else []
+    )
+    message = ["it failed", "|   File x", "| KeyError: 'x'", "| new", "| ready ␛[31m\ufffd"]
+    assert talk.not_yet_shown(message) == [
+        *("it failed", ABOVE, "| new"),
+        ABOVE if level == logging.INFO else "| ready ␛[31m\ufffd",
+    ]
