@@ -2,7 +2,6 @@
 
 import asyncio
 import fcntl
-import io
 import os
 import struct
 import sys
@@ -74,8 +73,11 @@ def at_terminal() -> Generator[Screen]:
     found = Screen(descriptor, side)
     found.resize(30, 90)
     streams = sys.stdin, sys.stdout
-    with io.TextIOWrapper(io.FileIO(side, "r+", closefd=False), write_through=True) as both:
-        sys.stdin = sys.stdout = both
+    with (
+        open(side, encoding="utf-8", closefd=False) as typed,
+        open(side, "w", encoding="utf-8", closefd=False) as shown,
+    ):
+        sys.stdin, sys.stdout = typed, shown
         try:
             yield found
         finally:
