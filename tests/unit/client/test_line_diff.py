@@ -31,9 +31,13 @@ def test_new_file_has_only_added_lines() -> None:
 
 @pytest.mark.requirement("approvals.change-shown")
 def test_too_long_text_is_shown_as_removed_and_added() -> None:
-    old = "same\n" + "".join(f"old {number}\n" for number in range(MAX_COMPARED + 1))
-    found = line_diff(old, "same\nnew\n")
+    many = [f"old {number}" for number in range(MAX_COMPARED + 1)]
+    above, below = ["1", "2", "3", "4"], ["5", "6", "7", "8"]
+    old, new = ("\n".join([*above, *each, *below, ""]) for each in (many, ["new"]))
+    found = line_diff(old, new)
 
+    removed = [f"-{line}" for line in many]
+    assert found.lines == (" 2", " 3", " 4", *removed, "+new", " 5", " 6", " 7")
     assert (found.added, found.removed) == (1, MAX_COMPARED + 1)
 
 
