@@ -198,6 +198,8 @@ def test_screen_is_drawn_only_on_changes_and_restored(
         screen.show(one_of_each, [])
         one_of_each.task_gone(task(3, "").id)
         screen.show(one_of_each, [])
+        monkeypatch.setenv("LINES", "9")
+        screen.show(one_of_each, [])
 
     def frame(*lines: tuple[str, str]) -> str:
         styles = [(each, "") if no_color else (each, style) for each, style in lines]
@@ -217,8 +219,13 @@ def test_screen_is_drawn_only_on_changes_and_restored(
         ("  + task 5   landed          …", "\x1b[2m"),
     ]
     footer = [("", ""), ("Ctrl-C leaves; answer what nee", "")]
-    whole, less = frame(*rows, *footer), frame(*rows[:4], *rows[6:], *footer)
-    assert out.getvalue() == f"\x1b[?1049h\x1b[?25l{whole}{less}\x1b[?25h\x1b[?1049l"
+    more = ("… 1 more; enlarge the window", "")
+    frames = [
+        frame(*rows, *footer),
+        frame(*rows[:4], *rows[6:], *footer),
+        frame(*rows[:4], *rows[6:8], more, *footer),
+    ]
+    assert out.getvalue() == f"\x1b[?1049h\x1b[?25l{''.join(frames)}\x1b[?25h\x1b[?1049l"
 
 
 @pytest.mark.requirement("tasks.watch-lines")
