@@ -154,6 +154,7 @@ async def test_watch_of_a_project_shows_its_changes_and_lists_again_after_a_rest
     shown = [
         TaskspaceChanged(taskspace=replace(TWO, state="idle"), cause="state"),
         TaskspaceChanged(taskspace=THREE, cause="made"),
+        TaskspaceChanged(taskspace=replace(ONE, project="/link-to-p"), cause="moved"),
         TaskLogged(taskspace_uuid=ONE.id, entry=log),
         InboxChanged(added=(item_of_one,), waiting=1),
     ]
@@ -164,7 +165,7 @@ async def test_watch_of_a_project_shows_its_changes_and_lists_again_after_a_rest
         *shown,
     ]
     screen, bus = Screens(), RestartedDaemon()
-    watch = TaskWatch(screen, Path("/p/../p"))
+    watch = TaskWatch(screen, Path("/p/../link-to-p"))
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(watch.run(cast("Any", bus)))
         await screen.next()
@@ -182,7 +183,7 @@ async def test_watch_of_a_project_shows_its_changes_and_lists_again_after_a_rest
     changed = {ONE.id: "working", TWO.id: "idle", THREE.id: "idle"}
     assert screen.shown == [(states, []), (changed, shown), (states, [])]
     presence = Presence(kind=WindowKind.TERMINAL, pid=os.getpid())
-    page = ListTaskspaces(project="/p", limit=1000, is_archived=False, is_urgent_first=True)
+    page = ListTaskspaces(project="/link-to-p", limit=1000, is_archived=False, is_urgent_first=True)
     assert asked == [presence, page, ListInbox()]
     assert bus.asked == [*asked, presence, page, *asked]
 
