@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
 from localio.errors import LocalIOError, ProgramNotFoundError
@@ -10,6 +11,7 @@ from symposium.bus import envelope as refusals
 from symposium.bus.envelope import (
     BusOutcome,
     Envelope,
+    EnvelopeError,
     Sender,
     envelope_of,
     read_envelope,
@@ -124,3 +126,10 @@ def test_error_text_is_cut_beyond_a_thousand_characters(more: int, ends: str) ->
 
     assert error is not None
     assert (len(error), error[-2:]) == (1000 + more, ends)
+
+
+@pytest.mark.requirement("bus.error-codes")
+@pytest.mark.parametrize("payload", [b"[]", b"{}", b'{"success":"yes"}'])
+def test_response_without_an_outcome_is_an_error_with_its_id(payload: bytes) -> None:
+    with pytest.raises(EnvelopeError, match="malformed payload in response one: "):
+        read_outcome(Envelope("response", "one", US, Raw(payload)))

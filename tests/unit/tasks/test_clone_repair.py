@@ -64,6 +64,7 @@ def test_whole_files_of_a_clone_are_kept(tmp_path: Path) -> None:
 
     assert repair_clone(common, {**CLONE, "shallow": b"then"}) == []
     assert repair_clone(common, {}) == []
+    assert repair_clone(tmp_path / "empty", {}) == [], "an old snapshot has no files of the clone"
     assert {name: (common / name).read_text(encoding="utf-8") for name in mine} == mine
     assert (common / "info/exclude").read_bytes() == b"*.log\n"
 
