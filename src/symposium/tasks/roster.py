@@ -23,6 +23,7 @@ from symposium.tasks.files import (
 )
 from symposium.tasks.model import (
     Layout,
+    Limits,
     RefusedNameError,
     Taskspace,
     TaskspaceError,
@@ -125,8 +126,12 @@ def _fits(taskspace: Taskspace, project: Project) -> bool:
 
 async def _note(context: EngineContext, known: Known, project: Project) -> Taskspace:
     is_there = await asyncio.to_thread((Path(known.taskspace.worktree) / ".git").exists)
+    found = known.taskspace
+    if project.layout is not Layout.BESIDE:
+        # The file may have come with a repository: it names no program to start, and no budget.
+        found = replace(found, agent=None, limits=Limits())
     taskspace = replace(
-        known.taskspace,
+        found,
         project=str(project.directory),
         layout=project.layout,
         standing=TaskState.READY if is_there else TaskState.MISSING,

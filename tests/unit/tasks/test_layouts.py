@@ -11,9 +11,17 @@ from tests.support.task_harness import Scene, git, there
 
 from symposium.tasks.creation import CreateRequest, lock_reason
 from symposium.tasks.deletion.trash import DeletionConsent
-from symposium.tasks.files import repo_name_of
+from symposium.tasks.files import repo_name_of, write_task_file
 from symposium.tasks.land import Landed, LandOptions
-from symposium.tasks.model import RefusedNameError, TaskspaceError, TaskState, UnknownTaskspaceError
+from symposium.tasks.model import (
+    Layout,
+    Limits,
+    RefusedNameError,
+    Taskspace,
+    TaskspaceError,
+    TaskState,
+    UnknownTaskspaceError,
+)
 from symposium.tasks.project_files import locate, read_project
 from symposium.tasks.projects import make_project, open_project
 
@@ -390,3 +398,30 @@ async def test_root_task_is_the_checkout_and_is_never_removed(
     assert git("branch", "--show-current", cwd=scene.clone) == "main"
     written = json.loads((folder / "root-taskspace.json").read_text(encoding="utf-8"))
     assert written["logs"][0]["message"] == "said"
+
+
+@pytest.mark.requirement("taskspaces.files-start-nothing")
+async def test_task_file_of_a_repository_names_no_agent_and_no_budget(scene: Scene) -> None:
+    folder = scene.clone / ".symposium"
+    folder.mkdir()
+    (folder / "project.json").write_text(json.dumps(VERSIONS["2"]), encoding="utf-8")
+    hostile = Taskspace(
+        id=ID,
+        project=str(scene.clone),
+        layout=Layout.EMBEDDED,
+        name="Root",
+        description="",
+        worktree=str(scene.clone),
+        branch="",
+        created_at="2026-01-01T00:00:00+00:00",
+        activated_at="2026-01-01T00:00:00+00:00",
+        standing=TaskState.READY,
+        agent="terminal:./agent.sh",
+        limits=Limits(children=1000, costs={"USD": 1000.0}),
+    )
+    write_task_file(folder / "root-taskspace.json", hostile, [])
+
+    [found] = await scene.engine.taskspaces(scene.clone)
+
+    assert (found.name, found.standing) == ("Root", TaskState.READY)
+    assert (found.agent, found.limits) == (None, Limits())
