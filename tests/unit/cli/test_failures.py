@@ -18,6 +18,7 @@ from peerwire.errors import (
 )
 from symposium.bus.errors import BusRefusedError
 from symposium.chain.calls import FAULTS
+from symposium.cli import ending
 from symposium.cli.ending import ABOVE, MEANINGS, ComponentTalk, ExitCode, ReportedFailure
 from symposium.cli.failures import MAX_SHOWN, failure_of
 from symposium.errors import (
@@ -264,13 +265,27 @@ def test_error_of_the_agent_has_its_exit_code_and_a_hint(
     assert failure.hint
 
 
+class KeptRecords(logging.Handler):
+    """Keeps every record; other tests change the handlers of the real loggers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
 @pytest.mark.requirement("cli.component-stderr", "showing.once")
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
 def test_stderr_of_a_component_is_an_error_only_where_a_mod_failed(
     caplog: pytest.LogCaptureFixture, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging.getLogger(FAULTS), "propagate", True)
-    caplog.set_level(level)
+    kept = KeptRecords()
+    for name in (FAULTS, ending.__name__):
+        caplog.set_level(level, logger=name)
+        monkeypatch.setattr(logging.getLogger(name), "handlers", [kept])
+        monkeypatch.setattr(logging.getLogger(name), "propagate", False)
     talk = ComponentTalk()
     for component, line in (
         ("a", b"ready \x1b[31m\xff  "),
@@ -292,7 +307,7 @@ def test_stderr_of_a_component_is_an_error_only_where_a_mod_failed(
         "b! mod my_mod failed on session/new ␇",
     ]
     others = ["a! ready ␛[31m\ufffd  ", "b!   of another component", "a! after it"]
-    found = [(each.levelno, each.getMessage()) for each in caplog.records]
+    found = [(each.levelno, each.getMessage()) for each in kept.records]
     assert [text for number, text in found if number == logging.ERROR] == faults
     assert [text for number, text in found if number == logging.INFO] == (
         others if level == logging.INFO else []
