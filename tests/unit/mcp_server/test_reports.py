@@ -1,5 +1,6 @@
 """Progress reports and signals to the user, and their delivery."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -222,18 +223,23 @@ async def test_delivery_is_retried_periodically(tmp_path: Path) -> None:
 async def test_progress_counts_up_and_repeats_the_latest_message() -> None:
     relay = ProgressRelay("Asked.")
     seen: list[tuple[float, float | None, str]] = []
+    found = [Progress(request_id="1", message=f"Found {count}.") for count in (1, 2)]
 
     class EnoughError(Exception):
         pass
 
     async def news(done: float, total: float | None, message: str) -> None:
         seen.append((done, total, message))
-        if len(seen) == 1:
-            relay.take(Progress(request_id="1", message="Found one."))
-        elif len(seen) == 3:
+        if len(seen) in {3, 5}:
             raise EnoughError
+        if found:
+            asyncio.get_running_loop().call_soon(relay.take, found.pop(0))
 
-    with pytest.raises(EnoughError):
-        await relay.tell_on(news, every=0)
+    for every in (60, 0):
+        with pytest.raises(EnoughError):
+            await relay.tell_on(news, every=every)
 
-    assert seen == [(1, None, "Asked."), (2, None, "Found one."), (3, None, "Found one.")]
+    assert seen == [
+        *((1, None, "Asked."), (2, None, "Found 1."), (3, None, "Found 2.")),
+        *((1, None, "Found 2."), (2, None, "Found 2.")),
+    ]
