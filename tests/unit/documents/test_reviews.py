@@ -1,5 +1,6 @@
 """Reviews: marked comments, feedback, and storage."""
 
+import fcntl
 import json
 import logging
 from itertools import count
@@ -292,3 +293,17 @@ def test_feedback_on_an_unknown_review_is_a_warning(
     with caplog.at_level(logging.WARNING):
         assert ReviewStore(tmp_path).take(Completed("gone", "return", None), NOW) is None
     assert "unknown review 'gone'" in caplog.text
+
+
+@pytest.mark.requirement("reviews.store")
+def test_review_is_locked_for_others_while_it_changes(tmp_path: Path) -> None:
+    store = ReviewStore(tmp_path)
+    store.save(REVIEW)
+
+    def changed(review: Review) -> Review:
+        with (tmp_path / ".lock").open() as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return msgspec.structs.replace(review, title="Changed")
+
+    assert store.change("r-1", changed).title == store.load("r-1").title == "Changed"
+    assert (tmp_path / ".lock").stat().st_mode & 0o777 == 0o600
