@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import tomllib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from localio.processes import look_up, reachable
+from localio.toml import parse_toml
 from peerwire.transports.command import Command, command_json
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.chain.blueprint import Program
@@ -89,7 +89,7 @@ def missing_tools(agent: str | None, project: Path, env: Mapping[str, str]) -> s
 
 def _is_known(file: Path, member: str) -> bool:
     """Whether the file configures Symposium's server; True if it cannot be read."""
-    read: Callable[[str], Any] = tomllib.loads if file.suffix == ".toml" else json.loads
+    read: Callable[[str], Any] = parse_toml if file.suffix == ".toml" else json.loads
     try:
         if not file.is_file():
             return False

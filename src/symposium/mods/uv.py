@@ -1,7 +1,6 @@
 """Mod with tools to check, test, run, and build a Python project."""
 
 import asyncio
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, cast
@@ -9,6 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias, cast
 from msgspec import Meta
 
 from localio.files import regular_content
+from localio.toml import parse_toml
 from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
@@ -143,8 +143,8 @@ def _checkers(folder: Path) -> dict[str, Sequence[str]]:
     place = nearest(folder, [MANIFEST])
     try:
         text = b"" if place is None else regular_content(place / MANIFEST, MAX_MANIFEST)
-        manifest: Any = tomllib.loads(text.decode())
-    except (OSError, ValueError, RecursionError) as error:
+        manifest: Any = parse_toml(text.decode())
+    except (OSError, ValueError) as error:
         raise BuildError(f"cannot read {MANIFEST}: {error}", "") from error
     tables = _table(manifest, "tool")
     found: dict[str, Sequence[str]] = {

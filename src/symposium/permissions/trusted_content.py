@@ -8,12 +8,12 @@ import json
 import os
 import shlex
 import stat
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from localio.toml import parse_toml
 from symposium.errors import SymposiumError
 
 EffectKind: TypeAlias = Literal["command", "server", "variable", "link", "text", "mod"]
@@ -236,7 +236,7 @@ def _item(workspace: Path, name: str) -> TrustItem | None:
         return None  # other tools cannot read it either
     if item is None:
         return None
-    parse: Callable[[str], Any] = tomllib.loads if name in _TOML else json.loads
+    parse: Callable[[str], Any] = parse_toml if name in _TOML else json.loads
     try:
         value: Any = parse(item.content.decode())
     except (ValueError, RecursionError):

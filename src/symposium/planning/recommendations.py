@@ -3,12 +3,12 @@
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from localio.toml import parse_toml
 from symposium.config.component_source import ComponentSource, SourceError, read_source
 from symposium.config.user_config import ModEntry, ModKind
 from symposium.errors import SymposiumError
@@ -291,8 +291,8 @@ def read_recommendations(text: str, layer: Layer) -> Listed:
         RecommendationError: it is no TOML.
     """
     try:
-        table: Any = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        table: Any = parse_toml(text)
+    except ValueError as error:
         raise RecommendationError(f"the recommendations are no TOML: {error}", "") from error
     entries = list_of(table.get("recommendation"))
     problems: list[str] = []

@@ -7,13 +7,13 @@ import fnmatch
 import json
 import os
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
 from localio.files import regular_content
+from localio.toml import parse_toml
 from symposium.planning.recommendations import (
     Ecosystem,
     FileExists,
@@ -174,7 +174,7 @@ class _Reader:
 
     def toml(self, name: str) -> Mapping[str, Any] | None:
         """A TOML file; None if it is missing."""
-        return self._table(name, tomllib.loads)
+        return self._table(name, parse_toml)
 
     def json(self, name: str) -> Mapping[str, Any] | None:
         """A JSON file; None if it is missing."""

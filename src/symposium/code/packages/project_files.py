@@ -2,12 +2,13 @@
 
 import os
 import stat
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
+
+from localio.toml import parse_toml
 
 MAX_TEXT: Final = 64 * 1024 * 1024
 """Maximum size of a lock file, in bytes; larger ones are ignored."""
@@ -45,8 +46,8 @@ def toml_of(file: Path) -> Mapping[str, Any]:
     """Members of a TOML file; empty if missing or malformed."""
     text = text_of(file)
     try:
-        return {} if text is None else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return {} if text is None else parse_toml(text)
+    except ValueError:
         return {}
 
 
