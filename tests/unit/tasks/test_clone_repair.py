@@ -97,7 +97,7 @@ async def test_log_of_a_branch_is_restored_only_where_it_was_cut(
 
 @pytest.mark.requirement("snapshots.branch-bytes")
 def test_names_of_any_bytes_are_read_again_from_a_snapshot() -> None:
-    name = "caf\udce9"
+    name = "na\udce9"
     details = Details(
         branches={name: A},
         stash=(Stashed(A, name),),
