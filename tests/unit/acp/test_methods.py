@@ -115,6 +115,7 @@ def test_methods_are_notifications_or_requests() -> None:
 LACKING: list[tuple[str, Any, list[str]]] = [
     ("session/new", {"cwd": "/", "mcpServers": []}, []),
     ("session/new", {"mcpServers": [], "_meta": {}}, ["cwd"]),
+    ("session/new", {"cwd": "/"}, ["mcpServers"]),
     ("session/load", None, ["sessionId", "cwd", "mcpServers"]),
     ("session/prompt", ["s", []], ["sessionId", "prompt"]),
     ("session/list", None, []),
