@@ -24,7 +24,7 @@ Spec: TypeAlias = Callable[..., str]
 PROGRAM: Final = str(Path(sys.executable).with_name("symposium"))
 TIMEOUT: Final = 45.0
 CONTROLS: Final = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()=>][0-9A-B]?|\r")
-ENTER, ALT_ENTER, CTRL_C, CTRL_D, UP = b"\r", b"\x1b\r", b"\x03", b"\x04", b"\x1b[A"
+ENTER, ALT_ENTER, CTRL_D, UP = b"\r", b"\x1b\r", b"\x04", b"\x1b[A"
 
 
 class Terminal:
