@@ -64,7 +64,7 @@ def refs(**changed: str) -> dict[str, str]:
         {"refs": refs(heads_new=_ID)},
         {"others": frozenset[str]()},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_state_with_a_difference_to_restore_has_another_key(change: dict[str, Any]) -> None:
     assert key_of(replace(PARTS, **change)) != key_of(PARTS)
@@ -83,7 +83,7 @@ def test_state_with_a_difference_to_restore_has_another_key(change: dict[str, An
         {"clone": {**PARTS.clone, "config": b"[core]\n"}},
         {"unkept": ("a: cannot be read",)},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_what_other_worktrees_did_and_what_was_fetched_makes_no_new_state(
     change: dict[str, Any],
