@@ -103,6 +103,7 @@ def test_profile_of_the_start_lists_imports(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("bench.slow-client-bound", "bench.slow-client-ten-minutes")
+@pytest.mark.chaos
 @pytest.mark.parametrize(
     "row", [in_process("pass", 3), out_of_process(1)], ids=lambda row: row.name
 )

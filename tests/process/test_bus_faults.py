@@ -120,6 +120,7 @@ async def settled(request: Awaitable[object]) -> str:
 
 
 @pytest.mark.requirement("bus.kill-anywhere")
+@pytest.mark.chaos
 async def test_daemon_killed_at_any_step_leaves_no_request_open(home: DaemonFolder) -> None:
     async with Nursery(home.socket) as nursery:
         for step in range(1, STEPS):

@@ -117,6 +117,7 @@ async def reach(it: ChainHarness, step: str) -> list[Any]:
     "conductor.death-exit-code",
     "conductor.death-others-end",
 )
+@pytest.mark.chaos
 @pytest.mark.parametrize("step", ["initialize", "new", "prompt", "permission", "cancel"])
 @pytest.mark.parametrize("victim", ["first", "nested", "last", "agent"])
 async def test_every_request_is_answered_and_no_process_is_left_after_any_kill(

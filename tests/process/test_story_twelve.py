@@ -13,6 +13,7 @@ Spec: TypeAlias = Callable[..., str]
 
 
 @pytest.mark.requirement("tasks.twelve-answers")
+@pytest.mark.chaos
 @pytest.mark.timeout(240)
 def test_commands_answer_while_twelve_agents_stream_and_a_watcher_reads_nothing(
     task_cli: TaskCli, playing: Spec

@@ -270,6 +270,7 @@ def test_daemon_runs_as_long_as_an_agent_needs_it(task_cli: TaskCli) -> None:
 
 
 @pytest.mark.requirement("tasks.twelve")
+@pytest.mark.chaos
 @pytest.mark.timeout(240)
 def test_twelve_streaming_agents_need_little_memory_and_only_a_stopped_reader_is_cut(
     task_cli: TaskCli, playing: Spec

@@ -9,7 +9,7 @@ SEED: Final = "SEED"
 """Variable for the seed: a number, `fresh` for a new one, or nothing for the usual inputs."""
 
 
-EXAMPLES: Final = 30
+EXAMPLES: Final = 10
 FRESH_EXAMPLES: Final = 100
 """Number of inputs of a property test without its own number: by default, and with a seed."""
 

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
@@ -389,7 +389,6 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @pytest.mark.requirement("bus.one-class-each", "bus.malformed")
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.about.type)
-@settings(max_examples=20)
 @given(data=st.data())
 def test_arbitrary_payload_is_a_message_or_an_error(
     kind: type[BusMessage], data: st.DataObject

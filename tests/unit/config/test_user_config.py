@@ -488,6 +488,7 @@ def save_and_kill(path: Path, deadly: int) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.requirement("config.save-atomic")
+@pytest.mark.chaos
 @pytest.mark.timeout(240)
 def test_kill_during_a_save_leaves_a_complete_file(path: Path) -> None:
     after, deadly = SEED.replace("npx -y @zed-industries/claude-code-acp", "changed"), 0

@@ -383,6 +383,7 @@ PARTS = 8
 
 
 @pytest.mark.requirement("taskspaces.land-killed")
+@pytest.mark.chaos
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_kill_at_any_write_is_undone_at_the_next_start(part: int, scene: Scene) -> None:
     made = await diverged(scene)

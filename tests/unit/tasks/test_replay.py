@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.task_harness import GIT, git
 
@@ -131,7 +131,6 @@ PLAIN = Step("rename", "a", "n", 0, AUTHORS[0], "moved\n", "")
 
 
 @pytest.mark.requirement("taskspaces.land-replay")
-@settings(max_examples=40)
 @given(HISTORIES, HISTORIES)
 # The base has the same patch and its revert: the commit is omitted.
 @example([PLAIN, PLAIN._replace(name="n", other="a")], [PLAIN._replace(message="too\n")])

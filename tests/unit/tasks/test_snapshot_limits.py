@@ -208,7 +208,7 @@ DAMAGE = {
 
 
 @pytest.mark.requirement("snapshots.damaged-clone")
-@pytest.mark.parametrize("packing", ["loose", "packed"])
+@pytest.mark.parametrize("packing", ["loose", pytest.param("packed", marks=pytest.mark.chaos)])
 @pytest.mark.parametrize("way", DAMAGE)
 async def test_undo_restores_everything_of_a_damaged_clone(
     way: str, packing: str, scene: Scene
