@@ -221,3 +221,31 @@ def test_a_project_is_looked_for_up_to_its_repository(tmp_path: Path) -> None:
     assert nearest(inner, ["Cargo.toml"]) == tmp_path
     (tmp_path / "repository" / ".git").mkdir()
     assert nearest(inner, ["Cargo.toml"]) is None
+
+
+@pytest.mark.requirement("trust.search-path")
+async def test_tool_is_found_in_usual_directories_and_not_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, workspace = tmp_path / "home", tmp_path / "workspace"
+    for place in (workspace / "bin", home / ".cargo" / "bin"):
+        place.mkdir(parents=True)
+        program = place / "builder"
+        program.write_text('#!/bin/sh\necho "$0" "$PATH" "$TERM"\n', encoding="utf-8")
+        program.chmod(0o755)
+    monkeypatch.chdir(workspace)
+    environment = {
+        "HOME": str(home),
+        "SYMPOSIUM_HOME": str(tmp_path / "symposium"),
+        "PATH": f"{workspace / 'bin'}:/usr/bin:/bin",
+        "TERM": "xterm",
+    }
+    wanted = Run(("builder",), workspace, 9, ScriptReading())
+
+    done = await run_summarized(wanted, RecordedProgress().progress, environment=environment)
+
+    program, path, terminal = done["tail"].split()
+    assert program == str(home / ".cargo" / "bin" / "builder")
+    assert str(workspace) not in path
+    assert path.startswith("/usr/bin:/bin:")
+    assert terminal == "dumb"
