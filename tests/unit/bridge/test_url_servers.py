@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec import Raw
 
+from peerwire.errors import INTERNAL_ERROR, PeerwireError, RpcError, TransportError
+from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Peer
 from peerwire.jsonrpc.values import encode_value
 from symposium.bridge import url_connection
+from symposium.bridge.url_connection import UrlConnection
 from symposium.bridge.url_servers import UrlServers
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Deferred, Drop, Forward, Reply
@@ -75,6 +78,35 @@ class Agent:
 
     def notify(self, method: str, params: Any = None) -> None:
         self.seen.append((method, params))
+
+
+class Lost:
+    """A connection whose server is gone, or answers with an error."""
+
+    def __init__(self, error: PeerwireError) -> None:
+        self.error = error
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        del method, params
+        raise self.error
+
+    def notify(self, method: str, params: Any = None) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.requirement("bridge.url-servers")
+async def test_error_of_a_server_is_passed_on_and_a_lost_server_is_named() -> None:
+    refused = RpcError(-32000, {"why": "busy"})
+    codes: list[RpcError] = []
+    for error in (refused, TransportError("the stream has ended")):
+        with pytest.raises(RpcError) as caught:
+            await UrlConnection(cast("Connection", Lost(error))).request("tools/list")
+        codes.append(caught.value)
+
+    assert codes[0] is refused
+    gone = {"reason": "server_gone", "fault": "the stream has ended"}
+    assert (codes[1].code, codes[1].data) == (INTERNAL_ERROR, gone)
 
 
 async def outcome_of(mod: UrlServers, method: str, params: Any, *, is_request: bool = True) -> Any:

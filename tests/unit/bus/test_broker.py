@@ -205,6 +205,17 @@ def test_announcement_reaches_only_subscribers(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("bus.subscriptions")
+def test_start_of_a_server_is_announced_to_the_other_subscribers_only(scene: Scene) -> None:
+    scene.join("editor", "editor", subscribes=["polo"])
+    scene.connect("mcp")
+    hello = {"protocol": 2, "role": "mcp-server", "name": "m", "subscribes": ["polo"]}
+    scene.say("mcp", "hello", {**hello, "taskspace": TASK})
+
+    assert scene.types("editor") == ["polo"]
+    assert scene.types("mcp") == ["response"]
+
+
+@pytest.mark.requirement("bus.subscriptions")
 def test_addressed_announcement_reaches_only_that_peer(scene: Scene) -> None:
     scene.join("app", "app")
     scene.join("one", "editor", subscribes=["taskspace_roll_call"])

@@ -42,6 +42,7 @@ Underlined
     indented code
 - [ ] open
 - [x] done
+  1. in steps
 """
 
 
@@ -92,6 +93,7 @@ def test_page_is_rendered() -> None:
         "    indented code",
         "• [ ] open",
         "• [x] done",
+        "  1. in steps",
     ]
 
 

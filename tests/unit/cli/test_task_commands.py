@@ -165,6 +165,20 @@ def test_new_asks_for_a_task_with_every_option(engine: AnsweringPart, tmp_path: 
     assert done == (0, f"{LINE}  /p.tasks/a  on symposium/fix-login\n", news)
 
 
+@pytest.mark.requirement("tasks.new-left-behind")
+def test_new_reports_changes_that_the_task_starts_without(
+    engine: AnsweringPart, tmp_path: Path
+) -> None:
+    repository = GitRepository(tmp_path / "clone")
+    repository.commit()
+    repository.write("new.txt", "new\n")
+    based = replace(TASK, base="refs/heads/main")
+    engine.set(CreateTaskspace, replace(MADE, taskspace=based))
+
+    note = f"starts from main, without 1 uncommitted change of {repository.path}\n"
+    assert task("new", "fix", "--project", str(repository.path))[2] == note
+
+
 @pytest.mark.requirement("tasks.commands")
 def test_new_offers_this_environment_until_the_task_exists(
     engine: AnsweringPart, monkeypatch: pytest.MonkeyPatch
