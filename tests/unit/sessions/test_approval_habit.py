@@ -50,6 +50,15 @@ def test_malformed_response_changes_nothing(result: str) -> None:
     assert habit.is_asking
 
 
+@pytest.mark.requirement("snapshots.asking-agent-runs-on")
+def test_malformed_line_of_the_agent_is_no_question_and_no_error() -> None:
+    habit = ApprovalHabit()
+    habit.received(ask("1")[:-1])
+    habit.received(update("1")[:-1])
+
+    assert not habit.is_asking
+
+
 ASKED = (update("1"), ask("1"), update("1", "in_progress"), update("1", "completed"))
 
 

@@ -391,6 +391,26 @@ async def test_child_spawns_only_within_its_parents_limits(scene: Scene) -> None
     assert grandchild.limits.depth == 0
 
 
+@pytest.mark.requirement("taskspaces.spawn-limits")
+async def test_children_spawned_at_the_same_time_share_one_limit(scene: Scene) -> None:
+    root = await scene.engine.create(
+        CreateRequest(scene.clone, "root", limits=Limits(depth=1, children=1))
+    )
+
+    async def spawned(name: str) -> str:
+        try:
+            return (await scene.engine.spawning.spawn(root.id, SpawnRequest(name, "t"))).name
+        except LimitError as error:
+            return str(error)
+
+    async with asyncio.TaskGroup() as tasks:
+        made = [tasks.create_task(spawned(name)) for name in ("one", "two")]
+
+    refused = "'root' has created 1 tasks; the limit is 1; do the work here, or ask the user"
+    assert [each.result() for each in made] == ["one", refused]
+    assert (await scene.engine.get(root.id)).spawned == 1
+
+
 @pytest.mark.requirement("taskspaces.file-has-limits")
 @pytest.mark.parametrize("is_made", [True, False])
 async def test_task_file_of_a_parent_counts_its_children(scene: Scene, *, is_made: bool) -> None:
