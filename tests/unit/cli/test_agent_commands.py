@@ -425,3 +425,23 @@ def test_registry_resolves_agents_and_mods_of_every_origin(registry: Write, tmp_
     (tmp_path / "config.jsonc").write_text("{")
     code, out, err = run("registry", "list-mods")
     assert (code, "own" in out, str(tmp_path / "config.jsonc") in err) == (0, False, True)
+
+
+@pytest.mark.requirement("recommendations.registry-lists-custom")
+@pytest.mark.parametrize("kind", ["http", "sse"])
+def test_mod_at_a_url_is_printed_with_its_kind_and_address(
+    registry: Write, tmp_path: Path, kind: str
+) -> None:
+    registry()
+    source = {kind: {"name": "far", "url": "https://far.example/mcp"}}
+    config = {"agent": "eliza", "mods": [{"name": "near", "source": source}]}
+    (tmp_path / "config.jsonc").write_text(json.dumps(config))
+    done = CliRunner().invoke(main, ["registry", "resolve-mod", "near"])
+
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "type": kind,
+        "name": "near",
+        "url": "https://far.example/mcp",
+        "headers": [],
+    }
