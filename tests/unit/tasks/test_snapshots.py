@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -233,6 +234,24 @@ async def test_ignored_file_in_the_way_is_moved_aside(scene: Scene) -> None:
     aside = list((scene.root / "state" / "shadow" / made.id / "displaced").rglob("out"))
     assert [each.read_text(encoding="utf-8") for each in aside] == ["no snapshot has this"]
     assert str(aside[0].parent) in "".join(restored.notes)
+
+
+@pytest.mark.requirement("snapshots.ignored-in-the-way")
+async def test_what_is_in_the_way_of_a_folder_and_in_no_snapshot_is_moved_aside(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree = Path(made.worktree)
+    await scene.engine.history.snapshot(made.id, "tool call")
+    before = (worktree / "src" / "app.py").read_bytes()
+    shutil.rmtree(worktree / "src")
+    os.mknod(worktree / "src", stat.S_IFSOCK | 0o600)
+
+    restored = await scene.engine.history.undo(made.id)
+
+    assert (worktree / "src" / "app.py").read_bytes() == before
+    displaced = scene.root / "state" / "shadow" / made.id / "displaced"
+    (aside,) = [each for each in displaced.rglob("src") if each.is_socket()]
+    assert f"src was in the way and is in no snapshot; moved to {aside}" in restored.notes
 
 
 @pytest.mark.requirement("snapshots.stash-and-branches")
