@@ -385,16 +385,17 @@ async def run_with_input(spec: ProcessSpec, stdin: bytes) -> CollectedOutput:
 
 async def end_process(process: asyncio.subprocess.Process) -> None:
     """Kill a program and its process group, if it still runs, and wait until it has exited."""
-    if process.returncode is not None:
+    if process.returncode is None:
+        kill_group(process)
+    # A process blocks on a full pipe, and a pipe stays open until all of it is read.
+    unread = [each for each in (process.stdout, process.stderr) if each and not each.at_eof()]
+    if process.returncode is not None and not unread:
         return
-    kill_group(process)
     with suppress(TimeoutError):
         # With a limit: a process that left the group may hold a pipe open.
         async with asyncio.timeout(_EXIT_TIMEOUT), asyncio.TaskGroup() as tasks:
-            # A process blocks on a full pipe: drain it before waiting.
-            for stream in (process.stdout, process.stderr):
-                if stream is not None:
-                    tasks.create_task(_drop(stream))
+            for stream in unread:
+                tasks.create_task(_drop(stream))
             await process.wait()
 
 

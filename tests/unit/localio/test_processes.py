@@ -140,3 +140,20 @@ async def test_a_tool_is_found_where_installers_put_programs(
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
     assert await run_tool(["own-tool"], cwd=tmp_path) == "found\n"
+
+
+@pytest.mark.requirement("reviews.diff-bounds")
+async def test_unread_output_of_an_exited_program_is_dropped() -> None:
+    # More than its reader buffers, so the pipe stays open.
+    process = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", "head -c 160000 /dev/zero"), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    await process.stdout.readexactly(1)
+    while process.returncode is None:  # noqa: ASYNC110 - `wait` also waits for its pipe
+        await asyncio.sleep(0)
+    is_unread = not process.stdout.at_eof()
+
+    await end_process(process)
+
+    assert (is_unread, process.stdout.at_eof()) == (True, True)
