@@ -113,6 +113,7 @@ async def fetch(request: HttpRequest, to: Path) -> HttpResult:
     call = _Call(min(SILENCE, request.seconds))
     try:
         async with asyncio.timeout(request.seconds):
+            await call.prepare(request.url)
             return await call.run(f"GET {request.url}", lambda: _download(call, request, to))
     except TimeoutError as error:
         raise FetchError(f"{request.url} timed out after {request.seconds:g} s", _HINT) from error
@@ -142,6 +143,7 @@ async def post(url: str, body: bytes, seconds: float) -> PostResult:
 
     try:
         async with asyncio.timeout(seconds):
+            await call.prepare(address)
             await call.run(f"POST {urlsplit(address).hostname}", send)
         if status not in _FINE:
             problem = f"it answered {status}"
@@ -208,6 +210,25 @@ class _Call:
         self._silence = silence
         self._sock: socket.socket | None = None
         self._is_stopped = False
+        self._tls: Any = None  # of `ssl`, which is imported when it is needed
+
+    async def prepare(self, url: str) -> None:
+        """Load the modules and certificates that a request for a URL needs.
+
+        Not in the thread of the request, which nothing waits for: a program that ends while a
+        thread loads certificates crashes.
+        """
+
+        def load() -> None:
+            import ssl
+
+            import httpx2
+
+            del httpx2
+            if url.startswith("https:"):
+                self._tls = ssl.create_default_context()
+
+        await asyncio.to_thread(load)
 
     async def run(self, name: str, work: Callable[[], _T]) -> _T:
         """Run `work` in the thread."""
@@ -250,8 +271,9 @@ class _Call:
         import httpx2
 
         # Only https needs the certificates, which take long to load.
-        is_secure = url.startswith("https:")
-        tls = ssl.create_default_context() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if url.startswith("https:"):
+            tls = self._tls or ssl.create_default_context()
         limits = {"timeout": httpx2.Timeout(self._silence).as_dict(), "trace": self._on_event}
 
         def pieces() -> Iterator[bytes]:
