@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
@@ -222,9 +223,7 @@ class _Call:
         def load() -> None:
             import ssl
 
-            import httpx2
-
-            del httpx2
+            import_module("httpx2")
             if url.startswith("https:"):
                 self._tls = ssl.create_default_context()
 

@@ -53,7 +53,7 @@ from localio.http import FetchError, HttpRequest, fetch
 socket.getaddrinfo = lambda *_, **__: threading.Event().wait()
 load = ssl.create_default_context
 def slow():
-    time.sleep(float(sys.argv[1]))
+    time.sleep(float(sys.argv[1]))  # as on a busy machine: longer than the request may take
     made = load()
     print("loaded")
     return made

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -257,7 +258,9 @@ class TaskStore:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
             # A thread cannot be stopped: a canceled caller waits for the result of the write.
-            await asyncio.wait({writing})
+            while not writing.done():
+                with suppress(asyncio.CancelledError):  # it was canceled again
+                    await asyncio.wait({writing})
             raise
         if pending.error is not None:
             raise pending.error

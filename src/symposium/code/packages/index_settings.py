@@ -26,7 +26,11 @@ from symposium.code.packages.project_files import (
 CRATES: Final = "https://index.crates.io/"
 PYPI: Final = "https://pypi.org/simple"
 NPM: Final = "https://registry.npmjs.org/"
-"""The indexes that cargo, pip, and npm use when no setting names another one."""
+"""The indexes that cargo, pip, and npm use when no setting names another one.
+
+They are the documented defaults of these programs: without them, the sources of a package are found
+only for users who name an index. Nothing of this project is installed from here.
+"""
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 

@@ -35,7 +35,6 @@ _TICK: Final = 0.1
 _PREFIX: Final = 2
 """Letters of an object's name that name its folder."""
 
-_SHA1_DIGITS: Final = 40
 _INDEX_MAGIC: Final = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT: Final = 8
 
@@ -207,13 +206,26 @@ class Objects:
             handle = os.open(temporary, flags, PRIVATE_FILE_MODE)
         try:
             with os.fdopen(handle, "wb") as file:
-                _deflate(id_, source, header, file)
+                self._deflate(id_, source, header, file)
             os.rename(temporary, path)  # noqa: PTH104 - often called
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)  # noqa: PTH108 - a string
             raise
         self._unsynced.add(path)
+
+    def _deflate(self, id_: str, source: BinaryIO, header: bytes, target: BinaryIO) -> None:
+        deflate = zlib.compressobj(1)
+        digest = hashlib.new(self._algorithm, header, usedforsecurity=False)
+        target.write(deflate.compress(header))
+        while chunk := source.read(_CHUNK):
+            if header:
+                digest.update(chunk)
+            target.write(deflate.compress(chunk))
+        target.write(deflate.flush())
+        # A file is read twice, and may have changed since its id was found out.
+        if header and digest.hexdigest() != id_:
+            raise BlockingIOError("it changes while it is read")
 
     def _is_packed(self, id_: str) -> bool:
         folder = self._directory / "pack"
@@ -226,21 +238,6 @@ class Objects:
             self._packs_at = changed_at
         raw = bytes.fromhex(id_)
         return any(_is_listed(index, raw) for index in self._packs.values())
-
-
-def _deflate(id_: str, source: BinaryIO, header: bytes, target: BinaryIO) -> None:
-    deflate = zlib.compressobj(1)
-    algorithm = "sha1" if len(id_) == _SHA1_DIGITS else "sha256"
-    digest = hashlib.new(algorithm, header, usedforsecurity=False)
-    target.write(deflate.compress(header))
-    while chunk := source.read(_CHUNK):
-        if header:
-            digest.update(chunk)
-        target.write(deflate.compress(chunk))
-    target.write(deflate.flush())
-    # A file is read twice, and may have changed since its id was found out.
-    if header and digest.hexdigest() != id_:
-        raise BlockingIOError("it changes while it is read")
 
 
 def id_of_file(algorithm: str, file: BinaryIO, size: int) -> str:

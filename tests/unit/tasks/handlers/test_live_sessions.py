@@ -220,23 +220,31 @@ async def test_answer_from_before_the_last_event_is_ignored_and_queried_again(
     assert then == {ONE: servers.said[ONE]}
 
 
-@pytest.mark.requirement("tasks.server-announces")
-async def test_list_during_a_query_from_before_a_change_queries_again(servers: Servers) -> None:
+ASKS = AgentNow(({"question": 7},), announces=True, seq=5)
+
+
+async def asking(servers: Servers) -> LiveSessions:
+    """Sessions of which one has an open question, as a list has shown."""
     live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
     servers.start(ONE)
-    asks = AgentNow(({"question": 7},), announces=True, seq=5)
-    servers.said[ONE] = asks
+    servers.said[ONE] = ASKS
     live.noted(ONE, "asked")
     await live.of([ONE])
+    return live
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_list_during_a_query_from_before_a_change_queries_again(servers: Servers) -> None:
+    live = await asking(servers)
     servers.slow = [slow := Slow()]
     live.changed(ONE, "changed")
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(live.of([ONE]))
         await slow.asked.wait()
         live.changed(ONE, "settled")
-        servers.said[ONE] = replace(asks, questions=())
+        servers.said[ONE] = replace(ASKS, questions=())
         meanwhile = await live.of([ONE])
-        slow.said.set_result(asks)
+        slow.said.set_result(ASKS)
 
     assert meanwhile == {ONE: servers.said[ONE]}
     assert first.result() == meanwhile, "the later query has the answer"
@@ -247,18 +255,13 @@ async def test_list_during_a_query_from_before_a_change_queries_again(servers: S
 async def test_list_waits_for_the_answer_to_a_query_after_the_last_change(
     servers: Servers,
 ) -> None:
-    live = LiveSessions(servers.store, servers.ask, lambda: 0.0)
-    servers.start(ONE)
-    asks = AgentNow(({"question": 7},), announces=True, seq=5)
-    servers.said[ONE] = asks
-    live.noted(ONE, "asked")
-    await live.of([ONE])
+    live = await asking(servers)
     servers.slow = [slow := Slow()]
     live.changed(ONE, "settled")
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(live.run())
         await slow.asked.wait()
-        servers.said[ONE] = replace(asks, questions=())
+        servers.said[ONE] = replace(ASKS, questions=())
         listed = await live.of([ONE])
         slow.said.set_result(servers.said[ONE])
         running.cancel()
