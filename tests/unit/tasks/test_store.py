@@ -141,13 +141,13 @@ async def test_canceled_caller_of_a_write_waits_until_it_is_saved(store: TaskSto
     async with asyncio.TaskGroup() as tasks:
         caller = tasks.create_task(store.write(slow))
         await begun.wait()
-        done = []
+        done: set[asyncio.Task[None]] = set()
         for _ in range(2):
             caller.cancel()
-            done += (await asyncio.wait({caller}, timeout=0.01))[0]
+            done |= (await asyncio.wait({caller}, timeout=0.01))[0]
         released.set()
 
-    assert (done, caller.cancelled()) == ([], True)
+    assert (done, caller.cancelled()) == (set(), True)
     assert await numbers(store) == [1]
 
 
