@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from peerwire.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError
-from peerwire.jsonrpc.transport import Utf8Line
+from peerwire.jsonrpc.transport import LARGE, was_checked
 from peerwire.jsonrpc.values import Body, decode_value, early_id, encode_value, items, members
 
 NULL_ID: Final = b"null"
@@ -70,8 +70,9 @@ _decode = msgspec.json.Decoder(Message).decode
 def decode(line: bytes) -> Incoming:
     """Decode one line; returns `Malformed` instead of raising."""
     try:
-        if not isinstance(line, Utf8Line) and not line.isascii():
-            check_utf8(line)  # the fast decoder does not check the UTF-8 of bodies
+        # The fast decoder does not check the UTF-8 of bodies.
+        if not (len(line) > LARGE and was_checked(line)) and not line.isascii():
+            check_utf8(line)
         return _decode(line)
     except (ValueError, RecursionError):
         return _decode_slowly(line)

@@ -2,6 +2,7 @@
 
 from codecs import utf_8_decode
 from collections.abc import Sequence
+from io import BytesIO
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -20,10 +21,21 @@ LARGE: Final = 256 * 1024
 """Length from which a line's UTF-8 is checked while the rest is still arriving."""
 
 
-class Utf8Line(bytes):
-    """A line whose UTF-8 was checked while it was received."""
+class _LastChecked:
+    line: bytes | None = None
+    """One at most; marked by a subclass of bytes instead, the line would have to be copied."""
 
-    __slots__ = ()
+
+def was_checked(line: bytes) -> bool:
+    """Whether the UTF-8 of this very object was checked while it was received.
+
+    True once: the decoder asks, and the line is kept no longer. False means only that it is to be
+    checked.
+    """
+    if line is not _LastChecked.line:
+        return False
+    _LastChecked.line = None
+    return True
 
 
 class OversizedLine(Struct, frozen=True):
@@ -43,11 +55,7 @@ class LineSplitter:
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
-        self._held = 0
-        self._checked = 0
-        self._cut = b""
-        self._is_utf8 = True
+        self._start_line()
         self._head = b""
         self._tail = b""
         self._at_start = True
@@ -87,13 +95,13 @@ class LineSplitter:
         return self._complete(b"")
 
     def _without_bom(self, data: bytes) -> bytes:
-        start = b"".join(self._parts) + data
+        start = self._line.getvalue() + data
         if len(start) < len(BOM) and BOM.startswith(start):
             return data
         self._at_start = False
         if not start.startswith(BOM):
             return data
-        self._forget_parts()
+        self._start_line()
         return start.removeprefix(BOM)
 
     def _bounded(self, line: bytes) -> bytes | OversizedLine:
@@ -103,33 +111,32 @@ class LineSplitter:
 
     def _complete(self, last: bytes) -> list[bytes | OversizedLine]:
         self._hold(last)
-        is_utf8 = bool(self._checked) and self._check() and not self._cut
-        line: bytes | OversizedLine = b"".join(self._parts)
+        is_utf8 = self._checked and self._check() and self._checked == self._held
+        # A full buffer gives its bytes away: the line is not copied.
+        line: bytes | OversizedLine = self._line.getvalue()
         if self._head:
             line = OversizedLine(self._head, self._limit, self._tail)
-        self._forget_parts()
+        self._start_line()
         self._head = self._tail = b""
         if is_utf8 and isinstance(line, bytes):
-            line = Utf8Line(line)
+            _LastChecked.line = line
         return [line] if line else []
 
     def _check(self) -> bool:
-        """Check the parts received since the last check; whether all so far are UTF-8."""
-        for part in self._parts[self._checked :] if self._is_utf8 else ():
-            text = self._cut + part if self._cut else part
-            try:
-                _, taken = utf_8_decode(text, "strict", False)  # noqa: FBT003 - takes no names
-            except UnicodeDecodeError:
-                self._is_utf8 = False
-                break
-            self._cut = text[taken:]
-        self._checked = len(self._parts)
+        """Check what was received since the last check; whether all so far is UTF-8."""
+        if self._is_utf8:
+            with self._line.getbuffer() as held:
+                try:
+                    _, taken = utf_8_decode(held[self._checked :], "strict", False)  # noqa: FBT003 - takes no names
+                except UnicodeDecodeError:
+                    self._is_utf8 = False
+                else:
+                    self._checked += taken
         return self._is_utf8
 
-    def _forget_parts(self) -> None:
-        self._parts.clear()
+    def _start_line(self) -> None:
+        self._line = BytesIO()
         self._held = self._checked = 0
-        self._cut = b""
         self._is_utf8 = True
 
     def _hold(self, part: bytes) -> None:
@@ -137,13 +144,11 @@ class LineSplitter:
             self._tail = (self._tail + part[-HEAD:])[-HEAD:]
             return
         if part:
-            self._parts.append(part)
-            self._held += len(part)
+            self._held += self._line.write(part)
         if self._held > self._limit:
-            # Join only the ends of the pieces: the whole line would need the limit twice.
-            self._head = b"".join(piece[:HEAD] for piece in self._parts[:HEAD])[:HEAD]
-            self._tail = b"".join(piece[-HEAD:] for piece in self._parts[-HEAD:])[-HEAD:]
-            self._forget_parts()
+            with self._line.getbuffer() as line:
+                self._head, self._tail = bytes(line[:HEAD]), bytes(line[-HEAD:])
+            self._start_line()
 
 
 HIGH_WATER: Final = 64 * 1024

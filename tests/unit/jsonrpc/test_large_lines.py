@@ -13,17 +13,18 @@ from peerwire.jsonrpc.messages import (
     request,
     result_response,
 )
-from peerwire.jsonrpc.transport import LARGE, LineSplitter, OversizedLine, Utf8Line
+from peerwire.jsonrpc.transport import LARGE, LineSplitter, OversizedLine, was_checked
 
 PIECE = 64 * 1024
 
 
-def received(line: bytes, size: int) -> bytes | OversizedLine:
+def received(line: bytes, size: int) -> bytes:
     splitter = LineSplitter()
     lines: list[bytes | OversizedLine] = []
     for at in range(0, len(line), size):
         lines += splitter.feed(line[at : at + size])
     (found,) = lines + splitter.feed(b"\n")
+    assert isinstance(found, bytes)
     return found
 
 
@@ -85,7 +86,8 @@ def test_large_line_is_found_to_be_utf_8_while_it_arrives(text: str, size: int) 
     found = received(line, size)
 
     assert found == line
-    assert isinstance(found, Utf8Line)
+    assert [was_checked(bytes(bytearray(found))), was_checked(found)] == [False, True]
+    assert not was_checked(found), "it is kept no longer than until its decoder asks"
 
 
 @pytest.mark.requirement("jsonrpc.large-lines-on-arrival")
@@ -100,16 +102,29 @@ def test_large_line_with_a_broken_byte_is_not_taken_for_utf_8(place: int, broken
     found = received(line, PIECE)
 
     assert found == line
-    assert not isinstance(found, Utf8Line)
+    assert not was_checked(found)
 
 
 @pytest.mark.requirement("jsonrpc.large-lines-on-arrival")
 def test_line_after_a_broken_one_is_checked_for_itself() -> None:
     splitter = LineSplitter()
-    lines: list[bytes | OversizedLine] = []
+    found: list[bool] = []
     for whole in (b"\xff" * 2 * LARGE, b"x" * 2 * LARGE, b"\xff" + b"x" * 2 * LARGE):
         for at in range(0, len(whole), PIECE):
-            lines += splitter.feed(whole[at : at + PIECE])
-        lines += splitter.feed(b"\n")
+            splitter.feed(whole[at : at + PIECE])
+        (line,) = splitter.feed(b"\n")
+        assert isinstance(line, bytes)
+        assert line == whole
+        found.append(was_checked(line))
 
-    assert [isinstance(line, Utf8Line) for line in lines] == [False, True, False]
+    assert found == [False, True, False]
+
+
+@pytest.mark.requirement("jsonrpc.large-lines-on-arrival")
+@pytest.mark.parametrize("text", ["x", "é"])
+def test_a_decoded_line_is_kept_no_longer(text: str) -> None:
+    line = notification("a/b", json.dumps({"text": text * 2 * LARGE}, ensure_ascii=False).encode())
+    found = received(line, PIECE)
+
+    assert isinstance(decode(found), Message)
+    assert not was_checked(found)
