@@ -206,26 +206,13 @@ class Objects:
             handle = os.open(temporary, flags, PRIVATE_FILE_MODE)
         try:
             with os.fdopen(handle, "wb") as file:
-                self._deflate(id_, source, header, file)
+                _deflate(self._algorithm, id_, source, header, file)
             os.rename(temporary, path)  # noqa: PTH104 - often called
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)  # noqa: PTH108 - a string
             raise
         self._unsynced.add(path)
-
-    def _deflate(self, id_: str, source: BinaryIO, header: bytes, target: BinaryIO) -> None:
-        deflate = zlib.compressobj(1)
-        digest = hashlib.new(self._algorithm, header, usedforsecurity=False)
-        target.write(deflate.compress(header))
-        while chunk := source.read(_CHUNK):
-            if header:
-                digest.update(chunk)
-            target.write(deflate.compress(chunk))
-        target.write(deflate.flush())
-        # A file is read twice, and may have changed since its id was found out.
-        if header and digest.hexdigest() != id_:
-            raise BlockingIOError("it changes while it is read")
 
     def _is_packed(self, id_: str) -> bool:
         folder = self._directory / "pack"
@@ -238,6 +225,20 @@ class Objects:
             self._packs_at = changed_at
         raw = bytes.fromhex(id_)
         return any(_is_listed(index, raw) for index in self._packs.values())
+
+
+def _deflate(algorithm: str, id_: str, source: BinaryIO, header: bytes, target: BinaryIO) -> None:
+    deflate = zlib.compressobj(1)
+    digest = hashlib.new(algorithm, header, usedforsecurity=False)
+    target.write(deflate.compress(header))
+    while chunk := source.read(_CHUNK):
+        if header:
+            digest.update(chunk)
+        target.write(deflate.compress(chunk))
+    target.write(deflate.flush())
+    # A file is read twice, and may have changed since its id was found out.
+    if header and digest.hexdigest() != id_:
+        raise BlockingIOError("it changes while it is read")
 
 
 def id_of_file(algorithm: str, file: BinaryIO, size: int) -> str:
