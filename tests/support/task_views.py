@@ -30,6 +30,7 @@ class Served:
     """
 
     store: SessionStore
+    agents: TaskAgents
     live: LiveSessions
     inbox: TaskInbox
     viewing: TaskViewing
@@ -37,24 +38,31 @@ class Served:
     worktrees: WorktreeHandlers
 
 
-def serve(engine: Engine, folder: Path, live: LiveSessions | None = None) -> Served:
+def serve(
+    engine: Engine,
+    folder: Path,
+    live: LiveSessions | None = None,
+    agents_of: type[TaskAgents] = TaskAgents,
+) -> Served:
     """Create the handlers for an engine, with a home in this folder."""
     environment = {"SYMPOSIUM_HOME": str(folder / "home")}
     store = SessionStore(paths(environment))
     live = live or LiveSessions(store)
-    agents = TaskAgents(store, registry_context(environment), live, Path("/nowhere"))
+    agents = agents_of(store, registry_context(environment), live, Path("/nowhere"))
     trust, budgets = SetUpTrust(TrustStore(folder)), Budgets(engine, store)
     inbox = TaskInbox(engine, store, trust, budgets, SnoozedItems(folder / "put-off.json"), live)
     viewing = TaskViewing(engine, agents, live, OverlapWatcher(engine), budgets)
     worktrees = WorktreeHandlers(engine, agents, inbox.resolving)
     handlers = TaskHandlers(engine, agents, trust, inbox, viewing)
-    return Served(store, live, inbox, viewing, handlers, worktrees)
+    return Served(store, agents, live, inbox, viewing, handlers, worktrees)
 
 
-def asked() -> RequestContext:
-    """Return the context of an anonymous request."""
+def asked(said: list[str] | None = None) -> RequestContext:
+    """Return the context of an anonymous request, whose progress is added to `said`."""
 
-    def ignore(text: str, done: float | None, total: float | None) -> None:
-        del text, done, total
+    def tell(text: str, done: float | None, total: float | None) -> None:
+        del done, total
+        if said is not None:
+            said.append(text)
 
-    return RequestContext("1", Sender("/"), "c1", ignore)
+    return RequestContext("1", Sender("/"), "c1", tell)

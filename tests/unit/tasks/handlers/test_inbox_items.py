@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 from tests.support.session_servers import Servers
 from tests.support.task_harness import Scene, open_scene
-from tests.support.task_views import Served, serve
+from tests.support.task_views import Served, asked, serve
 
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.messages.tasks import InboxChoice
+from symposium.bus.messages.tasks import InboxChoice, ListTaskspaces, Tasks
 from symposium.config.paths import paths
 from symposium.sessions.session import (
     AS_ASKED,
@@ -194,6 +194,24 @@ async def test_inbox_lists_urgent_kinds_first_and_the_oldest_item_of_each(inbox:
     assert {each.taskspace: each.name for each in items} == {
         id_of(number): f"task {number}" for number in (*range(1, 9), 10, 11)
     }
+
+
+@pytest.mark.requirement("tasks.list-pages")
+async def test_list_has_the_tasks_that_wait_first_and_archived_ones_last(inbox: Inbox) -> None:
+    one, two, three = [await inbox.task(number) for number in (1, 2, 3)]
+    old = await inbox.task(9, TaskState.ARCHIVED)
+    await inbox.scene.engine.records.signal(one, "which one?")
+
+    async def listed(**options: Any) -> tuple[list[str], int]:
+        message = ListTaskspaces(**options)
+        answer = inbox.served.handlers.answers().requests[message.about.type]
+        found: Tasks = await answer(message, asked())
+        return [each.id for each in found.taskspaces], found.total
+
+    assert await listed() == ([three, two, one, old], 4)
+    assert await listed(is_archived=False) == ([three, two, one], 3)
+    assert await listed(is_urgent_first=True) == ([one, three, two, old], 4)
+    assert await listed(is_urgent_first=True, after=1, limit=2) == ([three, two], 4)
 
 
 @pytest.mark.requirement("tasks.inbox")
