@@ -222,6 +222,28 @@ async def test_positional_params_are_refused(params: Any) -> None:
         assert await message(agent, connection, "ping", None) == {}
 
 
+@pytest.mark.requirement("bridge.message-params", "bridge.message-notification")
+async def test_message_without_a_method_is_refused_and_a_notification_calls_no_tool() -> None:
+    called: list[str] = []
+
+    def note(text: str) -> None:
+        called.append(text)
+
+    server = ToolServer("tools", [note])
+    async with native_chain(ToolMod(server)) as (_, agent):
+        connection = await connect(agent, server.server_id)
+        with pytest.raises(RpcError) as caught:
+            await ask(agent, "mcp/message", {"connectionId": connection})
+        assert caught.value.code == INVALID_PARAMS
+        assert caught.value.data == "mcp/message needs a method"
+        call = {"name": "note", "arguments": {"text": "x"}}
+        wrapped = {"connectionId": connection, "method": "tools/call", "params": call}
+        assert agent.connection is not None
+        agent.connection.notify("mcp/message", wrapped)
+        assert await message(agent, connection, "ping") == {}
+    assert called == []
+
+
 @pytest.mark.requirement("bridge.message-notification", "bridge.message-server-to-client")
 async def test_server_requests_and_notifications_reach_the_agent_in_order() -> None:
     async def interview(context: ToolContext) -> str:
@@ -374,6 +396,7 @@ class PerSession(ToolMod):
     def __init__(self) -> None:
         super().__init__()
         self.made: list[ToolServer] = []
+        self.told: list[tuple[str | ToolServer, ...]] = []
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
         del params
@@ -381,14 +404,23 @@ class PerSession(ToolMod):
         self.made.append(server)
         return [server]
 
+    def session_opened(self, session_id: str, servers: Sequence[ToolServer]) -> None:
+        self.told.append((session_id, *servers))
+
+    def session_ended(self, servers: Sequence[ToolServer]) -> None:
+        self.told.append(("ended", *servers))
+
 
 @pytest.mark.requirement("bridge.ids-per-server")
 async def test_server_of_one_session_ends_with_it() -> None:
     mod = PerSession()
     async with native_chain(mod) as (editor, agent):
         first = await editor.new_session()
-        await editor.new_session()
-        one, other = mod.made
+        again: dict[str, Any] = {"sessionId": "old", "cwd": "/", "mcpServers": []}
+        await editor.connection.request("session/load", again)
+        # Neither the request nor the answer names a session.
+        await editor.connection.request("session/fork", {"cwd": "/", "mcpServers": []})
+        one, other, nameless = mod.made
         kept = await connect(agent, one.server_id)
         await editor.connection.request("session/close", {"sessionId": first})
         with pytest.raises(RpcError, match="unknown MCP connection"):
@@ -396,6 +428,8 @@ async def test_server_of_one_session_ends_with_it() -> None:
         with pytest.raises(RpcError, match="unknown MCP server"):
             await connect(agent, one.server_id)
         assert await connect(agent, other.server_id)
+        assert await connect(agent, nameless.server_id)
+    assert mod.told == [(first, one), ("old", other), ("ended", one)]
 
 
 @pytest.mark.requirement("conductor.cancel-cleans-mcp")

@@ -195,7 +195,7 @@ async def test_inner_params_pass_unchanged(params: bytes) -> None:
         assert await agent.line() == b'{"jsonrpc":"2.0","method":"m"%b}' % params
 
 
-@pytest.mark.requirement("acp.shape-nested-envelope")
+@pytest.mark.requirement("acp.shape-nested-envelope", "acp.role-agent-sees-no-envelope")
 async def test_each_hop_unwraps_one_level_of_nested_envelopes() -> None:
     first, second = PlayedComponent("first"), PlayedComponent("second")
     async with chain_harness(first.component, second.component) as it:
@@ -210,6 +210,13 @@ async def test_each_hop_unwraps_one_level_of_nested_envelopes() -> None:
         nested = {"method": "_proxy/successor", "params": {"method": "deep", "params": {"n": 1}}}
         upper.tell("_proxy/successor", nested)
         assert await lower.read() == {"jsonrpc": "2.0", **nested}
+        lower.tell("_proxy/successor", nested)
+        lower.ask("nested", "_proxy/successor", nested)
+        refusal = await lower.read()
+        assert (refusal["id"], refusal["error"]["code"]) == ("nested", -32601)
+        assert refusal["error"]["data"] == "_proxy/successor"
+        lower.tell("_proxy/successor", {"method": "last", "params": {}})
+        assert (await agent.read())["method"] == "last"
 
 
 @pytest.mark.requirement("acp.shape-malformed-envelope")

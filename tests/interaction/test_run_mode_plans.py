@@ -33,9 +33,28 @@ async def test_mod_that_the_agent_makes_needless_is_left_out_by_one_more_start(
         tags = {"protocolVersion": 1, "agentCapabilities": {"tags": True}}
         first = await it.initialized_agent(1, tags)
         await first.ended()
-        await it.initialized_agent(2, tags)
+        agent = await it.initialized_agent(2, tags)
         capabilities = (await it.editor.read())["result"]["agentCapabilities"]
         assert capabilities["tags"] is True
+        assert capabilities["_meta"]["symposium"]["details"]["chain"] == []
+        await it.session(agent)
+        assert "**Chain:** editor → claude\n" in "".join(await it.say("/symposium:status"))
+
+
+@pytest.mark.requirement("run-mode.refine")
+async def test_mods_that_are_left_out_one_by_one_stay_out(tmp_path: Path) -> None:
+    def without_the_last(plan: Plan, answer: Mapping[str, Any]) -> Plan:
+        del answer
+        return replace(plan, chain=plan.chain[:-1])
+
+    two = [{"name": name, "optional": True} for name in ("one", "two")]
+    config, settings = {"agent": "claude", "proxies": two}, {"refine": without_the_last}
+    async with run_mode_harness(tmp_path, config, settings=settings) as it:
+        it.workshop.mods = {"one": Mod, "two": Mod}
+        it.editor.ask(0, "initialize", VERSION_ONE)
+        for number in range(1, 4):
+            await it.initialized_agent(number)
+        capabilities = (await it.editor.read())["result"]["agentCapabilities"]
         assert capabilities["_meta"]["symposium"]["details"]["chain"] == []
 
 

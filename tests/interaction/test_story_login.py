@@ -14,6 +14,7 @@ GREETING: dict[str, Any] = {
     "authMethods": [
         {"id": "web", "name": "Account", "description": "Opens example.org."},
         {"id": "tty", "name": "Terminal", "type": "terminal", "args": ["login"]},
+        {"id": "key", "name": "Key", "type": "env_var", "varName": "A_KEY"},
     ],
 }
 END = {"stopReason": "end_turn"}
@@ -64,9 +65,15 @@ async def test_retry_sends_the_prompt_after_a_login_elsewhere(tmp_path: Path) ->
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
-        said = "".join(await it.say("2"))
-        assert "To log in with Terminal, run this command in a terminal:\n\n    " in said
-        assert said.endswith("Then type `retry` here.\n")
+        assert "".join(await it.say("2")) == (
+            "To log in with Terminal, run this command in a terminal:\n\n"
+            "    login\n\nThen type `retry` here.\n"
+        )
+        assert "".join(await it.say("3")) == (
+            "To log in with Key, do this yourself: "
+            "Set `A_KEY` where your editor is started, and restart it.\n\n"
+            "Then type `retry` here.\n"
+        )
         turn = it.prompt("retry")
         prompt = await agent.read()
         assert prompt["params"]["prompt"][0]["text"] == "Hello"

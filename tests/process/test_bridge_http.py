@@ -488,6 +488,10 @@ async def test_client_of_an_unknown_connection_gets_404() -> None:
         assert (await endpoint.send(request("ping"), headers=header)).status == 404
         assert (await endpoint.send(request("initialize"))).status == 200
         assert owner.connected == 2
+        del owner.editor.answers["mcp/connect"]
+        name = (await endpoint.send(request("initialize"))).headers["mcp-session-id"]
+        unconnected = await endpoint.begin(method="GET", headers={"Mcp-Session-Id": name})
+        assert (await unconnected.head()).status_code == 404
 
 
 @pytest.mark.requirement("bridge.http-get-stream")

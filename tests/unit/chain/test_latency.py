@@ -2,13 +2,25 @@
 
 import asyncio
 from collections.abc import Awaitable
+from typing import Any, cast
 
 import pytest
 
 from symposium.chain.blueprint import InProcess, Served
 from symposium.chain.messages import ChainMessage, Direction
 from symposium.chain.mod import Forward, Handler, Interception, Mod
-from symposium.chain.monitoring import MAX_STORED, ONE_IN, Durations, LatencyTable, Passing, timed
+from symposium.chain.monitoring import (
+    MAX_STORED,
+    ONE_IN,
+    ChainSession,
+    ChainSessions,
+    Durations,
+    Latency,
+    LatencyTable,
+    Passing,
+    timed,
+)
+from symposium.chain.runner import RunningChain, chain_report
 
 
 def measured(handler: Handler) -> tuple[Handler, Durations]:
@@ -110,3 +122,37 @@ def test_mods_in_programs_and_in_process_are_listed_in_order_and_hidden_ones_are
 
     assert measures.latencies() == [("program", None), ("ours", None)]
     assert len(list(measures.programs())) == 1
+
+
+class Running:
+    """As much of a running chain as a report reads."""
+
+    agent_name = "agent"
+    latencies = (("fast", Latency(0.5, 1.0, 3)), ("unused", None))
+
+    def __init__(self) -> None:
+        self.sessions = ChainSessions()
+        self.sessions.sessions = {
+            "a": ChainSession("/one", [{"name": "files"}]),
+            "b": ChainSession("/two", []),
+        }
+
+
+@pytest.mark.requirement("stories.a-10-status", "stories.a-12-latency")
+def test_report_lists_the_mods_and_only_the_editors_sessions() -> None:
+    running = cast("RunningChain", Running())
+    why = "the agent supports programs"
+    files = {"name": "files", "kind": "stdio", "reaching": "direct", "why": why}
+    mods = [
+        {"name": "fast", "latencyMs": {"p50": 0.5, "p95": 1.0, "count": 3}},
+        {"name": "unused", "latencyMs": None},
+    ]
+    one: dict[str, Any] = {"cwd": "/one", "mcp": [files]}
+    two: dict[str, Any] = {"cwd": "/two", "mcp": []}
+
+    assert chain_report(running) == {
+        "agent": "agent",
+        "mods": mods,
+        "sessions": [{"id": "a", **one}, {"id": "b", **two}],
+    }
+    assert chain_report(running, {"b": "editor's"})["sessions"] == [{"id": "editor's", **two}]

@@ -133,12 +133,18 @@ async def test_a_notification_is_never_answered_whatever_is_wrong_with_it(
 
 
 @pytest.mark.requirement("jsonrpc.error-unparsable-line", "jsonrpc.error-invalid-utf8")
-async def test_a_line_that_is_not_json_is_answered_and_the_next_is_read() -> None:
-    one, two, three = await answers_to(b"{oops", b"\xff\xfe", b"NaN", number=3)
+async def test_a_line_that_is_not_json_is_answered_and_the_next_is_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first = b"{oops \x1b\xff" + b"x" * 300
+    one, two, three = await answers_to(first, b"\xff\xfe", b"NaN", number=3)
     for answer in (one, two, three):
         assert answer["id"] is None
         assert (answer["error"]["code"], answer["error"]["message"]) == (-32700, "Parse error")
-    assert one["error"]["data"]["line"] == "{oops"
+    assert one["error"]["data"]["line"].startswith("{oops")
+    shown = "{oops \\x1b\\ufffd" + "x" * 192
+    warned = f"the peer wrote text that is not JSON-RPC; the first line: {shown}"
+    assert [record.getMessage() for record in caplog.records] == [warned]
 
 
 @pytest.mark.requirement("jsonrpc.error-not-jsonrpc", "jsonrpc.error-id-of-wrong-type")

@@ -146,6 +146,8 @@ def test_what_is_not_one_object_has_no_members(text: str) -> None:
         (b'{"result":{"x', b'"id":"z"}}', None),
         (b'{"jsonrpc":"2.0","id":12', b"", None),
         (b'{"id":null,"method":"m","params":[', b"", None),
+        (b'{"id":false,"method":"m","params":[', b"", None),
+        (b'{"id":1,"id":2,"method":"m","params":[', b"", (b"2", False)),
         (b'[{"id":1,"method":"m","params":[', b',"id":1}', None),
         (b'"just text', b',"id":1}', None),
     ],

@@ -183,6 +183,29 @@ async def test_slow_download_ends_at_the_timeout_or_when_canceled(
     assert ends_by == "cancel" or "timed out after 0.3 s" in fetching.result()
 
 
+@pytest.mark.requirement("registry.http-get")
+async def test_request_canceled_before_the_connection_is_not_sent(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun, is_canceled = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def no_proxies() -> dict[str, str]:
+        loop.call_soon_threadsafe(has_begun.set)
+        is_canceled.wait(45)
+        return {}
+
+    monkeypatch.setattr("urllib.request.getproxies", no_proxies)
+    async with asyncio.TaskGroup() as tasks:
+        fetching = tasks.create_task(fetch(request_for(web), tmp_path / "to"))
+        await has_begun.wait()
+        fetching.cancel()
+    (thread,) = [each for each in threading.enumerate() if each.name == f"GET {web.url('/a')}"]
+    is_canceled.set()
+    thread.join(45)
+    assert (web.asked, thread.is_alive()) == ([], False)
+
+
 async def _outcome(asked: HttpRequest, to: Path) -> str:
     try:
         await fetch(asked, to)

@@ -24,14 +24,16 @@ def said(message: str) -> SignalUser:
 
 
 @pytest.mark.requirement("mcp-server.reports")
-@pytest.mark.parametrize(("watchers", "text"), [(2, "2 view(s)"), (0, "no view shows it")])
+@pytest.mark.parametrize(
+    ("watchers", "text"), [(1, "1 view(s) show it now"), (0, "no view shows it now")]
+)
 async def test_report_answer_counts_its_viewers(watchers: int, text: str, tmp_path: Path) -> None:
     bus = FakeBus()
     bus.answer("log_progress", Recorded(watchers=watchers))
     answer = await call_tool(workplace_in(tmp_path, bus), "log_progress", REPORT)
 
     assert answer.value == DeliveryReport("recorded", watchers)
-    assert text in answer.text
+    assert answer.text == f"Recorded; {text}."
     assert bus.patience == [REPORT_TIMEOUT]
     (message,) = bus.asked
     assert isinstance(message, LogProgress)

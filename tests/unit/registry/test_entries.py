@@ -16,6 +16,7 @@ from symposium.registry.entries import (
     platform_key,
 )
 from symposium.registry.index import snapshot
+from symposium.registry.provision import read_entry
 
 
 def entry(**members: Any) -> dict[str, Any]:
@@ -228,3 +229,10 @@ def test_snapshot_is_complete_and_dated() -> None:
 def test_platform_key_of_a_machine(system: str, machine: str, key: str) -> None:
     assert platform_key(system, machine) == key
     assert (key in PLATFORMS) == ("riscv" not in key)
+
+
+@pytest.mark.requirement("registry.format-tolerant")
+@pytest.mark.parametrize("text", [b'{"id": "\xff"}', '{"id": "\ud800"}', b"{", "no"])
+def test_entry_that_is_not_json_is_an_error_with_the_reason(text: bytes | str) -> None:
+    with pytest.raises(RegistryFormatError, match=r"^the entry is not JSON: ."):
+        read_entry(text)

@@ -61,6 +61,16 @@ async def test_an_agent_that_exits_is_reported_with_its_last_lines() -> None:
 
 
 @pytest.mark.requirement("registry.cli-test")
+async def test_an_answer_that_is_no_object_is_shown_in_part() -> None:
+    error = await failure(
+        "import json; request = json.loads(input());"
+        "print(json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'result': ['x' * 300]}))"
+    )
+
+    assert error.message.endswith(f"` answered ['{'x' * 198}")
+
+
+@pytest.mark.requirement("registry.cli-test")
 async def test_an_agent_that_does_not_answer_is_given_up_after_its_time() -> None:
     error = await failure("import time; time.sleep(60)", 0.2)
 

@@ -338,6 +338,7 @@ async def test_installed_agent_is_listed_once_with_or_without_a_registry_entry(
     names = [agent.name for agent in agents]
     assert names == ["Gemini", "Claude Agent", "Goose", "Eliza", "Testy", "Absent"]
     assert agents[2].agent == "goose acp"
+    assert agents[0].description == f"version unknown, {tmp_path / 'bin' / 'gemini'}"
 
 
 @pytest.mark.requirement("run-mode.mcp-mods-here")

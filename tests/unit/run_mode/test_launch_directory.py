@@ -37,6 +37,7 @@ WORKSPACE_READERS = [
     ("python3", "-c", "import p"),
     ("python", "-X", "utf8", "-m", "p"),
     ("python", "-Xutf8", "-Wignore", "-m", "p"),
+    ("python", "-Xutf8", "-m", "p"),
     ("python", "-bW", "ignore", "--check-hash-based-pycs", "always", "-um", "p"),
     ("python", "-mP"),
     ("py", "-m", "p"),

@@ -203,7 +203,6 @@ async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) ->
     is_shown = is_fresh = False
     while True:
         choices = await catalogue.agents(is_fresh=is_fresh)
-        is_fresh = False
         if not is_shown:
             if choices.warning is not None:
                 talk.say(f"Warning: {choices.warning}")

@@ -117,6 +117,9 @@ def test_lines_of_a_file_count_from_one(root: Path) -> None:
     assert read_source(source(root), "src/lib.rs", 2, 3) == SourceExcerpt(
         "src/lib.rs", 2, 3, 7, "two\nneedle 1"
     )
+    assert read_source(source(root), "src/lib.rs", 0, 1) == SourceExcerpt(
+        "src/lib.rs", 1, 1, 7, "one"
+    )
     whole = read_source(source(root), "./src/../src/lib.rs")
     assert isinstance(whole, SourceExcerpt)
     assert (whole.start_line, whole.end_line, whole.total_lines) == (1, 7, 7)
@@ -155,6 +158,13 @@ def test_files_outside_are_not_read(root: Path, path: str) -> None:
 def test_file_that_is_not_text_is_an_error(root: Path, path: str) -> None:
     with pytest.raises(NotFoundError):
         read_source(source(root), path)
+
+
+@pytest.mark.requirement("package-sources.read-stays-inside")
+def test_binary_file_is_named_with_its_package(root: Path) -> None:
+    (root / "binary").write_bytes(b"x" * 4095 + b"\0")
+    with pytest.raises(NotFoundError, match=r"^binary is not a text file in a 1\.0\.0$"):
+        read_source(source(root), "binary")
 
 
 @pytest.mark.requirement("package-sources.read-stays-inside")
