@@ -125,7 +125,7 @@ def test_mods_in_programs_and_in_process_are_listed_in_order_and_hidden_ones_are
 
 
 class Running:
-    """As much of a running chain as a report reads."""
+    """A running chain, with the members that a report reads."""
 
     agent_name = "agent"
     latencies = (("fast", Latency(0.5, 1.0, 3)), ("unused", None))
