@@ -162,11 +162,15 @@ def canonical(workspace: Path) -> Path:
 
 def _content(target: str, max_bytes: int) -> tuple[bytes, os.stat_result]:
     handle = os.open(target, _FLAGS)
-    with os.fdopen(handle, "rb") as file:
+    try:
         seen = os.fstat(handle)
         if not stat.S_ISREG(seen.st_mode):
             raise ValueError("not a regular file")
-        content = file.read(max_bytes + 1)
+        # `fdopen` fails for a directory, and does not close its handle.
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            content = file.read(max_bytes + 1)
+    finally:
+        os.close(handle)
     if len(content) > max_bytes:
         raise ValueError(f"larger than {max_bytes} bytes")
     return content, seen

@@ -31,9 +31,15 @@ def test_a_file_that_is_moved_while_it_is_read_is_an_error(
         (tmp_path / "b").replace(tmp_path / "a")
         return handle
 
-    monkeypatch.setattr(os, "open", swap_then_open)
-    with pytest.raises(TrustError, match="changed while being read"):
-        read_item(tmp_path, "mods", "a")
+    def remove_then_open(path: str, flags: int) -> int:
+        handle = true_open(path, flags)
+        (tmp_path / "a").unlink()
+        return handle
+
+    for change in (swap_then_open, remove_then_open):
+        monkeypatch.setattr(os, "open", change)
+        with pytest.raises(TrustError, match="changed while being read"):
+            read_item(tmp_path, "mods", "a")
 
 
 @pytest.mark.requirement("trust.read-once")
@@ -78,9 +84,27 @@ def test_unreadable_content_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 11)
     (tmp_path / "broken").symlink_to("nowhere")
     (tmp_path / "loop").symlink_to("loop")
+    found: dict[str, str] = {}
+    open_before = len([*Path("/proc/self/fd").iterdir()])
     for name in ("directory", "pipe", "large", "broken", "loop", "../up", "/etc/passwd", "a\0b"):
-        with pytest.raises(TrustError):
+        with pytest.raises(TrustError) as caught:
             read_item(tmp_path, "mods", name, max_bytes=10)
+        assert caught.value.hint == "ignored; fix or delete it"
+        found[name] = caught.value.message.removeprefix(f"{tmp_path / name}: ")
+    assert len([*Path("/proc/self/fd").iterdir()]) == open_before
+    loop = f"[Errno 40] Too many levels of symbolic links: '{tmp_path / 'loop'}'"
+    assert found == {
+        "directory": "not a regular file",
+        "pipe": "not a regular file",
+        "large": "larger than 10 bytes",
+        "broken": "the link has no target",
+        "loop": loop,
+        "../up": "the name leads outside the workspace",
+        "/etc/passwd": "the name leads outside the workspace",
+        "a\0b": "embedded null byte",
+    }
+    (tmp_path / "large").write_bytes(b"x" * 10)
+    assert read_item(tmp_path, "mods", "large", max_bytes=10) is not None
 
 
 @pytest.mark.requirement("trust.odd-files")
