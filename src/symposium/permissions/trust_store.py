@@ -265,7 +265,7 @@ class TrustStore:
         try:
             return self._file.read()
         except TrustError as error:
-            self.problem = error.message
+            self.problem = str(error)
             return ()
 
     def is_trusted(self, item: TrustItem) -> bool:

@@ -200,8 +200,10 @@ def test_several_processes_lose_no_decision(tmp_path: Path) -> None:
 @pytest.mark.requirement("trust.private-and-whole")
 def test_a_home_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrustError, match="could not write"):
+    with pytest.raises(TrustError) as caught:
         store(tmp_path / "file").grant([item()])
+    assert caught.value.message.startswith(f"could not write {tmp_path / 'file' / 'trust.json'}: ")
+    assert caught.value.hint == "nothing was decided; fix the permissions of its directory"
 
 
 @pytest.mark.requirement("trust.once-per-content")
@@ -224,8 +226,11 @@ def test_a_file_of_another_user_trusts_nothing(
     asked.grant([item()])
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert not asked.is_trusted(item())
-    assert f"it belongs to user {os.getuid()}, not to you" in str(asked.problem)
-    assert "writable for others" not in str(asked.problem)
+    reason = f"it belongs to user {os.getuid()}, not to you"
+    assert asked.problem == (
+        f"{tmp_path / 'trust.json'} is unusable ({reason}), so nothing is trusted; "
+        "fix it, or answer again"
+    )
 
 
 @pytest.mark.requirement("trust.private-and-whole")
