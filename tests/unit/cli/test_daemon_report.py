@@ -111,7 +111,8 @@ def test_last_lines_of_the_log_are_shown_with_local_time_and_trace(home: Path) -
     shown, raw = daemon("logs", "-n", "3"), daemon("logs", "-n", "1", "--json")
 
     at = second_of(entry["ts"])
-    assert missing.exit_code == 4
+    assert (missing.exit_code, missing.stdout) == (4, "")
+    assert missing.stderr == f"symposium: {log} does not exist\n  start a daemon first\n"
     assert (shown.exit_code, raw.exit_code) == (0, 0)
     assert shown.stdout == f"{at} info    a␛b\n{at} info    m\nT\nU\nno JSON␇\n"
     assert raw.stdout == "no JSON\x07\n"

@@ -42,6 +42,16 @@ ITEMS = [
 ]
 
 
+AMBIGUOUS = dict(
+    zip(
+        (each.id for each in ITEMS),
+        (("perm", "8c56e6df"), ("perm", "german"), ("german",), ("8c56e6df",)),
+        strict=True,
+    )
+)
+"""The ambiguous names that match each item."""
+
+
 @pytest.mark.requirement("approvals.typed-ids")
 @pytest.mark.parametrize(
     ("named", "found"),
@@ -63,8 +73,11 @@ ITEMS = [
 )
 def test_item_is_found_by_short_id_prefix_or_task(named: str, found: int | None) -> None:
     if found is None:
-        with pytest.raises(NotFoundError, match="matches several items"):
+        found_ids = ", ".join(short_ids([each for each in ITEMS if named in AMBIGUOUS[each.id]]))
+        with pytest.raises(NotFoundError) as caught:
             find_item(named, ITEMS, [])
+        assert caught.value.message == f"{named!r} matches several items: {found_ids}"
+        assert caught.value.hint == "give one in full"
     else:
         assert find_item(named, ITEMS, []) == ITEMS[found].id
 
@@ -84,7 +97,7 @@ def test_number_refers_to_the_list_as_shown() -> None:
     assert find_item("2", [ITEMS[3], *ITEMS], shown) == ITEMS[1].id
     assert find_item("1", [], shown) == ITEMS[0].id
     for unknown in ("0", "5"):
-        with pytest.raises(NotFoundError, match="no item"):
+        with pytest.raises(NotFoundError, match=f"^no item {unknown} in the last list"):
             find_item(unknown, ITEMS, shown)
 
 
@@ -92,9 +105,10 @@ def test_number_refers_to_the_list_as_shown() -> None:
 def test_number_is_unknown_on_a_terminal_without_a_list() -> None:
     remember(ITEMS, "here")
 
-    with pytest.raises(NotFoundError, match="no item 1 in the last list") as refused:
+    with pytest.raises(NotFoundError) as refused:
         find_item("1", ITEMS, last_shown("there"))
-    assert "run `symposium inbox`" in refused.value.hint
+    assert refused.value.message == "no item 1 in the last list on this terminal"
+    assert refused.value.hint == "run `symposium inbox` and use its numbers"
 
 
 @pytest.mark.requirement("approvals.typed-ids")
@@ -113,8 +127,9 @@ def test_answer_is_an_id_a_name_or_a_unique_prefix_of_a_choice() -> None:
     assert [find_answer(said, asked) for said in ("P1", "allow always", "rej", "maybe")] == [
         *("p1", "p2", "no", "maybe"),
     ]
-    with pytest.raises(NotFoundError, match="p1, p2"):
+    with pytest.raises(NotFoundError) as caught:
         find_answer("allow", asked)
+    assert str(caught.value) == "'allow' matches several choices: p1, p2; give one in full"
 
 
 @pytest.mark.requirement("approvals.typed-ids")
@@ -180,16 +195,26 @@ def test_answer_to_a_budget_is_passed_unchanged() -> None:
 
 
 @pytest.mark.requirement("approvals.typed-ids")
-@pytest.mark.parametrize("kind", ["trust", "landing"])
-def test_unseen_item_needs_its_full_id(
-    kind: str,
-) -> None:
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ("trust", "the commands of its setup files"),
+        ("landing", "the landing"),
+        ("permission", None),
+    ],
+)
+def test_unseen_item_needs_its_full_id(kind: str, shown: str | None) -> None:
     asked = item(kind, ONE, "french")
 
     check_seen("1", asked.id, [asked], [asked.id])
     check_seen(asked.id, asked.id, [asked], [])
-    with pytest.raises(SymposiumError, match="this terminal has not shown"):
+    if shown is None:
+        check_seen("french", asked.id, [asked], [])
+        return
+    with pytest.raises(SymposiumError) as caught:
         check_seen("french", asked.id, [asked], [ITEMS[0].id])
+    assert caught.value.message == f"this terminal has not shown the current version of {shown}"
+    assert caught.value.hint == "read it with `symposium inbox`, then answer"
 
 
 @pytest.mark.requirement("approvals.typed-ids")

@@ -48,17 +48,31 @@ def test_plan_accepts_each_form_of_capabilities(form: str, tmp_path: Path) -> No
     assert len(told["reasons"]) == 2
 
 
+NO_JSON = (
+    "<stdin> is not valid JSON: Expecting property name enclosed in double quotes: "
+    "line 1 column 2 (char 1)\n"
+    "  fix the file"
+)
+NO_OBJECT = '<stdin> does not contain a JSON object\n  a minimal one is {"terminal": true}'
+NO_MOD = (
+    "--proxy: 'ide-opps' is neither a built-in mod (arrow, cargo, echo, ferris, guidance, "
+    "ide-ops, ide-ops-adapter, npm, pass, policy, tag, timeline, uv, defaults) nor a program on "
+    "PATH\n"
+    "  did you mean ide-ops or ide-ops-adapter? Otherwise: a SPEC is the name of a built-in, a "
+    "command line such as 'npx some-agent --acp', or JSON such as "
+    '{"command": "some-agent", "args": ["--acp"]}'
+)
+
+
 @pytest.mark.requirement("planning.cli")
 @pytest.mark.parametrize(
-    ("given", "words", "says"),
+    ("given", "words", "code", "says"),
     [
-        ("{", (), "is not valid JSON"),
-        ("[]", (), "does not contain a JSON object"),
-        ("{}", ("--mods", "ide-opps"), "'ide-opps' is neither a built-in mod"),
+        ("{", (), 1, NO_JSON),
+        ("[]", (), 1, NO_OBJECT),
+        ("{}", ("--mods", "ide-opps"), 2, NO_MOD),
     ],
 )
-def test_plan_reports_wrong_input(given: str, words: tuple[str, ...], says: str) -> None:
+def test_plan_reports_wrong_input(given: str, words: tuple[str, ...], code: int, says: str) -> None:
     result = run(given, *words)
-    assert result.exit_code != 0
-    assert result.stdout == ""
-    assert says in result.stderr
+    assert (result.exit_code, result.stdout, result.stderr) == (code, "", f"symposium: {says}\n")

@@ -180,5 +180,7 @@ def test_each_command_reports_where_a_policy_is_invalid_and_the_fix(
 def test_named_policy_file_must_exist(tmp_path: Path) -> None:
     missing = CliRunner().invoke(main, ["policy", "list", "--policy", str(tmp_path / "none")])
 
-    assert f"{tmp_path / 'none'} does not exist" in missing.stderr
-    assert missing.exit_code == 4
+    assert missing.stderr == (
+        f"symposium: {tmp_path / 'none'} does not exist\n  name an existing policy file\n"
+    )
+    assert (missing.exit_code, missing.stdout) == (4, "")

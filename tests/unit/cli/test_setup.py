@@ -132,8 +132,17 @@ def test_read_only_file_is_not_changed(home: Path, settings: Path) -> None:
 
 
 @pytest.mark.requirement("editors.undo")
-@pytest.mark.parametrize("editor", ["zed", "jetbrains", "vscode", "neovim", "emacs"])
-def test_undo_removes_the_written_settings_completely(home: Path, editor: str) -> None:
+@pytest.mark.parametrize(
+    ("editor", "title"),
+    [
+        ("zed", "Zed"),
+        ("jetbrains", "JetBrains IDEs"),
+        ("vscode", "VS Code"),
+        ("neovim", "Neovim"),
+        ("emacs", "Emacs"),
+    ],
+)
+def test_undo_removes_the_written_settings_completely(home: Path, editor: str, title: str) -> None:
     assert setup(editor, "--write", "--yes").exit_code == ExitCode.OK
     assert len(files(home)) == 2
 
@@ -141,7 +150,12 @@ def test_undo_removes_the_written_settings_completely(home: Path, editor: str) -
 
     assert result.exit_code == ExitCode.OK, result.output
     assert files(home) == []
-    assert setup(editor, "--undo").exit_code == ExitCode.NOT_FOUND
+    again = setup(editor, "--undo")
+    assert (again.exit_code, again.stdout) == (ExitCode.NOT_FOUND, "")
+    assert again.stderr == (
+        "symposium: `symposium setup --write` has not changed the settings of "
+        f"{title}\n  --undo only undoes changes made by --write\n"
+    )
 
 
 @pytest.mark.requirement("editors.undo")

@@ -60,33 +60,74 @@ def test_sources_can_be_sorted_and_compared() -> None:
     assert len({*sources, *[read_source(value, "agent") for value, _ in EXAMPLES]}) == len(sources)
 
 
+SOURCES = "binary, builtin, cargo, http, local, npx, pipx, python, registry, sse, url, uvx"
+PLATFORM = 'write {"linux-x86_64": {"archive": "https://…", "cmd": "./agent"}}'
+
+
 @pytest.mark.requirement("config.sources", "config.errors-have-places")
 @pytest.mark.parametrize(
-    ("value", "where", "message"),
+    ("value", "where", "message", "hint"),
     [
-        ("x", "agent", "exactly one key"),
-        ({}, "agent", "exactly one key"),
-        ({"builtin": "a", "registry": "b"}, "agent", "exactly one key"),
-        ({"brew": "a"}, "agent", "unknown source 'brew'"),
-        ({"builtin": ""}, "agent.builtin", "no name"),
-        ({"url": 1}, "agent.url", "no name"),
-        ({"npx": "pkg"}, "agent.npx", '{"npx": {"package": "…"}}'),
-        ({"local": {}}, "agent.local", "`command` is missing"),
-        ({"local": {"command": "a", "args": "b"}}, "agent.local.args", "a list of strings"),
-        ({"local": {"command": "a", "env": {"A": 1}}}, "agent.local.env", "an object of strings"),
-        ({"cargo": {"crate": "a", "version": 1}}, "agent.cargo.version", "a string"),
-        ({"http": {"name": "a", "url": "b", "headers": {}}}, "agent.http.headers", "a list"),
-        ({"binary": {}}, "agent.binary", "no platform"),
-        ({"binary": {"linux-x86_64": {"cmd": "a"}}}, "agent.binary.linux-x86_64", "`archive`"),
-        ({"binary": {"linux-x86_64": "a"}}, "agent.binary.linux-x86_64", "`archive`"),
+        ("x", "agent", "a source is an object with exactly one key", f"one of {SOURCES}"),
+        ({}, "agent", "a source is an object with exactly one key", f"one of {SOURCES}"),
+        (
+            {"builtin": "a", "registry": "b"},
+            "agent",
+            "a source is an object with exactly one key",
+            f"one of {SOURCES}",
+        ),
+        ({"brew": "a"}, "agent", "unknown source 'brew'", f"known are {SOURCES}"),
+        ({"builtin": ""}, "agent.builtin", "no name", 'write it in double quotes: "…"'),
+        ({"url": 1}, "agent.url", "no name", 'write it in double quotes: "…"'),
+        ({"npx": "pkg"}, "agent.npx", "not an object", 'write {"npx": {"package": "…"}}'),
+        ({"local": {}}, "agent.local", "`command` is missing", 'write {"local": {"command": "…"}}'),
+        (
+            {"local": {"command": "a", "args": "b"}},
+            "agent.local.args",
+            "not a list of strings",
+            "write a list of strings",
+        ),
+        (
+            {"local": {"command": "a", "env": {"A": 1}}},
+            "agent.local.env",
+            "not an object of strings",
+            "write an object of strings",
+        ),
+        (
+            {"cargo": {"crate": "a", "version": 1}},
+            "agent.cargo.version",
+            "not a string",
+            "write a string",
+        ),
+        (
+            {"http": {"name": "a", "url": "b", "headers": {}}},
+            "agent.http.headers",
+            "not a list",
+            "write a list",
+        ),
+        ({"binary": {}}, "agent.binary", "no platform", PLATFORM),
+        (
+            {"binary": {"linux-x86_64": {"cmd": "a"}}},
+            "agent.binary.linux-x86_64",
+            "`archive` or `cmd` is missing",
+            PLATFORM,
+        ),
+        (
+            {"binary": {"linux-x86_64": "a"}},
+            "agent.binary.linux-x86_64",
+            "`archive` or `cmd` is missing",
+            PLATFORM,
+        ),
     ],
 )
-def test_invalid_source_is_an_error_with_its_path(value: Any, where: str, message: str) -> None:
+def test_invalid_source_is_an_error_with_its_path(
+    value: Any, where: str, message: str, hint: str
+) -> None:
     with pytest.raises(SourceError) as caught:
         read_source(value, "agent")
 
     assert caught.value.where == where
-    assert message in str(caught.value)
+    assert (caught.value.message, caught.value.hint) == (f"{where}: {message}", hint)
 
 
 @pytest.mark.requirement("config.sources")

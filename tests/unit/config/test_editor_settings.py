@@ -108,8 +108,12 @@ def test_undo_without_the_setting_leaves_the_file_unchanged(text: str) -> None:
 def test_undo_keeps_a_setting_the_user_edited() -> None:
     after, receipt = editor_settings.set_member(FILE, "{}", KEYS, OURS)
 
-    with pytest.raises(SettingsError, match=r"agent_servers\.Symposium"):
+    with pytest.raises(SettingsError) as caught:
         editor_settings.remove_member(after.replace('"run"', '"run", "--trace"'), KEYS, receipt)
+    assert str(caught.value) == (
+        f"{FILE}: `agent_servers.Symposium` was changed since it was written; "
+        "remove it manually if you do not need it"
+    )
 
 
 @pytest.mark.requirement("editors.undo-changed")
@@ -137,13 +141,16 @@ def test_reformatted_file_that_was_empty_before_is_kept() -> None:
     [
         ('{\n  "a": yes }', "settings.json:2:8: expected a value"),
         ("// nothing", "settings.json:1:11: expected a value, but the file ends"),
-        ("[]", "settings.json: the settings are not an object"),
-        ('{"agent_servers": []}', "settings.json: `agent_servers` is not an object"),
+        ("[]", "settings.json: the settings are not an object; fix them, then try again"),
+        (
+            '{"agent_servers": []}',
+            "settings.json: `agent_servers` is not an object; fix it, then try again",
+        ),
         ('{"a": 1, "a": 2}', "duplicate key"),
     ],
 )
 def test_invalid_settings_are_an_error(text: str, message: str) -> None:
-    with pytest.raises(SettingsError, match=r".") as caught:
+    with pytest.raises(SettingsError) as caught:
         editor_settings.set_member(FILE, text, KEYS, OURS)
 
     assert message in str(caught.value)
@@ -183,19 +190,34 @@ def test_older_block_is_replaced_at_its_position() -> None:
 def test_block_that_the_user_edited_is_kept() -> None:
     after, receipt = editor_settings.insert_block(FILE, None, "--", BODY)
 
-    with pytest.raises(SettingsError, match=f"^{FILE}: the block between the markers"):
+    with pytest.raises(SettingsError) as caught:
         editor_settings.remove_block(after.replace("x", "y"), "--", receipt)
+    assert str(caught.value) == (
+        f"{FILE}: the block between the markers was changed since it was written; "
+        "remove it manually if you do not need it"
+    )
     assert editor_settings.remove_block("without it\n", "--", receipt) == "without it\n"
+
+
+UNMATCHED = "unmatched or repeated markers of Symposium; remove them manually"
 
 
 @pytest.mark.requirement("editors.unreadable")
 @pytest.mark.parametrize(
-    "text",
-    ["-- >>> symposium >>>\n", BLOCK + BLOCK, "-- <<< symposium <<<\n-- >>> symposium >>>\n"],
+    ("text", "says"),
+    [
+        ("-- >>> symposium >>>\n", UNMATCHED),
+        (BLOCK + BLOCK, UNMATCHED),
+        (
+            "-- <<< symposium <<<\n-- >>> symposium >>>\n",
+            "the markers of Symposium are reversed; fix their order",
+        ),
+    ],
 )
-def test_unmatched_markers_are_an_error(text: str) -> None:
-    with pytest.raises(SettingsError, match="markers"):
+def test_unmatched_markers_are_an_error(text: str, says: str) -> None:
+    with pytest.raises(SettingsError) as caught:
         editor_settings.insert_block(FILE, text, "--", BODY)
+    assert str(caught.value) == f"{FILE}: {says}"
 
 
 # -- applying
@@ -209,9 +231,10 @@ def test_file_changed_since_it_was_shown_is_not_touched(tmp_path: Path) -> None:
     change = SettingsChange(file, "{}", after, receipt)
     file.write_text('{"since": 1}')
 
-    with pytest.raises(SettingsError, match=f"^{file} was changed meanwhile"):
+    with pytest.raises(SettingsError) as caught:
         carry_out(change, "zed", receipts)
 
+    assert str(caught.value) == f"{file} was changed meanwhile; try again"
     assert file.read_text() == '{"since": 1}'
     assert receipts.read("zed") is None
 
@@ -236,8 +259,10 @@ def test_error_names_a_directory_used_as_settings_file(tmp_path: Path) -> None:
     setting = JsonSetting(lambda where: where.user, KEYS, lambda _: OURS)
     where = EditorEnvironment(tmp_path, {}, "linux")
 
-    with pytest.raises(SettingsError, match=f"^cannot read {tmp_path}: .*directory"):
+    with pytest.raises(SettingsError) as caught:
         plan_write(setting, EditorLaunch("/bin/symposium", ()), where, None)
+    reason = f"[Errno 21] Is a directory: '{tmp_path}'"
+    assert str(caught.value) == f"cannot read {tmp_path}: {reason}; nothing was changed"
 
 
 @pytest.mark.requirement("editors.write")
@@ -246,8 +271,10 @@ def test_error_names_an_unwritable_settings_file(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     _, receipt = editor_settings.set_member(file, None, KEYS, OURS)
 
-    with pytest.raises(SettingsError, match=f"^cannot write {file}: "):
+    with pytest.raises(SettingsError) as caught:
         carry_out(SettingsChange(file, None, "{}", receipt), "zed", Receipts(tmp_path / "file"))
+    hint = "fix its permissions, or those of its directory"
+    assert str(caught.value) == f"cannot write {file}: File exists; {hint}"
 
 
 # -- receipts
@@ -283,6 +310,7 @@ def test_unreadable_receipt_is_an_error(tmp_path: Path) -> None:
             Receipts(tmp_path).read(editor)
         start = f"cannot read the receipt {tmp_path / editor}.json: "
         assert caught.value.message.startswith(start)
+        assert caught.value.hint == "remove Symposium from the editor's settings manually"
 
 
 @pytest.mark.requirement("editors.write")

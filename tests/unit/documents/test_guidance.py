@@ -157,16 +157,26 @@ def test_unusable_text_is_reported_and_hides_no_other(scene: Scene) -> None:
     scene.write("user", "bytes.md", "").write_bytes(b"\xff\xfe")
     scene.write("user", "no markdown.md", "x")
     scene.write("user", "notes.txt", "x")
+    scene.write("user", "terms.md", "---\napplies_to: files:*.py\n---\nx")
+    # It is listed as a regular file, and reading its first byte fails.
+    (scene.home / "guidance" / "odd.md").symlink_to("/proc/self/mem")
     scene.write("project", "large.md", "x" * (MAX_BYTES + 1))
+    (scene.home / "team").mkdir()
+    (scene.home / "team" / "guidance").symlink_to("guidance")
     shelf = scene.library.shelf()
 
     assert scene.body("good.md") == "user: good"
     assert not {"large.md", "bytes.md", "no markdown.md", "notes.txt"} & shelf.texts.keys()
-    assert sorted(trouble.partition(": ")[0].rpartition("/")[2] for trouble in shelf.problems) == [
-        "bytes.md",
-        "large.md",
-        "large.md",
-    ]
+    user, project = scene.home / "guidance", scene.checkout / ".symposium" / "guidance"
+    form = "write `file:PATTERN` or `word:WORD`"
+    assert set(shelf.problems) == {
+        f"{user / 'bytes.md'}: not UTF-8 text",
+        f"{user / 'large.md'}: larger than {MAX_BYTES} bytes",
+        f"{user / 'odd.md'}: Input/output error",
+        f"{user / 'terms.md'}: unknown condition 'files:*.py' in `applies_to`; {form}",
+        f"{scene.home / 'team' / 'guidance'}: Too many levels of symbolic links",
+        f"{project / 'large.md'}: larger than {MAX_BYTES} bytes; ignored; fix or delete it",
+    }
 
 
 @pytest.mark.requirement("guidance.bounds")

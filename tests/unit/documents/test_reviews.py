@@ -266,8 +266,10 @@ def test_a_review_is_stored_listed_and_updated(tmp_path: Path) -> None:
     assert list(ReviewStore(tmp_path / "kept").newest()) == [other, REVIEW]
     assert store.take(Completed("r-1", "checkpoint", None), LATER) == store.load("r-1")
     assert store.load("r-1").status == "Checkpoint"
-    with pytest.raises(ReviewStoreError, match="cannot read"):
+    half = tmp_path / "kept" / "half.json"
+    with pytest.raises(ReviewStoreError) as caught:
         store.load("half")
+    assert str(caught.value) == f"cannot read {half}: Input data was truncated; remove it"
 
 
 @pytest.mark.requirement("reviews.store")
@@ -277,13 +279,17 @@ def test_an_id_leads_nowhere_else(review_id: str, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "r-1.json").write_bytes(msgspec.json.encode(REVIEW))
 
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NotFoundError) as unknown:
         store.load(review_id)
-    with pytest.raises(ReviewStoreError, match="invalid review id"):
+    assert str(unknown.value) == f"unknown review {review_id!r}"
+    with pytest.raises(ReviewStoreError) as caught:
         store.save(msgspec.structs.replace(REVIEW, review_id=review_id))
+    assert str(caught.value) == f"invalid review id {review_id!r}; use a UUID"
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(ReviewStoreError, match="cannot store"):
+    with pytest.raises(ReviewStoreError) as caught:
         ReviewStore(tmp_path / "file").save(REVIEW)
+    reason = f"cannot store a review in {tmp_path / 'file'}: File exists"
+    assert str(caught.value) == f"{reason}; fix its permissions"
 
 
 @pytest.mark.requirement("reviews.feedback-unknown")
@@ -307,3 +313,9 @@ def test_review_is_locked_for_others_while_it_changes(tmp_path: Path) -> None:
 
     assert store.change("r-1", changed).title == store.load("r-1").title == "Changed"
     assert (tmp_path / ".lock").stat().st_mode & 0o777 == 0o600
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(ReviewStoreError) as caught:
+        store.change("r-1", changed)
+    message = f"cannot change a review in {tmp_path}: Is a directory"
+    assert (caught.value.message, caught.value.hint) == (message, "fix its permissions")

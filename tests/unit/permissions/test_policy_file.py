@@ -15,11 +15,40 @@ from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation,
 
 ROOT = Path(__file__).parents[3]
 GOOD = '[[rule]]\nname = "x"\neffect = "allow"\ncommand = "ls"\n'
+EXAMPLE = "docs/how-to/policy.md contains a complete example"
+KEYS = (
+    "known keys: name, effect, command, write, read, tool, options, anywhere, accepts, match, "
+    "not_match"
+)
 FORBID = '[[rule]]\nname = "no-ls"\neffect = "forbid"\ncommand = "ls"\n'
 
 
 def verdict(live: LivePolicy, command: str = "ls") -> Verdict:
     return live.of_terminal({"command": command}, RuleLocation(Path("/")))
+
+
+HINTS = (
+    ("the file is empty", "write a rule, or delete the file to have no rules"),
+    ("its values are nested", EXAMPLE),
+    ("`options` goes with `command` only", EXAMPLE),
+    ("1: unknown key", "write each rule below a line [[rule]]"),
+    ("(`x`): unknown key", KEYS),
+    ("(`y`): unknown key", KEYS),
+    ("`rule` is not a list of rules", "write [[rule]] above each rule"),
+    ("this is not a table", "write [[rule]] above each rule"),
+    ("it has no name", 'give it one: name = "no-force-push"'),
+    ("another rule is named", "rename one of them"),
+    ("(`x`): it names", "a rule needs exactly one of command, write, read, tool"),
+    ("effect", 'write effect = "allow" or "ask" or "forbid"'),
+    ("`command` has no words", 'for example command = "git push"'),
+    ("No closing quotation", "close the quotes"),
+    ("`write` names no files", 'for example write = ["outside-workspace"]'),
+    ("`read` is not a list", 'for example read = ["…"]'),
+    ("`match` is not a list", 'for example match = ["…"]'),
+    ("`tool` is not a string", 'for example tool = "ide::*"'),
+    ("`anywhere` is not true or false", "write anywhere = true"),
+)
+"""The hint of each error, by a part of its message."""
 
 
 @pytest.mark.requirement("policy.file-errors")
@@ -64,7 +93,7 @@ def verdict(live: LivePolicy, command: str = "ls") -> Verdict:
             GOOD + 'match = ["""\n[[rule]]\ncolour = 1\n"""]\n[[rule]]\nname = "y"\ncolour = 2\n',
             "line 11, column 1: rule 2 (`y`): unknown key `colour`",
         ),
-        ("x = " + "[" * 20_000, "line 1, column 1: "),
+        ("x = " + "[" * 20_000, "line 1, column 1: its values are nested too deeply"),
     ],
 )
 def test_an_error_in_a_policy_names_its_line_and_column(text: str, says: str) -> None:
@@ -72,7 +101,10 @@ def test_an_error_in_a_policy_names_its_line_and_column(text: str, says: str) ->
         read_policy(text, "p.toml")
 
     assert caught.value.message.startswith(f"p.toml: {says}")
-    assert caught.value.hint
+    assert caught.value.hint == next(
+        (hint for part, hint in HINTS if part in caught.value.message),
+        "fix it there, then run `symposium policy test`",
+    )
 
 
 def _link_to_nothing(file: Path) -> None:
@@ -100,21 +132,46 @@ def _pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
+def _unreadable(file: Path) -> None:
+    # It opens as a regular file, and reading its first byte fails.
+    file.symlink_to("/proc/self/mem")
+
+
+REPLACE = "replace it with a text file that contains your rules, or delete it"
+
+
 @pytest.mark.requirement("policy.file-errors")
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "says", "hint"),
     [
-        (Path.mkdir, "{file} is a directory"),
-        (_pipe, "{file} is not a regular file"),
-        (_link_to_nothing, "{file} links to gone.toml, which does not exist"),
-        (_link_to_itself, "cannot read {file}: Too many levels of symbolic links"),
-        (_latin, "{file}: line 5, column 14: this is not UTF-8 text"),
-        (_long, "{file} is longer than 1048576 bytes"),
-        (_open_to_all, "every user may write to {file}"),
+        (Path.mkdir, "{file} is a directory", REPLACE),
+        (_pipe, "{file} is not a regular file", REPLACE),
+        (
+            _link_to_nothing,
+            "{file} links to gone.toml, which does not exist",
+            "restore that file, or delete the link to have no rules",
+        ),
+        (
+            _link_to_itself,
+            "cannot read {file}: Too many levels of symbolic links",
+            "check that it is a text file and that you can read it",
+        ),
+        (_unreadable, "cannot read {file}: Input/output error", "try again"),
+        (
+            _latin,
+            "{file}: line 5, column 14: this is not UTF-8 text",
+            "fix it there, then run `symposium policy test`",
+        ),
+        (_long, "{file} is longer than 1048576 bytes", "shorten it"),
+        (
+            _open_to_all,
+            "every user may write to {file}",
+            "check its content, then run `chmod o-w {file}`",
+        ),
     ],
 )
 def test_a_policy_file_that_cannot_be_used_is_an_error_and_not_an_absent_one(
-    make: Callable[[Path], None], says: str, tmp_path: Path
+    make: Callable[[Path], None], says: str, hint: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "policy.toml"
     assert load_policy(file) is None
@@ -123,7 +180,7 @@ def test_a_policy_file_that_cannot_be_used_is_an_error_and_not_an_absent_one(
         load_policy(file)
 
     assert caught.value.message == says.format(file=file)
-    assert caught.value.hint
+    assert caught.value.hint == hint.format(file=file)
 
 
 @pytest.mark.requirement("policy.file-errors")
@@ -138,8 +195,10 @@ def test_a_policy_file_of_another_user_is_not_used(
     if is_used:
         check_file(file, os.stat_result(found), 1000)
         return
-    with pytest.raises(PolicyError, match="belongs to user 1001, not to you"):
+    with pytest.raises(PolicyError) as caught:
         check_file(file, os.stat_result(found), 1000)
+    assert caught.value.message == f"{file} belongs to user 1001, not to you"
+    assert caught.value.hint == f"check its content, then run `chown 1000 {file}`"
 
 
 @pytest.mark.requirement("policy.file-errors")

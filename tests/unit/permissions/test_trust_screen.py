@@ -63,11 +63,29 @@ def test_text_for_the_agent_is_shown_as_lines_that_are_marked(text: str) -> None
     assert all(line.startswith("    | ") for line in lines[2:])
 
 
+@pytest.mark.requirement("trust.screen-says-all")
+def test_long_text_for_the_agent_is_cut_with_the_number_of_its_other_lines() -> None:
+    texts = [
+        "\n".join(f"line {number}" for number in range(count))
+        for count in (MAX_LINES, MAX_LINES + 1)
+    ]
+    whole, cut = (consent_text([Question(item(TrustEffect("text", each)))]) for each in texts)
+    shown = [f"    | line {number}" for number in range(MAX_LINES)]
+
+    assert whole.split("\n")[2:] == shown
+    assert cut.split("\n")[2:] == [*shown, "    (and 1 more lines)"]
+
+
 def foreign(tmp_path: Path, name: str, text: str) -> list[str]:
     file = tmp_path / name
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
     return [f"{e.kind}: {e.detail}" for each in foreign_items(tmp_path) for e in each.effects]
+
+
+def deep(levels: int) -> str:
+    """A command in lists of this depth."""
+    return "[" * levels + '{"command": "x"}' + "]" * levels
 
 
 FOREIGN: list[tuple[str, str, list[str]]] = [
@@ -92,6 +110,8 @@ FOREIGN: list[tuple[str, str, list[str]]] = [
     (".mcp.json", "// c\n{}", ["command: content that Symposium cannot read"]),
     (".mcp.json", "[" * 5000, ["command: content that Symposium cannot read"]),
     (".mcp.json", '{"note": "nothing"}', []),
+    (".mcp.json", deep(30), ["command: x"]),
+    (".mcp.json", deep(31), []),
 ]
 
 
@@ -106,5 +126,12 @@ def test_what_other_programs_would_start_is_shown(
 @pytest.mark.requirement("trust.others-shown")
 def test_a_file_with_very_many_commands_says_how_many_more(tmp_path: Path) -> None:
     shown = foreign(tmp_path, ".mcp.json", str([{"command": "x"}] * 300).replace("'", '"'))
-    assert len(shown) == MAX_EFFECTS + 1
-    assert shown[-1] == "command: and 100 more"
+    whole = foreign(tmp_path, ".mcp.json", str([{"command": "x"}] * 200).replace("'", '"'))
+    assert shown == [*["command: x"] * MAX_EFFECTS, "command: and 100 more"]
+    assert whole == ["command: x"] * MAX_EFFECTS
+
+
+@pytest.mark.requirement("trust.others-shown")
+def test_file_that_other_programs_cannot_read_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").mkdir()
+    assert foreign(tmp_path, "opencode.json", '{"command": "x"}') == ["command: x"]

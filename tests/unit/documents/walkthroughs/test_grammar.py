@@ -175,9 +175,14 @@ def test_an_element_that_is_not_closed_is_text_and_is_noted() -> None:
 
 @pytest.mark.requirement("walkthroughs.bounded")
 def test_a_walkthrough_is_bounded_in_length_and_blocks() -> None:
-    with pytest.raises(WalkthroughError, match="characters"):
+    with pytest.raises(
+        WalkthroughError,
+        match=r"^the walkthrough has 200001 characters, more than 200000; split it$",
+    ):
         parse_walkthrough("x" * (MAX_CHARACTERS + 1))
-    with pytest.raises(WalkthroughError, match="blocks"):
+    with pytest.raises(
+        WalkthroughError, match=r"^the walkthrough has 501 blocks, more than 500; split it$"
+    ):
         parse_walkthrough("<action>a</action>\n" * (MAX_BLOCKS + 1))
 
 

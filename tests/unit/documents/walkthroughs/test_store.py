@@ -12,7 +12,12 @@ from symposium.documents.walkthroughs import store as storing
 from symposium.documents.walkthroughs.document import WalkthroughError
 from symposium.documents.walkthroughs.grammar import MAX_CHARACTERS
 from symposium.documents.walkthroughs.sections import appended, headings, title_of, with_section
-from symposium.documents.walkthroughs.store import Draft, WalkthroughStore, project_folder
+from symposium.documents.walkthroughs.store import (
+    Draft,
+    StoredWalkthrough,
+    WalkthroughStore,
+    project_folder,
+)
 from symposium.errors import NotFoundError
 
 
@@ -56,7 +61,7 @@ def test_a_section_is_replaced_under_its_heading(store: WalkthroughStore) -> Non
     assert stored.markdown == "# T\n\n## A\n\nnew\n\n## B\n\nkept\n"
     for section, said in (
         ("C", "no section 'C'; use one of its headings: 'T', 'A', 'B'"),
-        (None, "needs"),
+        (None, "^update-section needs a section; give a heading$"),
     ):
         with pytest.raises(WalkthroughError, match=said):
             store.save(Draft("x", "/base", mode="update-section", section=section))
@@ -71,8 +76,10 @@ def test_sections_are_those_a_reader_sees() -> None:
     assert with_section(text, "## A", "## A2\n\nnew") == text.replace(
         "## `A` ##\nold", "## A2\n\nnew"
     )
-    with pytest.raises(WalkthroughError, match="2 sections 'A'"):
+    with pytest.raises(WalkthroughError) as caught:
         with_section("# A\n\n# A\n", "A", "x")
+    assert caught.value.message == "the walkthrough has 2 sections 'A'"
+    assert caught.value.hint == "send the complete text with mode replace"
 
 
 @pytest.mark.requirement("walkthroughs.modes")
@@ -111,8 +118,10 @@ def test_missing_walkthrough_is_an_error(store: WalkthroughStore, tmp_path: Path
     kept = tmp_path / "kept" / known.id
     shutil.copytree(kept, tmp_path / "out")
     for wanted in ("gone", "../out", "", "A" * 99):
-        with pytest.raises(NotFoundError, match="unknown walkthrough"):
+        with pytest.raises(NotFoundError) as caught:
             store.load(wanted)
+        shown = "symposium walkthrough list shows all"
+        assert str(caught.value) == f"unknown walkthrough {wanted!r}; {shown}"
     with pytest.raises(NotFoundError, match="has no version 9; it has 1 to 1"):
         store.load(known.id, 9)
     message = f"would have {MAX_CHARACTERS + 4} characters; at most {MAX_CHARACTERS} are allowed"
@@ -128,7 +137,9 @@ def test_half_a_version_hides_none_before_it(store: WalkthroughStore, tmp_path: 
     (folder / ".half").write_bytes(b"{")
 
     assert [each.version for each in store.newest()] == [1]
-    with pytest.raises(WalkthroughError, match=r"cannot read .*000002\.json: Input data was trunc"):
+    with pytest.raises(
+        WalkthroughError, match=r"^cannot read .*000002\.json: Input data was truncated; remove it$"
+    ):
         store.load(first.id)
     assert store.save(Draft("# New\n", "/base")).id != first.id
 
@@ -137,8 +148,35 @@ def test_half_a_version_hides_none_before_it(store: WalkthroughStore, tmp_path: 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file", encoding="utf-8")
 
-    with pytest.raises(WalkthroughError, match="cannot store the walkthrough"):
+    with pytest.raises(WalkthroughError) as caught:
         WalkthroughStore(tmp_path / "kept").save(Draft("x", "/base"))
+    message = f"cannot store the walkthrough in {tmp_path / 'kept'}: Not a directory"
+    assert (caught.value.message, caught.value.hint) == (message, "fix its permissions")
+
+
+class OfOldVersions(WalkthroughStore):
+    """A store whose every change is overtaken by another writer."""
+
+    def load(
+        self, walkthrough_id: str | None = None, version: int | None = None
+    ) -> StoredWalkthrough:
+        return super().load(walkthrough_id, version or 1)
+
+
+@pytest.mark.requirement("walkthroughs.store-races")
+def test_change_that_is_always_overtaken_fails_and_leaves_the_versions(tmp_path: Path) -> None:
+    first = WalkthroughStore(tmp_path).save(Draft("# All\n", "/base"))
+    WalkthroughStore(tmp_path).save(Draft("two", "/base", "append", first.id))
+    with pytest.raises(WalkthroughError) as caught:
+        OfOldVersions(tmp_path).save(Draft("lost", "/base", "append", first.id))
+
+    message = f"the walkthrough {first.id} keeps changing"
+    assert (caught.value.message, caught.value.hint) == (message, "try again")
+    assert sorted(each.name for each in (tmp_path / first.id).iterdir()) == [
+        "000001.json",
+        "000002.json",
+    ]
+    assert "lost" not in WalkthroughStore(tmp_path).load(first.id).markdown
 
 
 @pytest.mark.requirement("walkthroughs.store-races")
