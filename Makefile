@@ -19,7 +19,7 @@ PYTEST := $(BIN)/pytest -q --numprocesses auto --dist worksteal
 REWRITE := $(BIN)/pytest --collect-only -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test chaos coverage check lint types contracts shape dependencies dead words docs reference \
+.PHONY: help setup test chaos coverage check lint types contracts project dependencies dead words docs reference \
 	fix demo bench e2e fuzz lock clean
 
 help: ## list what there is
@@ -36,11 +36,11 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-test: setup ## run the tests but those of `make chaos` (TESTS=tests/unit/… for some of them)
+test: setup ## run the tests of the product (TESTS=tests/unit/… for some of them)
 	@$(BIN)/python -m compileall -q src
 	@test -d tests/unit/__pycache__ || { $(REWRITE) tests/unit --ignore=tests/unit/tasks & \
 		$(REWRITE) tests/unit/tasks tests/process tests/interaction tests/test_*.py & wait; } >/dev/null
-	$(PYTEST) -m "not chaos" $(TESTS)
+	$(PYTEST) -m "not chaos and not project" $(TESTS)
 
 chaos: setup ## kill and destroy at every stage, and test with new random inputs (SEED=N for known ones)
 	@$(BIN)/python -m compileall -q src
@@ -50,7 +50,7 @@ coverage: setup ## which branches the tests leave out
 	$(BIN)/coverage run -m pytest -q $(TESTS)
 	$(BIN)/coverage report
 
-check: lint types contracts shape dependencies dead words docs ## everything but the tests that CI asks for
+check: lint types contracts project dependencies dead words docs ## everything but the tests that CI asks for
 
 lint: setup ## ruff: rules and format
 	$(BIN)/ruff check $(LINTED)
@@ -62,8 +62,8 @@ types: setup ## strict types over sources, tests and examples
 contracts: setup ## who may import whom
 	$(BIN)/lint-imports --no-cache
 
-shape: setup ## sizes, imports, requirement rows
-	$(BIN)/pytest -q tests/test_shape.py tests/test_requirements.py
+project: setup ## tests of the sources, pages, benchmarks, and of the tests' own tools
+	$(PYTEST) -m project
 
 dependencies: setup ## what is imported is declared, what is declared is imported
 	$(BIN)/deptry src

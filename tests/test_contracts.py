@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.project
+
 ROOT = Path(__file__).parents[1]
 LINT = Path(sys.executable).with_name("lint-imports")
 

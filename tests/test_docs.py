@@ -62,6 +62,7 @@ The theme, the search, and the API pages take most of a build; `make docs` build
 
 
 @pytest.mark.requirement("house.docs-strict")
+@pytest.mark.project
 def test_broken_link_breaks_the_build(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
@@ -88,6 +89,7 @@ def test_broken_link_breaks_the_build(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("house.docs-strict")
+@pytest.mark.project
 def test_make_docs_builds_the_pages_in_strict_mode() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -98,6 +100,7 @@ def test_make_docs_builds_the_pages_in_strict_mode() -> None:
 @pytest.mark.requirement("house.docs-reference-current", "house.docs-show-files")
 @pytest.mark.requirement("house.architecture-page", "house.limits")
 @pytest.mark.timeout(240)
+@pytest.mark.project
 def test_generated_pages_are_current_and_follow_their_sources(copy: Path) -> None:
     example = copy / "examples" / "shout.py"
     append(example, "\n# More.\n")

@@ -15,6 +15,8 @@ from typing import Final
 
 import pytest
 
+pytestmark = pytest.mark.project
+
 ROOT: Final = Path(__file__).parents[1]
 PLACE: Final = re.compile(r"^\| (?P<what>[^|]+?) \| `(?P<place>[^`]+)`", re.MULTILINE)
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.project
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 MAKE = shutil.which("make") or "make"
@@ -215,13 +217,16 @@ def test_ci_ends_with_the_counts_of_pytest(
 
 
 @pytest.mark.requirement("house.chaos-lane")
-def test_each_test_is_in_exactly_one_of_the_two_lanes() -> None:
+def test_each_test_is_in_exactly_one_of_the_three_lanes() -> None:
     makefile = text_of("Makefile").replace("\\\n", "")
-    recipes = dict(re.findall(r"^(test|chaos): .*\n(?:\t@.*\n)*\t(.*)$", makefile, re.MULTILINE))
+    recipes = dict(
+        re.findall(r"^(test|chaos|project): .*\n(?:\t@.*\n)*\t(.*)$", makefile, re.MULTILINE)
+    )
 
     assert recipes == {
-        "test": '$(PYTEST) -m "not chaos" $(TESTS)',
+        "test": '$(PYTEST) -m "not chaos and not project" $(TESTS)',
         "chaos": 'SEED=$${SEED:-fresh} $(PYTEST) -m "chaos or fuzz or hypothesis" $(TESTS)',
+        "project": "$(PYTEST) -m project",
     }
 
 
@@ -229,7 +234,7 @@ CHECKERS = {
     "lint": "ruff",
     "types": "basedpyright",
     "contracts": "lint-imports",
-    "shape": "pytest",
+    "project": "pytest",
     "dependencies": "deptry",
     "dead": "vulture",
     "words": "typos",

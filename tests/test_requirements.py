@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import pytest
 
+pytestmark = pytest.mark.project
+
 TESTS = Path(__file__).parent
 ROWS = TESTS / "requirements"
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.project
+
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"
 

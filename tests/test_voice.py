@@ -12,7 +12,7 @@ from tests.support.voice import (
     problems_of_subject,
 )
 
-pytestmark = pytest.mark.requirement("house.voice")
+pytestmark = [pytest.mark.requirement("house.voice"), pytest.mark.project]
 
 
 def problems(found: Iterator[Violation]) -> list[str]:

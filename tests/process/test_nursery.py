@@ -16,6 +16,8 @@ from tests.support.nursery import EXECUTE, NURSERY, PROGRAM, fork_or_execute
 from tests.support.own_home import DEVELOPER_HOME
 from tests.support.task_cli import until
 
+pytestmark = pytest.mark.project
+
 ROOT: Final = Path(__file__).parents[2]
 WAYS: Final = {
     "script": [PROGRAM],

@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+pytestmark = pytest.mark.project
+
 ROOT: Final = Path(__file__).parents[2]
 
 HOSTILE: Final = """\

@@ -7,6 +7,8 @@ from typing import Final
 
 import pytest
 
+pytestmark = pytest.mark.project
+
 SOURCES: Final = Path(__file__).parents[2] / "src"
 
 SHELLED: Final = frozenset({"create_subprocess_shell", "getoutput", "getstatusoutput", "popen"})

@@ -8,6 +8,8 @@ import pytest
 
 from peerwire.acp.names import ENVELOPES, ERAS, INITIALIZE, MCP_ERAS, PROXY_INITIALIZE
 
+pytestmark = pytest.mark.project
+
 SOURCES = Path(__file__).parents[3] / "src"
 TABLES = {"peerwire/acp/names.py", "peerwire/acp/methods.py"}
 

@@ -10,6 +10,8 @@ from bench.figures import (
     with_differences,
 )
 
+pytestmark = pytest.mark.project
+
 RESULTS = {
     "ours": [{"rate": 10.0}, {"rate": 300.0}, {"rate": 20.0}],
     "cat": [{"rate": 20.0}, {"rate": 100.0}, {"rate": 10.0}],

@@ -4,6 +4,8 @@ import pytest
 
 from bench.recovery import LIMIT, NOTICE_RATIO, WORKS_RATIO, Taken, report
 
+pytestmark = pytest.mark.project
+
 
 @pytest.mark.requirement("bench.recovery")
 def test_report_names_each_missed_target_of_a_recovery() -> None:

@@ -8,6 +8,8 @@ from bench.figures import FIGURES
 from bench.report import Report, as_json, name_of, render
 from bench.targets import Check, check
 
+pytestmark = pytest.mark.project
+
 RESULTS = {
     "cat": [{"rate": 1000.0, "round_trip": 50.0}],
     "pass x3": [{"rate": 400.0, "round_trip": 80.0, "lost": 0.0}],

@@ -7,6 +7,8 @@ from bench.peers.install import Peers
 from bench.run import REPETITIONS, is_wanted, options, unmeasured
 from bench.variants import Variant, standard
 
+pytestmark = pytest.mark.project
+
 INSTALLED = Peers(python=["python", "proxy.py"], typescript=["node", "proxy.mjs"])
 
 

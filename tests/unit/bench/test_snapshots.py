@@ -8,6 +8,8 @@ import pytest
 
 from bench.snapshots import CHANGED, STATUS, UNDO, WATCHER, verdicts
 
+pytestmark = pytest.mark.project
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from bench.stop_on_write import FREE_LIMIT, LIMIT, NOISE, ROUND_TRIP, WAYS, Place, placed, verdicts
 
+pytestmark = pytest.mark.project
+
 ROOT = Path(__file__).parents[3]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux stops an agent this way")
 

@@ -5,6 +5,8 @@ import pytest
 from bench.modes.slow import growth
 from bench.modes.stream import Arrivals, figures
 
+pytestmark = pytest.mark.project
+
 REPLY = b'{"id":3,"result":{"stopReason":"end_turn"}}\n'
 
 

@@ -7,6 +7,8 @@ import pytest
 from bench.targets import TARGETS, Bound, Check, Verdict, check, faults
 from bench.variants import Variant
 
+pytestmark = pytest.mark.project
+
 RATE = next(target for target in TARGETS if target.base == "cat" and target.figure == "rate")
 """At least 0.45 of the rate of `cat`; the stretch is 0.60."""
 

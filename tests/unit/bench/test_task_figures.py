@@ -4,6 +4,8 @@ import pytest
 
 from bench import progress, tasks, twelve
 
+pytestmark = pytest.mark.project
+
 
 @pytest.mark.requirement("bench.tasks", "bench.twelve")
 def test_report_states_whether_each_target_is_met(

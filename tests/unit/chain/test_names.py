@@ -22,6 +22,7 @@ def spelt_out(text: str) -> Iterator[str]:
 
 
 @pytest.mark.requirement("acp.names-one-table")
+@pytest.mark.project
 def test_names_of_an_era_occur_only_in_the_tables() -> None:
     others = [path for path in SOURCES.rglob("*.py") if TABLES not in path.parents]
 
@@ -32,6 +33,7 @@ def test_names_of_an_era_occur_only_in_the_tables() -> None:
 
 
 @pytest.mark.requirement("acp.names-spelled-out")
+@pytest.mark.project
 def test_spelled_out_name_is_found() -> None:
     assert [*spelt_out('x = "_proxy/successor"; y = {"mcp/message"}')] == [
         "_proxy/successor",
