@@ -14,7 +14,7 @@ from tests.support.task_harness import Scene, tree_of
 from symposium.tasks.context import subject_of
 from symposium.tasks.model import Taskspace
 from symposium.tasks.projects import open_project
-from symposium.tasks.snapshots import looking
+from symposium.tasks.snapshots import watched_files
 from symposium.tasks.snapshots.capture import CACHE
 from symposium.tasks.snapshots.inotify import Noticed, Watch, WatchError
 from symposium.tasks.snapshots.mirror import decode
@@ -196,7 +196,7 @@ async def test_every_snapshot_scans_all_files_and_logs_it_without_a_watch(
     worktree = Path(made.worktree)
     (worktree / "a").mkdir()
     (worktree / "a/b").write_text("x", encoding="utf-8")
-    with caplog.at_level(logging.WARNING, looking.__name__):
+    with caplog.at_level(logging.WARNING, watched_files.__name__):
         await scene.engine.history.snapshot(made.id, "one")
     before = tree_of(worktree)
     run("rm -r a src", worktree)

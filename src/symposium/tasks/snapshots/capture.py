@@ -27,7 +27,7 @@ from symposium.tasks.snapshots.clone_state import (
     upstream_of,
 )
 from symposium.tasks.snapshots.index import keep_index
-from symposium.tasks.snapshots.looking import Watched
+from symposium.tasks.snapshots.watched_files import Watched
 from symposium.tasks.snapshots.objects import BLOB, FOLDER, TreeEntry, commit_text
 from symposium.tasks.snapshots.store import Store, open_store
 from symposium.tasks.snapshots.subject import (

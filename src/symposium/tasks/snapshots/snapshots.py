@@ -18,7 +18,7 @@ from symposium.tasks.snapshots.capture import (
     work_of,
     write,
 )
-from symposium.tasks.snapshots.lateness import changed_since_call
+from symposium.tasks.snapshots.changes_since_call import changed_since_call
 from symposium.tasks.snapshots.restore import RestoredSnapshot, move_in, restore_worktree
 from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, open_store, refs_in
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
