@@ -26,7 +26,7 @@ from peerwire.transports.command import Command
 from peerwire.transports.memory import TappedTransport
 from peerwire.transports.process import ProcessTransport, spawn
 from symposium.sessions.agent_stop import AgentStop
-from symposium.sessions.snapshots import OpenToolCalls
+from symposium.sessions.tool_call_snapshots import OpenToolCalls
 
 LIMIT: Final = 25.0
 """Maximum cost of the stop in microseconds a line on one processor (issue part 4, 2)."""

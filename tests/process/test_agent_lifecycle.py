@@ -13,7 +13,7 @@ from symposium.sessions.budget import NoBudget, SpendingMeter
 from symposium.sessions.server import PromptQueue
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, Status
 from symposium.sessions.session_announcements import NoNotes
-from symposium.sessions.snapshots import NoSnapshots
+from symposium.sessions.tool_call_snapshots import NoSnapshots
 
 
 class Nobody:

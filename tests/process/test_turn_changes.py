@@ -16,7 +16,7 @@ from symposium.bus.messages.tasks import SnapshotView
 from symposium.bus.messages.worktrees import Snapped, SnapshotTaskspace
 from symposium.bus.protocol import Role
 from symposium.daemon.part import LocalPeer
-from symposium.sessions.snapshots import BusSnapshots
+from symposium.sessions.tool_call_snapshots import BusSnapshots
 
 FAILED = None
 """Response for a snapshot that cannot be made."""

@@ -38,7 +38,7 @@ from symposium.sessions.session import (
     secrets_of,
 )
 from symposium.sessions.session_announcements import Notes
-from symposium.sessions.snapshots import ToolCallHooks
+from symposium.sessions.tool_call_snapshots import ToolCallHooks
 
 MAX_SHOWN: Final = 16 * 1024
 """Longest diff or command in a question, in characters."""

@@ -32,7 +32,7 @@ from symposium.sessions.budget import SpendingMeter
 from symposium.sessions.server import OnState, PromptQueue
 from symposium.sessions.session import ServerSessionState, SessionSpec, Status
 from symposium.sessions.session_announcements import Notes
-from symposium.sessions.snapshots import Listening, ToolCallHooks
+from symposium.sessions.tool_call_snapshots import Listening, ToolCallHooks
 
 RESTARTS: Final = RestartPolicy(max_failures=4, window=300.0)
 """The agent is restarted after each of three failures within five minutes (users A-4)."""

@@ -26,7 +26,7 @@ from symposium.sessions.session import (
     Status,
 )
 from symposium.sessions.session_announcements import NoNotes
-from symposium.sessions.snapshots import NoSnapshots
+from symposium.sessions.tool_call_snapshots import NoSnapshots
 from symposium.sessions.spending import read_spending
 
 SPEC = SessionSpec(str(UUID(int=1)), SessionKind.ACP, ("testy",), "/")

@@ -23,7 +23,7 @@ from symposium.sessions.budget import BusBudget, SpendingMeter
 from symposium.sessions.client import SAY, WATCH
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, SessionStore
 from symposium.sessions.session_announcements import BusNotes
-from symposium.sessions.snapshots import BusSnapshots
+from symposium.sessions.tool_call_snapshots import BusSnapshots
 
 SPEC = SessionSpec(str(UUID(int=1)), SessionKind.ACP, ("testy",), "/")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.sessions.snapshots import OpenToolCalls
+from symposium.sessions.tool_call_snapshots import OpenToolCalls
 
 
 def line(kind: str, id_: str, status: str | None = None, title: str | None = None) -> bytes:
