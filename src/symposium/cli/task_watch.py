@@ -23,7 +23,7 @@ from symposium.bus.messages.broker import Presence, Welcome, WindowKind
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces
 from symposium.bus.protocol import Announcement
 from symposium.cli.bus import client_for
-from symposium.cli.task_board import Board, BoardLines, FullScreen, JsonLineStream
+from symposium.cli.task_watch_board import Board, BoardLines, FullScreen, JsonLineStream
 
 RECONNECT_LOOK: Final = 1.0
 """Seconds between two checks for a restart of the daemon."""

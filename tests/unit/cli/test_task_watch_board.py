@@ -17,7 +17,7 @@ from symposium.bus.messages.announcements import (
 )
 from symposium.bus.messages.tasks import InboxItem, SettledItem, TaskLog, TaskView
 from symposium.bus.protocol import Announcement
-from symposium.cli.task_board import (
+from symposium.cli.task_watch_board import (
     Board,
     BoardLines,
     FullScreen,

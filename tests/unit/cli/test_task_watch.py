@@ -27,7 +27,7 @@ from symposium.bus.messages.broker import Presence, Welcome, WindowKind
 from symposium.bus.messages.tasks import Inbox, ListInbox, ListTaskspaces, TaskLog, Tasks
 from symposium.bus.protocol import Announcement, Role
 from symposium.cli import task_watch
-from symposium.cli.task_board import FOOTER, LEAVE, Board
+from symposium.cli.task_watch_board import FOOTER, LEAVE, Board
 from symposium.cli.task_watch import TaskWatch, watch_tasks
 from symposium.daemon.part import LocalPeer
 
