@@ -24,7 +24,7 @@ from symposium.chain.recovery import FailureWindow, RestartPolicy, resume_method
 from symposium.client.conversation import ClientTurn, Conversation, ConversationConfig, converse
 from symposium.client.permissions import ChosenOption, Decider, Decision, Permission, summarize
 from symposium.errors import NotFoundError, StepError
-from symposium.permissions.recorder import with_audit
+from symposium.permissions.audit_mod import with_audit
 from symposium.permissions.verdict import PolicyError
 from symposium.planning.chain_spec import ChainSpec, read_chain
 from symposium.sessions.agent_exit import exit_reason, login_of, wants_login

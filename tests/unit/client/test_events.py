@@ -23,7 +23,7 @@ from symposium.client.events import (
     read_event,
 )
 from symposium.permissions.policy_notes import PolicyNote
-from symposium.permissions.recorder import POLICY_META
+from symposium.permissions.audit_mod import POLICY_META
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
