@@ -171,7 +171,7 @@ class Recommending:
 
     def offer(self, directory: str, *, include_postponed: bool) -> Suggestion | None:
         """Return the next offer for a session's directory."""
-        from symposium.run_mode.suggestions import (
+        from symposium.run_mode.workspace_offers import (
             adviser_for,
             next_offer,
         )
@@ -186,6 +186,6 @@ class Recommending:
         if self._is_asked:
             return
         self._is_asked = True
-        from symposium.run_mode.suggestions import refreshed
+        from symposium.run_mode.workspace_offers import refreshed
 
         await refreshed(paths(self._env), self._env)

@@ -13,7 +13,7 @@ from tests.support.web import reply, serving
 from localio.text import day_of
 from symposium.__main__ import main
 from symposium.config.paths import paths
-from symposium.run_mode.suggestions import adviser_for
+from symposium.run_mode.workspace_offers import adviser_for
 
 STORED = """
 [[recommendation]]

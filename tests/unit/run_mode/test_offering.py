@@ -23,7 +23,7 @@ from symposium.planning.advisor import (
 )
 from symposium.planning.recommendations import ALWAYS, Recommendation
 from symposium.run_mode.offers import Recommending
-from symposium.run_mode.suggestions import (
+from symposium.run_mode.workspace_offers import (
     ChangeOffer,
     Offer,
     TrustOffer,

@@ -29,7 +29,7 @@ from symposium.planning.recommendations import (
     reason,
     words,
 )
-from symposium.run_mode.suggestions import adviser_for
+from symposium.run_mode.workspace_offers import adviser_for
 
 CWD = click.option(
     "--cwd",

@@ -19,7 +19,7 @@ from symposium.registry.entries import RegistryEntry, find_entry, find_mod_entry
 from symposium.registry.index import LoadedIndex, RegistryContext, registry_context
 from symposium.registry.listing import BUILT_IN
 from symposium.registry.provision import obtain_agent, obtain_source, read_entry, resolved
-from symposium.run_mode.suggestions import CustomMods, custom_mods
+from symposium.run_mode.workspace_offers import CustomMods, custom_mods
 
 ID = click.argument("entry_id", metavar="ID|JSON")
 
