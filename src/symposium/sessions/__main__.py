@@ -14,8 +14,8 @@ from symposium.sessions.client import READY
 from symposium.sessions.server import SessionServer, SessionSocket
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionStore
 from symposium.sessions.session_announcements import BusNotes, NoNotes
-from symposium.sessions.tool_call_snapshots import BusSnapshots, NoSnapshots, session_bus
 from symposium.sessions.terminal_server import TerminalSessionServer
+from symposium.sessions.tool_call_snapshots import BusSnapshots, NoSnapshots, session_bus
 
 
 def main(words: list[str]) -> int:

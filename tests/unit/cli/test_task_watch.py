@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.support.in_process_daemon import daemon_of
 from tests.support.terminals import at_terminal
-from tests.unit.cli.test_task_board import item, task
+from tests.unit.cli.test_task_watch_board import item, task
 
 from symposium.bus.client import BusClient, Identity
 from symposium.bus.envelope import Sender
@@ -27,8 +27,8 @@ from symposium.bus.messages.broker import Presence, Welcome, WindowKind
 from symposium.bus.messages.tasks import Inbox, ListInbox, ListTaskspaces, TaskLog, Tasks
 from symposium.bus.protocol import Announcement, Role
 from symposium.cli import task_watch
-from symposium.cli.task_watch_board import FOOTER, LEAVE, Board
 from symposium.cli.task_watch import TaskWatch, watch_tasks
+from symposium.cli.task_watch_board import FOOTER, LEAVE, Board
 from symposium.daemon.part import LocalPeer
 
 ONE, TWO, THREE = task(1, "working"), task(2, "working"), task(3, "idle")

@@ -22,8 +22,8 @@ from symposium.client.events import (
     content_text,
     read_event,
 )
-from symposium.permissions.policy_notes import PolicyNote
 from symposium.permissions.audit_mod import POLICY_META
+from symposium.permissions.policy_notes import PolicyNote
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -26,8 +26,8 @@ from symposium.sessions.session import (
     Status,
 )
 from symposium.sessions.session_announcements import NoNotes
-from symposium.sessions.tool_call_snapshots import NoSnapshots
 from symposium.sessions.spending import read_spending
+from symposium.sessions.tool_call_snapshots import NoSnapshots
 
 SPEC = SessionSpec(str(UUID(int=1)), SessionKind.ACP, ("testy",), "/")
 

@@ -27,7 +27,6 @@ from symposium.tasks.snapshots.clone_state import (
     upstream_of,
 )
 from symposium.tasks.snapshots.index import keep_index
-from symposium.tasks.snapshots.watched_files import Watched
 from symposium.tasks.snapshots.objects import BLOB, FOLDER, TreeEntry, commit_text
 from symposium.tasks.snapshots.store import Store, open_store
 from symposium.tasks.snapshots.subject import (
@@ -39,6 +38,7 @@ from symposium.tasks.snapshots.subject import (
     encode_details,
     message_of,
 )
+from symposium.tasks.snapshots.watched_files import Watched
 
 _CLONE_FILES: Final = ("HEAD", "config", "info/exclude", "info/attributes", "shallow")
 CACHE: Final = "files.cache"
