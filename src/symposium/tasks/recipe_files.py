@@ -261,10 +261,21 @@ def read_set_up(worktree: Path, clone: Path) -> SetUpRecipe:
         if INSTEAD.get(source) in found:
             continue
         try:
-            recipes.append(FORMATS[source](source, text))
+            recipes.append(_startable(FORMATS[source](source, text)))
         except UnreadableError as error:
             broken.append(f"{source}: {error}")
     return SetUpRecipe(tuple(recipes), guesses(_names(worktree)), tuple(broken))
+
+
+def _startable(recipe: Recipe) -> Recipe:
+    """Check that its texts can be paths, arguments, and variables of programs (execve(2))."""
+    lines = [each for lines in recipe.by_kind.values() for each in lines]
+    if bad := [name for name in recipe.env if not name or "=" in name]:
+        raise UnreadableError(f"{bad[0]!r} is not a name of a variable")
+    for text in (*lines, *(f"{name}={value}" for name, value in recipe.env.items())):
+        if "\0" in text:
+            raise UnreadableError(f"{text!r} has a NUL character")
+    return recipe
 
 
 def _read(directory: Path, source: str) -> str | None:

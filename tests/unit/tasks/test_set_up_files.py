@@ -184,6 +184,25 @@ def test_hostile_nesting_is_refused_at_once(source: str, text: str) -> None:
             FORMATS[source](source, text)
 
 
+@pytest.mark.requirement("taskspaces.set-up-broken")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('teardown = "a\\u0000b"', r"'a\x00b' has a NUL character"),
+        ('[env]\nA = "a\\u0000b"', r"'A=a\x00b' has a NUL character"),
+        ('[env]\n"A=B" = "c"', "'A=B' is not a name of a variable"),
+        ('[env]\n"" = "c"', "'' is not a name of a variable"),
+    ],
+)
+def test_text_that_no_program_accepts_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / ".symposium").mkdir()
+    (tmp_path / ".symposium/workspace.toml").write_text(text, encoding="utf-8")
+
+    found = read_set_up(tmp_path, tmp_path)
+
+    assert found == SetUpRecipe(broken=(f".symposium/workspace.toml: {reason}",))
+
+
 @pytest.mark.requirement("taskspaces.set-up-formats")
 def test_key_of_many_parts_and_hooks_in_lists_are_read() -> None:
     text = "[a" + ".a" * 200 + "]"
