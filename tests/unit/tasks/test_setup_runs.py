@@ -201,7 +201,8 @@ async def test_teardown_runs_in_the_worktree_only_if_trusted(
 ) -> None:
     trust = AskedTrust()
     scene = open_scene(place, EngineOptions(trust=trust))
-    text = 'teardown = ["echo $MODE; pwd > ../../gone; exit 3", "touch ../../never"]\n'
+    command = "echo $MODE $SYMPOSIUM_BRANCH; pwd > ../../gone; exit 3"
+    text = f'teardown = ["{command}", "touch ../../never"]\n'
     write_recipe(scene.clone, f'{text}[env]\nMODE = "dev"\n')
     made = await scene.make()
     trust.answer = is_trusted
@@ -211,8 +212,10 @@ async def test_teardown_runs_in_the_worktree_only_if_trusted(
     scene.engine.close()
 
     assert not there(made.worktree)
-    command = "echo $MODE; pwd > ../../gone; exit 3"
-    assert said(scene) == ([f"$ {command}", "dev"] if is_trusted else [])
+    failed = f"teardown failed: `{command}` failed with exit code 3"
+    lines = [f"$ {command}", "dev task/fix-login", failed]
+    assert said(scene) == (lines if is_trusted else [])
+    assert not is_trusted or (place / "gone").read_text(encoding="utf-8") == f"{made.worktree}\n"
     assert there(place / "gone") is is_trusted
     assert not there(place / "never")
     assert trust.asked[-1][2] == (

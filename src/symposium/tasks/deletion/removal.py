@@ -7,7 +7,6 @@ from enum import StrEnum
 from pathlib import Path
 from sqlite3 import Connection
 
-from localio.errors import ExplainedError
 from symposium.tasks import tables
 from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import base_of
@@ -179,15 +178,17 @@ async def _tear_down(context: EngineContext, taskspace: Taskspace, repository: R
     if not await context.trust.allows(taskspace.project, recipe.digest, lines):
         return
     env = {**command_environment(taskspace, repository.root), **recipe.env}
+
+    def say(line: str) -> None:
+        context.tell(Said(taskspace.id, line))
+
     try:
-        await run_commands(
-            commands,
-            Path(taskspace.worktree),
-            env,
-            lambda line: context.tell(Said(taskspace.id, line)),
-        )
-    except (ExplainedError, OSError) as error:
-        context.tell(Said(taskspace.id, f"teardown failed: {error}"))
+        failure = await run_commands(commands, Path(taskspace.worktree), env, say)
+    except OSError as error:
+        say(f"teardown failed: {error}")
+    else:
+        if failure is not None:
+            say(f"teardown failed: {failure.text}")
 
 
 async def _remove_worktree(taskspace: Taskspace, repository: Repository) -> None:
