@@ -165,11 +165,7 @@ async def assess(
     if not await asyncio.to_thread((worktree / ".git").exists):
         gone = Unknown(Risk.UNCOMMITTED, f"{worktree} is no longer a worktree")
         return DeletionReport(taskspace.id, (), (gone,))
-    try:
-        git = git_at(worktree)
-    except ExplainedError as error:
-        return DeletionReport(taskspace.id, (), (Unknown(Risk.UNCOMMITTED, error.message),))
-    subject = _Subject(context, taskspace, repository, git, presence, done)
+    subject = _Subject(context, taskspace, repository, git_at(worktree), presence, done)
     found: list[Finding | Unknown] = []
     for risk, check in _CHECKS:
         try:
