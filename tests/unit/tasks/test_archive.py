@@ -9,6 +9,7 @@ from tests.support.chaos import add_submodule
 from tests.support.synced_files import SyncedFiles
 from tests.support.task_harness import (
     EngineOptions,
+    Prepared,
     Scene,
     attempt,
     git,
@@ -22,7 +23,7 @@ from symposium.tasks.context import NoAgents, file_of
 from symposium.tasks.deletion import archive
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision
-from symposium.tasks.events import Event, Removed, Removing
+from symposium.tasks.events import Changed, Event, Passed, Removed, Removing
 from symposium.tasks.model import (
     NotSafeError,
     Taskspace,
@@ -45,7 +46,7 @@ def state_of(worktree: Path) -> list[str]:
 
 async def full(scene: Scene) -> Taskspace:
     """Create a task with every kind of content that can be lost."""
-    made = await scene.make()
+    made = await (scene.made() if scene.prepared else scene.make())
     worktree = Path(made.worktree)
     scene.commit(worktree, "mine", "unpushed")
     (worktree / "README.md").write_text("stashed", encoding="utf-8")
@@ -155,27 +156,35 @@ async def test_undo_restores_from_the_bundle_when_clone_and_store_lost_the_task(
 
 
 @pytest.mark.requirement("taskspaces.archive-checked")
-@pytest.mark.parametrize("file", ["work.bundle", "files.tar", "changes.patch", "manifest.json"])
-async def test_damaged_archive_is_detected(file: str, scene: Scene) -> None:
+async def test_damaged_archive_is_refused_and_stays(scene: Scene) -> None:
     made = await full(scene)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-    path = scene.root / "state" / "trash" / made.id / file
-    path.write_bytes(path.read_bytes()[:-9] + b"otherwise")
+    trash = scene.root / "state" / "trash" / made.id
+    refused: list[str] = []
 
-    with pytest.raises(TaskspaceError, match="archive"):
-        await scene.engine.trash.undo(made.id)
-    assert not there(made.worktree)
-    assert await scene.engine.trash.old() == [], "an archive without a known age stays"
+    async def refuse() -> None:
+        with pytest.raises(TaskspaceError) as error:
+            await scene.engine.trash.undo(made.id)
+        refused.append(f"{error.value.message}; {error.value.hint}")
+        assert not there(made.worktree)
+        assert await scene.engine.trash.old() == [], "an archive without a known age stays"
 
+    for name in ("work.bundle", "files.tar", "changes.patch", "manifest.json"):
+        whole = (trash / name).read_bytes()
+        (trash / name).write_bytes(whole[:-9] + b"otherwise")
+        await refuse()
+        (trash / name).write_bytes(whole)
+    (trash / "added").touch()
+    await refuse()
+    (trash / "added").unlink()
 
-@pytest.mark.requirement("taskspaces.branch-kept")
-async def test_branch_with_its_own_commits_keeps_its_name(scene: Scene) -> None:
-    made = await full(scene)
-    tip = git("rev-parse", made.branch, cwd=scene.clone)
-
-    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-
-    assert git("rev-parse", made.branch, cwd=scene.clone) == tip
+    hint = "its commits may still be in the store of the clone's snapshots"
+    names = "work.bundle", "files.tar", "changes.patch", "a file was added"
+    unreadable = f"the archive {trash} cannot be read: Input data was truncated; "
+    assert refused[3] == unreadable
+    assert refused[:3] + refused[4:] == [
+        f"the archive {trash} is damaged: {each}; {hint}" for each in names
+    ]
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")
@@ -190,13 +199,14 @@ async def test_branch_is_deleted_only_if_merged_or_requested(
     for each in (merged, own):
         await scene.engine.trash.delete(each.id, DeletionConsent.ARCHIVE, action)
 
-    left = git("branch", "--list", "task/*", "--format=%(refname:short)", cwd=scene.clone)
+    form = "--format=%(refname:short) %(objectname)"
+    left = git("branch", "--list", "task/*", form, cwd=scene.clone).splitlines()
     expected = {
-        BranchAction.AUTO: [own.branch],
-        BranchAction.KEEP: [merged.branch, own.branch],
+        BranchAction.AUTO: [f"{own.branch} {tip}"],
+        BranchAction.KEEP: [f"{merged.branch} {merged.base_commit}", f"{own.branch} {tip}"],
         BranchAction.DROP: [],
     }
-    assert left.split() == expected[action]
+    assert left == expected[action]
     held = git("rev-parse", f"refs/symposium/trash/{own.id}/branch", cwd=store_of(scene))
     assert held == tip
 
@@ -263,6 +273,56 @@ async def test_undo_does_not_overwrite_a_file_in_the_place_of_the_worktree(scene
 
     with pytest.raises(TaskspaceError, match="already exists"):
         await scene.engine.trash.undo(made.id)
+
+
+@pytest.mark.requirement("taskspaces.undo-repeatable")
+async def test_failed_undo_is_explained_and_can_be_repeated(
+    place: Path, prepared: Prepared
+) -> None:
+    kept, taken = place / "kept.tar", place / "taken"
+
+    def passed(stage: str) -> None:
+        if stage == "undo.worktree" and not there(kept):
+            (trash / "files.tar").rename(kept)
+
+    scene = open_scene(place, EngineOptions(passed=passed))
+    scene.prepared = prepared
+    made = await full(scene)
+    worktree, trash = Path(made.worktree), place / "state" / "trash" / made.id
+    tree, pack = tree_of(worktree), scene.clone / ".git" / "objects" / "pack"
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    async def failed_undo() -> str:
+        with pytest.raises(TaskspaceError) as error:
+            await scene.engine.trash.undo(made.id)
+        assert (await scene.engine.get(made.id)).standing is TaskState.ARCHIVED
+        return f"{error.value.message}; {error.value.hint}"
+
+    pack.rename(taken)
+    pack.touch()
+    reasons = [await failed_undo()]
+    pack.unlink()
+    taken.rename(pack)
+    reasons.append(await failed_undo())
+    kept.rename(trash / "files.tar")
+    kept.touch()
+    reasons.append(await failed_undo())
+    worktree.rename(place / "moved away")
+    back = await scene.engine.trash.undo(made.id)
+    locked = git("worktree", "list", "--porcelain", cwd=scene.clone)
+    announced = scene.events[-2:]
+    scene.engine.close()
+
+    assert reasons == [
+        f"{scene.clone}/.git cannot be written: [Errno 17] File exists: '{pack}'; ",
+        "ignored files cannot be restored: [Errno 2] No such file or directory:"
+        f" '{trash}/files.tar'; ",
+        f"{worktree} already exists; move it away",
+    ]
+    assert back == (made, ())
+    assert announced == [Changed(made), Passed(made.id, "undo.done")]
+    assert tree_of(worktree) == tree
+    assert f"locked a symposium taskspace {made.id}" in locked
 
 
 @pytest.mark.requirement("taskspaces.undo-needs-its-place")

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 import pytest
-from tests.support.task_harness import EngineOptions, Scene, attempt, git, open_scene, there
+from tests.support.task_harness import GIT, EngineOptions, Scene, attempt, git, open_scene, there
 
 from localio.git import Git
 from symposium.config.git import stand_ins
-from symposium.tasks.deletion import worktree_checks
-from symposium.tasks.deletion.safety_report import Running, family_of, parse_lsof
+from symposium.tasks.deletion import safety_report, worktree_checks
+from symposium.tasks.deletion.safety_report import Running, family_of, running_in
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.deletion.worktree_checks import DeletionReport, Finding, Risk, Unknown
 from symposium.tasks.land import LandOptions
@@ -148,14 +148,20 @@ async def test_pushed_commits_are_unknown_while_the_remote_is_unreachable(scene:
 
 
 @pytest.mark.requirement("taskspaces.report-unknown")
-async def test_missing_base_is_unknown(scene: Scene) -> None:
+async def test_missing_base_and_unlistable_programs_are_unknown(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = await scene.made()
     git("update-ref", "-d", "refs/remotes/origin/main", cwd=scene.clone)
+    (scene.root / "git").symlink_to(GIT)
+    monkeypatch.setenv("PATH", str(scene.root))
+    monkeypatch.setattr(safety_report, "_HAS_PROC", False)
 
     report = await report_on(scene, made)
 
     gone = "not known: base: refs/remotes/origin/main does not exist, so merged commits are unknown"
-    assert report.lines == (gone,)
+    unlisted = "not known: processes: cannot list the programs that run there"
+    assert report.lines == (gone, unlisted)
     assert not report.is_safe
 
 
@@ -177,10 +183,15 @@ async def test_unreadable_worktree_is_unknown(damage: str, scene: Scene) -> None
 
     report = await report_on(scene, made)
 
-    assert report.unknowns
+    files = [Risk.UNCOMMITTED, Risk.IGNORED, Risk.UNCOMMITTED, Risk.SUBMODULE]
+    risks = {"broken index": files, "broken HEAD": [*files, Risk.UNPUSHED, Risk.LOCKED]}
+    assert unknown(report) == risks.get(damage, [Risk.UNCOMMITTED])
+    assert report.findings == ()
     assert not report.is_safe
     if damage.startswith("no "):
         assert report.lines == (f"not known: uncommitted: {worktree} is no longer a worktree",)
+    else:
+        assert "git status --porcelain=v2: fatal: " in report.lines[0]
 
 
 @pytest.mark.requirement("taskspaces.report-detached")
@@ -433,20 +444,30 @@ async def test_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path
 
 @pytest.mark.requirement("taskspaces.report-running")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-async def test_program_running_in_the_worktree_is_reported(scene: Scene) -> None:
+async def test_program_running_in_the_worktree_is_reported(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = await scene.made()
-    process = await asyncio.create_subprocess_exec(
-        "/bin/cat", cwd=Path(made.worktree) / "src", stdin=asyncio.subprocess.PIPE
-    )
+    monkeypatch.chdir(made.worktree)
+    places = [Path(made.worktree), Path(made.worktree) / "src"]
+    processes = [
+        await asyncio.create_subprocess_exec("/bin/cat", cwd=each, stdin=asyncio.subprocess.PIPE)
+        for each in places
+    ]
 
     report = await report_on(scene, made)
+    (scene.root / "link").symlink_to(made.worktree)
+    by_link = await running_in(scene.root / "link")
 
-    process.kill()
-    await process.wait()
-    samples = (f"cat ({process.pid})",)
-    assert report == DeletionReport(
-        made.id, (Finding(Risk.PROCESSES, 1, "1 programs run there", samples),)
-    )
+    for each in processes:
+        each.kill()
+        await each.wait()
+    (found,) = report.findings
+    assert report.unknowns == ()
+    assert (found.risk, found.count, found.detail) == (Risk.PROCESSES, 2, "2 programs run there")
+    assert set(found.samples) == {f"cat ({each.pid})" for each in processes}
+    assert by_link is not None
+    assert {each.pid for each in by_link} == {each.pid for each in processes}
     assert not report.is_safe
 
 
@@ -469,10 +490,28 @@ async def test_git_run_by_symposium_is_not_reported(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-running")
-def test_lsof_output_is_parsed(tmp_path: Path) -> None:
-    said = f"p12\ncvim\nfcwd\nn{tmp_path}/deep\np13\nczsh\nfcwd\nn{tmp_path}er\n"
+async def test_running_programs_are_listed_by_lsof_where_there_is_no_proc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(safety_report, "_HAS_PROC", False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    place = tmp_path / "place"
+    place.mkdir()
+    (tmp_path / "link").symlink_to(place)
+    other, exited = os.getppid(), 1 << 30
+    entries = [
+        *((other, "vim", place), (other, "zsh", place / "deep"), (other, "beside", f"{place}r")),
+        *((os.getpid(), "itself", place), (exited, "exited", place)),
+    ]
+    listed = "".join(f"p{pid}\nc{name}\nfcwd\nn{path}\n" for pid, name, path in entries)
+    lsof = tmp_path / "lsof"
 
-    assert parse_lsof(said, tmp_path) == [Running(12, "vim")]
+    without_lsof = await running_in(place)
+    lsof.write_text(f"#!/bin/sh\n[ \"$*\" = '-a -d cwd -F pcn' ] && printf '%s' '{listed}'\n")
+    lsof.chmod(0o755)
+
+    assert without_lsof is None
+    assert await running_in(tmp_path / "link") == [Running(other, "vim"), Running(other, "zsh")]
 
 
 @pytest.mark.requirement("taskspaces.report-watched", "taskspaces.no-settings-edits")
@@ -513,6 +552,8 @@ def test_process_is_its_own_family_without_ps(monkeypatch: pytest.MonkeyPatch) -
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with child:
         assert family_of(os.getpid()) >= {os.getpid(), child.pid}
+        assert family_of(os.getppid()) >= {os.getppid(), os.getpid(), child.pid}
+        assert os.getppid() not in family_of(os.getpid())
         monkeypatch.setenv("PATH", "")
         assert family_of(os.getpid()) == {os.getpid()}
         child.communicate(b"\n")
