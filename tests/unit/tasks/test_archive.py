@@ -275,11 +275,18 @@ async def test_undo_does_not_overwrite_a_file_in_the_place_of_the_worktree(scene
         await scene.engine.trash.undo(made.id)
 
 
+async def failed_undo(scene: Scene, made: Taskspace) -> str:
+    with pytest.raises(TaskspaceError) as error:
+        await scene.engine.trash.undo(made.id)
+    assert (await scene.engine.get(made.id)).standing is TaskState.ARCHIVED
+    return f"{error.value.message}; {error.value.hint}"
+
+
 @pytest.mark.requirement("taskspaces.undo-repeatable")
 async def test_failed_undo_is_explained_and_can_be_repeated(
     place: Path, prepared: Prepared
 ) -> None:
-    kept, taken = place / "kept.tar", place / "taken"
+    kept = place / "kept.tar"
 
     def passed(stage: str) -> None:
         if stage == "undo.worktree" and not there(kept):
@@ -288,41 +295,33 @@ async def test_failed_undo_is_explained_and_can_be_repeated(
     scene = open_scene(place, EngineOptions(passed=passed))
     scene.prepared = prepared
     made = await full(scene)
-    worktree, trash = Path(made.worktree), place / "state" / "trash" / made.id
-    tree, pack = tree_of(worktree), scene.clone / ".git" / "objects" / "pack"
+    trash, tree = place / "state" / "trash" / made.id, tree_of(Path(made.worktree))
+    pack = scene.clone / ".git" / "objects" / "pack"
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
-    async def failed_undo() -> str:
-        with pytest.raises(TaskspaceError) as error:
-            await scene.engine.trash.undo(made.id)
-        assert (await scene.engine.get(made.id)).standing is TaskState.ARCHIVED
-        return f"{error.value.message}; {error.value.hint}"
-
-    pack.rename(taken)
+    pack.rename(place / "pack")
     pack.touch()
-    reasons = [await failed_undo()]
+    clone_in_the_way = await failed_undo(scene, made)
     pack.unlink()
-    taken.rename(pack)
-    reasons.append(await failed_undo())
+    (place / "pack").rename(pack)
+    without_files = await failed_undo(scene, made)
     kept.rename(trash / "files.tar")
     kept.touch()
-    reasons.append(await failed_undo())
-    worktree.rename(place / "moved away")
-    back = await scene.engine.trash.undo(made.id)
-    locked = git("worktree", "list", "--porcelain", cwd=scene.clone)
-    announced = scene.events[-2:]
-    scene.engine.close()
+    half_restored = await failed_undo(scene, made)
+    await asyncio.to_thread(Path(made.worktree).rename, place / "moved away")
+    assert await scene.engine.trash.undo(made.id) == (made, ())
 
-    assert reasons == [
-        f"{scene.clone}/.git cannot be written: [Errno 17] File exists: '{pack}'; ",
-        "ignored files cannot be restored: [Errno 2] No such file or directory:"
-        f" '{trash}/files.tar'; ",
-        f"{worktree} already exists; move it away",
-    ]
-    assert back == (made, ())
-    assert announced == [Changed(made), Passed(made.id, "undo.done")]
-    assert tree_of(worktree) == tree
-    assert f"locked a symposium taskspace {made.id}" in locked
+    missing = f"[Errno 2] No such file or directory: '{trash}/files.tar'"
+    taken = f"{scene.clone}/.git cannot be written: [Errno 17] File exists: '{pack}'; "
+    assert clone_in_the_way == taken
+    assert without_files == f"ignored files cannot be restored: {missing}; "
+    assert half_restored == f"{made.worktree} already exists; move it away"
+    assert scene.events[-2:] == [Changed(made), Passed(made.id, "undo.done")]
+    assert tree_of(Path(made.worktree)) == tree
+    assert f"locked a symposium taskspace {made.id}" in git(
+        "worktree", "list", "--porcelain", cwd=scene.clone
+    )
+    scene.engine.close()
 
 
 @pytest.mark.requirement("taskspaces.undo-needs-its-place")
