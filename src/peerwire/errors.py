@@ -1,13 +1,13 @@
-"""Errors between two peers: JSON-RPC codes, RpcError, and the boundary around handlers.
+"""Exceptions of this package, JSON-RPC error codes, and the error boundary of handlers.
 
 PeerwireError
-├── CommandError               what was written names no program (transports.command)
-├── LocalError                 we tried what the protocol does not allow
-├── RpcError                   an error that crosses, or has crossed, the wire
-└── TransportError             the bytes stopped
-    ├── ConnectionClosedError  the peer, or we, ended the connection
-    ├── ProcessExitedError     a program ended its side (transports.process)
-    └── SpawnError             the program could not be started
+├── CommandError               a command is invalid (transports.command)
+├── LocalError                 this side violated the protocol
+├── RpcError                   JSON-RPC error, sent or received
+└── TransportError             a transport failed or ended
+    ├── ConnectionClosedError  one side closed the connection
+    ├── ProcessExitedError     a program exited or closed a stream (transports.process)
+    └── SpawnError             a program could not be started
 """
 
 from types import TracebackType
@@ -15,27 +15,27 @@ from typing import Any, Final, Self
 
 
 class PeerwireError(Exception):
-    """Anything this package raises on purpose."""
+    """Base class of the exceptions of this package."""
 
 
 class LocalError(PeerwireError):
-    """We tried what the protocol does not allow: a bug on this side of the wire."""
+    """This side violated the protocol, which is a bug in its code."""
 
 
 class TransportError(PeerwireError):
-    """The bytes stopped coming or going."""
+    """A transport failed or has ended."""
 
 
 class ConnectionClosedError(TransportError):
-    """The connection has ended; what was asked will not be answered."""
+    """The connection has ended; pending requests get no response."""
 
 
 class SpawnError(TransportError):
-    """A program could not be started; the message says why, and how to fix it.
+    """A program could not be started; the message has the reason and the fix.
 
     Attributes:
-        argv: what was to be started.
-        errno: the system's number for the reason; None where it was not asked.
+        argv: the program and its arguments.
+        errno: error number of the system call; None if no system call failed.
     """
 
     def __init__(
@@ -65,16 +65,16 @@ STANDARD_TEXT: Final = {
     AUTH_REQUIRED: "Authentication required",
     RESOURCE_NOT_FOUND: "Resource not found",
 }
-"""The texts that go with the codes; detail belongs into `data` (acp-host §1.6)."""
+"""Standard message of each code; details belong in `data` (acp-host §1.6)."""
 
 
 class RpcError(PeerwireError):
-    """An error of JSON-RPC: raised by a handler to answer with it, or by a request that got one.
+    """JSON-RPC error: a handler raises it to send it, and a request raises a received one.
 
     Attributes:
-        code: the number, JSON-RPC's or ACP's.
-        message: the short text; the standard one where the code has one.
-        data: anything JSON can say; what failed, where, and how to fix it.
+        code: error code of JSON-RPC or ACP.
+        message: short text; by default the standard text of the code.
+        data: any JSON value: the failure, its place, and the fix.
     """
 
     def __init__(self, code: int, data: Any = None, *, message: str | None = None) -> None:
@@ -84,22 +84,22 @@ class RpcError(PeerwireError):
         super().__init__(self.message if data is None else f"{self.message}: {data}")
 
     def body(self) -> dict[str, Any]:
-        """The error object in its wire form; `data` only if present."""
+        """Return the error object for the wire; it omits empty `data`."""
         body = {"code": self.code, "message": self.message}
         return body if self.data is None else {**body, "data": self.data}
 
 
 def invalid_params(reason: str, params: Any) -> RpcError:
-    """The answer to params that a handler cannot read: `-32602`, the connection lives (§1.6)."""
+    """Return the error for invalid params: `-32602`; the connection stays open (§1.6)."""
     return RpcError(INVALID_PARAMS, {"error": reason, "json": params, "phase": "deserialization"})
 
 
 class ErrorBoundary:
-    """Keeps the exception of its block instead of letting it out; cancellation still passes.
+    """Context manager that stores an exception of its block; cancellation propagates.
 
-    A handler's fault is answered or logged and must not end the conversation (acp-host §1.6): a
-    connection calls each handler inside one of these. Other modules use it where an error of any
-    type is reported elsewhere, such as in the caller of a thread.
+    A connection calls each handler inside an error boundary, because an exception is reported or
+    logged and must not end the connection (acp-host §1.6). Other modules use it to report an error
+    of any type elsewhere, such as in the caller of a thread.
     """
 
     __slots__ = ("error",)

@@ -1,4 +1,4 @@
-"""For tests: connected pairs, a line peer, and a recording listener."""
+"""Test support: connected pairs, a peer that sends raw lines, and recorders of events."""
 
 import asyncio
 import os
@@ -14,28 +14,28 @@ from peerwire.transports.fd import FdTransport
 from peerwire.transports.memory import memory_pair
 
 TEST_TIMEOUT: Final = 5.0
-"""Seconds a record waits for what should come; a test that needs more is broken."""
+"""Timeout in seconds for an expected event."""
 
 Item = TypeVar("Item")
 
 
 class Recorder(Generic[Item]):
-    """Record events in order and wake tests that wait for them, so that no test sleeps."""
+    """Record events in order, and let tests wait for them without sleeping."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
         self._news = asyncio.Event()
 
     def note(self, item: Item) -> None:
-        """Add what came."""
+        """Add an event."""
         self.items.append(item)
         self._news.set()
 
     async def until(self, predicate: Callable[[list[Item]], bool]) -> list[Item]:
-        """Everything so far, once it is as `predicate` wants it.
+        """Return all events when `predicate` is true for them.
 
         Raises:
-            AssertionError: it did not become so; the message shows what came instead.
+            AssertionError: the wait timed out; the message shows the events.
         """
         try:
             async with asyncio.timeout(TEST_TIMEOUT):
@@ -47,12 +47,12 @@ class Recorder(Generic[Item]):
         return self.items
 
     async def count(self, number: int) -> list[Item]:
-        """Everything so far, once it is `number` items or more."""
+        """Return all events when there are at least `number`."""
         return await self.until(lambda items: len(items) >= number)
 
 
 class LinePeer:
-    """The bare other end of a transport: writes given bytes, and records everything it reads."""
+    """Peer of a transport that writes raw lines and records the lines it reads."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -61,25 +61,25 @@ class LinePeer:
         transport.start(self)
 
     def write(self, *lines: bytes) -> None:
-        """Write these lines, in one turn of the loop."""
+        """Write these lines, in one loop iteration."""
         for line in lines:
             self.transport.send(line)
 
     async def read(self, number: int) -> list[Any]:
-        """The first `number` lines, decoded."""
+        """Return the first lines, decoded, when there are at least `number`."""
         lines = await self.lines.count(number)
         return [decode_value(line) for line in lines if isinstance(line, bytes)]
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Record them."""
+        """Record the lines."""
         for line in lines:
             self.lines.note(line)
 
     def writing_paused(self) -> None:
-        """Go on: a test writes what it means to."""
+        """Do nothing: a test may exceed the backlog."""
 
     def writing_resumed(self) -> None:
-        """Do nothing: no write was pending."""
+        """Do nothing: writes were not paused."""
 
     def ended(self, error: Exception | None) -> None:
         self.ends.note(error)
@@ -87,7 +87,7 @@ class LinePeer:
 
 @asynccontextmanager
 async def running(connection: Connection) -> AsyncGenerator[Connection, None]:
-    """A connection that runs inside the block and has ended after it."""
+    """Run a connection during the block, and close it afterwards."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(connection.run())
         try:
@@ -100,7 +100,7 @@ async def running(connection: Connection) -> AsyncGenerator[Connection, None]:
 async def connected_pair(
     near: Handlers | None = None, far: Handlers | None = None, *, limit: int = MAX_LINE
 ) -> AsyncGenerator[tuple[Connection, Connection], None]:
-    """Two connections that run and are each other's peer; both have ended after the block."""
+    """Run two connected connections during the block, and close them afterwards."""
     one, two = memory_pair(limit=limit)
     async with (
         running(Connection(one, near or Handlers())) as first,
@@ -113,14 +113,14 @@ async def connected_pair(
 async def facing_bytes(
     handlers: Handlers | None = None, *, limit: int = MAX_LINE
 ) -> AsyncGenerator[tuple[Connection, LinePeer], None]:
-    """A connection that runs, and the peer through which a test writes to it any bytes at all."""
+    """Run a connection during the block, with a peer that writes arbitrary bytes."""
     near, far = memory_pair(limit=limit)
     async with running(Connection(near, handlers or Handlers())) as connection:
         yield connection, LinePeer(far)
 
 
 class LineRecorder:
-    """A listener that records its events, and wakes tests that wait for more."""
+    """Listener that records its events, and lets tests wait for them."""
 
     def __init__(self) -> None:
         self.lines: list[bytes | OversizedLine] = []
@@ -152,38 +152,41 @@ class LineRecorder:
         self._told.set()
 
     async def until(self, claim: Callable[[], bool]) -> None:
-        """Wait until the recorded events make the claim true."""
+        """Wait until `claim` returns True for the recorded events."""
         while not claim():
             self._told.clear()
             await self._told.wait()
 
     async def received(self, count: int) -> list[bytes | OversizedLine]:
-        """The lines, when there are `count` of them."""
+        """Return the lines when there are at least `count`."""
         await self.until(lambda: len(self.lines) >= count)
         return self.lines
 
     async def paused(self, times: int) -> None:
-        """Wait until that many reports of a slow peer."""
+        """Wait until `writing_paused` was called at least `times` times."""
         await self.until(lambda: self.pauses >= times)
 
     async def end(self) -> Exception | None:
-        """Wait for the end; the error that caused it, if any."""
+        """Wait for the end of the stream; return its error, if any."""
         await self.until(lambda: bool(self.ends))
         (error,) = self.ends
         return error
 
 
 def pipe_pair(*, limit: int = MAX_LINE) -> tuple[FdTransport, FdTransport]:
-    """Two transports joined by two pipes; neither is started. Call it while a loop runs."""
+    """Return two transports, connected by two pipes and not started.
+
+    Call it while an event loop runs.
+    """
     (ours_in, theirs_out), (theirs_in, ours_out) = os.pipe(), os.pipe()
     ours = FdTransport(ours_in, ours_out, limit=limit)
     return ours, FdTransport(theirs_in, theirs_out, limit=limit)
 
 
 async def everything_served() -> None:
-    """Wait until the loop has served all descriptors that were ready by now.
+    """Wait until the loop has served all descriptors that are ready now.
 
-    A line goes through pipes of its own, which the loop serves in the same turns as all others.
+    It sends lines through new pipes, which the loop serves in the same iterations as all others.
     """
     ours, theirs = pipe_pair()
     seen = LineRecorder()

@@ -1,4 +1,4 @@
-"""One side of a JSON-RPC conversation: requests, responses, and notifications.
+"""One end of a JSON-RPC connection: requests, responses, and notifications.
 
 For endpoints: agents, clients, and tests. Programs that only forward messages do not decode them,
 and do not use this module.
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Connection:
-    """A peer over one transport; `run` owns every task it starts."""
+    """Connection to a peer over one transport; `run` owns all its tasks."""
 
     def __init__(
         self, transport: Transport, handlers: Handlers, *, max_backlog: int = MAX_BACKLOG
@@ -50,7 +50,7 @@ class Connection:
         self._error: Exception | None = None
         self._ended = asyncio.Event()
 
-    # -- life
+    # -- lifecycle
 
     @property
     def error(self) -> Exception | None:
@@ -150,7 +150,7 @@ class Connection:
         self._ended.set()
 
     def _stop(self) -> None:
-        # Cancelled handlers still reply; no more lines are handled.
+        # Cancelled handlers still reply, but no more lines are handled.
         self._inbox.close()
         self._ending = self._ending or "the connection has ended"
         self._unanswered += self._open.fail_all(self._ending)

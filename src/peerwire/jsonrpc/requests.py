@@ -146,7 +146,7 @@ class IncomingRequests:
     def _finished(self, task: asyncio.Task[None]) -> None:
         owed = self._running.pop(task)
         if not owed.has_begun:
-            # Cancelled between its making and its first step, a task never enters its function.
+            # A task that is cancelled before its first step never calls its coroutine.
             if asyncio.iscoroutine(owed.reply):
                 owed.reply.close()
             self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
@@ -162,7 +162,7 @@ class IncomingRequests:
     ) -> None:
         body = b""
         if error is None:
-            with ErrorBoundary() as caught:  # the methods of a value's own class may run in there
+            with ErrorBoundary() as caught:  # encoding may call methods of the value's class
                 body = encode_value(result)
             error = caught.error
         if error is None:
@@ -348,8 +348,8 @@ class IncomingQueue:
         while self._waiting:
             line, place = self._waiting.popleft()
             if self._take(line, place):
-                # Its coroutine starts in this iteration of the loop, later lines follow in the
-                # next: a `session/cancel` must find the prompt before it running.
+                # Handle later lines in the next loop iteration, after the coroutine has started:
+                # a `session/cancel` must find the earlier prompt running.
                 self._has_started_one = True
                 asyncio.get_running_loop().call_soon(self._take_waiting)
                 return
@@ -412,7 +412,7 @@ class IncomingQueue:
 
 
 def _warn_once(line: bytes | OversizedLine) -> None:
-    """Log the first line that is not JSON-RPC; another kind of program writes many."""
+    """Log the first line that is not JSON-RPC, because other programs write many."""
     head = line.head if isinstance(line, OversizedLine) else line
     text = head[:MAX_SHOWN].decode(errors="replace").encode("unicode_escape").decode()
     _log.warning("the peer wrote text that is not JSON-RPC; the first line: %s", text)

@@ -23,14 +23,13 @@ LARGE: Final = 256 * 1024
 
 class _LastChecked:
     line: bytes | None = None
-    """One at most; marked by a subclass of bytes instead, the line would have to be copied."""
+    """The last checked line; a subclass of bytes as a mark would require a copy."""
 
 
 def was_checked(line: bytes) -> bool:
-    """Whether the UTF-8 of this very object was checked while it was received.
+    """Whether the UTF-8 of this object was checked while it was received.
 
-    True once: the decoder asks, and the line is kept no longer. False means only that it is to be
-    checked.
+    Returns True once, and then releases the line. After False, the caller must check the line.
     """
     if line is not _LastChecked.line:
         return False
@@ -112,7 +111,7 @@ class LineSplitter:
     def _complete(self, last: bytes) -> list[bytes | OversizedLine]:
         self._hold(last)
         is_utf8 = self._checked and self._check() and self._checked == self._held
-        # A full buffer gives its bytes away: the line is not copied.
+        # `getvalue` of a full buffer does not copy the line.
         line: bytes | OversizedLine = self._line.getvalue()
         if self._head:
             line = OversizedLine(self._head, self._limit, self._tail)
@@ -123,11 +122,11 @@ class LineSplitter:
         return [line] if line else []
 
     def _check(self) -> bool:
-        """Check what was received since the last check; whether all so far is UTF-8."""
+        """Check the bytes since the last check; return whether all bytes so far are UTF-8."""
         if self._is_utf8:
             with self._line.getbuffer() as held:
                 try:
-                    _, taken = utf_8_decode(held[self._checked :], "strict", False)  # noqa: FBT003 - takes no names
+                    _, taken = utf_8_decode(held[self._checked :], "strict", False)  # noqa: FBT003 - positional only
                 except UnicodeDecodeError:
                     self._is_utf8 = False
                 else:

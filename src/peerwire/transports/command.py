@@ -1,4 +1,4 @@
-"""Parse a program as a user writes it: shell words, or one of two JSON forms."""
+"""Parse a command from shell words or from one of two JSON forms."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from peerwire.errors import PeerwireError
 
 Dialect: TypeAlias = Literal["auto", "sacp", "rust-sdk", "rfd", "pacp"]
-"""The era of wire names that a component speaks (acp-host §1.2, R2); `auto` finds out."""
+"""Era of the wire names of a component (acp-host §1.2, R2); `auto` detects it."""
 
 DIALECTS: Final[tuple[Dialect, ...]] = get_args(Dialect)
 
@@ -22,7 +22,7 @@ _OFFSET: Final = re.compile(r"\s*\(byte (\d+)\)$")
 
 
 class CommandError(PeerwireError, ValueError):
-    """The text names no program; the message says what is wrong, where, and how to fix it."""
+    """The text is not a command; the message has the problem, its place, and the fix."""
 
 
 class Command(Struct, frozen=True):
@@ -30,10 +30,10 @@ class Command(Struct, frozen=True):
 
     Attributes:
         argv: the program and its arguments; never empty.
-        env: variables set on top of the environment we have.
-        name: what its author calls it; None where it was not said.
-        cwd: the directory it starts in; None for ours.
-        dialect: the era of wire names it speaks.
+        env: variables that extend the environment of this process.
+        name: name for display; None if not given.
+        cwd: working directory; None for that of this process.
+        dialect: era of its wire names.
     """
 
     argv: tuple[str, ...]
@@ -44,10 +44,10 @@ class Command(Struct, frozen=True):
 
 
 def parse_command(spec: str) -> Command:
-    """Read shell words with leading `NAME=value`, or a JSON object (acp-host §1.9, R6).
+    """Parse shell words with leading `NAME=value`, or a JSON object (acp-host §1.9, R6).
 
     Raises:
-        CommandError: the text is neither.
+        CommandError: the text has neither form.
     """
     if "\0" in spec:
         raise CommandError(
@@ -60,7 +60,7 @@ def parse_command(spec: str) -> Command:
 
 
 def command_json(command: Command) -> str:
-    """The JSON text that `parse_command` reads as this command; what is empty is left out."""
+    """Return JSON text that `parse_command` parses to this command, without empty members."""
     members: dict[str, Any] = {
         "name": command.name,
         "command": command.argv[0],
@@ -75,12 +75,12 @@ def command_json(command: Command) -> str:
 
 
 def shown(argv: tuple[str, ...]) -> str:
-    """A command line for people: quoted as for a shell, and cut where it grows too long."""
+    """Format a command line for display: quoted for a shell, at most 200 characters."""
     return _cut(" ".join(shlex.quote(word) for word in argv[:100]), 200)
 
 
 def without_values(spec: str) -> str:
-    """A program as the user wrote it, for display: without the values of its variables."""
+    """Return a command as the user wrote it, without the values of its variables."""
     if spec.lstrip().startswith("{"):
         return _members_without_values(spec)
     try:

@@ -1,9 +1,7 @@
-"""Lines over file descriptors, also over our own standard streams.
+"""Lines over file descriptors, including standard input and output.
 
-The turn costs two microseconds of CPU time and a system call, on every hop of every round trip.
-
-Reads and writes go straight to the descriptor, one system call for all lines of a wake-up: several
-times faster than `asyncio`'s streams (docs/design/transports.md has the measurements).
+It reads and writes the descriptors directly, with one system call for all lines of a wake-up. This
+is several times faster than the streams of `asyncio` (measurements: docs/design/transports.md).
 """
 
 import asyncio
@@ -22,21 +20,24 @@ _Lines = TypeVar("_Lines")
 
 
 class WriteBatch:
-    """Writes to do on one event loop after the lines just read are routed."""
+    """Collect the writes caused by one read, and flush them after all its lines are handled.
+
+    The alternative, `call_soon`, costs a system call and two microseconds of CPU time per hop.
+    """
 
     def __init__(self) -> None:
         self._is_open = False
         self._due: list[Callable[[], None]] = []
 
     def flush_at_end(self, flush: Callable[[], None]) -> None:
-        """Call this when the lines are routed; at the loop's next turn, if none are just now."""
+        """Call `flush` at the end of the current batch, or in the next loop iteration."""
         if self._is_open:
             self._due.append(flush)
         else:
             asyncio.get_running_loop().call_soon(flush)
 
     def batched(self, receive: Callable[[_Lines], None]) -> Callable[[_Lines], None]:
-        """The same receiver, with what it sends written when it returns."""
+        """Wrap a receiver so that its writes are flushed when it returns."""
 
         def received(lines: _Lines) -> None:
             self._is_open = True
@@ -60,18 +61,15 @@ _here: Final = _Here()
 
 
 def current_wake_up() -> WriteBatch:
-    """The one of this thread: a thread runs one event loop at a time."""
+    """Return the batch of this thread, because a thread runs one event loop at a time."""
     return _here.wake_up
 
 
 class FdTransport:
-    """Owns both descriptors until it is closed; they may be the same one (a socket).
+    """Transport over two descriptors, or one socket; it owns them until it is closed.
 
-    Make it while an event loop runs. `on_close` is called when the descriptors have been closed.
-    `read_size` is what one wake-up takes in, in bytes.
-
-    Attributes:
-        reader: the reading half.
+    Create it while an event loop runs. `on_close` is called after the descriptors are closed.
+    `read_size` is the maximum number of bytes of one read.
     """
 
     def __init__(
@@ -93,16 +91,16 @@ class FdTransport:
         self._fresh: list[bytes] = []
         self._started = False
         self._mute = False
-        # Both modes before either changes: a terminal is often one description behind both.
+        # Save both modes before a change: both descriptors may share one open terminal.
         self._was_blocking = {fd: os.get_blocking(fd) for fd in (read_fd, write_fd)}
 
     @property
     def backlog(self) -> int:
-        """Bytes given to `send` that the peer has not taken yet."""
+        """Sent bytes that the peer has not read yet."""
         return self._writer.size + _size(self._fresh)
 
     def start(self, listener: Listener) -> None:
-        """Begin to read, on the running event loop."""
+        """Start reading, on the running event loop."""
         for fd in self._was_blocking:
             os.set_blocking(fd, False)
         self._started = True
@@ -111,7 +109,7 @@ class FdTransport:
         self._flush()
 
     def pause_reading(self) -> None:
-        """Read nothing until `resume_reading`."""
+        """Stop reading until `resume_reading`."""
         self.reader.pause()
 
     def resume_reading(self) -> None:
@@ -119,12 +117,12 @@ class FdTransport:
         self.reader.resume()
 
     def finish_reading(self, error: Exception | None = None) -> None:
-        """Take what has arrived by now, then end, though the other end may not be closed."""
+        """Read the available data, then end, even if the peer's end is still open."""
         if self._started:
             self.reader.finish(error)
 
     def send(self, line: bytes) -> None:
-        """Append one line; written with all others of this turn of the loop."""
+        """Queue one line; all lines of a batch are written together."""
         if self._mute:
             return
         if not self._fresh and self._started:
@@ -146,23 +144,23 @@ class FdTransport:
             self._writer.write_small(b"\n".join(lines))
 
     def _broke(self, error: OSError) -> None:
-        # The peer stopped reading. What it wrote before is worth having, then this is the end.
+        # The peer stopped reading: deliver the output it wrote before, then end.
         self._mute = True
         self._loop.call_soon(self.reader.finish, error)
 
     async def drain(self) -> None:
-        """Wait until the backlog is below the low-water mark, or the peer reads no more."""
+        """Wait until the backlog is below the low-water mark, or the transport has ended."""
         await asyncio.sleep(0)
         await self._writer.drain()
 
     async def flush(self) -> None:
-        """Wait until the peer has taken everything sent so far, or reads no more."""
+        """Wait until all queued lines are written, or the transport has ended."""
         if self._started:
             self._flush()
             await self._writer.flush()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """Write what waits for at most `grace` seconds, then close both descriptors."""
+        """Write queued lines for at most `grace` seconds, then close both descriptors."""
         self.reader.discard()
         try:
             with suppress(TimeoutError):
@@ -172,14 +170,14 @@ class FdTransport:
             self.close()
 
     def close_writing(self) -> None:
-        """End our direction now; the peer sees the end of its input and may still write."""
+        """Close the write descriptor; the peer reads the end of its input and may still write."""
         self._mute = True
         self._writer.close()
         if self._write_fd != self._read_fd:
             self._close(self._write_fd)
 
     def close(self) -> None:
-        """Close both descriptors now, in their original blocking mode, without notification."""
+        """Restore the blocking mode of both descriptors and close them, without `ended`."""
         self._mute = True
         self.reader.close()
         self._writer.close()
@@ -195,18 +193,18 @@ class FdTransport:
             return
         with suppress(OSError):
             if was_blocking:
-                # Standard streams share their mode with everyone who has the same terminal.
+                # All programs that share a terminal share its blocking mode.
                 os.set_blocking(fd, True)
             os.close(fd)
 
 
 def _size(lines: list[bytes]) -> int:
-    """Bytes of these lines, each with its newline."""
+    """Total bytes of lines with their newlines."""
     return sum(map(len, lines)) + len(lines)
 
 
 def _segments(lines: list[bytes]) -> list[memoryview]:
-    """A gathered write's buffers: large lines as they are, the small ones around them joined."""
+    """Return the buffers of a `writev`: large lines are not copied, small lines are joined."""
     newline = memoryview(b"\n")
     small: list[bytes] = []
     segments: list[memoryview] = []
@@ -227,10 +225,10 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 def stdio_transport(*, limit: int = MAX_LINE) -> FdTransport:
-    """Take standard input and output for the protocol until the transport is closed.
+    """Reserve standard input and output for the protocol until the transport is closed.
 
-    Meanwhile descriptor 0 is at its end and descriptor 1 is stderr, so that a stray `print` or
-    `input` of anybody else does no harm. A standard input that was closed counts as empty.
+    Meanwhile descriptor 0 is empty and descriptor 1 is stderr, so that a `print` or `input` in
+    other code does not disturb the protocol. A closed standard input counts as empty.
 
     Raises:
         TransportError: standard output is closed.
@@ -242,7 +240,7 @@ def stdio_transport(*, limit: int = MAX_LINE) -> FdTransport:
     write_fd = _open_again(STDOUT, os.O_WRONLY)
     give_back = [_point(STDOUT, STDERR if sys.__stderr__ is not None else None)]
     if sys.__stdin__ is None:
-        # Descriptor 0 may be reused by now: do not touch it.
+        # Descriptor 0 may belong to another file now: do not change it.
         read_fd = os.open(os.devnull, os.O_RDONLY)
     else:
         read_fd = _open_again(STDIN, os.O_RDONLY)
@@ -251,7 +249,7 @@ def stdio_transport(*, limit: int = MAX_LINE) -> FdTransport:
     def on_close() -> None:
         if sys.stdout is not None:
             with suppress(OSError, ValueError):
-                # What others printed meanwhile and Python still holds is no part of the protocol.
+                # Flush the output of other code while descriptor 1 still leads to stderr.
                 sys.stdout.flush()
         for undo in give_back:
             undo()
@@ -260,14 +258,15 @@ def stdio_transport(*, limit: int = MAX_LINE) -> FdTransport:
 
 
 def _open_again(fd: int, flags: int) -> int:
-    """A second way to the same stream, if it can be with a blocking mode of its own.
+    """Open the stream of `fd` again; duplicate `fd` if that is not possible.
 
-    The mode belongs to the open file, which a terminal or a `2>&1` shares with stderr and with
-    other programs; a fresh one leaves theirs alone even if we are killed. Only Linux has it.
+    The blocking mode belongs to the open file, which stderr and other programs share if the stream
+    is a terminal or if `2>&1` was used. A new open file has its own mode, so the shared mode stays
+    unchanged even if this process is killed. Linux only.
     """
     with suppress(OSError):
         path = f"/proc/self/fd/{fd}"
-        # Not a named pipe: it would not tell a late reader that its writers have gone.
+        # Not a named pipe: a reader that opens it late does not see the end of the stream.
         name = os.readlink(path)  # noqa: PTH115 - pathlib takes milliseconds to import
         if os.isatty(fd) or name.startswith("pipe:"):
             return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
@@ -275,7 +274,7 @@ def _open_again(fd: int, flags: int) -> int:
 
 
 def _point(fd: int, target: int | None) -> Callable[[], None]:
-    """Let `fd` mean what `target` does, or nothing; gives the way back."""
+    """Redirect `fd` to `target`, or to /dev/null; return a function that undoes this."""
     saved = os.dup(fd)
     source = os.open(os.devnull, os.O_RDWR) if target is None else target
     os.dup2(source, fd)

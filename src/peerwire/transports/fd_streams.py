@@ -1,8 +1,8 @@
-"""The reading and the writing half of a file descriptor, and the size of its pipe.
+"""Reader and writer of a non-blocking file descriptor; they resize its pipe on Linux.
 
-A line of some megabytes goes through the usual 64 KiB in a hundred turns of two processes: 18 ms
-for 5 MB where `cat` takes 12. Through a mebibyte it takes 11. A pipe that is always wide would let
-a flood queue up in front of whatever comes behind it. Linux only; elsewhere pipes stay as they are.
+A pipe has 64 KiB by default. A line of 5 MB then needs about a hundred process switches and takes
+18 ms (`cat`: 12 ms). It takes 11 ms through a pipe of 1 MiB. A pipe is large only while a large
+line passes, because a large buffer delays the messages behind a flood.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ from peerwire.jsonrpc.transport import (
 )
 
 WIDE: Final = 1024 * 1024
-"""The most that a program without privileges may ask for (/proc/sys/fs/pipe-max-size)."""
+"""Bytes of a large pipe: the default limit without privileges (/proc/sys/fs/pipe-max-size)."""
 
 WIDEN_ABOVE: Final = WIDE
-"""Bytes of a line worth the trouble; far more than all small lines of a wake-up come to."""
+"""Bytes in flight above which a pipe becomes large; small lines never add up to as much."""
 
 _GET: Final[int | None] = getattr(fcntl, "F_GETPIPE_SZ", None)
 _SET: Final[int | None] = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
 class PipeSize:
-    """The room of one descriptor's pipe; of no effect on what is no pipe."""
+    """Size of the pipe behind a descriptor; no effect if it is not a pipe."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -46,18 +46,18 @@ class PipeSize:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it is to be narrowed again."""
+        """Whether the pipe is enlarged at present."""
         return self._usual is not None
 
     def fit(self, size: int) -> None:
-        """Widen the pipe while so many bytes are in flight, else restore its size."""
+        """Enlarge the pipe if `size` bytes in flight justify it, else restore its size."""
         if size > WIDEN_ABOVE:
             self.widen()
         elif self._usual is not None and self._resized(self._usual):
             self._usual = None
 
     def widen(self) -> None:
-        """Be wide until `fit` finds that little is on its way."""
+        """Enlarge the pipe until `fit` restores its size."""
         if _GET is None or self._usual is not None:
             return
         try:
@@ -73,30 +73,30 @@ class PipeSize:
         try:
             fcntl.fcntl(self._fd, _SET, size)
         except OSError as error:
-            # Busy: there is more in it than would fit, so ask again later.
+            # EBUSY: the pipe holds more than the new size; `fit` tries again later.
             return error.errno != errno.EBUSY
         return True
 
 
 READ_SIZE: Final = 64 * 1024
-"""Bytes of one read: what a pipe holds, and below the size where malloc asks the kernel."""
+"""Bytes of one read: the size of a pipe, and small enough that malloc does not call mmap."""
 
 AT_ONCE: Final = 1024 * 1024
-"""Bytes of one large line that are read in one wake-up, so that other peers get their turn."""
+"""Maximum bytes of a large line that one wake-up reads before other peers are served."""
 
 LAST_READ: Final = 1024 * 1024
-"""Bytes read from a stream that must end now although it has a writer: the largest pipe."""
+"""Maximum bytes of the last read from a stream that still has a writer: the largest pipe."""
 
 OnLines: TypeAlias = Callable[[Sequence[bytes | OversizedLine]], None]
 OnEnd: TypeAlias = Callable[[Exception | None], None]
 OnRead: TypeAlias = Callable[[Sequence[bytes | OversizedLine]], None]
-"""Receives the lines of each read before `OnLines`; none where a read completed no line."""
+"""Called before `OnLines` with the lines of each read, even if the read completed no line."""
 
 _log = logging.getLogger(__name__)
 
 
 class FdReader:
-    """Reads one descriptor, which must not block, until it ends, breaks or is closed."""
+    """Read lines from a non-blocking descriptor until its end, an error, or `close`."""
 
     def __init__(self, fd: int, limit: int, size: int = READ_SIZE) -> None:
         self._fd = fd
@@ -113,7 +113,7 @@ class FdReader:
 
     @property
     def unfinished(self) -> int:
-        """Bytes of a line that is not complete yet."""
+        """Bytes received of an incomplete line."""
         return self._splitter.held
 
     def tell_reads(self, on_read: OnRead) -> None:
@@ -121,13 +121,13 @@ class FdReader:
         self._on_read = on_read
 
     def start(self, on_lines: OnLines, on_end: OnEnd) -> None:
-        """Begin to read; `on_end` is called once, after the last lines."""
+        """Start reading; `on_end` is called once, after the last lines."""
         self._on_lines = on_lines
         self._on_end = on_end
         self._read_on()
 
     def pause(self) -> None:
-        """Read nothing until `resume`."""
+        """Stop reading until `resume`."""
         self._held = True
         self._stop()
 
@@ -142,7 +142,7 @@ class FdReader:
         self._on_end = _nobody
 
     def finish(self, error: Exception | None) -> None:
-        """Take what is there by now, at most `LAST_READ` bytes, and end with `error`."""
+        """Read the available data, at most `LAST_READ` bytes, and end with `error`."""
         left = LAST_READ
         while left > 0 and not self._over:
             try:
@@ -160,7 +160,7 @@ class FdReader:
         self._end(error)
 
     def close(self) -> None:
-        """Stop reading, without notification; the descriptor stays open."""
+        """Stop reading without calling `on_end`; the descriptor stays open."""
         self._stop()
         self._over = True
 
@@ -180,7 +180,7 @@ class FdReader:
                 self._loop.remove_reader(self._fd)
 
     def _read_file(self) -> None:
-        # A plain file can always be read, and selectors refuse it.
+        # Selectors do not support regular files, which are always readable.
         if self._reading:
             self._readable()
         if self._reading:
@@ -188,12 +188,12 @@ class FdReader:
 
     def _readable(self) -> None:
         left = AT_ONCE
-        # A turn of the loop for each pipe full would take longer than the reads.
+        # Repeat here: a loop iteration for each full pipe would cost more than the read.
         while self._read_once() and self._splitter.held > LARGE and left > 0 and self._reading:
             left -= self._size
 
     def _read_once(self) -> bool:
-        """Read once; whether there may be more already."""
+        """Read once; return whether more data may be available."""
         try:
             data = os.read(self._fd, self._size)
         except (BlockingIOError, InterruptedError):
@@ -223,7 +223,7 @@ class FdReader:
             if isinstance(line, OversizedLine) or line.rstrip().endswith((b"}", b"]")):
                 self._on_lines([line])
             else:
-                # Cut off in the middle: not a message, and no listener is left to report it to.
+                # An incomplete line is not a message, so it is only logged.
                 _log.warning("the input ended inside a line: %s", line[:HEAD])
         self._on_end(error)
 
@@ -234,11 +234,11 @@ def _nobody(_: object) -> None:
 
 @cache
 def _keep_what_is_freed() -> None:
-    """Let glibc keep the memory of one large line for the next; elsewhere this does nothing.
+    """Make glibc reuse the memory of large lines; no effect with other C libraries.
 
-    It keeps no more than twice the largest block that was ever freed (mallopt(3)), so free one
-    that was never touched. Without, the pages of each line of some megabytes go back to the kernel
-    and are fetched again one by one: 8.7 ms of CPU instead of 3.8 to pass 5 MB on.
+    glibc keeps free memory up to twice the size of the largest freed block (mallopt(3)), so this
+    frees one block. Otherwise the kernel maps the pages again for each large line: forwarding 5 MB
+    takes 8.7 ms of CPU time instead of 3.8 ms.
     """
     bytes(8 * 1024 * 1024)
 
@@ -249,11 +249,11 @@ def _can_poll(fd: int) -> bool:
 
 
 SEGMENTS: Final = 64
-"""Buffers of one gathered write; the kernel takes at least 1024, a pipe is full long before."""
+"""Maximum buffers of one `writev`; the kernel accepts 1024, but a pipe is full much earlier."""
 
 
 class FdWriter:
-    """Writes to one descriptor, which must not block, what it is given, until it breaks."""
+    """Write buffers to a non-blocking descriptor, with a backlog for a slow peer."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -266,15 +266,15 @@ class FdWriter:
         self._quick.set()
         self._empty = asyncio.Event()
         self.size = 0
-        """Bytes that wait for the peer."""
+        """Backlog in bytes."""
 
     def start(self, listener: Listener, on_break: Callable[[OSError], None]) -> None:
-        """Set the listener for the marks and for the peer closing its end."""
+        """Set the listener for `writing_paused`, and the callback for a failed write."""
         self._listener = listener
         self._on_break = on_break
 
     def write(self, data: Iterable[memoryview], size: int) -> None:
-        """Append buffers of `size` bytes in all, and write as much as the peer takes."""
+        """Append buffers with a total of `size` bytes, and write as much as possible now."""
         self._backlog.extend(data)
         self.size += size
         if not self._waiting:
@@ -289,7 +289,7 @@ class FdWriter:
             self._listener.writing_paused()
 
     def write_small(self, data: bytes) -> None:
-        """The same for one buffer that a quick peer takes at once, as almost always."""
+        """Write one small buffer; the fast path for a peer without a backlog."""
         rest = memoryview(data)
         if not self._backlog and not self._room.is_wide:
             try:
@@ -306,17 +306,17 @@ class FdWriter:
         self.write((rest,), len(rest))
 
     async def drain(self) -> None:
-        """Wait until the backlog is below the low-water mark, or the peer reads no more."""
+        """Wait until the backlog is below the low-water mark, or the writer is closed."""
         await self._quick.wait()
 
     async def flush(self) -> None:
-        """Wait until the peer has taken everything, or reads no more."""
+        """Wait until the backlog is written, or the writer is closed."""
         while self._backlog:
             self._empty.clear()
             await self._empty.wait()
 
     def close(self) -> None:
-        """Drop what waits and write nothing any more; the descriptor stays open."""
+        """Discard the backlog and stop writing; the descriptor stays open."""
         self._backlog.clear()
         self.size = 0
         self._stop_waiting()

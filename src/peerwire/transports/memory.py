@@ -1,7 +1,6 @@
-"""Two transports joined in memory, and a transport that shows each line that passes.
+"""Transports in memory, and wrappers that forward or observe another transport.
 
-The same promises as a pipe, marks included, so that a test or an in-process agent meets no
-friendlier world.
+A pair in memory behaves like a pipe, including the water marks, so tests with it are realistic.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from peerwire.jsonrpc.transport import (
 
 
 class MemoryTransport:
-    """One end of a joined pair; made by `memory_pair`."""
+    """One end of a connected pair; created by `memory_pair`."""
 
     def __init__(self, incoming: "_Lane", outgoing: "_Lane") -> None:
         self._incoming = incoming
@@ -30,22 +29,22 @@ class MemoryTransport:
 
     @property
     def backlog(self) -> int:
-        """Bytes the other end has not been given yet."""
+        """Sent bytes that the other end has not received yet."""
         return self._outgoing.size
 
     def start(self, listener: Listener) -> None:
-        """Begin to deliver, on the running event loop."""
+        """Start delivery, on the running event loop."""
         self._outgoing.sender = listener
         self._incoming.receiver = listener
         self._incoming.schedule()
         self._outgoing.schedule()
 
     def send(self, line: bytes) -> None:
-        """Append one line for the other end."""
+        """Queue one line for the other end."""
         self._outgoing.put(line)
 
     def pause_reading(self) -> None:
-        """Deliver nothing until `resume_reading`."""
+        """Stop delivery until `resume_reading`."""
         self._incoming.held = True
 
     def resume_reading(self) -> None:
@@ -54,18 +53,18 @@ class MemoryTransport:
         self._incoming.schedule()
 
     async def drain(self) -> None:
-        """Wait until what the other end has not taken is below the low-water mark, or lost."""
+        """Wait until the backlog is below the low-water mark, or the stream has ended."""
         await asyncio.sleep(0)
         await self._outgoing.quick.wait()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """End both directions; what was sent before still arrives."""
-        del grace  # nothing to wait for: what was sent is on its way
+        """End both directions; lines sent before are still delivered."""
+        del grace  # sent lines are already queued at the other end
         self._incoming.abandon()
         self._outgoing.end()
 
     def break_off(self, reason: str) -> None:
-        """End what this end reads as a broken pipe would, for tests of faults."""
+        """End the input of this end with an error, like a broken pipe; for tests."""
         receiver = self._incoming.receiver
         if not self._incoming.is_over:
             self._incoming.abandon()
@@ -74,7 +73,7 @@ class MemoryTransport:
 
 
 class _Lane:
-    """One direction: what one end has sent and the other has not been given."""
+    """Queue of one direction: lines sent by one end and not yet received by the other."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -100,14 +99,14 @@ class _Lane:
         self.schedule()
 
     def end(self) -> None:
-        """The sender sends no more; the receiver is notified after the last line."""
+        """End the stream for the sender; notify the receiver after the last line."""
         self._is_ending = True
         self.sender = None
         self.quick.set()
         self.schedule()
 
     def abandon(self) -> None:
-        """The receiver takes no more."""
+        """Discard all lines, because the receiver is closed."""
         self.is_over = True
         self._lines.clear()
         self.size = 0
@@ -160,31 +159,31 @@ class _Lane:
 
 
 def memory_pair(*, limit: int = MAX_LINE) -> tuple[MemoryTransport, MemoryTransport]:
-    """Two transports, each the other's peer. Call it while an event loop runs."""
+    """Return two connected transports. Call it while an event loop runs."""
     there, back = _Lane(limit), _Lane(limit)
     return MemoryTransport(back, there), MemoryTransport(there, back)
 
 
 class ForwardingTransport:
-    """A transport by means of another one; subclasses change lines or observe them."""
+    """Transport that forwards to another one; subclasses change or observe the lines."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     @property
     def backlog(self) -> int:
-        """Bytes given to `send` that the peer has not taken yet."""
+        """Sent bytes that the peer has not read yet."""
         return self._transport.backlog
 
     def start(self, listener: Listener) -> None:
-        """Begin to read, on the running event loop."""
+        """Start reading, on the running event loop."""
         self._transport.start(listener)
 
     def send(self, line: bytes) -> None:
         self._transport.send(line)
 
     def pause_reading(self) -> None:
-        """Read nothing until `resume_reading`."""
+        """Stop reading until `resume_reading`."""
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
@@ -201,28 +200,28 @@ class ForwardingTransport:
 
 
 Seen: TypeAlias = Callable[[Literal["received", "sent"], bytes | OversizedLine], None]
-"""Called with the direction, as seen from here, and the line, before it is handled."""
+"""Called with each line before it is handled, and its direction for this process."""
 
 
 class TappedTransport(ForwardingTransport):
-    """Passes everything on to and from another transport, and shows it on the way."""
+    """Transport that calls a function with each line sent or received."""
 
     def __init__(self, transport: Transport, on_line: Seen) -> None:
         super().__init__(transport)
         self._on_line = on_line
 
     def start(self, listener: Listener) -> None:
-        """Begin to read, on the running event loop."""
+        """Start reading, on the running event loop."""
         self._listener = listener
         self._transport.start(self)
 
     def send(self, line: bytes) -> None:
-        """Show one line, and append it."""
+        """Report one line, and send it."""
         self._on_line("sent", line)
         self._transport.send(line)
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Show the lines, and pass them on."""
+        """Report the lines, and forward them to the listener."""
         for line in lines:
             self._on_line("received", line)
         self._listener.lines_received(lines)

@@ -1,4 +1,4 @@
-"""A child process as a transport, its stderr tail, and its exit status."""
+"""Transport to a child process, with the end of its stderr and its exit status."""
 
 import asyncio
 import errno
@@ -22,7 +22,7 @@ from peerwire.transports.fd_streams import LAST_READ, READ_SIZE
 from peerwire.transports.stop_on_write import Check, StopOnWrite
 
 REAP_TIMEOUT: Final = 1.0
-"""Seconds we wait for a killed process; only one stuck in the kernel needs any."""
+"""Timeout in seconds for reaping a killed process, which may hang in a system call."""
 
 _REMEDIES: Final = {
     errno.EACCES: "name a file that may be run (chmod +x makes it so), not a directory",
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Pipes(Struct, frozen=True):
-    """Descriptors of a program's standard streams; the receiver closes them."""
+    """Our ends of a program's standard streams; the receiver closes them."""
 
     stdin: int
     stdout: int
@@ -44,7 +44,7 @@ class Pipes(Struct, frozen=True):
 
 
 class Child:
-    """A running program, leader of its own session and process group."""
+    """Running program that leads its own session and process group."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -53,13 +53,13 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, and that of its group."""
+        """Process id of the program, which is also its group's id."""
         return self._process.pid
 
     def watch(self, on_exit: Callable[[], None]) -> None:
-        """Call `on_exit` once, on the loop, when the program exits, unless `reap` comes first."""
+        """Call `on_exit` once on the event loop when the program exits, unless `reap` is first."""
         if sys.platform == "linux":
-            with suppress(OSError):  # an old kernel, or a sandbox that does not know the call
+            with suppress(OSError):  # old kernels and some sandboxes lack the system call
                 self._pidfd = os.pidfd_open(self.pid)
         if self._pidfd >= 0:
             self._loop.add_reader(self._pidfd, self._exited, on_exit)
@@ -67,18 +67,18 @@ class Child:
             threading.Thread(target=self._wait, args=(on_exit,), daemon=True).start()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to all processes that remain in the group."""
+        """Send a signal to all processes of the group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     def reap(self) -> int | None:
-        """Kill what is left of the group and reap the leader.
+        """Kill the remaining processes of the group and reap the leader.
 
         Returns:
-            The exit code, negative for a signal; None if even SIGKILL did not end it in time.
+            The exit code, negative for a signal; None if SIGKILL did not end it in time.
         """
         self._unwatch()
-        # Before the leader is reaped: until then no other process can get the number of the group.
+        # Kill before reaping: the kernel can reuse the group id afterwards.
         self.signal(signal.SIGKILL)
         try:
             return self._process.wait(REAP_TIMEOUT)
@@ -103,7 +103,7 @@ class Child:
 
 
 def start(command: Command) -> tuple[Child, Pipes]:
-    """Start a program with pipes of its own and our environment under the command's.
+    """Start a program with three pipes; `command.env` extends our environment.
 
     Raises:
         SpawnError: it could not be started; the message gives the reason and the fix.
@@ -112,7 +112,7 @@ def start(command: Command) -> tuple[Child, Pipes]:
     try:
         for _ in range(3):
             fds += os.pipe()
-        # No preexec_fn: with it, the memory of this process would be copied.
+        # No preexec_fn: it prevents vfork, so the page tables of this process would be copied.
         process = subprocess.Popen(  # noqa: S603 - starting what the user named is the purpose
             command.argv,
             stdin=fds[0],
@@ -160,23 +160,23 @@ def _find(program: str) -> str:
 
 
 TAIL: Final = 64 * 1024
-"""Bytes of a program's stderr that are kept, the last ones (acp-host §1.9)."""
+"""Maximum bytes kept of the end of a program's stderr (acp-host §1.9)."""
 
 MAX_STDERR_LINE: Final = 16 * 1024
-"""Bytes of one line that are reported; the rest is cut."""
+"""Maximum reported bytes of one line; longer lines are truncated."""
 
 OnStderr = Callable[[bytes], None]
 
 
 class StderrLines:
-    """Split bytes into lines; a very long one is cut, with a note."""
+    """Split bytes into lines; a truncated line ends with a note of its length."""
 
     def __init__(self) -> None:
         self._line = bytearray()
         self._length = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Lines that `data` completes, without their ends; terminal escapes stay in."""
+        """Yield the lines that `data` completes, without newlines; keeps terminal escapes."""
         first, *others = data.split(b"\n")
         self._hold(first)
         for part in others:
@@ -184,7 +184,7 @@ class StderrLines:
             self._hold(part)
 
     def finish(self) -> Iterator[bytes]:
-        """The last line, if the stream ended without a newline."""
+        """Yield the last line if the stream ended without a newline."""
         if self._length:
             yield self._complete()
 
@@ -202,7 +202,7 @@ class StderrLines:
 
 
 class Stderr:
-    """Owns the reading end of a program's stderr, and reads it until it ends."""
+    """Read a program's stderr until it ends; owns the descriptor."""
 
     def __init__(self, fd: int, on_line: OnStderr | None) -> None:
         self._fd = fd
@@ -215,11 +215,11 @@ class Stderr:
 
     @property
     def tail(self) -> bytes:
-        """The last `TAIL` bytes, as they came."""
+        """The last `TAIL` bytes, unchanged."""
         return bytes(self._tail[-TAIL:])
 
     def finish(self) -> None:
-        """Take what is there by now, and close; a descendant of the program may still hold it."""
+        """Read the available data and close, even if a descendant keeps stderr open."""
         left = LAST_READ
         while left > 0 and self._fd >= 0:
             left -= self._read() or left
@@ -234,7 +234,7 @@ class Stderr:
         except (BlockingIOError, InterruptedError):
             return 0
         except OSError:
-            data = b""  # as good as its end: the program's protocol is not touched by it
+            data = b""  # treat it as the end; the protocol does not depend on stderr
         if not data:
             self._close()
         self._tail += data
@@ -257,20 +257,20 @@ class Stderr:
 
 
 EXIT_GRACE: Final = 1.0
-"""Seconds between the end of a program's output and its exit, whichever comes first."""
+"""Maximum seconds between the end of a program's output and its exit, in either order."""
 
 KILL_GRACE: Final = 2.0
-"""Seconds that a process is given to die of SIGKILL; only one stuck in the kernel needs any."""
+"""Timeout in seconds for the exit after SIGKILL, which a system call can delay."""
 
 
 class ProcessExitedError(TransportError):
-    """A program ended its side, as it should or not.
+    """A program exited, for any reason, or closed its input or output.
 
     Attributes:
-        argv: what was started.
-        exit_code: None for an end by a signal, or if it closed its output and runs on.
-        signal: the name of the signal that ended it, as in `SIGKILL`.
-        stderr_tail: the last 64 KiB it wrote to stderr, terminal escapes included.
+        argv: the program and its arguments.
+        exit_code: None if a signal ended it, or if it is still running.
+        signal: name of the signal that ended it, such as `SIGKILL`.
+        stderr_tail: the last 64 KiB of stderr, with terminal escapes.
     """
 
     def __init__(self, argv: tuple[str, ...], status: int | None, stderr_tail: bytes) -> None:
@@ -295,13 +295,13 @@ def spawn(
     on_stderr: OnStderr | None = None,
     grace: float = EXIT_GRACE,
 ) -> "ProcessTransport":
-    """Start a program; its `ended` always comes with a `ProcessExitedError`.
+    """Start a program; the transport always ends with a `ProcessExitedError`.
 
     Args:
-        command: what to start.
-        limit: bytes of a line that it may write, at most.
-        on_stderr: called with each line of its stderr, which is always read.
-        grace: seconds between the end of its output and its exit, whichever comes first.
+        command: the program, its environment, and its working directory.
+        limit: maximum bytes of a line of its output.
+        on_stderr: called with each line of stderr, which is read in any case.
+        grace: maximum seconds between the end of its output and its exit, in either order.
 
     Raises:
         SpawnError: it could not be started.
@@ -312,7 +312,7 @@ def spawn(
 
 
 class ProcessTransport(FdTransport):
-    """Lines to and from a program; made by `spawn`, and over when `stop` returns."""
+    """Lines to and from a program; created by `spawn`, ended by `stop`."""
 
     def __init__(self, ending: "_Ending", stdout: int, stdin: int, *, limit: int) -> None:
         super().__init__(stdout, stdin, limit=limit)
@@ -322,37 +322,36 @@ class ProcessTransport(FdTransport):
 
     @property
     def pid(self) -> int:
-        """The program's process id, and that of its group."""
+        """Process id of the program, which is also its group's id."""
         return self._ending.child.pid
 
     def start(self, listener: Listener) -> None:
-        """Begin to read, on the running event loop."""
+        """Start reading, on the running event loop."""
         self._ending.listener = listener
         super().start(_Relay(listener, self._ending))
         self._ending.settle()
 
     def stop_on_write(self, check: Check) -> StopOnWrite:
-        """Have the kernel stop the program in each write, once armed."""
+        """Prepare to stop the program in each write; `arm` the result to begin."""
         self._stop_on_write = StopOnWrite(self._read_fd, self.pid, check)
         self.reader.tell_reads(self._stop_on_write.read)
         return self._stop_on_write
 
     def close(self) -> None:
-        """Close both descriptors now, when the program has ended."""
+        """Close both descriptors immediately; called after the program's exit."""
         if self._stop_on_write is not None:
             self._stop_on_write.close()
         super().close()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """Stop the program; what it writes until it has ended is still delivered."""
+        """Stop the program; its output until the exit is still delivered."""
         await self.stop(eof_grace=grace)
 
     async def stop(self, *, eof_grace: float = 1.0, term_grace: float = 2.0) -> None:
-        """End the program and whatever it started in its group, gently at first.
+        """Stop the program and the other processes of its group; return after the exit.
 
-        It gets what waits for it and the end of its input, `eof_grace` seconds to leave, SIGTERM,
-        `term_grace` seconds, SIGKILL. Returns when it is gone. A caller that is cancelled cuts
-        this short: SIGKILL at once.
+        Write the backlog and close its input, wait `eof_grace` seconds, send SIGTERM, wait
+        `term_grace` seconds, send SIGKILL. If the caller is cancelled, send SIGKILL immediately.
         """
         ending = self._ending
         if ending.gone.is_set():
@@ -376,14 +375,14 @@ class ProcessTransport(FdTransport):
             await ending.kill()
 
     def _continue(self) -> None:
-        """Let the program run on: one that is stopped can neither exit nor act on SIGTERM."""
+        """Continue the program, because a stopped program cannot exit or handle SIGTERM."""
         if self._stop_on_write is not None:
             self._stop_on_write.disarm()
             self._stop_on_write.resume()
 
 
 class _Relay(Struct, frozen=True):
-    """Passes everything on but the end of the output, which is only part of a program's end."""
+    """Forward all events except the end of the output, which does not imply an exit."""
 
     listener: Listener
     ending: "_Ending"
@@ -402,7 +401,7 @@ class _Relay(Struct, frozen=True):
 
 
 class _Ending:
-    """Finds out how a program ends, and tells the listener once, after the last line."""
+    """Detect how a program ended, and notify the listener once, after the last line."""
 
     def __init__(self, child: Child, stderr: Stderr, argv: tuple[str, ...], grace: float) -> None:
         self.child = child
@@ -431,7 +430,7 @@ class _Ending:
         self.settle()
 
     def settle(self) -> None:
-        """See whether this is the end, or when it will be."""
+        """End if the program has exited and its output is read; else start the grace period."""
         has_exited = self.exited.is_set()
         nobody_reads = self.listener is None and not self.is_wanted
         if has_exited and (self._output_over or nobody_reads):
@@ -441,7 +440,7 @@ class _Ending:
             self._timer = loop.call_later(self._grace, self._grace_over)
 
     async def kill(self) -> None:
-        """Make sure that it is gone, soon, also while the caller is being cancelled."""
+        """Kill the program and end the transport, even if the caller is cancelled."""
         if self.gone.is_set():
             return
         self.child.signal(signal.SIGKILL)
@@ -459,7 +458,7 @@ class _Ending:
 
     def _grace_over(self) -> None:
         if self.exited.is_set():
-            # A descendant holds the output: what the program itself wrote is there by now.
+            # A descendant keeps the output open, but the program's own output has arrived.
             self._finish_reading(None)
             self._reap()
         else:

@@ -1,12 +1,12 @@
 """Stop a program inside its own `write()` until the line it wrote has been checked (Linux).
 
-The kernel sends a signal of our choice to a process group of our choice whenever data arrives in a
-pipe that we read (fcntl(2): F_SETOWN, F_SETSIG, O_ASYNC). With SIGSTOP the writer does not return
-from `write()`, so nothing that it announces in that line can begin before we have read it. The
-reader continues the group with SIGCONT.
+When data arrives in a pipe, the kernel can send a signal to a process group that its reader chose
+(fcntl(2): F_SETOWN, F_SETSIG, O_ASYNC). The signal is SIGSTOP, so the program does not return from
+`write()`: it cannot start the action that the line announces before the line is checked. The reader
+then continues the group with SIGCONT.
 
-A line can be read before the writer, still in the kernel, has sent the signal. Such a stop comes
-after the SIGCONT that belonged to it, so the group is checked again while its output is silent.
+The reader can receive a line before the kernel sends the signal. The group then stops after the
+SIGCONT for that line. Therefore the group is checked again while it writes no output.
 """
 
 import array
@@ -25,29 +25,29 @@ from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.fd_streams import PipeSize
 
 LEADER_CHECKS: Final = (0.004, 0.02, 0.1)
-"""Seconds of silence after which the leader of the group is checked: one system call."""
+"""Seconds without output after which the leader of the group is checked: one system call."""
 
 GROUP_CHECKS: Final = (0.5, 2.5)
-"""Seconds of silence after which all processes of the group are checked."""
+"""Seconds without output after which all processes of the group are checked."""
 
 _CHECKS: Final = LEADER_CHECKS + GROUP_CHECKS
 
 Check: TypeAlias = Callable[[Sequence[bytes | OversizedLine]], bool]
-"""Receives the lines that a read completed, none for part of a line; True keeps the stop."""
+"""Called with the lines that a read completed, or none; returns True to keep the stop."""
 
 
 class StopOnWrite:
-    """Has the kernel stop one program; made by `ProcessTransport.stop_on_write`.
+    """Stop one program in its writes; created by `ProcessTransport.stop_on_write`.
 
     Args:
-        fd: the end of the program's output that we read.
-        group: the process group of the program, whose leader is our child.
+        fd: read end of the pipe to which the program writes.
+        group: process group of the program; its leader is a child of this process.
         check: decides whether the program stays stopped until `resume`.
 
     Attributes:
         is_armed: whether the kernel stops the program in each write.
-        was_stopped: whether the program was stopped in the write of all that is read now. False
-            for what it wrote before it was armed, even if that is read afterwards.
+        was_stopped: whether the program was stopped in the write of the data that is read now.
+            False for data written before `arm`, even if it is read afterwards.
     """
 
     def __init__(self, fd: int, group: int, check: Check) -> None:
@@ -68,12 +68,12 @@ class StopOnWrite:
         self._timer: asyncio.TimerHandle | None = None
 
     def arm(self) -> bool:
-        """Stop the program in each write from now on; False where the kernel cannot do that."""
+        """Stop the program in each write from now on; return False if that is not supported."""
         if self.is_armed or self._is_over or sys.platform != "linux":
             return self.is_armed
         self.is_armed = _signal_writes(self._fd, self._group)
         if self.is_armed:
-            # A signal cuts a write short that waits for room, and not all programs write the rest.
+            # A signal interrupts a write to a full pipe, and some programs lose the rest.
             self._room.widen()
             for group, fd in self._further.items():
                 _signal_writes(fd, group)
@@ -81,12 +81,12 @@ class StopOnWrite:
         return self.is_armed
 
     def disarm(self) -> None:
-        """Stop the program no more; one that is held stays so until `resume`."""
+        """Stop the program in its writes no longer; a stopped program waits for `resume`."""
         if not self.is_armed:
             return
         self.is_armed = self.was_stopped = False
         if self._is_held:
-            # Its line may be read before the kernel has sent the signal, which it now never does.
+            # Stop it here: if the kernel has not sent the signal yet, it no longer will.
             for group in (self._group, *self._further):
                 _signal(os.killpg, group, signal.SIGSTOP)
         for fd in (self._fd, *self._further.values()):
@@ -96,9 +96,9 @@ class StopOnWrite:
         self._continue()
 
     def also(self, groups: Collection[int]) -> None:
-        """Stop exactly these further process groups, which can write to this pipe too.
+        """Replace the set of other process groups to stop, which also write to this pipe.
 
-        A description of a pipe has one owner, so a further group takes a further description.
+        An open file has one owner (F_SETOWN), so each group needs its own open file of the pipe.
         """
         for gone in self._further.keys() - groups:
             os.close(self._further.pop(gone))
@@ -111,16 +111,16 @@ class StopOnWrite:
 
     @property
     def pipe(self) -> str:
-        """The name of the pipe in `/proc/PID/fd`, by which its writers are found."""
+        """Link target of the pipe in `/proc/PID/fd`, which identifies the processes that write."""
         return f"pipe:[{os.fstat(self._fd).st_ino}]"
 
     def read(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Check what a read completed; continue the program once all that it wrote was checked.
+        """Check the lines of a read; continue the program if the pipe is empty.
 
-        Not before: a SIGCONT would undo the stop of a write that has not been read yet. And a
-        write that finds its pipe empty has room, so that no signal cuts it short.
+        A SIGCONT before that would undo the stop of a write that has not been read yet. Also, a
+        signal does not interrupt a write into an empty pipe.
         """
-        # The check may disarm it when a part of its last write has not been read.
+        # The check may call `disarm` while the last write is only partly read.
         self._may_be_stopped = self._may_be_stopped or self.is_armed
         was_held, self._is_held = self._is_held, True
         self._is_held = self._check(lines) or was_held
@@ -129,13 +129,13 @@ class StopOnWrite:
             self._continue()
 
     def resume(self) -> None:
-        """Continue a program that was held."""
+        """Continue a program that the check kept stopped."""
         self._is_held = False
         self.was_stopped = self.is_armed and self._is_pipe_empty()
         self._continue()
 
     def close(self) -> None:
-        """End the checks; for a program that has ended, whose number may be another's by now."""
+        """End all checks and signals after the program's exit, when its id may be reused."""
         self._is_over, self.is_armed, self.was_stopped = True, False, False
         for fd in self._further.values():
             os.close(fd)
@@ -161,7 +161,7 @@ class StopOnWrite:
         self._timer = None
         if self._is_held or self._step == len(_CHECKS):
             return
-        # While lines come nothing is stuck: this costs no system call in the middle of a stream.
+        # A program that writes is not stopped, so no system call is needed during output.
         left = self._silent_since + _CHECKS[self._step] - self._loop.time()
         if left <= 0:
             is_thorough = _CHECKS[self._step] in GROUP_CHECKS
@@ -173,9 +173,9 @@ class StopOnWrite:
         self._timer = self._loop.call_later(max(left, 0.001), self._check_again)
 
     def _undo_late_stop(self, *, is_thorough: bool) -> None:
-        """Continue what is stopped though all that was written has been read.
+        """Continue stopped processes if all output has been read.
 
-        The state comes first: what a stopped program wrote before its stop is in the pipe by then.
+        Read their state before the pipe: a stopped process wrote its output before its stop.
         """
         if is_thorough:
             stopped = _stopped({self._group, *self._further})
@@ -184,7 +184,7 @@ class StopOnWrite:
         if not stopped or not self._is_pipe_empty():
             return
         if self._group in stopped:
-            # Once: a second SIGCONT could meet the stop that belongs to the next line.
+            # Send it once: a second SIGCONT could undo the stop for the next line.
             self._send_continue()
         else:
             for pid in stopped:
@@ -208,14 +208,14 @@ def _signal_writes(fd: int, group: int) -> bool:
 def _signal(
     function: Callable[[int, int], None], target: int, number: signal.Signals = signal.SIGCONT
 ) -> None:
-    try:  # noqa: SIM105 - `suppress` takes a microsecond of each line that an agent writes
+    try:  # noqa: SIM105 - `suppress` adds a microsecond to each line of an agent
         function(target, number)
     except (ProcessLookupError, PermissionError):
         pass
 
 
 def _is_leader_stopped(pid: int) -> bool:
-    """Whether a child process is stopped; one that has exited is not."""
+    """Whether a child process is stopped; False after its exit."""
     try:
         return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
@@ -223,11 +223,11 @@ def _is_leader_stopped(pid: int) -> bool:
 
 
 def _stopped(groups: set[int]) -> list[int]:
-    """The stopped processes of these groups."""
+    """Ids of the stopped processes of these groups."""
     found: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            # The name of a program may hold blanks and brackets: fields begin behind its last one.
+            # The program's name may contain spaces and `)`: split after the last `)`.
             state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
             if state == "T" and int(group) in groups:
                 found.append(int(entry.name))

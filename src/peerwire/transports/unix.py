@@ -1,4 +1,4 @@
-"""Lines over Unix sockets: to reach a program of the same user, or to be reached."""
+"""Lines over Unix sockets: connect to a listener, or listen for connections."""
 
 import asyncio
 import errno
@@ -16,18 +16,18 @@ from peerwire.jsonrpc.transport import MAX_LINE
 from peerwire.transports.fd import FdTransport
 
 WAITING: Final = 128
-"""Connections the kernel keeps for us until we take them."""
+"""Maximum pending connections in the kernel (`listen` backlog)."""
 
 RETRY: Final = 0.5
-"""Seconds before we take connections again when there was no descriptor left for one."""
+"""Seconds until `accept` is tried again after an error, such as too many open files."""
 
 AT_ONCE: Final = 32 * 1024
-"""Bytes that a listener's end takes in at a time: while they are routed, the others write on."""
+"""Maximum bytes of one read from a connection, so that other clients are served soon."""
 
 SocketPath: TypeAlias = str | os.PathLike[str]
 
 OnConnection: TypeAlias = Callable[[FdTransport, int], None]
-"""Given each new connection, not started yet, and the user id of its other end."""
+"""Called with each new transport, before its `start`, and the user id of the peer."""
 
 _log = logging.getLogger(__name__)
 
@@ -38,8 +38,8 @@ def connect_unix(path: SocketPath, *, limit: int = MAX_LINE) -> FdTransport:
     Raises:
         FileNotFoundError: the socket does not exist.
         ConnectionRefusedError: the listener has exited.
-        BlockingIOError: too many wait there to be taken.
-        OSError: the path is too long, or not allowed.
+        BlockingIOError: the listener has too many pending connections.
+        OSError: the path is too long, or permission is denied.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(0)
@@ -54,28 +54,28 @@ def serve_unix(
     limit: int = MAX_LINE,
     waiting: int = WAITING,
 ) -> "UnixListener":
-    """Listen at `path`, where nothing may be yet, for programs of this user only (mode 0600).
+    """Listen at `path` for programs of the same user (mode 0600).
 
     Raises:
-        OSError: something is at that path, it is too long, or it is not allowed.
+        OSError: the path exists or is too long, or permission is denied.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.settimeout(0)
         with suppress(OSError):
-            # Linux makes the file with this mode; elsewhere there is a moment before `chmod`.
+            # Linux creates the file with this mode; other systems need the `chmod` below.
             os.fchmod(sock.fileno(), 0o600)
         sock.bind(_fitting(path))
         Path(path).chmod(0o600)
         sock.listen(waiting)
         return UnixListener(sock, path, on_connection, limit)
-    except BaseException:  # not handled: only closed, and raised again
+    except BaseException:  # closes the socket and raises again
         sock.close()
         raise
 
 
 class UnixListener:
-    """Takes connections until it is closed; made by `serve_unix`."""
+    """Accept connections until `close`; created by `serve_unix`."""
 
     def __init__(
         self,
@@ -94,21 +94,24 @@ class UnixListener:
         self._watch()
 
     def is_reachable(self) -> bool:
-        """Whether the socket file is still this listener's, so that clients can connect."""
+        """Whether the path still leads to this socket, so that clients can connect."""
         try:
             return _identity(self._path) == self._is_mine
         except OSError:
             return False
 
     def take_waiting(self) -> int:
-        """Take at once those who wait already; how many they were."""
+        """Accept all pending connections now; return their number."""
         count = 0
         while self._accept():
             count += 1
         return count
 
     def close(self) -> None:
-        """Take no more; the file goes if it is still ours. Those we have taken stay."""
+        """Stop listening and delete the socket file; accepted connections stay open.
+
+        The file stays if another program has replaced it.
+        """
         if self._sock.fileno() < 0:
             return
         if self._retry is not None:
@@ -123,13 +126,13 @@ class UnixListener:
         self._loop.add_reader(self._sock, self._accept)
 
     def _accept(self) -> bool:
-        """Take one who waits; whether there was one."""
+        """Accept one connection; return whether one was pending."""
         try:
             sock, _ = self._sock.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return False
         except OSError as error:
-            # Most likely too many files are open; asked again at once, it would not say otherwise.
+            # Usually too many open files: an immediate retry would fail again.
             _log.warning("no connection can be taken for now: %s", error.strerror)
             self._loop.remove_reader(self._sock)
             self._retry = self._loop.call_later(RETRY, self._watch)
@@ -146,10 +149,10 @@ class UnixListener:
 
 
 def peer_uid(sock: socket.socket) -> int:
-    """The user id of the process at the other end of a Unix socket, as the kernel knows it.
+    """Return the user id of a Unix socket's peer, from the kernel.
 
     Raises:
-        OSError: the other end has gone, or this system does not tell.
+        OSError: the peer is disconnected, or the system does not support this query.
     """
     if sys.platform == "linux":
         form = struct.Struct("3i")  # pid, uid, gid
