@@ -1,4 +1,4 @@
-"""Locations of the files of the user: one override, else the usual directories."""
+"""Locations of the user's files: `$SYMPOSIUM_HOME`, else the usual directories."""
 
 import os
 import stat
@@ -17,10 +17,11 @@ class Paths(Struct, frozen=True):
     """The directories of one user.
 
     Attributes:
-        home: settings, agents and state: `$SYMPOSIUM_HOME`, else `~/.symposium`.
-        cache: what can be fetched again: in `home` if overridden, else `$XDG_CACHE_HOME/symposium`.
-        runtime: sockets: in `home` if overridden, else the directory that the home keeps
-            (`keep_runtime`), `$XDG_RUNTIME_DIR/symposium` or `home/run`.
+        home: settings, agents, and state: `$SYMPOSIUM_HOME`, else `~/.symposium`.
+        cache: downloaded files: `home/cache` if `$SYMPOSIUM_HOME` is set, else
+            `$XDG_CACHE_HOME/symposium`.
+        runtime: sockets: the target of the link `home/runtime` (`keep_runtime`), else `home/run`
+            if `$SYMPOSIUM_HOME` is set, else `$XDG_RUNTIME_DIR/symposium` or `home/run`.
     """
 
     home: Path
@@ -29,7 +30,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def audit(self) -> Path:
-        """The directory with the record of what agents were allowed."""
+        """Directory of the audit log."""
         return self.home / "audit"
 
     @property
@@ -39,7 +40,7 @@ class Paths(Struct, frozen=True):
 
 
 def paths(environment: Mapping[str, str] | None = None) -> Paths:
-    """The directories that this environment asks for; none is made (architecture D9, D22)."""
+    """Return the directories for this environment without creating them (architecture D9, D22)."""
     env = os.environ if environment is None else environment
     user = Path(env.get("HOME") or Path.home())
     override = env.get("SYMPOSIUM_HOME")
@@ -54,12 +55,12 @@ def paths(environment: Mapping[str, str] | None = None) -> Paths:
 
 
 def keep_runtime(environment: Mapping[str, str] | None = None) -> None:
-    """Have the directory of the sockets found without the variables that name it, as from cron.
+    """Link the directory of the sockets from the home, for programs without `$XDG_RUNTIME_DIR`.
 
-    A link in the home says which it is; a home that is named needs none.
+    Such programs are started by cron, for example. Does nothing if `$SYMPOSIUM_HOME` is set.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the link cannot be written.
     """
     env = os.environ if environment is None else environment
     found = paths(env)
@@ -72,11 +73,11 @@ def keep_runtime(environment: Mapping[str, str] | None = None) -> None:
 
 
 def config_file(named: Path | None, environment: Mapping[str, str] | None = None) -> Path:
-    """The config file to use: the one named, else `$SYMPOSIUM_CONFIG`, else the usual one (§4.2).
+    """Return the config file: the named one, else `$SYMPOSIUM_CONFIG`, else the default (§4.2).
 
     Args:
-        named: what stood after `--config`.
-        environment: ours, by default.
+        named: value of `--config`.
+        environment: Default: the environment of this process.
     """
     env = os.environ if environment is None else environment
     user = Path(env.get("HOME") or Path.home())
@@ -87,12 +88,12 @@ def config_file(named: Path | None, environment: Mapping[str, str] | None = None
 
 
 def policy_file(environment: Mapping[str, str] | None = None) -> Path:
-    """The file with the user's rules for agents; it need not be there."""
+    """Return the path of the user's policy file, which may be missing."""
     return paths(environment).home / "policy.toml"
 
 
 def leave_relative_places() -> None:
-    """Take from our own PATH, and so from that of all we start, what depends on where one is."""
+    """Remove relative directories from PATH, for this process and its children."""
     if (search_path := os.environ.get("PATH")) is not None:
         places = search_path.split(os.pathsep)
         os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, places))
@@ -104,7 +105,7 @@ def _kept_runtime(home: Path) -> Path | None:
         found = kept.lstat()
     except OSError:
         return None
-    # Not one that is a link, another user's, or open to others: who could listen there?
+    # In a link, or a directory that other users can change, another program could listen.
     is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & _OTHERS
     is_safe = is_private and found.st_uid == os.getuid()
     return kept if is_safe and kept.is_absolute() else None

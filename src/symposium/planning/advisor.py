@@ -1,4 +1,4 @@
-"""Chooses suggestions of mods, and remembers the answers."""
+"""Recommend mods for a workspace, and store the user's answers."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -44,10 +44,10 @@ from symposium.planning.survey import survey
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """A mod that suits the workspace and is not configured.
+    """A recommended mod that is not configured.
 
     Attributes:
-        because: why it suits; empty for what always does.
+        because: the conditions that hold; empty for an unconditional recommendation.
     """
 
     recommendation: Recommendation
@@ -56,7 +56,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class RecommendationRemoval:
-    """A mod that was added for this workspace and suits it no longer; `because` says why."""
+    """A mod that was added for this workspace and is no longer recommended, with the reason."""
 
     mod: ModEntry
     because: str
@@ -70,7 +70,7 @@ class RecommendationChanges:
     removals: tuple[RecommendationRemoval, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is anything to offer."""
+        """Whether there are changes to offer."""
         return bool(self.additions or self.removals)
 
 
@@ -79,9 +79,9 @@ class RecommendationAnswers:
     """Earlier decisions of the user, as identities of mods.
 
     Attributes:
-        declined: never to be offered again.
-        added_here: added for this workspace, and for no other.
-        kept: not to be taken away, whatever suits.
+        declined: mods not to offer again.
+        added_here: mods added for this workspace and no other.
+        kept: mods not to offer for removal.
     """
 
     declined: AbstractSet[str] = frozenset()
@@ -97,8 +97,8 @@ def compare(
 ) -> RecommendationChanges:
     """Compute the mods to add and to remove (acp-host §4.11).
 
-    A disabled mod counts as known. Only what a recommendation has brought, for this workspace
-    alone, is ever offered to be taken away.
+    A disabled mod counts as configured. A mod is only offered for removal if a recommendation
+    added it for this workspace and no other.
     """
     listed = list(recommendations)
     suiting = [each for each in listed if holds(each.when, facts)]
@@ -119,7 +119,7 @@ def compare(
 
 
 def applied(config: Config, add: Iterable[ModEntry], remove: Iterable[ModEntry]) -> Config:
-    """The config with these mods at its end, and without those."""
+    """Return the config with mods added at its end, and others removed."""
     gone = {identity(mod) for mod in remove}
     kept = [mod for mod in config.mods if mod.origin != ORIGIN or identity(mod) not in gone]
     return config.with_mods(*kept, *add)
@@ -142,10 +142,10 @@ class _Kept(Struct, forbid_unknown_fields=False):
 
 
 class AnswerMemory:
-    """The answers of one user; a damaged file counts as none, and is replaced by the next one.
+    """Stored answers of one user; a damaged file counts as empty, and the next write replaces it.
 
     Attributes:
-        trouble: what was wrong with the file when it was last read; None for nothing.
+        trouble: problem of the last read of the file; None if it succeeded.
     """
 
     def __init__(self, home: Path) -> None:
@@ -153,7 +153,7 @@ class AnswerMemory:
         self._file = home / FILE
 
     def answers(self, workspace: Path) -> RecommendationAnswers:
-        """Decisions that apply to a workspace."""
+        """Return the decisions for a workspace."""
         kept = self._read()
         elsewhere = {
             each for place, added in kept.added.items() if place != str(workspace) for each in added
@@ -184,7 +184,7 @@ class AnswerMemory:
         self._write(kept)
 
     def added(self, workspace: Path, identities: Iterable[str]) -> None:
-        """These were added for a workspace.
+        """Store that these mods were added for a workspace.
 
         Raises:
             ExplainedError: it cannot be written.
@@ -194,7 +194,7 @@ class AnswerMemory:
         self._write(kept)
 
     def forget(self) -> int:
-        """Offer everything again that was declined; how many there were.
+        """Delete the `declined` and `kept` decisions; return their number.
 
         Raises:
             ExplainedError: it cannot be written.
@@ -223,7 +223,7 @@ class AnswerMemory:
 
 
 USER_FILE: Final = "config/recommendations.toml"
-"""Below our home, as in the reference's layout (acp-host §4.2)."""
+"""Path in the home directory, the same as in the reference (acp-host §4.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +231,12 @@ class Advice:
     """Recommendations for one workspace.
 
     Attributes:
-        workspace: canonical.
-        recommendations: all that may be offered, whether they suit or not.
-        facts: what the workspace is like.
-        items: everything it stores that is to be judged before it is used.
-        questions: what of that the user has not judged yet.
-        problems: what could not be used, and why.
+        workspace: canonical path.
+        recommendations: all recommendations, including those whose condition does not hold.
+        facts: facts about the workspace that the conditions need.
+        items: stored content of the workspace that requires trust.
+        questions: items for which the user has not decided yet.
+        problems: messages about unusable files and entries.
     """
 
     workspace: Path
@@ -251,15 +251,15 @@ class Advisor:
     """Recommends mods to one user.
 
     Attributes:
-        trust: what stored content the user allows.
-        memory: what the user has answered.
-        remote: the recommendations of others.
+        trust: decisions about stored content.
+        memory: answers to recommendations.
+        remote: downloaded recommendations.
 
     Args:
-        paths: the user's directories.
-        env: our environment.
-        builtins: the names of the mods that come with us.
-        readers: what else a workspace stores that is to be judged.
+        paths: directories of the user.
+        env: environment of this process.
+        builtins: returns the names of the built-in mods.
+        readers: functions that read other content of a workspace that requires trust.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class Advisor:
         self._readers = readers
 
     def advise(self, directory: str | Path) -> Advice:
-        """Recommend mods for a workspace; only reads files."""
+        """Return the recommendations for a workspace; only reads files."""
         workspace = workspace_of(directory)
         problems: list[str] = []
         stored = read_stored(workspace)
@@ -296,7 +296,7 @@ class Advisor:
         return Advice(workspace, recommendations, facts, items, questions, tuple(problems))
 
     def changes(self, advice: Advice, mods: Sequence[ModEntry]) -> RecommendationChanges:
-        """Changes to offer to a user who has these mods."""
+        """Return the changes to offer to a user with these mods."""
         answers = self.memory.answers(advice.workspace)
         return compare(mods, advice.recommendations, advice.facts, answers)
 

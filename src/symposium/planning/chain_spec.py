@@ -1,7 +1,7 @@
-"""From what a person writes to name components, to the blueprint of a chain.
+"""Parse the SPECs of components to the blueprint of a chain.
 
 A SPEC is the name of a built-in or installed component, a command line, or a JSON object
-(acp-host §1.9, R6). Nothing is started here: a program that is missing shows at `initialize`.
+(acp-host §1.9, R6). No program is started here; a missing program is reported at `initialize`.
 """
 
 import os
@@ -28,7 +28,7 @@ DEFAULTS: Final = "defaults"
 """The SPEC of the default mods."""
 
 DEFAULT_MODS: Final[tuple[str, ...]] = ("guidance", "ferris", "cargo")
-"""What the reference has, where `guidance` has the part of its `sparkle` (acp-host §4.1)."""
+"""Default mods of the reference, with `guidance` instead of its `sparkle` (acp-host §4.1)."""
 
 FORMS: Final = (
     "a SPEC is the name of a built-in, a command line such as 'npx some-agent --acp', "
@@ -36,20 +36,20 @@ FORMS: Final = (
 )
 
 POLICY: Final = "policy"
-"""The mod that goes by the user's rules."""
+"""Name of the mod that applies the user's policy rules."""
 
 MakeMod: TypeAlias = Callable[[], Component]
 
 
 class ChainSpec(Struct, frozen=True):
-    """The components of a chain, as read; a blueprint of it can be made more than once.
+    """Parsed components, from which any number of blueprints of the chain can be made.
 
     Attributes:
-        mods: makes each mod, in order from client to agent; mods in process serve one chain each.
-        agent: what stands at the end; None for a chain that is itself a proxy.
-        secrets: values of variables set for its programs, which no record may show.
-        bridge: how the agent is given the MCP servers of mods, if it cannot speak MCP over ACP.
-        before_yes: awaited before one of the user's rules answers yes.
+        mods: factories of the mods, in order from client to agent. Each chain needs new mods.
+        agent: agent of the chain; None if the chain is a proxy.
+        secrets: values of its programs' variables, which must not be in any record.
+        bridge: how an agent without MCP over ACP gets the MCP servers of mods.
+        before_yes: awaited before a policy rule allows a request.
     """
 
     mods: tuple[MakeMod, ...]
@@ -60,17 +60,17 @@ class ChainSpec(Struct, frozen=True):
 
     @property
     def agent_name(self) -> str:
-        """The name of its agent; empty if it has none."""
+        """Name of the agent; empty if the chain is a proxy."""
         return "" if self.agent is None else self.agent.name
 
     def blueprint(self) -> Blueprint:
-        """The components of one chain."""
+        """Return the blueprint of a new chain."""
         return Blueprint([*self.users_mods(), *self.hosts_mods()], self.agent)
 
     def users_mods(self) -> list[Component]:
-        """The mods that were asked for, new for one chain.
+        """Return new mods for one chain, as requested by the user.
 
-        The user's rules are left out where the host puts them in: they are to count once.
+        In a chain with an agent the policy mod is left out, because `hosts_mods` adds it.
         """
         mods = [make() for make in self.mods]
         if self.agent is None:
@@ -78,9 +78,9 @@ class ChainSpec(Struct, frozen=True):
         return [mod for mod in mods if not (isinstance(mod, InProcess) and mod.name == POLICY)]
 
     def hosts_mods(self) -> list[Component]:
-        """Components between the mods and every agent: the bridge, then the user's rules.
+        """Return the components between the mods and the agent: the bridge, then the policy.
 
-        In a chain that is itself a proxy, both are the outer conductor's to make.
+        Returns none if the chain is a proxy, because the outer conductor adds both.
         """
         if self.agent is None:
             return []
@@ -95,17 +95,17 @@ def read_chain(
     bridge: Mode = "auto",
     option: str = "--agent",
 ) -> ChainSpec:
-    """Read every SPEC of a chain.
+    """Parse all SPECs of a chain.
 
     Args:
-        proxies: the mods, from the editor's side.
-        agent: the agent; None for a chain that is a proxy itself.
+        proxies: SPECs of the mods, in order from client to agent.
+        agent: SPEC of the agent; None if the chain is a proxy.
         bridge: how tools of mods reach the agent.
-        option: behind which the agent was written.
+        option: option with the agent's SPEC, for errors.
 
     Raises:
-        PolicyError: the agent would have no rules, since the user's cannot be read.
-        SpecError: one of them names no component of its kind; says which and where.
+        PolicyError: the user's policy file cannot be read.
+        SpecError: a SPEC is not a component of its kind; the message has the SPEC and its option.
     """
     if agent is not None:
         check_policy()
@@ -125,10 +125,10 @@ def read_chain(
 
 
 def check_policy() -> None:
-    """See that the user's rules can be read, if there are any: without them no agent starts.
+    """Check that the user's policy file, if any, is valid; otherwise no agent may start.
 
     Raises:
-        PolicyError: they cannot; says where they are wrong.
+        PolicyError: it is not; the message has the place of the error.
     """
     file = policy_file()
     if exists(file):
@@ -141,7 +141,7 @@ def read_agent(spec: str, place: str) -> Program | Served:
     """Parse an agent's SPEC.
 
     Raises:
-        SpecError: it names no agent.
+        SpecError: it is not an agent.
     """
     command = _command(spec, place)
     name = _bare_name(spec, command)
@@ -196,7 +196,7 @@ def _command(spec: str, place: str) -> Command:
 
 
 def _bare_name(spec: str, command: Command) -> str | None:
-    """The one word that was written, if it can be a name; None for a path, a line or JSON."""
+    """Return the SPEC if it can be a name; None for a path, a command line, or JSON."""
     is_json = spec.lstrip().startswith("{")
     (word, *arguments) = command.argv
     if is_json or arguments or command.env or "/" in word:
@@ -205,11 +205,11 @@ def _bare_name(spec: str, command: Command) -> str | None:
 
 
 def program_on_path(name: str) -> str | None:
-    """Find a program on PATH; None if it does not exist.
+    """Return the path of a program on PATH; None if it does not exist.
 
-    What is relative in PATH depends on where one is, which may be any workspace.
+    Relative directories in PATH are ignored, because they could lead into a workspace.
     """
-    # Not shutil.which: importing that takes as long as reading a whole chain.
+    # Not shutil.which: importing it takes as long as parsing a whole chain.
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     places = (f"{folder}/{name}" for folder in folders if folder.startswith("/"))
     return next((place for place in places if os.access(place, os.X_OK)), None)

@@ -1,7 +1,7 @@
-"""A chain planned for one editor, whose agent answers first.
+"""Plan a chain for one editor connection; optionally initialize its agent first.
 
-acp-host §3.3, steps 3 and 4. If the chain asks something else in the end, the agent is started once
-more with the real request: ACP knows no second `initialize`.
+See acp-host §3.3, steps 3 and 4. The agent gets predicted params of `initialize`. If the chain
+later sends different params, the agent is restarted, because ACP allows only one `initialize`.
 """
 
 import logging
@@ -39,7 +39,7 @@ from symposium.planning.planner import (
 _log = logging.getLogger(__name__)
 
 FIRST_ID: Final = b'"symposium-agent-first"'
-"""The id of the request that was predicted; the chain's own ids are numbers."""
+"""Id of the predicted request; it differs from the chain's ids, which are numbers."""
 
 Spawn: TypeAlias = Callable[[OnStderr | None], Transport]
 
@@ -47,12 +47,12 @@ Spawn: TypeAlias = Callable[[OnStderr | None], Transport]
 def agent_first(
     agent: Program, prediction: Mapping[str, Any], *, spawn_agent: Spawn | None = None
 ) -> Program:
-    """Program that asks the agent for its capabilities as soon as it starts.
+    """Wrap an agent so that it is initialized as soon as it starts.
 
     Args:
-        agent: a program that speaks ACP.
-        prediction: the expected params of the chain's `initialize`.
-        spawn_agent: starts it. Default: by its command.
+        agent: program that speaks ACP.
+        prediction: expected params of the chain's `initialize`.
+        spawn_agent: function that starts the agent. Default: spawn its command.
     """
 
     def by_command(on_stderr: OnStderr | None) -> Transport:
@@ -66,7 +66,7 @@ def agent_first(
 
 
 class _EarlyLines:
-    """Lines of the agent from before the chain's `initialize`."""
+    """Lines that the agent wrote before the chain's `initialize`."""
 
     def __init__(self) -> None:
         self._lines: list[bytes | OversizedLine] = []
@@ -83,7 +83,7 @@ class _EarlyLines:
 
 
 class AgentFirstTransport:
-    """The agent's transport, as the chain sees it."""
+    """Transport to the agent that answers the chain's `initialize` from its first response."""
 
     def __init__(
         self, spawn_agent: Callable[[], Transport], prediction: Mapping[str, Any], start: StartWork
@@ -102,23 +102,23 @@ class AgentFirstTransport:
 
     @property
     def backlog(self) -> int:
-        """Bytes that the agent has not taken yet."""
+        """Sent bytes that the agent has not read yet."""
         return self._agent.backlog
 
     def start(self, listener: Listener) -> None:
-        """Ask the agent, before anybody else is asked."""
+        """Start reading, and send the predicted `initialize`."""
         self._listener = listener
         self._agent.start(_Life(self, self._agent))
         body = encode_value(self._prediction)
         self._agent.send(wire.request(FIRST_ID, INITIALIZE, body))
 
     def send(self, line: bytes) -> None:
-        """Pass a line on; the chain's `initialize` is compared with what was predicted."""
+        """Send a line; the chain's `initialize` is first compared with the prediction."""
         if self._is_through or not self._is_initialize(line):
             self._agent.send(line)
 
     def pause_reading(self) -> None:
-        """Read nothing for now."""
+        """Stop reading until `resume_reading`."""
         self._is_held = True
         self._agent.pause_reading()
 
@@ -129,14 +129,14 @@ class AgentFirstTransport:
             self._agent.resume_reading()
 
     async def drain(self) -> None:
-        """Wait until the agent has taken most of what waits for it."""
+        """Wait until the backlog is below the low-water mark."""
         await self._agent.drain()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
         await self._agent.aclose(grace=grace)
 
     def received(self, lines: Sequence[bytes | OversizedLine], agent: Transport) -> None:
-        """Pass on the agent's lines; those before the chain's `initialize` wait."""
+        """Forward the agent's lines; lines before the chain's `initialize` are queued."""
         if agent is not self._agent or self._has_overflowed:
             return
         if self._is_through:
@@ -149,16 +149,16 @@ class AgentFirstTransport:
         self._limit_early()
 
     def listener_of(self, agent: Transport) -> Listener | None:
-        """Listener of this agent; None for an agent that was replaced or has overflowed."""
+        """Return the listener; None if this agent was replaced or wrote too much."""
         return self._listener if agent is self._agent and not self._has_overflowed else None
 
     def _limit_early(self) -> None:
-        """Pause reading while many early lines wait; fail an agent that never answers."""
+        """Limit the queue: pause reading after the agent's response, fail before it."""
         if self._kept is not None and self._early.size > HIGH_WATER and not self._is_full:
             self._is_full = True
             self._agent.pause_reading()
         elif self._kept is None and self._early.size > OVERFLOW:
-            # Its answer may follow, so pausing would be a deadlock.
+            # The response may follow these lines, so a pause here would be a deadlock.
             self._has_overflowed = True
             self._agent.pause_reading()
             self._early.take()
@@ -177,7 +177,7 @@ class AgentFirstTransport:
         return True
 
     def _is_initialize(self, line: bytes) -> bool:
-        """Whether this is the chain's `initialize`, which is answered, or sent again."""
+        """Handle the line if it is the chain's `initialize`; return whether it is."""
         message = wire.decode(line)
         if not isinstance(message, Message) or message.method != INITIALIZE:
             return False
@@ -224,7 +224,7 @@ class AgentFirstTransport:
 
 
 class _Life(Struct, frozen=True):
-    """Listener of one agent; drops the lines of an agent that was replaced."""
+    """Listener of one agent; ignores an agent that was replaced."""
 
     owner: AgentFirstTransport
     agent: Transport
@@ -246,7 +246,7 @@ class _Life(Struct, frozen=True):
 
 
 def plain(value: Any) -> Any:
-    """The value without members `_meta` that are null or empty, at any depth."""
+    """Return the value without null or empty `_meta` members, at any depth."""
     if isinstance(value, Mapping):
         members = cast("Mapping[str, Any]", value).items()
         kept = {name: plain(each) for name, each in members}
@@ -262,14 +262,14 @@ Order: TypeAlias = Literal["agent-first", "through-chain"]
 LookUp: TypeAlias = Callable[[str], ComponentSpec | None]
 
 Refine: TypeAlias = Callable[[Plan, Mapping[str, Any]], Plan]
-"""Adapts a plan to the agent's answer; it may only remove optional components."""
+"""Adapts a plan to the agent's response; it may only remove optional components."""
 
 VERSION: Final = "0.1.0"
-"""Version of the host that the editor gets."""
+"""Version of the host that is sent to the editor."""
 
 
 def as_planned(plan: Plan, answer: Mapping[str, Any]) -> Plan:
-    """Return the plan unchanged, whatever the agent offers (acp-host §3.3, step 3)."""
+    """Return the plan unchanged, for any capabilities of the agent (acp-host §3.3, step 3)."""
     del answer
     return plan
 
@@ -279,8 +279,8 @@ class ModPreferences(Struct, frozen=True):
 
     Attributes:
         optional: whether the chain may start without a component, by name. Default: its setting.
-        without: names of components that turned out to be impossible.
-        needs: needs that the config declares for a component, by name; added to its own.
+        without: names of components that cannot be used.
+        needs: needs that the config declares, by component name, in addition to its own needs.
     """
 
     optional: Mapping[str, bool] = field(default_factory=dict[str, bool])
@@ -288,7 +288,7 @@ class ModPreferences(Struct, frozen=True):
     needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
 
     def of(self, entry: ChainEntry) -> ChainEntry:
-        """The entry with the settings of the user and of the config."""
+        """Return the entry with the settings of the user and of the config."""
         needs, is_optional = entry.needs, self.optional.get(entry.id)
         if (declared := self.needs.get(entry.id)) is not None:
             needs = replace(
@@ -309,9 +309,9 @@ class PlannedChain(Struct, frozen=True):
     """A chain that fits one editor connection.
 
     Attributes:
-        plan: its components, with reasons.
-        blueprint: the components, and the params that `initialize` begins with.
-        prediction: the params of `initialize` that the agent is expected to get.
+        plan: components, with the reason for each.
+        blueprint: components, and the params of `initialize` for the first one.
+        prediction: expected params of `initialize` for the agent.
     """
 
     plan: Plan
@@ -319,14 +319,14 @@ class PlannedChain(Struct, frozen=True):
     prediction: Mapping[str, Any]
 
     def advertised(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The chain's answer to `initialize`, enriched for the editor."""
+        """Add the host's capabilities and `details` to the chain's result of `initialize`."""
         return to_editor(result, self.plan, VERSION)
 
     def dropped(self, result: Mapping[str, Any], refine: Refine) -> set[str]:
-        """The components that, knowing the agent's answer, are better left out.
+        """Return the names of the components that the refined plan leaves out.
 
         Raises:
-            LocalError: the refinement leaves out what is not optional, or adds something.
+            LocalError: the refinement adds a component, or leaves out a required one.
         """
         kept = [entry.id for entry in refine(self.plan, result).chain]
         gone = {entry.id for entry in self.plan.chain if entry.id not in kept}
@@ -350,20 +350,20 @@ def planned_chain(
     look_up: LookUp = find_mod,
     preferences: ModPreferences = NO_PREFERENCES,
 ) -> PlannedChain:
-    """The chain for an editor that sends these params of `initialize`.
+    """Plan the chain for an editor that sends these params of `initialize`.
 
     Args:
-        chain: the enabled mods, in the configured order, and the agent.
-        params: the editor's.
-        order: when the agent is asked; one that is built in is asked through the chain.
+        chain: enabled mods, in the configured order, and the agent.
+        params: params of the editor's `initialize`.
+        order: receiver of the first `initialize`; a built-in agent gets it through the chain.
         look_up: finds a mod by its name.
-        preferences: what the user has said of the mods.
+        preferences: settings of the user for the mods.
 
     Raises:
-        RpcError: a component that is required lacks what it needs; the answer to `initialize`.
+        RpcError: a need of a required component is unmet; this is the response to `initialize`.
     """
     made_mods = chain.users_mods()
-    # What the host puts in has no name to look up, and stands next to the agent.
+    # Hidden mods are added by the host: they are not in the plan, and come last.
     hidden = [mod for mod in made_mods if _is_hidden(mod)]
     mods = [mod for mod in made_mods if not _is_hidden(mod) and mod.name not in preferences.without]
     entries = [preferences.of(entry_of(mod, look_up)) for mod in mods]
@@ -372,7 +372,7 @@ def planned_chain(
         made = plan(offered, entries, adapters_for(entries, offered))
     except MissingCapabilityError as error:
         raise RpcError(INTERNAL_ERROR, error.data) from error
-    # By identity: two mods of one name are two, and each stands where it was written.
+    # Map by identity, because two mods may have the same name.
     by_entry = {id(entry): mod for entry, mod in zip(entries, mods, strict=True)}
     fitting = [by_entry.get(id(entry)) or _added(entry.id) for entry in made.chain]
     fitting += [*hidden, *chain.hosts_mods()]
@@ -387,14 +387,14 @@ def _is_hidden(component: Component) -> bool:
 
 
 def adapters_for(enabled: Sequence[ChainEntry], offered: Iterable[str] = ()) -> list[ChainEntry]:
-    """The adapters to choose from: the built-in ones, then those of installed distributions.
+    """Return the available adapters: built-in ones, then those of installed distributions.
 
-    None is imported where no component needs any; those of distributions only where something is
-    required that no other component provides.
+    Adapters are imported only if a component requires a primitive; those of distributions only if
+    no other component provides it.
 
     Args:
-        enabled: the enabled components.
-        offered: the editor's primitives.
+        enabled: enabled components.
+        offered: primitives of the editor.
     """
     if not any(entry.needs.requires for entry in enabled):
         return []
@@ -413,7 +413,7 @@ def _is_adapter(spec: ComponentSpec) -> bool:
 
 
 def entry_of(component: Component, look_up: LookUp = find_mod) -> ChainEntry:
-    """A component as a plan sees it; a program of its own needs nothing that we know of."""
+    """Return the plan entry of a component; a program has no known needs."""
     spec = look_up(component.name) if isinstance(component, InProcess) else None
     return ChainEntry(component.name) if spec is None else ChainEntry(spec.name, spec.needs)
 

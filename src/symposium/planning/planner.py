@@ -1,6 +1,6 @@
 """Choose the adapters of a chain, their order, and the capabilities it offers; no I/O.
 
-Adapters precede all components, so an adapter's needs are met by the editor or by other adapters
+Adapters come before all components, so only the editor or other adapters can meet their needs
 (acp-host §3.3, steps 2, 3, and 6).
 """
 
@@ -24,14 +24,14 @@ from symposium.chain.mod import NO_NEEDS, Needs
 
 
 class ChainEntry(Struct, frozen=True):
-    """A component by its name, with what it needs and adds."""
+    """Name of a component, and the primitives it requires and provides."""
 
     id: str
     needs: Needs = NO_NEEDS
 
 
 class Degraded(Struct, frozen=True):
-    """An optional component that is left out, and what it would have needed."""
+    """Optional component that is left out, and the primitives it lacks."""
 
     component: str
     missing: tuple[str, ...]
@@ -43,8 +43,8 @@ class Plan(Struct, frozen=True):
     Attributes:
         chain: adapters in the order of first need, then components in the configured order.
         provided_by: for each primitive, `editor` or the component that provides it.
-        degraded: what is left out.
-        reasons: one line a decision, for people.
+        degraded: optional components that are left out.
+        reasons: one line for each decision, for display.
     """
 
     chain: tuple[ChainEntry, ...]
@@ -53,7 +53,7 @@ class Plan(Struct, frozen=True):
     reasons: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The plan as `details` of the advertisement carries it (acp-host §3.3, step 6)."""
+        """Return the plan for `details` of the capabilities (acp-host §3.3, step 6)."""
         return {
             "provided_by": dict(self.provided_by),
             "chain": [{"id": entry.id, "kind": entry.needs.kind} for entry in self.chain],
@@ -85,22 +85,22 @@ class MissingCapabilityError(Exception):
 
 
 EDITOR = "editor"
-"""The provider of capabilities that no component has to provide."""
+"""Provider of the primitives that the editor offers."""
 
 
 def plan(
     offered: Iterable[str], enabled: Sequence[ChainEntry], adapters: Sequence[ChainEntry]
 ) -> Plan:
-    """The chain for an editor that offers these primitives.
+    """Plan the chain for an editor that offers these primitives.
 
     Args:
-        offered: the editor's primitives.
-        enabled: the enabled components, in the configured order; an adapter among them is at hand
-            before all others, and joins the chain only if it is needed.
-        adapters: what can be added to supply a primitive, in the order of preference.
+        offered: primitives of the editor.
+        enabled: enabled components, in the configured order. An enabled adapter is preferred to
+            all others, but is added only if a component needs it.
+        adapters: other available adapters, in order of preference.
 
     Raises:
-        MissingCapabilityError: a component that is not optional cannot be satisfied.
+        MissingCapabilityError: a need of a required component cannot be met.
     """
     own = [entry for entry in enabled if entry.needs.kind == "adapter"]
     planner = _Planner(offered, [*own, *adapters])
@@ -113,7 +113,7 @@ def plan(
 
 
 class _Planner:
-    """One run of the algorithm."""
+    """State of one call of `plan`."""
 
     def __init__(self, offered: Iterable[str], adapters: Sequence[ChainEntry]) -> None:
         self._adapters = adapters
@@ -125,7 +125,11 @@ class _Planner:
         self._reasons: list[str] = []
 
     def add(self, component: ChainEntry) -> None:
-        """Take a component in, with what it needs; or leave it out, with the reason."""
+        """Add a component and the adapters it needs, or leave it out with a reason.
+
+        Raises:
+            MissingCapabilityError: a need of a required component cannot be met.
+        """
         needed: list[tuple[ChainEntry, str]] = []
         missing: list[str] = []
         for primitive in component.needs.requires:
@@ -152,7 +156,7 @@ class _Planner:
         self._take(component, self._components, f"{component.id} is in the chain: {why}")
 
     def explain(self, adapter: ChainEntry) -> None:
-        """Report why a requested adapter is left out."""
+        """Add the reason if an enabled adapter is left out."""
         if adapter not in self._chosen:
             names = ", ".join(adapter.needs.provides)
             self._reasons.append(f"{adapter.id} is left out: no component needs {names} from it")
@@ -171,12 +175,14 @@ class _Planner:
     def _supply(
         self, primitive: str, needed: Sequence[ChainEntry], above: AbstractSet[str]
     ) -> list[ChainEntry] | None:
-        """The adapters to add for this primitive, their own needs first; None if there is no way.
+        """Return the adapters to add for this primitive; None if none provides it.
+
+        Adapters that another one needs come before it.
 
         Args:
-            primitive: what is needed.
-            needed: adapters that are added already.
-            above: names of the adapters for which it is needed: one of them again is a cycle.
+            primitive: the required primitive.
+            needed: adapters to add for the primitives before it.
+            above: names of the adapters that need it; they are excluded to avoid a cycle.
         """
         for adapter in self._adapters:
             if primitive not in adapter.needs.provides or adapter.id in above:
@@ -201,7 +207,7 @@ class _Planner:
 
 
 def provided(entries: Iterable[ChainEntry]) -> set[str]:
-    """All that these entries provide."""
+    """Return all primitives that these entries provide."""
     return {primitive for entry in entries for primitive in entry.needs.provides}
 
 
@@ -212,9 +218,9 @@ _EMPTY_PLAN: Final = Plan((), {})
 
 
 def to_agent(params: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """The params of `initialize` that the agent is expected to get in the end.
+    """Return the params of `initialize` that the agent is expected to get.
 
-    They are the editor's, with what the chain's components provide, and what the host does.
+    They are the editor's params with the primitives of the chain's components and of the host.
     """
     added = {primitive: True for primitive, source in plan.provided_by.items() if source != EDITOR}
     capabilities = _with(client_capabilities(params), {**added, **HOST_CAPABILITIES})
@@ -222,17 +228,17 @@ def to_agent(params: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
 
 
 def to_chain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params that the chain begins with: adapters add their own as they pass them on."""
+    """Return the params for the first component; each adapter adds its own primitives."""
     return to_agent(params, _EMPTY_PLAN)
 
 
 def to_editor(result: Mapping[str, Any], plan: Plan, version: str) -> dict[str, Any]:
-    """The answer to the editor, enriched: plain flags, and how they come about under `details`.
+    """Add a flag for each primitive to the chain's result, and the plan as `details`.
 
     Args:
-        result: the chain's answer.
-        plan: what the chain was made by.
-        version: the host's.
+        result: result of the chain's `initialize`.
+        plan: plan of the chain.
+        version: version of the host.
     """
     flags: dict[str, Any] = dict.fromkeys(plan.provided_by, True)
     details = {**plan.as_json(), "symposium": {"version": version}}
@@ -245,17 +251,17 @@ def to_editor(result: Mapping[str, Any], plan: Plan, version: str) -> dict[str, 
 
 
 def before_agent(params: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """Primitives reported to the editor while there is no agent: its own and the host's.
+    """Return the capabilities for an editor without an agent: its own and the host's.
 
     Args:
-        params: the editor's.
-        version: the host's.
+        params: params of the editor's `initialize`.
+        version: version of the host.
     """
     own = Plan((), dict.fromkeys(primitives(params), EDITOR))
     return to_editor({}, own, version)["agentCapabilities"]
 
 
 def _with(capabilities: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    # A version that is there says how the members beside it are meant.
+    # Keep an existing version, because it defines the meaning of the other members.
     version = declared(capabilities).get("version", VERSION)
     return with_capabilities(capabilities, {"version": version, **ours})

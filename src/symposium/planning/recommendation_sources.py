@@ -1,7 +1,7 @@
-"""Remote and stored recommendations.
+"""Read recommendations from the network and from the workspace.
 
-A program that lies in the workspace is content, too: it is judged with the file that names it, and
-what is started is a private copy of what was judged.
+A recommended program inside the workspace requires trust, like the file that names it. Symposium
+starts a private copy of the trusted content.
 """
 
 import os
@@ -37,22 +37,22 @@ from symposium.planning.recommendations import (
 
 OFFICIAL: Final = "https://recommendations.symposium.dev/recommendations.toml"
 VARIABLE: Final = "SYMPOSIUM_RECOMMENDATIONS"
-"""The environment's say: a URL, a file, or `none` for what the user and the workspace say only."""
+"""Environment variable: a URL, a file, or `none` for only the user's and the workspace's own."""
 
 NONE: Final = "none"
 TIME: Final = 30.0
-"""Seconds to answer in (acp-host §4.11)."""
+"""Timeout of a download in seconds (acp-host §4.11)."""
 
 MAX_BYTES: Final = 1024 * 1024
 
 
 def address_of(env: Mapping[str, str]) -> str:
-    """Address of the recommendations: from the environment, else the official one."""
+    """Return the address of the recommendations: from the environment, else the official one."""
     return env.get(VARIABLE) or OFFICIAL
 
 
 class RemoteRecommendations:
-    """The file at one address, with its copy in the cache."""
+    """Recommendations at one address, with a copy in the cache."""
 
     def __init__(
         self, address: str, paths: Paths, *, clock: Callable[[], float] = time.time
@@ -62,10 +62,10 @@ class RemoteRecommendations:
         self._cache = HttpCache(self._address, file, TIME, MAX_BYTES, _read, clock)
 
     def here(self) -> Listed:
-        """Recommendations known without the network; empty if there is no copy yet.
+        """Return the recommendations without using the network; empty if there is no copy yet.
 
         Raises:
-            RecommendationError: the address is a file, and none of recommendations.
+            RecommendationError: the address is a file that is unreadable or invalid.
         """
         if self._address == NONE:
             return Listed()
@@ -80,12 +80,12 @@ class RemoteRecommendations:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the network is to be asked."""
+        """Whether a download is due."""
         copy = self._cache.copy() if self._is_url else None
         return self._is_url and (copy is None or not self._cache.is_fresh(copy))
 
     async def refresh(self) -> str:
-        """Download the recommendations; the reason if that failed, else an empty text."""
+        """Download the recommendations; return an error message, or an empty text."""
         if not self._is_url:
             return ""
         try:
@@ -110,7 +110,7 @@ KIND: Final = "recommendations"
 PROGRAM: Final = "program"
 
 MAX_PROGRAM: Final = 16 * 1024 * 1024
-"""Bytes of a program that is stored in a workspace; what is larger is not used."""
+"""Maximum bytes of a program in a workspace; a larger one is rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,10 @@ class StoredRecommendations:
     """Recommendations of a workspace, read once.
 
     Attributes:
-        file: the file of recommendations.
-        listed: what it says.
-        programs: the files of the workspace that it would start, by the word that names each.
-        problems: what of it is not used, and why.
+        file: the recommendations file.
+        listed: its entries.
+        programs: files of the workspace that its commands name, with the word that names each.
+        problems: messages about unused entries.
     """
 
     file: TrustItem | None = None
@@ -136,7 +136,7 @@ class StoredRecommendations:
 
 
 def read_stored(workspace: Path) -> StoredRecommendations:
-    """Read what a workspace recommends; what cannot be judged is a problem, and not used."""
+    """Read the recommendations of a workspace; report unreadable entries as problems."""
     try:
         item = read_item(workspace, KIND, FILE)
         if item is None:
@@ -165,15 +165,15 @@ def read_stored(workspace: Path) -> StoredRecommendations:
 def usable(
     stored: StoredRecommendations, trusted: Iterable[TrustItem], copies: Path
 ) -> list[Recommendation]:
-    """Entries that may be offered: every program is trusted, and started from a copy.
+    """Return the entries whose programs are all trusted, changed to start private copies.
 
     Args:
-        stored: what was read.
-        trusted: those of its items that are.
-        copies: where the copies are made; a directory of Symposium.
+        stored: recommendations of a workspace.
+        trusted: its trusted items.
+        copies: directory of Symposium for the copies.
 
     Raises:
-        OSError: a copy cannot be made.
+        OSError: a copy cannot be written.
     """
     allowed = {item.place for item in trusted}
     if stored.file is None or stored.file.place not in allowed:
@@ -189,7 +189,7 @@ def usable(
 
 
 def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, TrustItem]]:
-    """The words of a command that name files of the workspace, each with its content."""
+    """Yield the words of a command that name files of the workspace, with their content."""
     if mod.source is None or mod.source.kind != "local":
         return
     for value in table_of(mod.source.value.get("env")).values():
@@ -202,7 +202,7 @@ def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, TrustItem]]
 
 
 def _words(mod: ModEntry) -> list[str]:
-    """The words that may name a file: a program without a slash is looked for in PATH."""
+    """Return the words that may name a file: arguments, and a program with a slash."""
     if mod.source is None or mod.source.kind != "local":
         return []
     detail: dict[str, Any] = mod.source.value
@@ -212,7 +212,7 @@ def _words(mod: ModEntry) -> list[str]:
 
 
 def _within(workspace: Path, word: str) -> str | None:
-    """The file in the workspace that a word leads to; None if it names none."""
+    """Return the relative path of the workspace file that a word names; None if it names none."""
     _check(workspace, word)
     path = Path(os.path.normpath(workspace / word))
     is_file = path.is_relative_to(workspace) and os.path.lexists(path) and not path.is_dir()
@@ -220,10 +220,10 @@ def _within(workspace: Path, word: str) -> str | None:
 
 
 def _check(workspace: Path, word: str) -> None:
-    """Refuse what leads into the workspace by its own path: there would be no copy of it.
+    """Reject an absolute path into the workspace, because it would not be copied.
 
     Raises:
-        TrustError: it does.
+        TrustError: the word contains or leads to the path of the workspace.
     """
     if "\0" in word:
         raise TrustError("a word of its command holds a NUL character", "")
@@ -256,5 +256,5 @@ def _with_paths(mod: ModEntry, paths: dict[str, str]) -> ModEntry:
 
 
 def workspace_of(path: str | Path) -> Path:
-    """The canonical workspace of a session's directory."""
+    """Return the canonical workspace of a session's directory."""
     return canonical(Path(path))

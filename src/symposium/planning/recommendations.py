@@ -1,4 +1,4 @@
-"""Recommendation files: predicates and effects."""
+"""Recommendation files: entries, their conditions, and the effects they would have."""
 
 import json
 import re
@@ -21,12 +21,12 @@ _PYTHON_SEPARATORS: Final = re.compile(r"[-_.]+")
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """Findings of a survey.
+    """Facts about a workspace, collected by `survey`.
 
     Attributes:
-        files: those of the paths asked about that are there.
-        packages: the direct dependencies, by ecosystem, in their canonical spelling.
-        troubles: what could not be read, in words.
+        files: requested paths that exist.
+        packages: canonical names of the direct dependencies, by ecosystem.
+        troubles: messages about unreadable files.
     """
 
     files: frozenset[str] = frozenset()
@@ -36,12 +36,12 @@ class WorkspaceFacts:
     troubles: tuple[str, ...] = ()
 
     def has_package(self, ecosystem: Ecosystem, name: str) -> bool:
-        """Whether the workspace depends on it directly."""
+        """Whether the package is a direct dependency."""
         return canonical(ecosystem, name) in self.packages.get(ecosystem, frozenset())
 
 
 def canonical(ecosystem: Ecosystem, name: str) -> str:
-    """The one spelling of a package's name: registries take some spellings for the same."""
+    """Return the canonical spelling of a package's name, because registries accept several."""
     match ecosystem:
         case "crate":
             return name.strip().replace("_", "-").lower()
@@ -52,7 +52,7 @@ def canonical(ecosystem: Ecosystem, name: str) -> str:
 
 
 MAX_DEPTH: Final = 20
-"""Levels of `any` and `all`; a person writes two."""
+"""Maximum levels of nested `any` and `all`; two are usual."""
 
 
 class PredicateError(SymposiumError):
@@ -61,14 +61,14 @@ class PredicateError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class FileExists:
-    """A path relative to the workspace leads to something."""
+    """Condition: a path relative to the workspace exists."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateUses:
-    """A package is a direct dependency of the workspace."""
+    """Condition: a package is a direct dependency of the workspace."""
 
     ecosystem: Ecosystem
     name: str
@@ -76,14 +76,14 @@ class PredicateUses:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Holds if every part holds, also without parts."""
+    """Condition: all parts hold, or there are no parts."""
 
     parts: tuple["Predicate", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part holds."""
+    """Condition: at least one part holds."""
 
     parts: tuple["Predicate", ...]
 
@@ -108,7 +108,7 @@ _KNOWN: Final = ("file-exists", "files-exist", *_ONE, *_MANY, *_COMBINED)
 
 
 def holds(predicate: Predicate, facts: WorkspaceFacts) -> bool:
-    """Whether it is so."""
+    """Whether the condition is true for these facts."""
     match predicate:
         case FileExists(path):
             return path in facts.files
@@ -121,7 +121,7 @@ def holds(predicate: Predicate, facts: WorkspaceFacts) -> bool:
 
 
 def leaves(predicate: Predicate) -> Iterator[Leaf]:
-    """Each single condition, in the order in which they were written."""
+    """Yield the single conditions, in written order."""
     match predicate:
         case FileExists() | PredicateUses():
             yield predicate
@@ -131,10 +131,10 @@ def leaves(predicate: Predicate) -> Iterator[Leaf]:
 
 
 def read_predicate(value: Any) -> Predicate:
-    """Parse the condition in a table; several keys must all hold; None always holds.
+    """Parse a table with conditions, which must all hold; None always holds.
 
     Raises:
-        PredicateError: it is malformed; says what is wrong.
+        PredicateError: the table is invalid.
     """
     return ALWAYS if value is None else _read(value, 0)
 
@@ -186,17 +186,17 @@ def _path(value: Any, key: str) -> str:
 
 
 def reason(predicate: Predicate, facts: WorkspaceFacts) -> str:
-    """Why it is recommended: the conditions that hold; empty for what always is."""
+    """Return the conditions that hold, as the reason for a recommendation."""
     return ", ".join(_because(leaf) for leaf in leaves(predicate) if holds(leaf, facts))
 
 
 def reason_gone(predicate: Predicate, facts: WorkspaceFacts) -> str:
-    """Why it no longer is: the conditions that do not hold."""
+    """Return the conditions that do not hold, as the reason for a removal."""
     return ", ".join(_no_longer(leaf) for leaf in leaves(predicate) if not holds(leaf, facts))
 
 
 def words(leaf: Leaf) -> str:
-    """One condition, in its written form."""
+    """Format a condition as key and value."""
     match leaf:
         case FileExists(path):
             return f"file-exists {path}"
@@ -228,28 +228,28 @@ _NOUNS: Final[Mapping[Ecosystem, str]] = {
 
 
 def table_of(value: Any) -> Mapping[str, Any]:
-    """The table; an empty one for anything else."""
+    """Return the value if it is a table, else an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def list_of(value: Any) -> list[Any]:
-    """The list; an empty one for anything else."""
+    """Return the value if it is a list, else an empty one."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def text_of(value: Any) -> str:
-    """The text; an empty one for anything else."""
+    """Return the value if it is text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 Layer: TypeAlias = Literal["built-in", "remote", "user", "workspace"]
-"""Whose file says so; a later one wins over an earlier one."""
+"""Source of a recommendation, in ascending precedence."""
 
 ORIGIN: Final = "recommendation"
-"""Marks what we have added to a config, so that we may offer to take it away again."""
+"""Origin of a mod that was added by a recommendation, and may be offered for removal."""
 
 MAX_RECOMMENDATIONS: Final = 500
-"""Recommendations that are read of one file."""
+"""Maximum recommendations of one file; further ones are ignored."""
 
 
 class RecommendationError(SymposiumError):
@@ -258,12 +258,12 @@ class RecommendationError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """One mod, and when it suits.
+    """A mod, and the condition under which it is recommended.
 
     Attributes:
-        mod: the entry for the config.
+        mod: entry for the config.
         when: the condition.
-        layer: whose file says so.
+        layer: source of the recommendation.
     """
 
     mod: ModEntry
@@ -272,23 +272,23 @@ class Recommendation:
 
     @property
     def identity(self) -> str:
-        """The same for two that bring the same component."""
+        """Key that is equal for recommendations of the same component."""
         return identity(self.mod)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Recommendations of a file, and a sentence for each unreadable entry."""
+    """Recommendations of a file, and a message for each invalid entry."""
 
     recommendations: tuple[Recommendation, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def read_recommendations(text: str, layer: Layer) -> Listed:
-    """The recommendations of a file's text.
+    """Parse the text of a recommendations file.
 
     Raises:
-        RecommendationError: it is no TOML.
+        RecommendationError: the text is not TOML.
     """
     try:
         table: Any = parse_toml(text)
@@ -309,7 +309,7 @@ def read_recommendations(text: str, layer: Layer) -> Listed:
 
 
 def merged(layers: Iterable[Sequence[Recommendation]]) -> list[Recommendation]:
-    """All of them, by the order of their first mention; of the same component the last one."""
+    """Merge layers in order of first mention; the last entry for a component wins."""
     found: dict[str, Recommendation] = {}
     for recommendations in layers:
         for each in recommendations:
@@ -318,7 +318,7 @@ def merged(layers: Iterable[Sequence[Recommendation]]) -> list[Recommendation]:
 
 
 def identity(mod: ModEntry) -> str:
-    """The source, however it is written; a built-in is one whether it says so or not."""
+    """Return a key of the mod's kind and source; an absent source means the built-in mod."""
     source = ComponentSource("builtin", mod.name) if mod.source is None else mod.source
     return json.dumps([mod.kind, source.as_json()], sort_keys=True)
 
@@ -341,7 +341,7 @@ def _recommendation(entry: Mapping[str, Any], where: str, layer: Layer) -> Recom
 
 
 def effects_of(mod: ModEntry) -> tuple[TrustEffect, ...]:
-    """All of them, in full."""
+    """Return the effects of adding a mod: commands, servers, and variables."""
     source = ComponentSource("builtin", mod.name) if mod.source is None else mod.source
     if isinstance(source.value, str):
         return (_named(source.kind, source.value),)

@@ -1,6 +1,6 @@
-"""Facts about a workspace.
+"""Collect facts about a workspace from its manifests and lock files.
 
-Cargo itself is not asked: it reads what a workspace stores, and runs it.
+Cargo is not called, because it runs programs that a workspace configures.
 """
 
 import fnmatch
@@ -27,13 +27,13 @@ from symposium.planning.recommendations import (
 )
 
 TRANSPARENT: Final = "-battery-pack"
-"""How the names of crates end that only bring others: what they bring counts (acp-host §4.11)."""
+"""Suffix of crates whose own dependencies count as direct ones (acp-host §4.11)."""
 
 _CARGO_SECTIONS: Final = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
 def crates_of_lock(lock: Mapping[str, Any]) -> frozenset[str]:
-    """Dependencies of a `Cargo.lock`'s members; a member is a package without a source."""
+    """Return the direct dependencies in a `Cargo.lock`; members are packages without a source."""
     needs: dict[str, set[str]] = defaultdict(set)
     members: set[str] = set()
     for package in map(table_of, list_of(lock.get("package"))):
@@ -48,7 +48,7 @@ def crates_of_lock(lock: Mapping[str, Any]) -> frozenset[str]:
 
 
 def crates_of_manifests(manifests: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Dependencies in `Cargo.toml` files, if there is no lock file yet."""
+    """Return the dependencies in `Cargo.toml` files, for a workspace without a lock file."""
     return frozenset(name for each in manifests for name in _of_manifest(each) if name)
 
 
@@ -80,13 +80,13 @@ _NPM_SECTIONS: Final = (
 
 
 def packages_of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Dependencies in a `package.json`."""
+    """Yield the dependencies in a `package.json`."""
     for section in _NPM_SECTIONS:
         yield from table_of(manifest.get(section))
 
 
 def workspaces_of(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Patterns for the manifests of its members."""
+    """Yield the patterns for the directories of its members."""
     listed = manifest.get("workspaces")
     patterns = table_of(listed).get("packages") if isinstance(listed, Mapping) else listed
     yield from filter(None, map(text_of, list_of(patterns)))
@@ -94,11 +94,11 @@ def workspaces_of(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 _NAME: Final = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 _LOCAL: Final = frozenset({"editable", "virtual", "directory"})
-"""How `uv.lock` marks the packages of the workspace itself."""
+"""Kinds of source of the workspace's own packages in `uv.lock`."""
 
 
 def packages_of_project(project: Mapping[str, Any]) -> Iterator[str]:
-    """Dependencies in a `pyproject.toml`, with extras, groups, uv's and Poetry's tables."""
+    """Yield the dependencies in a `pyproject.toml`, also in tables of uv and Poetry."""
     own = table_of(project.get("project"))
     yield from _named(own.get("dependencies"))
     for extra in table_of(own.get("optional-dependencies")).values():
@@ -115,7 +115,7 @@ def packages_of_project(project: Mapping[str, Any]) -> Iterator[str]:
 
 
 def packages_of_requirements(text: str) -> Iterator[str]:
-    """Packages in a `requirements.txt`, without its options and plain URLs."""
+    """Yield the packages in a `requirements.txt`, without options and plain URLs."""
     for line in text.splitlines():
         found = _NAME.match(line)
         rest = "" if found is None else line[found.end() :].lstrip()
@@ -124,7 +124,7 @@ def packages_of_requirements(text: str) -> Iterator[str]:
 
 
 def packages_of_uv_lock(lock: Mapping[str, Any]) -> Iterator[str]:
-    """Dependencies of a `uv.lock`'s members."""
+    """Yield the direct dependencies of the members in a `uv.lock`."""
     for package in map(table_of, list_of(lock.get("package"))):
         if not _LOCAL & table_of(package.get("source")).keys():
             continue
@@ -143,16 +143,16 @@ def _named(requirements: Any) -> Iterator[str]:
 
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Of one file; a lock file of some thousand packages has one."""
+"""Maximum bytes of one file; a lock file with several thousand packages has 1 MiB."""
 
 MAX_MEMBERS: Final = 500
-"""Directories of one workspace whose manifests are read."""
+"""Maximum number of member directories whose manifests are read."""
 
 _Parse: TypeAlias = Callable[[str], Any]
 
 
 def survey(workspace: Path, leaves: Iterable[Leaf]) -> WorkspaceFacts:
-    """Collect the facts that these conditions need, and read nothing else."""
+    """Collect the facts that these conditions need; reads no other files."""
     asked = list(leaves)
     files = {leaf.path for leaf in asked if isinstance(leaf, FileExists)}
     wanted: set[Ecosystem] = {leaf.ecosystem for leaf in asked if isinstance(leaf, PredicateUses)}
@@ -166,22 +166,22 @@ def survey(workspace: Path, leaves: Iterable[Leaf]) -> WorkspaceFacts:
 
 
 class _Reader:
-    """Reads files of one workspace; what cannot be read is noted and counts as missing."""
+    """Read files of one workspace; an unreadable file is reported and counts as missing."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self.troubles: list[str] = []
 
     def toml(self, name: str) -> Mapping[str, Any] | None:
-        """A TOML file; None if it is missing."""
+        """Return the content of a TOML file; None if it is missing or unreadable."""
         return self._table(name, parse_toml)
 
     def json(self, name: str) -> Mapping[str, Any] | None:
-        """A JSON file; None if it is missing."""
+        """Return the content of a JSON file; None if it is missing or unreadable."""
         return self._table(name, json.loads)
 
     def text(self, name: str) -> str | None:
-        """A text file; None if it is missing or unreadable."""
+        """Return the content of a text file; None if it is missing or unreadable."""
         try:
             return regular_content(self._workspace / name, MAX_BYTES).decode()
         except FileNotFoundError:
@@ -191,7 +191,10 @@ class _Reader:
             return None
 
     def matching(self, pattern: str) -> Iterator[str]:
-        """The directories that a pattern such as `crates/*` names; `**` and ways out are not."""
+        """Yield the paths that match a pattern such as `crates/*`.
+
+        A pattern that is absolute or contains `**` or `..` matches none.
+        """
         parts = PurePosixPath(pattern).parts
         if PurePosixPath(pattern).is_absolute() or {"..", "**"} & set(parts):
             return
@@ -201,7 +204,7 @@ class _Reader:
         yield from found
 
     def names(self, pattern: str) -> list[str]:
-        """The names in the workspace itself that a pattern matches."""
+        """Return the names in the workspace's root directory that match a pattern."""
         return list(self._below("", pattern))
 
     def _below(self, base: str, part: str) -> Iterator[str]:
