@@ -5,7 +5,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from itertools import chain
 from typing import Final
 
@@ -54,14 +53,19 @@ class ConnectionTable:
 
     async def run(self) -> None:
         """Own the closing links until cancelled; then close all."""
+        cancellation: asyncio.CancelledError | None = None
         async with self._closing:
-            # A task group that is left with an error cancels its tasks: nothing would be closed.
-            with suppress(asyncio.CancelledError):
+            try:
                 await self._loop.create_future()
+            except asyncio.CancelledError as error:
+                # Raised after the group: an error inside would cancel the tasks that close links.
+                cancellation = error
             self._deadlines.close()
             self.half_lines.close()
             for link in list(self._links.values()):
                 self._closing.create_task(link.transport.aclose(grace=CLOSE_TIME))
+        if cancellation is not None:
+            raise cancellation
 
     def enter(self, name: str, take_lines: TakeLines, take_envelope: TakeEnvelope) -> None:
         """Deliver messages for this name inside the daemon, parsed ones as envelopes."""

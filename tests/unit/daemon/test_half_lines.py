@@ -38,6 +38,20 @@ def connect(to: ConnectionTable) -> socket.socket:
     return ours
 
 
+@pytest.mark.requirement("daemon.term")
+async def test_a_canceled_connection_table_closes_its_connections_and_ends_as_canceled() -> None:
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        made = ConnectionTable(Broker(asyncio.get_running_loop().time), lambda _: None)
+        running = tasks.create_task(made.run())
+        with connect(made) as client:
+            await asyncio.sleep(0)
+            running.cancel()
+            await until_cut(client)
+        await asyncio.wait({running})
+
+    assert running.cancelled()
+
+
 async def until_cut(sock: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     try:
