@@ -140,7 +140,7 @@ class IncomingRequests:
             except asyncio.CancelledError:
                 # The peer still expects a reply, whichever side cancelled.
                 self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
-                return
+                raise
         self._answer(owed.request, result, caught.error, owed.place)
 
     def _finished(self, task: asyncio.Task[None]) -> None:

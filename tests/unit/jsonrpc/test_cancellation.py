@@ -253,6 +253,24 @@ async def test_a_request_that_is_posted_outlives_the_one_it_was_posted_for() -> 
     assert [line["method"] for line in lines] == ["keep", "done"]
 
 
+@pytest.mark.requirement("jsonrpc.cancel-answer-still-owed")
+async def test_a_cancelled_handler_is_answered_once_and_its_task_ends_as_cancelled() -> None:
+    tasks: list[asyncio.Task[Any] | None] = []
+
+    async def work(_: Request) -> None:
+        tasks.append(asyncio.current_task())
+        await asyncio.Event().wait()
+
+    async with facing_bytes(Handlers(requests={"work": work, "ok": lambda _: "ok"})) as (_, peer):
+        peer.write(b'{"id":1,"method":"work"}', CANCEL_1, b'{"id":2,"method":"ok"}')
+        answers = await peer.read(2)
+    assert sorted(answer["id"] for answer in answers) == [1, 2]
+    assert len(peer.lines.items) == 2
+    (task,) = tasks
+    assert task is not None
+    assert task.cancelled()
+
+
 @pytest.mark.requirement("jsonrpc.error-dropped-responder")
 async def test_a_handler_that_gives_up_by_itself_is_answered_as_our_fault() -> None:
     async def give_up(_: Request) -> None:
