@@ -185,7 +185,9 @@ async def _as_operation(
         )
         return await work()
     finally:
-        await context.journal.write(lambda connection: tables.end(connection, taskspace.id))
+        # A stop of the engine cancels a rebase halfway: the next start finds its entry.
+        if not context.shielded.is_stopped:
+            await context.journal.write(lambda connection: tables.end(connection, taskspace.id))
 
 
 @dataclass(frozen=True, slots=True)

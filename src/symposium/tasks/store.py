@@ -96,6 +96,12 @@ class ShieldedTasks:
 
     def __init__(self) -> None:
         self._going: set[asyncio.Task[Exception | None]] = set()
+        self._is_stopped = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `cancel_all` was called: unfinished operations are left to the next start."""
+        return self._is_stopped
 
     @property
     def is_empty(self) -> bool:
@@ -145,6 +151,7 @@ class ShieldedTasks:
 
     async def cancel_all(self) -> None:
         """Stop all work now: the next start recovers."""
+        self._is_stopped = True
         for going in self._going:
             going.cancel()
         if self._going:

@@ -252,6 +252,7 @@ async def test_shutdown_cancels_work_and_waits_for_its_end(
         await shielded.cancel_all()
         steps.append("shut down")
 
+    assert shielded.is_stopped
     assert steps == ["ended", "shut down"]
     assert caller.cancelled()
     assert caplog.records == []
