@@ -127,9 +127,8 @@ class ShieldedTasks:
             self._going.add(going)
             going.add_done_callback(self._going.discard)
             try:
-                error = await asyncio.shield(going)
+                error = await _shielded(going)
             except asyncio.CancelledError:
-                await asyncio.wait({going})
                 _note(going)
                 raise
             finally:
@@ -156,6 +155,17 @@ class ShieldedTasks:
             going.cancel()
         if self._going:
             await asyncio.wait(self._going, timeout=SHUTDOWN_TIMEOUT)
+
+
+async def _shielded(future: asyncio.Future[_Result]) -> _Result:
+    """Wait for a future; a caller that is canceled, even repeatedly, waits for its end first."""
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        while not future.done():
+            with suppress(asyncio.CancelledError):  # it was canceled again
+                await asyncio.wait({future})
+        raise
 
 
 def _note(going: asyncio.Task[Exception | None]) -> None:
@@ -261,14 +271,8 @@ class TaskStore:
         self._pending.append(pending)
         loop = asyncio.get_running_loop()
         writing = loop.run_in_executor(None, self._write_pending, pending)
-        try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            # A thread cannot be stopped: a canceled caller waits for the result of the write.
-            while not writing.done():
-                with suppress(asyncio.CancelledError):  # it was canceled again
-                    await asyncio.wait({writing})
-            raise
+        # A thread cannot be stopped: a canceled caller waits for the result of the write.
+        await _shielded(writing)
         if pending.error is not None:
             raise pending.error
         return cast("Result", pending.result)
