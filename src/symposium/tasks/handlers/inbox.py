@@ -220,12 +220,11 @@ class TaskInbox:
         return await self._delete(item, answer)
 
     async def _delete(self, item: InboxItem, answer: str) -> str:
-        requests = self._engine.trash.requests
+        trash = self._engine.trash
         if answer == "keep":
-            requests.decide(item.taskspace, DeletionDecision.CANCELLED)
+            trash.requests.decide(item.taskspace, DeletionDecision.CANCELLED)
             return f"{item.name} is kept"
-        await self._engine.trash.delete(item.taskspace, DeletionConsent.ARCHIVE)
-        requests.decide(item.taskspace, DeletionDecision.DELETED)
+        await trash.delete(item.taskspace, DeletionConsent.ARCHIVE)
         return f"{item.name} is deleted; `symposium task undo {item.taskspace}` restores it"
 
     async def _of(self, taskspace: Taskspace, live: AgentNow) -> list[InboxItem]:

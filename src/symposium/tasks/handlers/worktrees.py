@@ -32,7 +32,7 @@ from symposium.bus.messages.worktrees import (
 )
 from symposium.sessions.session import SessionSpec
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
-from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision
+from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.conflict_resolution import Resolving
 from symposium.tasks.handlers.task_agents import TaskAgents
@@ -96,7 +96,6 @@ class WorktreeHandlers:
         consent = DeletionConsent.ONLY_IF_SAFE if message.only_if_safe else DeletionConsent.ARCHIVE
         keeping = ArchiveMode.NOTHING if message.archived_for_good else ArchiveMode.ARCHIVE
         removed = await self._engine.trash.delete(message.taskspace_uuid, consent, action, keeping)
-        self._engine.trash.requests.decide(removed.id, DeletionDecision.DELETED)
         lines = [f"{removed.name} is deleted"]
         if keeping is ArchiveMode.NOTHING:
             self._agents.forget(removed.id)
