@@ -132,8 +132,8 @@ class OneTrash(Trash):
         return await self._context.get(id_), ("its branch was made again",)
 
 
-class Told(Engine):
-    """An engine whose landings end as told."""
+class Scripted(Engine):
+    """An engine with a given outcome of each landing."""
 
     def __init__(self, context: EngineContext) -> None:
         super().__init__(context)
@@ -165,7 +165,7 @@ class Requests:
 
     def __init__(self, folder: Path) -> None:
         self.scene = open_scene(folder)
-        self.engine = Told(self.scene.context)
+        self.engine = Scripted(self.scene.context)
         self.served: Served = serve(self.engine, folder)
         live = self.served.live
         begun = Begun(self.engine, self.served.store, live)
