@@ -182,9 +182,14 @@ async def test_killed_install_leaves_no_installed_agent(web: Web, tmp_path: Path
     assert installed(tmp_path) == {}
     assert any(each.name.startswith(".staging-") for each in (tmp_path / "some").iterdir())
 
+    half = tmp_path / "some" / "1.0.0" / "half"
+    half.parent.mkdir()
+    half.touch()
+
     web.answers["/agent.tar.gz"] = reply(tar())
     receipt = await put(entry(given), tmp_path)
 
+    assert not half.exists()
     assert installed(tmp_path) == {"some": receipt}
     assert {each.name for each in (tmp_path / "some").iterdir()} == {".lock", "1.0.0"}
 

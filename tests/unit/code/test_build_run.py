@@ -200,8 +200,10 @@ async def test_a_tool_has_the_environment_that_it_is_given(
 @pytest.mark.requirement("built-in-mods.condensed")
 async def test_missing_tool_is_named(tmp_path: Path, env: dict[str, str]) -> None:
     wanted = Run(("no-such-tool",), tmp_path, 9, ScriptReading())
-    with pytest.raises(BuildError, match="no-such-tool is not installed"):
+    with pytest.raises(BuildError) as error:
         await run_summarized(wanted, RecordedProgress().progress, environment=env)
+    assert error.value.message == "no-such-tool is not installed or not on PATH"
+    assert error.value.hint == "install no-such-tool"
     assert not (tmp_path / "home").exists()
 
 
@@ -231,7 +233,8 @@ async def test_tool_is_found_in_usual_directories_and_not_in_the_workspace(
     for place in (workspace / "bin", home / ".cargo" / "bin"):
         place.mkdir(parents=True)
         program = place / "builder"
-        program.write_text('#!/bin/sh\necho "$0" "$PATH" "$TERM"\n', encoding="utf-8")
+        shown = '"$0" "$PATH" "$TERM" "$NO_COLOR" "$CARGO_TERM_COLOR"'
+        program.write_text(f"#!/bin/sh\necho {shown}\n", encoding="utf-8")
         program.chmod(0o755)
     monkeypatch.chdir(workspace)
     environment = {
@@ -244,8 +247,8 @@ async def test_tool_is_found_in_usual_directories_and_not_in_the_workspace(
 
     done = await run_summarized(wanted, RecordedProgress().progress, environment=environment)
 
-    program, path, terminal = done["tail"].split()
+    program, path, *colors = done["tail"].split()
     assert program == str(home / ".cargo" / "bin" / "builder")
     assert str(workspace) not in path
     assert path.startswith("/usr/bin:/bin:")
-    assert terminal == "dumb"
+    assert colors == ["dumb", "1", "never"]

@@ -15,6 +15,7 @@ from symposium.bus.messages.editor import SymbolDef as WireSymbol
 from symposium.code.operations import CodePosition, CodeRange, SymbolDefinition
 from symposium.code.query.functions import NoIde
 from symposium.mcp_server.startup import EditorFirst
+from symposium.mcp_server.tools.code import MAX_LINES, as_lines
 
 
 def place(line: int, path: str = "/w/a.py") -> CodeRange:
@@ -158,3 +159,15 @@ async def test_program_with_an_ambiguous_name_shows_hints(tmp_path: Path) -> Non
     shown = json.loads(answer.text)
     assert shown["hints"]
     assert shown["hints"] == answer.value.hints
+
+
+@pytest.mark.requirement("mcp-server.code-tools")
+def test_places_beyond_the_maximum_are_counted_in_the_text() -> None:
+    rows = [(f"r{number}", place(number)) for number in range(MAX_LINES + 2)]
+    all_but_two = [f"r{number} /w/a.py:{number}:5  def user(): ..." for number in range(MAX_LINES)]
+
+    assert as_lines([], "reference") == "No reference was found."
+    assert as_lines(rows[:-2], "reference").splitlines() == ["200 reference(s):", *all_but_two]
+    assert as_lines(rows, "reference").splitlines() == [
+        *("202 reference(s):", *all_but_two, "(and 2 more)")
+    ]

@@ -84,6 +84,22 @@ async def test_every_kind_of_missing_or_ambiguous_block_is_reported(
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_blocks_that_match_several_places_need_no_correction(tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path)
+    (workplace.root / "app.py").write_text("one\none\n", encoding="utf-8")
+    arguments = {"content": "[twice](app.py?one)\n", "validate": True}
+    answer = await call_tool(workplace, "present_walkthrough", arguments)
+
+    assert answer.text.splitlines() == [
+        "Checked; nothing was shown. Every location that you sent was found, some more than once.",
+        "1 block(s) match several places; to select one, write it:",
+        "- line 1: link: ambiguous(2): found at app.py:1, app.py:2",
+        "  - write instead: app.py#L1",
+        "  - write instead: app.py#L2",
+    ]
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
 async def test_walkthrough_is_stored_when_no_editor_is_connected(tmp_path: Path) -> None:
     workplace = workplace_in(tmp_path)
     with_code(workplace.root)

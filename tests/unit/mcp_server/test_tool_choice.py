@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 from tests.support.mcp_harness import ProgressRecorder, workplace_in
 
 from symposium.mcp_server.contents import ToolOffering, UnknownToolError, all_tools, chosen_tools
+from symposium.mcp_server.tool import Topic
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ def test_error_of_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownToolError, match="unknown tool or topic 'tasks'") as error:
         ToolOffering(workplace_in(tmp_path), ("tasks",))
 
-    assert "taskspaces" in error.value.hint
+    topics = get_args(Topic)
+    assert "taskspaces" in topics
+    assert error.value.hint == f"known: {', '.join(('auto', 'all', *topics, *all_tools()))}"
 
 
 @pytest.mark.requirement("mcp-server.tool-choice")

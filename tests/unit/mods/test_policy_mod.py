@@ -226,6 +226,28 @@ async def test_a_write_outside_the_workspace_waits_for_the_person(
 
 
 @pytest.mark.requirement("policy.mod-holds")
+async def test_only_a_rule_for_reading_holds_a_file_that_is_read(tmp_path: Path) -> None:
+    mod = policy(tmp_path)
+    with (tmp_path / "policy.toml").open("a") as rules:
+        rules.write('[[rule]]\nname = "keys"\neffect = "ask"\nread = [".env"]\n')
+    agent = FakeAgent()
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    async with chain_of(mod, agent=agent) as editor:
+        editor.answers["fs/read_text_file"] = lambda _: {"content": ""}
+        session = await editor.new_session(cwd=str(workspace))
+        assert agent.connection is not None
+        for path in (tmp_path / "x", workspace / ".env"):
+            params = {"sessionId": session, "path": str(path)}
+            await agent.connection.request("fs/read_text_file", params)
+
+    first, question, second = [(each.method, each.params) for each in editor.asked.items]
+    assert (first[0], second[0]) == ("fs/read_text_file", "fs/read_text_file")
+    shown = question[1]["toolCall"]
+    assert (shown["kind"], shown["title"]) == ("read", f"Read {workspace / '.env'}")
+
+
+@pytest.mark.requirement("policy.mod-holds")
 async def test_a_session_that_is_loaded_elsewhere_has_its_new_workspace(tmp_path: Path) -> None:
     agent = FakeAgent()
     old, new = tmp_path / "old", tmp_path / "new"

@@ -282,7 +282,6 @@ async def test_without_an_editor_nothing_is_selected(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("ide.says-what-is-wrong")
 async def test_unanswerable_request_is_an_error(file: Path) -> None:
-    missing = ServerSpec("shell", {".sh": "sh"}, [["no-such-server"]], [], "buy one")
     server = ScriptedServer()
     server.answers["textDocument/hover"] = {"odd": 1}
     with pytest.raises(RpcError) as unknown:
@@ -300,14 +299,38 @@ async def test_unanswerable_request_is_an_error(file: Path) -> None:
     assert odd.value.data["reason"] == "ide_odd_answer"
     assert malformed.value.code == INVALID_PARAMS
     assert absent.value.code == wrong.value.code == INVALID_PARAMS
+
+
+@pytest.mark.requirement("ide.says-what-is-wrong")
+async def test_missing_server_and_workspace_without_code_are_named(file: Path) -> None:
+    missing = ServerSpec("shell", {".sh": "sh"}, [["no-such-server"]], ["marker"], "buy one")
     bare = Headless(PoolSettings([missing]))
+    name, folder = {"sessionId": "s", "name": "f"}, file.parent / "folder"
+    folder.mkdir()
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(bare.run())
         with pytest.raises(RpcError) as none:
             await bare.answer(HOVER, at(file), file.parent)
+        with pytest.raises(RpcError) as empty:
+            await bare.answer(RESOLVE_SYMBOL, name, folder)
+        (folder / "marker").touch()
+        with pytest.raises(RpcError) as marked:
+            await bare.answer(RESOLVE_SYMBOL, name, folder)
         running.cancel()
-    assert none.value.data["reason"] == "no_language_server"
-    assert none.value.data["hint"] == "install it with: buy one"
+    assert (
+        none.value.data
+        == marked.value.data
+        == {
+            "reason": "no_language_server",
+            "language": "shell",
+            "detail": "no language server for shell is installed (no-such-server)",
+            "hint": "install it with: buy one",
+        }
+    )
+    assert empty.value.data == {
+        "reason": "ide_language",
+        "detail": f"{folder} contains no files of a known language (shell)",
+    }
 
 
 def program(path: Path) -> Path:
