@@ -36,14 +36,14 @@ class PeerOfMod:
             RpcError: the answer is an error, or the chain has stopped.
         """
         waiting = _Waiting(asyncio.get_running_loop().create_future())
-        crossing = self._message(method, params, is_request=True)
-        call = ModCall(crossing, waiting, b"", self._way, place=self._position)
+        message = self._message(method, params, is_request=True)
+        call = ModCall(message, waiting, b"", self._way, place=self._position)
         call.is_urgent = self._holds_something()
         # Keep reading the neighbors, even if much waits for this mod: its answer may be behind it.
         answers = self._way.back.lanes
         answers.expect(1)
         try:
-            self._way.take(crossing, call, after=self._position)
+            self._way.take(message, call, after=self._position)
             answer = await waiting.answer
         except asyncio.CancelledError:
             call.cancel()

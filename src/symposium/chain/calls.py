@@ -19,42 +19,42 @@ _log = logging.getLogger(FAULTS)
 
 
 def guarded(
-    mod: str, function: Callable[[Any], Any], argument: object, crossing: ChainMessage
+    mod: str, function: Callable[[Any], Any], argument: object, message: ChainMessage
 ) -> Any:
     """Call a function of a mod; an exception becomes an error of this mod (§1.6)."""
     try:
         return function(argument)
     except Exception as error:  # noqa: BLE001 - the mods' boundary: what is called at once
-        return _outcome_of_fault(mod, error, crossing)
+        return _outcome_of_fault(mod, error, message)
 
 
-async def guarded_wait(mod: str, outcome: Awaitable[Any], crossing: ChainMessage) -> Any:
+async def guarded_wait(mod: str, outcome: Awaitable[Any], message: ChainMessage) -> Any:
     """Await a coroutine of a mod, with the same error handling."""
     try:
         return await outcome
     except Exception as error:  # noqa: BLE001 - the mods' boundary: what takes its time
-        return _outcome_of_fault(mod, error, crossing)
+        return _outcome_of_fault(mod, error, message)
 
 
-def _outcome_of_fault(mod: str, error: Exception, crossing: ChainMessage) -> Outcome:
+def _outcome_of_fault(mod: str, error: Exception, message: ChainMessage) -> Outcome:
     if not isinstance(error, RpcError):
-        _log.error("mod %s failed on %s", mod, crossing.method, exc_info=error)
+        _log.error("mod %s failed on %s", mod, message.method, exc_info=error)
         fault = str(error) or type(error).__name__
-        data = {"reason": "mod_failed", "mod": mod, "method": crossing.method, "fault": fault}
+        data = {"reason": "mod_failed", "mod": mod, "method": message.method, "fault": fault}
         error = RpcError(INTERNAL_ERROR, data)
     # No one awaits a notification, so forward it unchanged instead of dropping it.
-    return Refuse(error) if crossing.is_request else Forward()
+    return Refuse(error) if message.is_request else Forward()
 
 
-def checked_outcome(mod: str, outcome: Any, crossing: ChainMessage) -> Any:
+def checked_outcome(mod: str, outcome: Any, message: ChainMessage) -> Any:
     """Check the outcome for a notification; a missing one means unchanged."""
-    if outcome is not None or crossing.is_request:
+    if outcome is not None or message.is_request:
         return outcome
-    _log.error("mod %s returned nothing for %s; it must say Forward or Drop", mod, crossing.method)
+    _log.error("mod %s returned nothing for %s; it must say Forward or Drop", mod, message.method)
     return Forward()
 
 
-def answer_of(mod: str, outcome: object, crossing: ChainMessage) -> Answer:
+def answer_of(mod: str, outcome: object, message: ChainMessage) -> Answer:
     """The answer of a mod to a request."""
     match outcome:
         case Reply(result):
@@ -62,7 +62,7 @@ def answer_of(mod: str, outcome: object, crossing: ChainMessage) -> Answer:
         case Refuse(error):
             return Answer(error=error)
         case _:
-            data = {"reason": "mod_gave_no_answer", "mod": mod, "method": crossing.method}
+            data = {"reason": "mod_gave_no_answer", "mod": mod, "method": message.method}
             return Answer(error=RpcError(INTERNAL_ERROR, data))
 
 
@@ -77,9 +77,9 @@ def revised(answer: Answer, revision: object) -> Answer:
             return answer
 
 
-def writable(answer: Answer, crossing: ChainMessage) -> Answer:
+def writable(answer: Answer, message: ChainMessage) -> Answer:
     """The answer, or an error if a mod made it and it has no JSON form."""
-    fault = guarded("that answered", Answer.encode, answer, crossing)
+    fault = guarded("that answered", Answer.encode, answer, message)
     return Answer(error=fault.error) if isinstance(fault, Refuse) else answer
 
 
@@ -120,7 +120,7 @@ class RouteEnd(Protocol):
         """Forward an unchanged notification as its original line."""
         ...
 
-    def notify(self, crossing: ChainMessage) -> None:
+    def notify(self, message: ChainMessage) -> None:
         """Forward a notification."""
         ...
 
@@ -163,7 +163,7 @@ class ModCall:
     """A request in flight: its sender, the mods that wait for its answer, and its receiver.
 
     Attributes:
-        crossing: the request.
+        message: the request.
         asker: receives the answer.
         request_id: JSON text of the sender's id.
         way: route of the request; the answer returns on `way.back`.
@@ -176,11 +176,11 @@ class ModCall:
 
     __slots__ = (
         "asker",
-        "crossing",
         "far_id",
         "is_cancelled",
         "is_settled",
         "is_urgent",
+        "message",
         "place",
         "request_id",
         "rest",
@@ -190,14 +190,14 @@ class ModCall:
 
     def __init__(
         self,
-        crossing: ChainMessage,
+        message: ChainMessage,
         asker: Requester,
         request_id: bytes,
         way: ReturnRoute,
         *,
         place: int = BEFORE_ALL,
     ) -> None:
-        self.crossing = crossing
+        self.message = message
         self.asker = asker
         self.request_id = request_id
         self.way = way
@@ -228,7 +228,7 @@ class ModCall:
     def give(self, answer: Answer) -> None:
         """Deliver the answer to the requester; last step of the way back."""
         if answer.body is UNSET and answer.error_body is UNSET:
-            answer = writable(answer, self.crossing)
+            answer = writable(answer, self.message)
         self.asker.on_answer(self, answer)
 
     def started(self, rest: Started) -> None:
@@ -246,7 +246,7 @@ class ModCall:
         for step, passed in self.thens:
             if passed.cancelled is not None:
                 tell = passed.cancelled
-                guarded(step.mod, lambda _, tell=tell: tell(), None, self.crossing)
+                guarded(step.mod, lambda _, tell=tell: tell(), None, self.message)
         if self.far_id is not None:
             self.way.far.cancel(self)
         elif self.rest is not None:

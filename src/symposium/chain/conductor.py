@@ -41,7 +41,7 @@ class ClosedEnd:
     def forward(self, message: Message, line: bytes) -> None:
         """Drop it."""
 
-    def notify(self, crossing: ChainMessage) -> None:
+    def notify(self, message: ChainMessage) -> None:
         """Drop it."""
 
     def ask(self, call: ModCall) -> None:
@@ -76,25 +76,25 @@ class ClosedRoute(Route):
         self._is_proxy = is_proxy
         self._on_initialize = on_initialize
 
-    def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
+    def take(self, message: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Start with `initialize`, or reject the request; drop notifications."""
         del after
         if call is None:
             return
         if self.refusal is not None:
             call.fail(self.refusal)
-        elif self._is_greeting(crossing):
+        elif self._is_greeting(message):
             self.refusal = NOT_ANSWERED_YET
             self._on_initialize(call)
         else:
             self.refusal = EXPECTED_PROXY_INITIALIZE if self._is_proxy else EXPECTED_INITIALIZE
             call.fail(self.refusal)
 
-    def _is_greeting(self, crossing: ChainMessage) -> bool:
+    def _is_greeting(self, message: ChainMessage) -> bool:
         if not self._is_proxy:
-            return crossing.method == INITIALIZE
-        return crossing.method in PROXY_INITIALIZE or (
-            crossing.method == INITIALIZE and is_flagged(crossing.params)
+            return message.method == INITIALIZE
+        return message.method in PROXY_INITIALIZE or (
+            message.method == INITIALIZE and is_flagged(message.params)
         )
 
 
@@ -129,7 +129,7 @@ class ChainOpening:
         entrance: Route | None = None
         with ErrorBoundary() as caught:
             version = self._select()
-            entrance = await self.chain.start(instantiate, call.crossing, version)
+            entrance = await self.chain.start(instantiate, call.message, version)
         self.is_started = True
         if call.is_settled:
             # Cancelled, or a component exited: the client no longer waits for this chain.
@@ -138,7 +138,7 @@ class ChainOpening:
             call.fail(_as_answer(caught.error))
         else:
             call.way = entrance
-            entrance.take(call.crossing, call)
+            entrance.take(call.message, call)
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Let the owner open or stop the chain, then answer the client."""
@@ -160,28 +160,28 @@ class ChainOpening:
         Raises:
             RpcError: the version is missing or unsupported.
         """
-        crossing = self.call.crossing
-        params = _params(crossing)
-        if crossing.method != INITIALIZE:
-            crossing.replace(method=INITIALIZE, params=UNCHANGED)
+        message = self.call.message
+        params = _params(message)
+        if message.method != INITIALIZE:
+            message.replace(method=INITIALIZE, params=UNCHANGED)
         elif is_flagged(params):
             self._marks_answer = True
-            crossing.replace(method=None, params=unflagged(params))
+            message.replace(method=None, params=unflagged(params))
         version = select_version(params)
-        pin_version(crossing, version)
+        pin_version(message, version)
         return version
 
 
-def shown_dialect(crossing: ChainMessage) -> Dialect | None:
+def shown_dialect(message: ChainMessage) -> Dialect | None:
     """Version shown by an outer conductor's `initialize`; None for an ordinary client."""
-    if crossing.method in PROXY_INITIALIZE:
-        return PROXY_INITIALIZE[crossing.method]
-    return Dialect.PACP_SPLIT if is_flagged(_params(crossing)) else None
+    if message.method in PROXY_INITIALIZE:
+        return PROXY_INITIALIZE[message.method]
+    return Dialect.PACP_SPLIT if is_flagged(_params(message)) else None
 
 
-def _params(crossing: ChainMessage) -> Any:
+def _params(message: ChainMessage) -> Any:
     try:
-        return crossing.params
+        return message.params
     except ValueError as error:
         raise RpcError(INVALID_PARAMS, str(error)) from error
 
@@ -274,7 +274,7 @@ class Conductor:
 
     def _initialize(self, call: ModCall) -> None:
         if self._settings.is_proxy:
-            self.client.dialect = shown_dialect(call.crossing) or self.client.dialect
+            self.client.dialect = shown_dialect(call.message) or self.client.dialect
         self._exit_code, self._failure = 0, None
         chain = RunningChain(self.client, self._tasks, self._settings, self._died)
         self._opening = ChainOpening(call, chain, self)

@@ -101,12 +101,12 @@ def cancel_params(request_id: bytes) -> bytes:
     return b'{"requestId":%b}' % request_id
 
 
-def translate_ids(crossing: ChainMessage, asked: Mapping[bytes, Waiter], sender: str) -> None:
+def translate_ids(message: ChainMessage, asked: Mapping[bytes, Waiter], sender: str) -> None:
     """Rewrite the id in a request to the id on the next connection.
 
     An id without an open request stays unchanged.
     """
-    named = None if crossing.body is UNSET else _request_id(crossing.body)
+    named = None if message.body is UNSET else _request_id(message.body)
     if named is None:
         return
     waiter = asked.get(id_key(named))
@@ -114,9 +114,9 @@ def translate_ids(crossing: ChainMessage, asked: Mapping[bytes, Waiter], sender:
         shown = bytes(named)[:64].decode(errors="replace")
         _log.warning("%s named request %s, which is not open", sender, shown)
         return
-    params: dict[str, Any] = crossing.params
+    params: dict[str, Any] = message.params
     params["requestId"] = decode_value(waiter.request_id)
-    crossing.replace(method=None, params=params)
+    message.replace(method=None, params=params)
 
 
 def _request_id(params: Body) -> Raw | None:
@@ -144,43 +144,43 @@ class PlainEnd:
         del message
         self._kept.write(line)
 
-    def notify(self, crossing: ChainMessage) -> None:
+    def notify(self, message: ChainMessage) -> None:
         """Forward a notification."""
-        if crossing.method in ENVELOPES and self._is_agent():
+        if message.method in ENVELOPES and self._is_agent():
             _log.warning("an envelope for %s is dropped: it is no proxy", self._link.name)
             return
         self._kept.write(
-            crossing.line or wire.notification(crossing.method, crossing.encoded(), crossing.extra)
+            message.line or wire.notification(message.method, message.encoded(), message.extra)
         )
 
     def ask(self, call: ModCall) -> None:
         """Forward a request; `initialize` starts the component's handshake."""
-        crossing = call.crossing
-        if self._greeter is not None and crossing.method in GREETINGS:
+        message = call.message
+        if self._greeter is not None and message.method in GREETINGS:
             self._greet(self._greeter, call)
-        elif crossing.method in ENVELOPES and self._is_agent():
-            call.fail(RpcError(METHOD_NOT_FOUND, crossing.method))
+        elif message.method in ENVELOPES and self._is_agent():
+            call.fail(RpcError(METHOD_NOT_FOUND, message.method))
         elif _can_be_asked(self._link, call):
             call.far_id = self._link.ask(call)
             self._kept.write(
-                wire.request(call.far_id, crossing.method, crossing.encoded(), crossing.extra)
+                wire.request(call.far_id, message.method, message.encoded(), message.extra)
             )
             if self._link.passing is not None:
-                self._link.passing.entered(crossing.method)
+                self._link.passing.entered(message.method)
 
     def cancel(self, call: ModCall) -> None:
         """Send a cancellation to the peer."""
         if call.far_id is not None:
             line = wire.notification(CANCEL_REQUEST, cancel_params(call.far_id))
             # A handshake can be canceled, too; the requests that wait for it have their own calls.
-            is_greeting = call.crossing.method in GREETINGS
+            is_greeting = call.message.method in GREETINGS
             (self._link.transport.send if is_greeting else self._kept.write)(line)
 
     def _is_agent(self) -> bool:
         return self._greeter is not None and self._greeter.is_for_agent
 
     def _greet(self, greeter: Initializer, call: ModCall) -> None:
-        method = call.crossing.method
+        method = call.message.method
         if method in PROXY_INITIALIZE:
             reason = f"initialize/proxy: {method} is the conductor's to send; forward `initialize`"
             call.fail(RpcError(INVALID_REQUEST, reason))
@@ -218,16 +218,16 @@ class SuccessorEnd:
             extra = wire.extra_members(message, line)
             self._notify(message.method, message.params, extra)
 
-    def notify(self, crossing: ChainMessage) -> None:
+    def notify(self, message: ChainMessage) -> None:
         """Forward a notification."""
-        self._notify(crossing.method, crossing.encoded(), crossing.extra)
+        self._notify(message.method, message.encoded(), message.extra)
 
     def ask(self, call: ModCall) -> None:
         """Forward a request."""
         if _can_be_asked(self._link, call):
             dialect = self._link.dialect
-            crossing = call.crossing
-            params = wrap(dialect, crossing.method, crossing.encoded(), crossing.extra)
+            message = call.message
+            params = wrap(dialect, message.method, message.encoded(), message.extra)
             call.far_id = self._link.ask(call)
             name = self._names(ERAS[dialect]).request
             self._kept.write(wire.request(call.far_id, name, params))

@@ -100,11 +100,11 @@ def answered_version(answer: Answer) -> int | None:
     return version if isinstance(version, int) and not isinstance(version, bool) else None
 
 
-def pin_version(crossing: ChainMessage, version: int) -> None:
+def pin_version(message: ChainMessage, version: int) -> None:
     """Set the version in a request; unchanged if equal."""
-    params = as_object(crossing.params)
+    params = as_object(message.params)
     if params.get("protocolVersion") != version:
-        crossing.replace(method=None, params={**params, "protocolVersion": version})
+        message.replace(method=None, params={**params, "protocolVersion": version})
 
 
 AS_AGENT: Final[tuple[Dialect | None, ...]] = (None,)
@@ -128,7 +128,7 @@ class Initializer:
 
     def greet(self, link: Link, call: ModCall) -> None:
         """Forward the request as the component's `initialize`; its answer settles the call."""
-        pin_version(call.crossing, self._selection.version)
+        pin_version(call.message, self._selection.version)
         greeting = _Greeting(link, call, self._selection, self._dialects)
         begin_greeting(link, greeting)
         greeting.attempt()
@@ -163,12 +163,12 @@ class _Greeting:
         """Send the next form."""
         self._dialect = self._left.pop(0)
         method = INITIALIZE if self._dialect is None else ERAS[self._dialect].initialize
-        crossing = self._call.crossing
-        body = crossing.encoded()
+        message = self._call.message
+        body = message.encoded()
         if self._is_flagged():
-            body = encode_value(flagged(as_object(crossing.params)))
+            body = encode_value(flagged(as_object(message.params)))
         self._call.far_id = self._link.ask(self)
-        self._link.transport.send(wire.request(self._call.far_id, method, body, crossing.extra))
+        self._link.transport.send(wire.request(self._call.far_id, method, body, message.extra))
 
     def settle(self, answer: Answer) -> None:
         """Handle the response to one attempt."""

@@ -155,21 +155,21 @@ class Intake:
         waiter.settle(Answer(message.result, extra=wire.extra_members(message, line)))
         return True
 
-    def _asked(self, key: bytes, method: str, message: Message, line: bytes) -> bool:
-        link, params = self._link, message.params
+    def _asked(self, key: bytes, method: str, decoded: Message, line: bytes) -> bool:
+        link, params = self._link, decoded.params
         way = link.plain
         if method in _LOOKED_AT:
             return False
         if params is UNSET or not _is_object(params) or _refusal(link) is not None:
             return False
-        crossing = ChainMessage(method, params, is_request=True)
-        crossing.extra = wire.extra_members(message, line)
-        call = ModCall(crossing, link, key, way)
+        message = ChainMessage(method, params, is_request=True)
+        message.extra = wire.extra_members(decoded, line)
+        call = ModCall(message, link, key, way)
         link.serve(call)
         if way.lanes.idle and not way.steps.get(method, way.other):
             way.far.ask(call)
         else:
-            way.take(crossing, call)
+            way.take(message, call)
         return True
 
     def _malformed(self, malformed: Malformed, place: ReplyTarget) -> None:
@@ -196,42 +196,42 @@ class Intake:
         for index, line in enumerate(lines):
             self.receive(wire.decode(line), line, reply.slot(index))
 
-    def _notification(self, method: str, message: Message, line: bytes) -> None:
+    def _notification(self, method: str, decoded: Message, line: bytes) -> None:
         link = self._link
         if method == CANCEL_REQUEST:
-            self._cancelled(message.params)
+            self._cancelled(decoded.params)
         elif method not in ENVELOPES or (link.wrapped is None and not link.plain.is_open):
-            crossing = ChainMessage(method, message.params, is_request=False, line=line)
-            crossing.message = message
-            link.plain.take(crossing)
+            message = ChainMessage(method, decoded.params, is_request=False, line=line)
+            message.decoded = decoded
+            link.plain.take(message)
         elif link.wrapped is None:
             _log.warning("%s sent an envelope and is no proxy; it is dropped", link.name)
-        elif (envelope := self._unwrapped(method, message.params)) is not None:
+        elif (envelope := self._unwrapped(method, decoded.params)) is not None:
             if envelope.method == CANCEL_REQUEST:
                 self._cancelled(envelope.params)
                 return
-            crossing = ChainMessage(envelope.method, envelope.params, is_request=False)
-            crossing.extra = envelope.extra
-            link.wrapped.take(crossing)
+            message = ChainMessage(envelope.method, envelope.params, is_request=False)
+            message.extra = envelope.extra
+            link.wrapped.take(message)
         elif method in link.wrapped.steps:
-            link.wrapped.take(ChainMessage(method, message.params, is_request=False))
+            link.wrapped.take(ChainMessage(method, decoded.params, is_request=False))
         else:
             _log.warning("%s sent an envelope without a method", link.name)
 
-    def _request(self, method: str, message: Message, line: bytes, place: ReplyTarget) -> None:
+    def _request(self, method: str, decoded: Message, line: bytes, place: ReplyTarget) -> None:
         link = self._link
-        request_id = b"" if message.id is UNSET else bytes(message.id)
+        request_id = b"" if decoded.id is UNSET else bytes(decoded.id)
         way = link.plain
-        crossing = ChainMessage(method, message.params, is_request=True)
+        message = ChainMessage(method, decoded.params, is_request=True)
         if (refusal := _refusal(link)) is not None:
             _refuse(request_id, refusal, place)
             return
         if method in ENVELOPES and link.wrapped is not None:
             way = link.wrapped
-            envelope = self._unwrapped(method, message.params)
+            envelope = self._unwrapped(method, decoded.params)
             if envelope is not None:
-                crossing = ChainMessage(envelope.method, envelope.params, is_request=True)
-                crossing.extra = envelope.extra
+                message = ChainMessage(envelope.method, envelope.params, is_request=True)
+                message.extra = envelope.extra
                 if link.passing is not None:
                     link.passing.left(envelope.method)
             elif method not in way.steps:
@@ -242,15 +242,15 @@ class Intake:
             _refuse(request_id, RpcError(METHOD_NOT_FOUND, method), place)
             return
         else:
-            crossing.extra = wire.extra_members(message, line)
-        if crossing.method in NAMES_HOP_IDS:
-            translate_ids(crossing, link.asked, link.name)
+            message.extra = wire.extra_members(decoded, line)
+        if message.method in NAMES_HOP_IDS:
+            translate_ids(message, link.asked, link.name)
         asker = link if place is self._alone else BatchEntry(link, place)
-        call = ModCall(crossing, asker, request_id, way)
+        call = ModCall(message, asker, request_id, way)
         link.serve(call)
-        if crossing.method == INITIALIZE and way is link.wrapped:
+        if message.method == INITIALIZE and way is link.wrapped:
             greets_successor(link, call)
-        way.take(crossing, call)
+        way.take(message, call)
 
     def _unwrapped(self, method: str, params: Body | UnsetType) -> AcpEnvelope | None:
         """Unwrap an envelope; its name determines the peer's version (R2)."""

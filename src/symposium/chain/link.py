@@ -229,7 +229,7 @@ class Link:
     def serve(self, call: ModCall) -> None:
         """Register a request of this peer."""
         self.serving[wire.id_key(call.request_id)] = call
-        self.open[call] = size = call.crossing.size
+        self.open[call] = size = call.message.size
         self.open_size += size
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:

@@ -180,14 +180,14 @@ def timed(interceptions: Sequence[Interception], durations: Durations) -> list[I
 def _measured(handler: Handler, note: Callable[[float], None]) -> Handler:
     passed = 0
 
-    def measured(crossing: ChainMessage) -> Any:
+    def measured(message: ChainMessage) -> Any:
         nonlocal passed
-        if not crossing.is_request:
+        if not message.is_request:
             passed += 1
             if passed % ONE_IN != 1:
-                return handler(crossing)
+                return handler(message)
         began = perf_counter()
-        outcome = handler(crossing)
+        outcome = handler(message)
         if hasattr(outcome, "__await__"):
             return _Awaited(outcome, began, note)
         note(perf_counter() - began)

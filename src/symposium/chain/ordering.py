@@ -168,13 +168,13 @@ class _Scope(Struct, frozen=True, gc=False, rename={"session": "sessionId"}):
 _decode_scope: Final = msgspec.json.Decoder(_Scope).decode
 
 
-def session_key(crossing: ChainMessage) -> Key:
+def session_key(message: ChainMessage) -> Key:
     """Session of a message; None if it names none."""
-    if crossing.body is UNSET:
-        session = crossing.session_id
+    if message.body is UNSET:
+        session = message.session_id
         return None if session is None else encode_value(session)
     try:
-        found = _decode_scope(crossing.body).session
+        found = _decode_scope(message.body).session
     except (ValueError, RecursionError):
         return None
     return None if found is UNSET else bytes(found)

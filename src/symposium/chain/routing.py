@@ -88,12 +88,12 @@ class Route:
             )
         self.other = self.steps.pop(EVERY_METHOD, ())
 
-    def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
+    def take(self, message: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Continue with a message after the mod at `after`; a request has a call."""
         if self.lanes.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
-            self._pass(crossing, call)
+            self._pass(message, call)
         else:
-            self._carry(crossing, call, after, BEFORE_ALL)
+            self._carry(message, call, after, BEFORE_ALL)
 
     def carry_back(self, call: ModCall, answer: Answer, *, after: int = -1) -> None:
         """Forward an answer to its asker, after everything sent before it."""
@@ -106,30 +106,28 @@ class Route:
 
     # -- toward the far end
 
-    def _pass(self, crossing: ChainMessage, call: ModCall | None) -> None:
+    def _pass(self, message: ChainMessage, call: ModCall | None) -> None:
         """Fast path of a message while no mod holds anything."""
         lanes = self.lanes
-        for step in self.steps.get(crossing.method, self.other):
-            outcome = guarded(step.mod, step.handler, crossing, crossing)
+        for step in self.steps.get(message.method, self.other):
+            outcome = guarded(step.mod, step.handler, message, message)
             if type(outcome) is Forward and outcome.method is None and lanes.idle:
                 if outcome.params is not UNCHANGED:
-                    crossing.edit(outcome.params)
+                    message.edit(outcome.params)
                 if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
                     call.thens.append((step, outcome))
             else:
-                if self._apply_outcome(outcome, step, crossing, call):
-                    self._carry(crossing, call, step.position, BEFORE_ALL)
+                if self._apply_outcome(outcome, step, message, call):
+                    self._carry(message, call, step.position, BEFORE_ALL)
                 return
-        self._deliver(crossing, call)
+        self._deliver(message, call)
 
-    def _carry(
-        self, crossing: ChainMessage, call: ModCall | None, after: int, cleared: int
-    ) -> None:
+    def _carry(self, message: ChainMessage, call: ModCall | None, after: int, cleared: int) -> None:
         if call is not None and call.is_settled:
             return
         lanes = self.lanes
         was_idle = lanes.idle or (call is not None and call.is_urgent)
-        steps = self.steps.get(crossing.method, self.other)
+        steps = self.steps.get(message.method, self.other)
         if not was_idle:
             steps = _with_stops(steps, lanes.stops())
         for step in steps:
@@ -137,95 +135,93 @@ class Route:
             if position <= after:
                 continue
             if not was_idle and position != cleared:
-                resume = partial(self._carry, crossing, call, position - 1, position)
-                if lanes.keeps(position, QueuedItem(session_key(crossing), crossing.size, resume)):
+                resume = partial(self._carry, message, call, position - 1, position)
+                if lanes.keeps(position, QueuedItem(session_key(message), message.size, resume)):
                     return
-            outcome = guarded(step.mod, step.handler, crossing, crossing)
-            if not self._apply_outcome(outcome, step, crossing, call):
+            outcome = guarded(step.mod, step.handler, message, message)
+            if not self._apply_outcome(outcome, step, message, call):
                 return
             if was_idle and not lanes.idle and not (call is not None and call.is_urgent):
                 # This mod sent a message that another mod now holds.
-                self._carry(crossing, call, position, BEFORE_ALL)
+                self._carry(message, call, position, BEFORE_ALL)
                 return
-        self._deliver(crossing, call)
+        self._deliver(message, call)
 
     def _apply_outcome(
-        self, outcome: Any, step: Step, crossing: ChainMessage, call: ModCall | None
+        self, outcome: Any, step: Step, message: ChainMessage, call: ModCall | None
     ) -> bool:
         """Apply the outcome of a mod; returns whether the message continues at once."""
         if type(outcome) is Forward:
-            return self._forward(outcome, step, crossing, call)
-        if type(checked_outcome(step.mod, outcome, crossing)) is Forward:
+            return self._forward(outcome, step, message, call)
+        if type(checked_outcome(step.mod, outcome, message)) is Forward:
             return True
         if type(outcome) in {Reply, Refuse, Drop, Deferred} or not hasattr(outcome, "__await__"):
-            self._end_here(outcome, step, crossing, call)
+            self._end_here(outcome, step, message, call)
             return False
         if _is_too_late(self.lanes, call, outcome):
             return False
-        rest = self._rest(step, crossing, call, outcome)
-        _watch(self.lanes.run_in_order(step.position, session_key(crossing), rest), call, outcome)
+        rest = self._rest(step, message, call, outcome)
+        _watch(self.lanes.run_in_order(step.position, session_key(message), rest), call, outcome)
         return False
 
     async def _rest(
-        self, step: Step, crossing: ChainMessage, call: ModCall | None, waiting: Any
+        self, step: Step, message: ChainMessage, call: ModCall | None, waiting: Any
     ) -> None:
-        outcome = checked_outcome(
-            step.mod, await guarded_wait(step.mod, waiting, crossing), crossing
-        )
+        outcome = checked_outcome(step.mod, await guarded_wait(step.mod, waiting, message), message)
         if call is not None:
             call.rest = None
         if type(outcome) is not Forward:
-            self._end_here(outcome, step, crossing, call)
-        elif self._forward(outcome, step, crossing, call):
-            self._carry(crossing, call, step.position, BEFORE_ALL)
+            self._end_here(outcome, step, message, call)
+        elif self._forward(outcome, step, message, call):
+            self._carry(message, call, step.position, BEFORE_ALL)
 
     def _forward(
-        self, outcome: Forward, step: Step, crossing: ChainMessage, call: ModCall | None
+        self, outcome: Forward, step: Step, message: ChainMessage, call: ModCall | None
     ) -> bool:
         method = outcome.method
         if outcome.params is not UNCHANGED:
-            crossing.edit(outcome.params)
+            message.edit(outcome.params)
         if method is not None:
-            crossing.replace(method=method, params=UNCHANGED)
+            message.replace(method=method, params=UNCHANGED)
         if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
             call.thens.append((step, outcome))
         if method is None:
             return True
         # Later mods intercept the new name.
-        self._carry(crossing, call, step.position, BEFORE_ALL)
+        self._carry(message, call, step.position, BEFORE_ALL)
         return False
 
     def _end_here(
-        self, outcome: Any, step: Step, crossing: ChainMessage, call: ModCall | None
+        self, outcome: Any, step: Step, message: ChainMessage, call: ModCall | None
     ) -> None:
         if isinstance(outcome, Deferred):
             if _is_too_late(self.lanes, call, outcome.work):
                 return
-            rest = self._answer_later(step, crossing, call, outcome.work)
+            rest = self._answer_later(step, message, call, outcome.work)
             _watch(self.lanes.spawn(rest), call, rest, outcome.work)
         elif call is not None:
-            answer = answer_of(step.mod, outcome, crossing)
+            answer = answer_of(step.mod, outcome, message)
             call.settle(answer, after=_mirrored(self, step.position))
 
     async def _answer_later(
         self,
         step: Step,
-        crossing: ChainMessage,
+        message: ChainMessage,
         call: ModCall | None,
         work: Coroutine[Any, Any, Any],
     ) -> None:
-        outcome = await guarded_wait(step.mod, work, crossing)
+        outcome = await guarded_wait(step.mod, work, message)
         if call is not None:
-            answer = answer_of(step.mod, outcome, crossing)
+            answer = answer_of(step.mod, outcome, message)
             call.settle(answer, after=_mirrored(self, step.position))
 
-    def _deliver(self, crossing: ChainMessage, call: ModCall | None) -> None:
+    def _deliver(self, message: ChainMessage, call: ModCall | None) -> None:
         fault: RpcError | None = None
-        if crossing.body is UNSET:
-            fault = fault_of(guarded("that edited it", ChainMessage.encoded, crossing, crossing))
+        if message.body is UNSET:
+            fault = fault_of(guarded("that edited it", ChainMessage.encoded, message, message))
         if call is None:
             if fault is None:
-                self.far.notify(crossing)
+                self.far.notify(message)
         elif call.is_cancelled:
             call.fail(RpcError(REQUEST_CANCELLED))
         elif fault is not None:
@@ -244,7 +240,7 @@ class Route:
             if not after < position < last:
                 break
             call.thens.pop()
-            revision: Any = guarded(step.mod, _interested(passed, answer), answer, call.crossing)
+            revision: Any = guarded(step.mod, _interested(passed, answer), answer, call.message)
             if revision is not None:
                 if hasattr(revision, "__await__"):
                     self._hold_answer(call, answer, step, revision)
@@ -261,14 +257,14 @@ class Route:
         while (position := self._next_stop(call, after)) is not None:
             if position != cleared and not call.is_urgent:
                 resume = partial(self._carry_back, call, answer, position - 1, position)
-                item = QueuedItem(session_key(call.crossing), answer.size, resume)
+                item = QueuedItem(session_key(call.message), answer.size, resume)
                 if self.lanes.keeps(position, item):
                     return
             after = position
             if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
                 step, passed = call.thens.pop()
                 function = _interested(passed, answer)
-                revision: Any = guarded(step.mod, function, answer, call.crossing)
+                revision: Any = guarded(step.mod, function, answer, call.message)
                 if hasattr(revision, "__await__"):
                     self._hold_answer(call, answer, step, revision)
                     return
@@ -290,10 +286,10 @@ class Route:
         position = _mirrored(self, step.position)
 
         async def rest() -> None:
-            revision_now = await guarded_wait(step.mod, revision, call.crossing)
+            revision_now = await guarded_wait(step.mod, revision, call.message)
             self._carry_back(call, revised(answer, revision_now), position, BEFORE_ALL)
 
-        task = self.lanes.run_in_order(position, session_key(call.crossing), rest())
+        task = self.lanes.run_in_order(position, session_key(call.message), rest())
         task.add_done_callback(lambda _: _close(revision))
         # Cancelled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)

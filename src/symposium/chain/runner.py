@@ -208,18 +208,18 @@ class RunningChain:
         self._selection = VersionSelection(0)
         self.failure: RpcError | None = None
 
-    async def start(self, instantiate: Instantiator, crossing: ChainMessage, version: int) -> Route:
+    async def start(self, instantiate: Instantiator, message: ChainMessage, version: int) -> Route:
         """Select and start the components for `initialize`; returns the client's route.
 
         Raises:
             RpcError: a component could not be started; `end` stops the others.
         """
-        blueprint = instantiate(crossing.params)
+        blueprint = instantiate(message.params)
         if isinstance(blueprint, Awaitable):
             blueprint = await blueprint
         if blueprint.params is not None:
-            crossing.replace(method=None, params=blueprint.params)
-            pin_version(crossing, version)
+            message.replace(method=None, params=blueprint.params)
+            pin_version(message, version)
         self._measures = LatencyTable.of(blueprint.mods)
         if blueprint.agent is not None:
             # In a chain that is itself a proxy, the outer conductor has the agent.

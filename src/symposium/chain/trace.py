@@ -85,19 +85,19 @@ class TraceRecorder:
         """Write the buffer and close the trace."""
         self.file.close()
 
-    def number(self, crossing: ChainMessage) -> tuple[int, bool]:
+    def number(self, message: ChainMessage) -> tuple[int, bool]:
         """Number of a request, the same on all legs of a span, and whether it is new."""
-        known = self._numbers.get(id(crossing))
+        known = self._numbers.get(id(message))
         if known is not None:
             return known[1], False
         self._last_number += 1
         # The message is stored with its number, so that its identity is not reused.
-        self._numbers[id(crossing)] = (crossing, self._last_number)
+        self._numbers[id(message)] = (message, self._last_number)
         return self._last_number, True
 
-    def settled(self, crossing: ChainMessage) -> None:
+    def settled(self, message: ChainMessage) -> None:
         """Forget a number: the request was answered on its first leg."""
-        self._numbers.pop(id(crossing), None)
+        self._numbers.pop(id(message), None)
 
     def write(self, kind: bytes, members: bytes) -> None:
         """Append an event."""
@@ -155,34 +155,34 @@ class Leg(Mod):
             ),
         ]
 
-    def _passed(self, crossing: ChainMessage, there: bytes, back: bytes) -> Forward:
+    def _passed(self, message: ChainMessage, there: bytes, back: bytes) -> Forward:
         if not self._recorder.file.is_open:
             return _ON
-        body = _body(crossing)
+        body = _body(message)
         session = self._session(body)
-        if crossing.is_request:
-            return self._asked(crossing, body, session, (there, back))
+        if message.is_request:
+            return self._asked(message, body, session, (there, back))
         self._recorder.write(
-            b"notification", self._members(crossing.method, body, session, there, b"")
+            b"notification", self._members(message.method, body, session, there, b"")
         )
         return _ON
 
     def _asked(
         self,
-        crossing: ChainMessage,
+        message: ChainMessage,
         body: Body | UnsetType,
         session: bytes,
         ways: tuple[bytes, bytes],
     ) -> Forward:
         recorder = self._recorder
         there, back = ways
-        number, is_new = recorder.number(crossing)
+        number, is_new = recorder.number(message)
         request_id = b',"id":%d' % number
-        recorder.write(b"request", self._members(crossing.method, body, session, there, request_id))
+        recorder.write(b"request", self._members(message.method, body, session, there, request_id))
 
         def answered(answer: Answer) -> Revision:
             if is_new:
-                recorder.settled(crossing)
+                recorder.settled(message)
             self._answered(answer, session, back + request_id)
 
         def cancelled() -> None:
@@ -245,11 +245,11 @@ class Leg(Mod):
 _ON: Final = Forward()
 
 
-def _body(crossing: ChainMessage) -> Body | UnsetType:
-    if crossing.body is not UNSET or crossing.params is None:
-        return crossing.body
+def _body(message: ChainMessage) -> Body | UnsetType:
+    if message.body is not UNSET or message.params is None:
+        return message.body
     # Encoded only for the trace: a mod may still change the params in place.
-    return _encoded(crossing.params)
+    return _encoded(message.params)
 
 
 def _payload(answer: Answer) -> tuple[Body, bool]:

@@ -54,7 +54,7 @@ class EditorConnection:
             if isinstance(caught.error, RpcError):
                 call.fail(caught.error)
             elif caught.error is not None:
-                _log.error("%s failed", call.crossing.method, exc_info=caught.error)
+                _log.error("%s failed", call.message.method, exc_info=caught.error)
                 data = {"reason": "run_mode_failed", "fault": str(caught.error)}
                 call.fail(RpcError(INTERNAL_ERROR, data))
 

@@ -32,7 +32,7 @@ class Permissions:
 
     def asked(self, call: ModCall) -> None:
         """Register a request that is sent to the editor."""
-        self._open[call] = call.crossing.session_id or ""
+        self._open[call] = call.message.session_id or ""
         call.asker = _Question(call.asker, self._open)
 
     def withdraw(self, session: str) -> None:
@@ -262,11 +262,11 @@ class EditorRouteEnd:
         elif isinstance(message.method, str):
             self.notify(ChainMessage(message.method, message.params, is_request=False, line=line))
 
-    def notify(self, crossing: ChainMessage) -> None:
+    def notify(self, message: ChainMessage) -> None:
         """Forward a notification, or hold it."""
-        if self._muted and crossing.session_id in self._muted and _is_history(crossing):
+        if self._muted and message.session_id in self._muted and _is_history(message):
             return
-        self._pass(crossing, lambda: self._plain.notify(crossing))
+        self._pass(message, lambda: self._plain.notify(message))
 
     def mute(self, session: str) -> None:
         """Drop the history of this session, which the editor has; hold other updates."""
@@ -281,9 +281,9 @@ class EditorRouteEnd:
 
     def ask(self, call: ModCall) -> None:
         """Forward a request, or hold it."""
-        if call.crossing.method == PERMISSION:
+        if call.message.method == PERMISSION:
             self.permissions.asked(call)
-        self._pass(call.crossing, lambda: self._ask(call))
+        self._pass(call.message, lambda: self._ask(call))
 
     def cancel(self, call: ModCall) -> None:
         """Cancel a request at the editor; never held."""
@@ -298,26 +298,26 @@ class EditorRouteEnd:
         if not call.is_settled:
             self._plain.ask(call)
 
-    def _pass(self, crossing: ChainMessage, go: Callable[[], None]) -> None:
+    def _pass(self, message: ChainMessage, go: Callable[[], None]) -> None:
         def deliver() -> None:
-            self._adapt(crossing)
+            self._adapt(message)
             go()
 
-        if not self.gate.hold(crossing.session_id, crossing.size, deliver):
+        if not self.gate.hold(message.session_id, message.size, deliver):
             deliver()
 
-    def _adapt(self, crossing: ChainMessage) -> None:
+    def _adapt(self, message: ChainMessage) -> None:
         """Insert the editor's session id and Symposium's commands."""
-        params = crossing.params
+        params = message.params
         if not isinstance(params, dict):
             return
         given = cast("dict[str, Any]", params)
         adapted = with_commands(given)
-        session = crossing.session_id
+        session = message.session_id
         if session is not None and session in self.outer_ids:
             adapted = renamed(adapted or given, self.outer_ids[session])
         if adapted is not None:
-            crossing.replace(method=None, params=adapted)
+            message.replace(method=None, params=adapted)
 
     def _brake(self, size: int) -> None:
         for link in self._sources:
@@ -327,8 +327,8 @@ class EditorRouteEnd:
                 link.let_go(self)
 
 
-def _is_history(crossing: ChainMessage) -> bool:
-    update = as_object(as_object(crossing.params).get("update"))
+def _is_history(message: ChainMessage) -> bool:
+    update = as_object(as_object(message.params).get("update"))
     return update.get("sessionUpdate") in HISTORY
 
 

@@ -79,10 +79,10 @@ class NewSessions:
         self._connection.handle_request(call, self._initialize(call))
 
     async def _initialize(self, call: ModCall) -> None:
-        version = select_version(call.crossing.params)
-        pin_version(call.crossing, version)
-        self._has_login = _has_login(as_object(call.crossing.params))
-        greeting = EditorGreeting(call.crossing)
+        version = select_version(call.message.params)
+        pin_version(call.message, version)
+        self._has_login = _has_login(as_object(call.message.params))
+        greeting = EditorGreeting(call.message)
         self._connection.supervisor.greet_with(greeting)
         answer: Answer | None = None
         try:
@@ -95,7 +95,7 @@ class NewSessions:
             message = _in_a_line(error)
             _log.warning("could not start the chain (retrying on session/new): %s", message)
         if answer is None:
-            answer = without_agent(as_object(call.crossing.params), version)
+            answer = without_agent(as_object(call.message.params), version)
         self.offered = as_object(answer.result)
         greeting.promised = answered_version(answer)
         self._on_greeted()
@@ -109,25 +109,25 @@ class NewSessions:
         try:
             loaded = load(self._connection.settings.config)
         except ConfigError as error:
-            session = self._waiting_session(call.settle, call.crossing)
+            session = self._waiting_session(call.settle, call.message)
             self._config_mode.begin_repair(session, error)
             return
         if loaded is None:
-            session = self._waiting_session(call.settle, call.crossing)
+            session = self._waiting_session(call.settle, call.message)
             self._config_mode.begin_setup(session)
             return
         try:
             chain = await self._connection.supervisor.chain_within_timeout(loaded.config)
         except RpcError as error:
-            session = self._waiting_session(call.settle, call.crossing)
+            session = self._waiting_session(call.settle, call.message)
             self._config_mode.begin_repair(session, error, loaded.config)
             return
         if chain is None:
-            session = self._waiting_session(call.settle, call.crossing)
+            session = self._waiting_session(call.settle, call.message)
             self._config_mode.begin_waiting(session)
             return
-        asked = ChainMessage(SESSION_NEW, call.crossing.encoded(), is_request=True)
-        asked.extra = call.crossing.extra
+        asked = ChainMessage(SESSION_NEW, call.message.encoded(), is_request=True)
+        asked.extra = call.message.extra
 
         def refused(error: RpcError, answer: Callable[[Answer], None]) -> None:
             if error.code == AUTH_REQUIRED and self._has_login:
@@ -152,7 +152,7 @@ class NewSessions:
         self._connection.handle_request(call, self._default_chain(call))
 
     async def _default_chain(self, call: ModCall) -> None:
-        method = call.crossing.method
+        method = call.message.method
         loaded = self._load()
         if loaded is None:
             reason = f"{method}: no agent is configured; open a new session to choose one"
@@ -165,7 +165,7 @@ class NewSessions:
             chain.send_request(call)
             return
         if inner_id is not None:
-            call.crossing.replace(method=None, params=renamed(call.crossing.params, inner_id))
+            call.message.replace(method=None, params=renamed(call.message.params, inner_id))
         if method == SESSION_FORK:
             pass_new_session(call, chain, self._connection)
         else:
@@ -173,8 +173,8 @@ class NewSessions:
 
     async def _by_other_names(self, call: ModCall, chain: OpenChain) -> str | None:
         """Return the agent's id of a session from an earlier start."""
-        folder, outer = self._connection.settings.names, call.crossing.session_id
-        if folder is None or call.crossing.method not in _NAMING:
+        folder, outer = self._connection.settings.names, call.message.session_id
+        if folder is None or call.message.method not in _NAMING:
             return None
         from symposium.run_mode.session_names import (
             SessionNames,
@@ -183,17 +183,17 @@ class NewSessions:
         names = SessionNames(folder, chain.config)
         if outer is not None:
             inner = await asyncio.to_thread(names.inner, outer)
-            if inner is not None and call.crossing.method == SESSION_DELETE:
+            if inner is not None and call.message.method == SESSION_DELETE:
                 call.asker = CloseResponse(call.asker, partial(names.forget, outer))
             return inner
         call.asker = MenuListing(call.asker, await asyncio.to_thread(names.outer))
         return None
 
-    def every_chain(self, crossing: ChainMessage) -> None:
+    def every_chain(self, message: ChainMessage) -> None:
         """Forward a notification without a session to every chain."""
         for chain in self._connection.supervisor.chains():
-            copy = ChainMessage(crossing.method, crossing.encoded(), is_request=False)
-            copy.extra = crossing.extra
+            copy = ChainMessage(message.method, message.encoded(), is_request=False)
+            copy.extra = message.extra
             chain.send_notification(copy)
 
     def _check_promise(self, method: str, chain: OpenChain) -> None:

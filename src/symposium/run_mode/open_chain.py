@@ -82,22 +82,22 @@ class OpenChain:
 
     def send_request(self, call: ModCall) -> None:
         """Send a request with the agent's session id."""
-        session = call.crossing.session_id
+        session = call.message.session_id
         call.asker = _Passing(call.asker, self, session)
         call.way = self.entrance
         call.rest = None
         self._calls[call] = None
-        if not self.to_agent.hold(session, call.crossing.size, lambda: self._take(call)):
+        if not self.to_agent.hold(session, call.message.size, lambda: self._take(call)):
             self._take(call)
 
-    def send_notification(self, crossing: ChainMessage) -> None:
+    def send_notification(self, message: ChainMessage) -> None:
         """Send a notification; `session/cancel` passes a paused chain."""
 
         def go() -> None:
-            self.entrance.take(crossing)
+            self.entrance.take(message)
 
-        is_kept = crossing.method != _CANCEL and self.to_agent.hold(
-            crossing.session_id, crossing.size, go
+        is_kept = message.method != _CANCEL and self.to_agent.hold(
+            message.session_id, message.size, go
         )
         if not is_kept:
             go()
@@ -109,7 +109,7 @@ class OpenChain:
         self._calls.pop(call, None)
         if not self._calls:
             self._quiet.set()
-        if call.crossing.method == _LIST and self.end.outer_ids:
+        if call.message.method == _LIST and self.end.outer_ids:
             answer = with_outer_ids(answer, self.end.outer_ids)
         self.end.pass_answer(session, answer.size, lambda: asker.on_answer(call, answer))
 
@@ -140,7 +140,7 @@ class OpenChain:
 
     def _take(self, call: ModCall) -> None:
         if not call.is_settled:
-            self.entrance.take(call.crossing, call)
+            self.entrance.take(call.message, call)
 
 
 class _Passing:
@@ -184,15 +184,15 @@ def _nothing() -> None:
 class HostRequest:
     """One request from run mode, and its response."""
 
-    def __init__(self, crossing: ChainMessage) -> None:
-        self._crossing = crossing
+    def __init__(self, message: ChainMessage) -> None:
+        self._message = message
         self._answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._call: ModCall | None = None
 
     async def answer(self, way: Route) -> Answer:
         """Send the request along a route and wait; cancellation cancels the request."""
-        call = self._call = ModCall(self._crossing, self, b"", way)
-        way.take(self._crossing, call)
+        call = self._call = ModCall(self._message, self, b"", way)
+        way.take(self._message, call)
         try:
             return await self._answer
         except asyncio.CancelledError:

@@ -55,7 +55,7 @@ def prompt_text(params: Any) -> str:
 
 
 def adapt_prompt(
-    crossing: ChainMessage, offered: Mapping[str, Any], greeting: Mapping[str, Any]
+    message: ChainMessage, offered: Mapping[str, Any], greeting: Mapping[str, Any]
 ) -> str | None:
     """Remove blocks from a prompt that this agent does not support.
 
@@ -68,12 +68,12 @@ def adapt_prompt(
     missing = _accepted(offered) - _accepted(greeting)
     if not missing:
         return None
-    blocks = blocks_of(crossing.params)
+    blocks = blocks_of(message.params)
     left_out = [block for block in blocks if _NEEDS.get(_kind(block)) in missing]
     if not left_out:
         return None
     kept = [block for block in blocks if _NEEDS.get(_kind(block)) not in missing]
-    crossing.replace(method=None, params={**crossing.params, "prompt": kept})
+    message.replace(method=None, params={**message.params, "prompt": kept})
     kinds = ", ".join(sorted({_kind(block) for block in left_out}))
     count = f"{len(left_out)} block{'s were' if len(left_out) > 1 else ' was'}"
     return (
@@ -141,13 +141,13 @@ class NewSession:
         on_refused: Refused | None = None,
     ) -> None:
         self._asker = call.asker
-        self._origin = origin_of(call.crossing)
+        self._origin = origin_of(call.message)
         self._chain = chain
         self._connection = connection
         self._on_refused = on_refused
-        if call.crossing.session_id is not None:
+        if call.message.session_id is not None:
             # The editor knows the session to fork: the answer must not wait for itself.
-            chain.end.gate.know(call.crossing.session_id)
+            chain.end.gate.know(call.message.session_id)
         chain.end.gate.expect()
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
@@ -191,13 +191,13 @@ class ReopenedSession:
         inner_id: str | None = None,
     ) -> None:
         self._asker = call.asker
-        self._id = call.crossing.session_id or ""
+        self._id = call.message.session_id or ""
         self._inner_id = inner_id or self._id
-        self._origin = origin_of(call.crossing)
+        self._origin = origin_of(call.message)
         self._chain = chain
         self._connection = connection
         if self._inner_id != self._id:
-            call.crossing.replace(method=None, params=renamed(call.crossing.params, inner_id or ""))
+            call.message.replace(method=None, params=renamed(call.message.params, inner_id or ""))
             chain.end.rename(self._inner_id, self._id)
         chain.end.gate.know(self._inner_id)
 
@@ -224,10 +224,10 @@ class TurnResponse:
         self._on_login = on_login
         self._session = session
         self._chain = chain
-        self._text = prompt_text(call.crossing.params)
+        self._text = prompt_text(call.message.params)
         self._reads_before = chain.end.recent.reads
         session.open_turns += 1
-        session.state.turns[call] = blocks_of(call.crossing.params)
+        session.state.turns[call] = blocks_of(call.message.params)
         session.state.interrupted = None
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
@@ -235,7 +235,7 @@ class TurnResponse:
         session, state = self._session, self._session.state
         session.open_turns -= 1
         blocks = state.turns.pop(call)
-        inner_id = call.crossing.session_id or session.inner_id
+        inner_id = call.message.session_id or session.inner_id
         said = self._chain.end.recent.since(self._reads_before)
         state.memory.turn_ended(self._text, said, inner_id)
         error = answer.error
@@ -303,7 +303,7 @@ def pass_new_session(
     chain.send_request(call)
 
 
-def origin_of(crossing: ChainMessage) -> bytes:
+def origin_of(message: ChainMessage) -> bytes:
     """Copy the params of a request for a retry: a mod may change them in place."""
-    body = crossing.encoded()
+    body = message.encoded()
     return b"" if body is UNSET else bytes(body)

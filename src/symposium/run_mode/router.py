@@ -59,15 +59,15 @@ class RequestRouter(Route):
         self._is_greeted = False
         self._refusal = SHUTTING_DOWN
 
-    def take(self, crossing: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
+    def take(self, message: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Route a message to its handler."""
         del after
         if call is None:
             if self._is_greeted:
-                self._notification(crossing)
+                self._notification(message)
         elif self._is_greeted:
-            self._request(crossing, call)
-        elif self._refusal is None and crossing.method == INITIALIZE:
+            self._request(message, call)
+        elif self._refusal is None and message.method == INITIALIZE:
             self._refusal = NOT_ANSWERED_YET
             call.asker = _Greeting(call.asker, self._greeting_refused)
             self._new_sessions.initialize(call)
@@ -79,9 +79,9 @@ class RequestRouter(Route):
         if self._refusal is NOT_ANSWERED_YET:
             self._refusal = None
 
-    def _request(self, crossing: ChainMessage, call: ModCall) -> None:
-        method = crossing.method
-        session_id = crossing.session_id
+    def _request(self, message: ChainMessage, call: ModCall) -> None:
+        method = message.method
+        session_id = message.session_id
         session = self._session_requests.sessions.find(session_id)
         if method == INITIALIZE:
             call.fail(ALREADY_ANSWERED)
@@ -96,7 +96,7 @@ class RequestRouter(Route):
             call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
 
     def _of_session(self, call: ModCall, session: Session) -> None:
-        method = call.crossing.method
+        method = call.message.method
         if method == SESSION_PROMPT:
             self._session_requests.prompt(call, session)
         elif method in CLOSE_METHODS and (session.setup is None or session.is_not_set_up):
@@ -108,21 +108,21 @@ class RequestRouter(Route):
         else:
             self._session_requests.forward(call, session)
 
-    def _notification(self, crossing: ChainMessage) -> None:
-        session_id = crossing.session_id
+    def _notification(self, message: ChainMessage) -> None:
+        session_id = message.session_id
         session = self._session_requests.sessions.find(session_id)
         if session_id is None:
-            self._new_sessions.every_chain(crossing)
+            self._new_sessions.every_chain(message)
         elif session is None:
             return
         elif session.menu is not None:
-            if crossing.method == SESSION_CANCEL:
+            if message.method == SESSION_CANCEL:
                 self._session_requests.cancelled(session)
-        elif crossing.method == SESSION_CANCEL:
-            self._session_requests.cancel(crossing, session)
+        elif message.method == SESSION_CANCEL:
+            self._session_requests.cancel(message, session)
         elif session.chain is not None:
-            session.rename(crossing)
-            session.chain.send_notification(crossing)
+            session.rename(message)
+            session.chain.send_notification(message)
 
 
 class _Greeting:

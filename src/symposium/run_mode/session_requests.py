@@ -93,7 +93,7 @@ class AgentRecovery:
         """Cancel the requests that wait for the agent."""
         waiting, session.state.waiting = session.state.waiting, []
         for one in waiting:
-            if one.call.crossing.method == "session/prompt":
+            if one.call.message.method == "session/prompt":
                 one.call.settle(Answer(value=CANCELLED))
             else:
                 session.state.waiting.append(one)
@@ -158,7 +158,7 @@ class RetryCommands:
             self._say_and_end(call, session, NOTHING_TO_SEND)
             return
         params = {"sessionId": session.id, "prompt": list(state.interrupted)}
-        call.crossing.replace(method=None, params=params)
+        call.message.replace(method=None, params=params)
         self._pass_on(call, session)
 
     def recap(self, call: ModCall, session: Session) -> None:
@@ -170,7 +170,7 @@ class RetryCommands:
             self._say_and_end(call, session, NOTHING_SAID)
             return
         blocks = [{"type": "text", "text": recap(digest)}]
-        call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": blocks})
+        call.message.replace(method=None, params={"sessionId": session.id, "prompt": blocks})
         interrupted = session.state.interrupted
         self._pass_on(call, session)
         session.state.interrupted = interrupted
@@ -193,15 +193,15 @@ class TurnCancellation:
         self._connection = connection
         self._revivals = revivals
 
-    def cancel(self, crossing: ChainMessage, session: Session) -> None:
+    def cancel(self, message: ChainMessage, session: Session) -> None:
         """Forward the notification, settle open requests, and end a turn that continues."""
         chain = session.chain
         if chain is None:
             self._revivals.cancelled(session)
             return
         turns = list(session.state.turns)
-        session.rename(crossing)
-        chain.send_notification(crossing)
+        session.rename(message)
+        chain.send_notification(message)
         chain.end.permissions.withdraw(session.inner_id)
         if turns:
             grace = self._connection.settings.revival.cancel_grace
@@ -240,7 +240,7 @@ class SessionRequests:
 
     def prompt(self, call: ModCall, session: Session) -> None:
         """Handle a prompt: as a Symposium command or menu input, else forward it."""
-        text = prompt_text(call.crossing.params)
+        text = prompt_text(call.message.params)
         if session.menu is not None:
             session.menu.put(self._input(call, session, text))
         elif text in CONFIG and session.is_not_set_up:
@@ -284,15 +284,15 @@ class SessionRequests:
                 unknown = _NOT_SET_UP if session.is_not_set_up else "Unknown session"
                 call.fail(RpcError(INVALID_REQUEST, data, message=unknown))
             return
-        method = call.crossing.method
-        session.rename(call.crossing)
+        method = call.message.method
+        session.rename(call.message)
         if method == SESSION_FORK:
             pass_new_session(call, chain, self._connection)
             return
         if method == SESSION_PROMPT:
             self._connection.offers.before_turn(session)
             call.asker = TurnResponse(call, session, chain, self._config_mode.begin_login)
-            note = adapt_prompt(call.crossing, self._offered(), chain.greeting)
+            note = adapt_prompt(call.message, self._offered(), chain.greeting)
             if note is not None:
                 self._connection.write(text_line(session.id, note))
         chain.send_request(call)
@@ -309,7 +309,7 @@ class SessionRequests:
 
     def _save_and_set_up(self, call: ModCall, session: Session, text: str) -> None:
         """Offer a canceled setup again; the message waits for the agent."""
-        if session.keep(blocks_of(call.crossing.params)) == MESSAGE_NOT_SAVED:
+        if session.keep(blocks_of(call.message.params)) == MESSAGE_NOT_SAVED:
             self._connection.write(text_line(session.id, f"{MESSAGE_NOT_SAVED}\n\n"))
         self._config_mode.set_up_again(session, self._input(call, session, text))
 
@@ -333,7 +333,7 @@ class SessionRequests:
             # Prompts from before the agent are answered in the turn of the `SAVE`.
             kept, session.kept = session.kept, []
             if not call.is_settled:
-                call.crossing.replace(method=None, params={"sessionId": session.id, "prompt": kept})
+                call.message.replace(method=None, params={"sessionId": session.id, "prompt": kept})
                 self.forward(call, session)
 
         def unheard() -> None:
@@ -343,7 +343,7 @@ class SessionRequests:
                 data = {"sessionId": session.id}
                 call.fail(RpcError(INVALID_REQUEST, data, message="Unknown session"))
 
-        blocks = blocks_of(call.crossing.params)
+        blocks = blocks_of(call.message.params)
         return Input(
             text, answered, unheard, lambda: not call.is_settled, lambda: session.keep(blocks)
         )

@@ -217,10 +217,10 @@ class Session(Struct):
         self.kept, self.kept_bytes = [*self.kept, *added], size
         return MESSAGE_SAVED
 
-    def rename(self, crossing: ChainMessage) -> None:
+    def rename(self, message: ChainMessage) -> None:
         """Insert the agent's session id into a message if the ids differ."""
         if self.inner_id != self.id:
-            crossing.replace(method=None, params=renamed(crossing.params, self.inner_id))
+            message.replace(method=None, params=renamed(message.params, self.inner_id))
 
 
 class Sessions:

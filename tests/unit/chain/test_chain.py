@@ -61,15 +61,15 @@ class FakeEnd:
     def forward(self, message: Message, line: bytes) -> None:
         raise AssertionError(message, line)
 
-    def notify(self, crossing: ChainMessage) -> None:
-        self.came.append(crossing.method)
+    def notify(self, message: ChainMessage) -> None:
+        self.came.append(message.method)
 
     def ask(self, call: ModCall) -> None:
-        self.came.append(call.crossing.method)
+        self.came.append(call.message.method)
         self.calls.append(call)
 
     def cancel(self, call: ModCall) -> None:
-        self.came.append(f"cancel {call.crossing.method}")
+        self.came.append(f"cancel {call.message.method}")
 
 
 class FakeAsker:
@@ -102,8 +102,8 @@ class Span:
 
     def ask(self, method: str) -> FakeAsker:
         asker = FakeAsker()
-        crossing = ChainMessage(method, Raw(b"{}"), is_request=True)
-        self.down.take(crossing, ModCall(crossing, asker, b"1", self.down))
+        message = ChainMessage(method, Raw(b"{}"), is_request=True)
+        self.down.take(message, ModCall(message, asker, b"1", self.down))
         return asker
 
     def tell(self, method: str, session: str = "") -> None:
@@ -283,12 +283,12 @@ def test_the_session_of_a_message_is_read_from_its_params(params: bytes, key: by
 
 @pytest.mark.requirement("conductor.envelopes")
 def test_the_session_of_edited_params_is_read_too() -> None:
-    crossing = ChainMessage("m", Raw(b"{}"), is_request=False)
-    crossing.replace(method=None, params={"sessionId": "s"})
+    message = ChainMessage("m", Raw(b"{}"), is_request=False)
+    message.replace(method=None, params={"sessionId": "s"})
 
-    assert session_key(crossing) == b'"s"'
-    crossing.replace(method=None, params={"sessionId": "\ud800"})
-    assert session_key(crossing) == b'"\\ud800"'
+    assert session_key(message) == b'"s"'
+    message.replace(method=None, params={"sessionId": "\ud800"})
+    assert session_key(message) == b'"\\ud800"'
     assert session_key(ChainMessage("m", b'{"sessionId":"s"}', is_request=False)) == b'"s"'
 
 
@@ -338,12 +338,12 @@ def test_version_is_unchanged_up_to_the_highest_known() -> None:
 
 @pytest.mark.requirement("conductor.init-raw")
 def test_request_for_the_same_version_is_unchanged() -> None:
-    crossing = ChainMessage("initialize", Raw(b'{ "protocolVersion":1 }'), is_request=True)
-    pin_version(crossing, 1)
+    message = ChainMessage("initialize", Raw(b'{ "protocolVersion":1 }'), is_request=True)
+    pin_version(message, 1)
 
-    assert crossing.encoded() == Raw(b'{ "protocolVersion":1 }')
-    pin_version(crossing, 2)
-    assert crossing.encoded() == b'{"protocolVersion":2}'
+    assert message.encoded() == Raw(b'{ "protocolVersion":1 }')
+    pin_version(message, 2)
+    assert message.encoded() == b'{"protocolVersion":2}'
 
 
 @pytest.mark.requirement("conductor.envelopes")

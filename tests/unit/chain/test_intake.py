@@ -54,8 +54,8 @@ class Breaks(ClosedEnd):
     def ask(self, call: Any) -> None:
         raise ZeroDivisionError(call)
 
-    def notify(self, crossing: ChainMessage) -> None:
-        raise ZeroDivisionError(crossing)
+    def notify(self, message: ChainMessage) -> None:
+        raise ZeroDivisionError(message)
 
 
 def peer(far: ClosedEnd) -> tuple[Intake, Link, FakeTransport]:
@@ -115,16 +115,16 @@ class Notes(ClosedEnd):
         del line
         self.came.append(message.method)
 
-    def notify(self, crossing: ChainMessage) -> None:
-        self.came.append(crossing.method)
+    def notify(self, message: ChainMessage) -> None:
+        self.came.append(message.method)
 
     def ask(self, call: Any) -> None:
-        self.came.append(call.crossing.method)
+        self.came.append(call.message.method)
         self.calls.append(call)
         call.far_id = b"9"
 
     def cancel(self, call: Any) -> None:
-        self.came.append(f"cancel {call.crossing.method}")
+        self.came.append(f"cancel {call.message.method}")
 
 
 class Waits:
@@ -169,7 +169,7 @@ def test_nothing_overtakes_what_waits_in_its_lane(*, is_wrapped: bool) -> None:
     way, far = (link.wrapped, wrapped) if is_wrapped else (link.plain, plain)
     assert way is not None
     taken: list[str] = []
-    way.take = lambda crossing, *_, **__: taken.append(crossing.method)  # type: ignore[method-assign]
+    way.take = lambda message, *_, **__: taken.append(message.method)  # type: ignore[method-assign]
     line = notification("next")
     if is_wrapped:
         line = notification("_proxy/successor", '{"method":"next","params":{}}')

@@ -48,10 +48,10 @@ class Written:
             self.recorder.leg("Proxy(0)", "Agent"),
         ]
 
-    def pass_on(self, crossing: ChainMessage, *, leg: int = 0, way: int = 0) -> Forward:
+    def pass_on(self, message: ChainMessage, *, leg: int = 0, way: int = 0) -> Forward:
         """Outcome of a leg for a message toward the agent, or back."""
         interception: Interception = self.legs[leg].interceptions()[way]
-        outcome = interception.handler(crossing)
+        outcome = interception.handler(message)
         assert isinstance(outcome, Forward)
         assert outcome.params is Forward().params
         assert outcome.method is None
@@ -102,24 +102,24 @@ def test_arbitrary_bytes_are_forwarded(
 @pytest.mark.requirement("conductor.trace-leg")
 def test_params_that_a_mod_has_made_are_recorded_and_may_still_change(tmp_path: Path) -> None:
     written = Written(tmp_path)
-    crossing = ChainMessage("x", b"{}", is_request=False)
-    crossing.replace(method=None, params={"a": 1})
+    message = ChainMessage("x", b"{}", is_request=False)
+    message.replace(method=None, params={"a": 1})
 
-    written.pass_on(crossing)
-    crossing.params["a"] = 2
-    written.pass_on(crossing, leg=1)
+    written.pass_on(message)
+    message.params["a"] = 2
+    written.pass_on(message, leg=1)
 
-    assert crossing.encoded() == b'{"a":2}'
+    assert message.encoded() == b'{"a":2}'
     assert [event["params"] for event in written.events()] == [{"a": 1}, {"a": 2}]
 
 
 @pytest.mark.requirement("conductor.trace-leg")
 def test_trace_ignores_params_without_a_json_form(tmp_path: Path) -> None:
     written = Written(tmp_path)
-    crossing = ChainMessage("x", UNSET, is_request=False)
-    crossing.replace(method=None, params={"a": object()})
+    message = ChainMessage("x", UNSET, is_request=False)
+    message.replace(method=None, params={"a": object()})
 
-    written.pass_on(crossing)
+    written.pass_on(message)
 
     assert "redacted" in written.events()[0]["params"]
 
@@ -129,7 +129,7 @@ def test_one_request_has_one_number_on_every_leg_and_another_has_another(tmp_pat
     written = Written(tmp_path)
     first, second = (ChainMessage("x", UNSET, is_request=True) for _ in range(2))
 
-    waiting = [written.pass_on(crossing, leg=leg) for crossing in (first, second) for leg in (0, 1)]
+    waiting = [written.pass_on(message, leg=leg) for message in (first, second) for leg in (0, 1)]
     for forward in reversed(waiting):
         assert forward.catch is not None
         forward.catch(Answer(error=RpcError(-1)))

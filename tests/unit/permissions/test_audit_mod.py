@@ -26,8 +26,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ask(witness: PermissionObserver, answer: Answer) -> None:
-    crossing = ChainMessage("session/request_permission", Raw(QUESTION), is_request=True)
-    waiting: Forward = witness.asked(crossing)
+    message = ChainMessage("session/request_permission", Raw(QUESTION), is_request=True)
+    waiting: Forward = witness.asked(message)
     react = waiting.catch if answer.error else waiting.then
     assert react is not None
     react(answer)
