@@ -311,5 +311,5 @@ async def test_owners_of_any_era_serve_an_agent_that_takes_http_only(
         Owner(editor, {connect: answer, message: None, "mcp/disconnect": {}})
         await editor.new_session(servers=[server])
         async with open_server(agent.received.items[-1].params["mcpServers"][0]) as opened:
-            assert opened.greeting == INITIALIZED
+            assert opened.initialize_result == INITIALIZED
             assert (await opened.wire.request("ping", {"a": 1}))["params"] == {"a": 1}

@@ -64,7 +64,7 @@ async def open_server(
                         raise McpError(f"{name} is declared as `acp`, without an ACP connection")
                     async with tunnels.open(server_id) as wire:
                         server = McpClientSession(name, wire)
-                        await _greet(server, seconds)
+                        await _initialize(server, seconds)
                         yield server
                 case _:
                     transport = _transport(name, declaration, cwd, tasks)
@@ -72,7 +72,7 @@ async def open_server(
                     tasks.create_task(connection.run())
                     try:
                         server = McpClientSession(name, connection)
-                        await _greet(server, seconds)
+                        await _initialize(server, seconds)
                         yield server
                     finally:
                         connection.close()
@@ -84,10 +84,10 @@ def _pong(_: Request) -> dict[str, Any]:
     return {}
 
 
-async def _greet(server: McpClientSession, seconds: float) -> None:
+async def _initialize(server: McpClientSession, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
-            await server.greet()
+            await server.initialize()
     except TimeoutError as error:
         raise McpError(f"{server.name}: initialize timed out after {seconds:g} s") from error
 

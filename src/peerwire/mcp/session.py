@@ -56,14 +56,14 @@ class McpClientSession(Struct):
     Attributes:
         name: name in the declaration.
         wire: connection, for methods without a function here.
-        greeting: result of `initialize`.
+        initialize_result: result of `initialize`.
     """
 
     name: str
     wire: Peer
-    greeting: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    initialize_result: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    async def greet(self) -> None:
+    async def initialize(self) -> None:
         """Initialize a connection, so that tools can be called.
 
         Raises:
@@ -72,7 +72,8 @@ class McpClientSession(Struct):
         """
         client = {"name": "peerwire", "version": "1"}
         params = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": client}
-        self.greeting = self._object(await self.wire.request("initialize", params), "initialize")
+        result = await self.wire.request("initialize", params)
+        self.initialize_result = self._object(result, "initialize")
         self.wire.notify("notifications/initialized")
 
     async def list_tools(self) -> list[McpTool]:

@@ -87,9 +87,9 @@ class Dialects(Mod):
     def greet(self, message: ChainMessage) -> Forward:
         """Read the agent's version from the response to `initialize`."""
         del message
-        return Forward(then=self._greeted)
+        return Forward(then=self._initialized)
 
-    def _greeted(self, answer: Answer) -> None:
+    def _initialized(self, answer: Answer) -> None:
         if self._mode == "auto" and speaks_first_era(answer.result):
             self._agent = MCP_ERAS[McpDialect.SACP]
 

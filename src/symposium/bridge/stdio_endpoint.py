@@ -79,7 +79,7 @@ class ShimEndpoint:
         task.add_done_callback(lambda _: sock.close())
 
     async def _serve(self, sock: socket.socket) -> None:
-        if not await self._is_greeted(sock):
+        if not await self._has_token(sock):
             return
         self._connections.prove()
         transport = FdTransport((fd := sock.detach()), fd)
@@ -104,7 +104,7 @@ class ShimEndpoint:
         # The client disconnected; if this endpoint closes instead, `aclose` notifies the owner.
         await tunnel.aclose()
 
-    async def _is_greeted(self, sock: socket.socket) -> bool:
+    async def _has_token(self, sock: socket.socket) -> bool:
         """Whether the first line is the token; read bytewise to leave later lines unread."""
         loop = asyncio.get_running_loop()
         line = b""

@@ -94,9 +94,9 @@ class UrlServers(Mod):
     @from_client(INITIALIZE)
     def _initialize(self, message: ChainMessage) -> Forward:
         del message
-        return Forward(then=self._greeted)
+        return Forward(then=self._initialized)
 
-    def _greeted(self, answer: Answer) -> None:
+    def _initialized(self, answer: Answer) -> None:
         self._is_needed = not (self._is_off or takes_servers_over("http", answer.result))
 
     @from_client(*SETUP_METHODS)

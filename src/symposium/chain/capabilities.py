@@ -160,49 +160,49 @@ class Reach(Struct, frozen=True):
     why: str
 
 
-def reachability(declaration: Mapping[str, Any], mode: Mode, greeting: object) -> Reach:
+def reachability(declaration: Mapping[str, Any], mode: Mode, initialize_result: object) -> Reach:
     """Determine the reachability of a server.
 
     Args:
         declaration: entry of `mcpServers` before the bridge.
         mode: mode of the bridge.
-        greeting: the agent's response to `initialize`.
+        initialize_result: the agent's response to `initialize`.
     """
     kind = str(declaration.get("type") or "stdio")
-    reaching, why = _reaching(kind, mode, greeting)
+    reaching, why = _reaching(kind, mode, initialize_result)
     return Reach(str(declaration.get("name") or "?"), kind, reaching, why)
 
 
-def _reaching(kind: str, mode: Mode, greeting: object) -> tuple[Reaching, str]:
+def _reaching(kind: str, mode: Mode, initialize_result: object) -> tuple[Reaching, str]:
     name = _NAMES.get(kind, kind)
-    if _takes(kind, mode, greeting):
+    if _takes(kind, mode, initialize_result):
         return "direct", f"the agent supports {name}"
     if mode != "off" and kind in _BRIDGED:
-        return "bridged", f"the agent lacks {name}; it gets {_form(mode, greeting)}"
+        return "bridged", f"the agent lacks {name}; it gets {_form(mode, initialize_result)}"
     ours = "the bridge is off" if kind in _BRIDGED else f"Symposium does not bridge {name}"
     return "unavailable", f"the agent lacks {name}, and {ours}"
 
 
-def _takes(kind: str, mode: Mode, greeting: object) -> bool:
+def _takes(kind: str, mode: Mode, initialize_result: object) -> bool:
     match kind:
         case "stdio":
             # Required by ACP.
             return True
         case "http":
-            return takes_servers_over("http", greeting)
+            return takes_servers_over("http", initialize_result)
         case "sse":
-            return takes_servers_over("sse", greeting)
+            return takes_servers_over("sse", initialize_result)
         case _:
             is_forced = mode in {"http", "stdio"}
             return (
                 kind == "acp"
                 and not is_forced
-                and choose_way("auto", greeting) is McpDelivery.NATIVE
+                and choose_way("auto", initialize_result) is McpDelivery.NATIVE
             )
 
 
-def _form(mode: Mode, greeting: object) -> str:
-    match choose_way(mode, greeting):
+def _form(mode: Mode, initialize_result: object) -> str:
+    match choose_way(mode, initialize_result):
         case McpDelivery.HTTP:
             return "http"
         case McpDelivery.STDIO:

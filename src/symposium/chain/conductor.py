@@ -83,14 +83,14 @@ class ClosedRoute(Route):
             return
         if self.refusal is not None:
             call.fail(self.refusal)
-        elif self._is_greeting(message):
+        elif self._is_initialize(message):
             self.refusal = NOT_ANSWERED_YET
             self._on_initialize(call)
         else:
             self.refusal = EXPECTED_PROXY_INITIALIZE if self._is_proxy else EXPECTED_INITIALIZE
             call.fail(self.refusal)
 
-    def _is_greeting(self, message: ChainMessage) -> bool:
+    def _is_initialize(self, message: ChainMessage) -> bool:
         if not self._is_proxy:
             return message.method == INITIALIZE
         return message.method in PROXY_INITIALIZE or (
@@ -290,8 +290,8 @@ class Conductor:
         def refuse(_: ChainMessage) -> Outcome:
             return again
 
-        greetings = (INITIALIZE, *PROXY_INITIALIZE) if self._settings.is_proxy else (INITIALIZE,)
-        for method in greetings:
+        methods = (INITIALIZE, *PROXY_INITIALIZE) if self._settings.is_proxy else (INITIALIZE,)
+        for method in methods:
             entrance.steps[method] = (Step(0, refuse, "conductor"),)
         self.client.plain = entrance
         if opening.chain.failure is not None:

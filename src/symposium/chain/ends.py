@@ -127,17 +127,17 @@ def _request_id(params: Body) -> Raw | None:
     return None if found is UNSET else found
 
 
-GREETINGS = frozenset({INITIALIZE, *PROXY_INITIALIZE})
+INITIALIZE_METHODS = frozenset({INITIALIZE, *PROXY_INITIALIZE})
 """Starts a component's handshake."""
 
 
 class PlainEnd:
     """Sends plain messages to a peer: to the client as its agent, else as its client."""
 
-    def __init__(self, link: Link, greeter: Initializer | None = None) -> None:
+    def __init__(self, link: Link, initializer: Initializer | None = None) -> None:
         self._link = link
         self._kept = link.from_predecessor
-        self._greeter = greeter
+        self._initializer = initializer
 
     def forward(self, message: Message, line: bytes) -> None:
         """Forward an unchanged notification as its original line."""
@@ -156,8 +156,8 @@ class PlainEnd:
     def ask(self, call: ModCall) -> None:
         """Forward a request; `initialize` starts the component's handshake."""
         message = call.message
-        if self._greeter is not None and message.method in GREETINGS:
-            self._greet(self._greeter, call)
+        if self._initializer is not None and message.method in INITIALIZE_METHODS:
+            self._initialize(self._initializer, call)
         elif message.method in ENVELOPES and self._is_agent():
             call.fail(RpcError(METHOD_NOT_FOUND, message.method))
         elif _can_be_asked(self._link, call):
@@ -173,13 +173,13 @@ class PlainEnd:
         if call.far_id is not None:
             line = wire.notification(CANCEL_REQUEST, cancel_params(call.far_id))
             # A handshake can be canceled, too; the requests that wait for it have their own calls.
-            is_greeting = call.message.method in GREETINGS
-            (self._link.transport.send if is_greeting else self._kept.write)(line)
+            is_initialize = call.message.method in INITIALIZE_METHODS
+            (self._link.transport.send if is_initialize else self._kept.write)(line)
 
     def _is_agent(self) -> bool:
-        return self._greeter is not None and self._greeter.is_for_agent
+        return self._initializer is not None and self._initializer.is_for_agent
 
-    def _greet(self, greeter: Initializer, call: ModCall) -> None:
+    def _initialize(self, initializer: Initializer, call: ModCall) -> None:
         method = call.message.method
         if method in PROXY_INITIALIZE:
             reason = f"initialize/proxy: {method} is the conductor's to send; forward `initialize`"
@@ -189,7 +189,7 @@ class PlainEnd:
         elif self._link.state is not PeerState.SPAWNING:
             call.fail(RpcError(INVALID_REQUEST, f"{self._link.name} has been initialized already"))
         else:
-            greeter.greet(self._link, call)
+            initializer.initialize(self._link, call)
 
 
 def to_proxy(era: Era) -> Names:

@@ -23,7 +23,7 @@ from peerwire.errors import (
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.chain.calls import ModCall
-from symposium.chain.link import Link, begin_greeting, end_greeting
+from symposium.chain.link import Link, begin_handshake, end_handshake
 from symposium.chain.messages import Answer, ChainMessage
 
 
@@ -126,15 +126,15 @@ class Initializer:
         """Whether the component is initialized as an agent."""
         return None in self._dialects
 
-    def greet(self, link: Link, call: ModCall) -> None:
+    def initialize(self, link: Link, call: ModCall) -> None:
         """Forward the request as the component's `initialize`; its answer settles the call."""
         pin_version(call.message, self._selection.version)
-        greeting = _Greeting(link, call, self._selection, self._dialects)
-        begin_greeting(link, greeting)
-        greeting.attempt()
+        handshake = _Handshake(link, call, self._selection, self._dialects)
+        begin_handshake(link, handshake)
+        handshake.attempt()
 
 
-class _Greeting:
+class _Handshake:
     """Handshake of one component; waits for the response to each attempt."""
 
     def __init__(
@@ -188,7 +188,7 @@ class _Greeting:
                 self._link.dialect = self._dialect
             if self._is_flagged():
                 answer = Answer(value=unflagged(answer.result))
-        end_greeting(self._link, fault)
+        end_handshake(self._link, fault)
         self._call.settle(answer if error is not None or fault is None else Answer(error=fault))
 
     def wait_for(self, call: ModCall) -> None:

@@ -39,7 +39,7 @@ from symposium.chain.ends import (
     opened,
     translate_ids,
 )
-from symposium.chain.link import MAX_OPEN, OVERFLOW, Link, PeerState, greets_successor
+from symposium.chain.link import MAX_OPEN, OVERFLOW, Link, PeerState, initializes_successor
 from symposium.chain.messages import Answer, ChainMessage
 
 _log = logging.getLogger(__name__)
@@ -249,7 +249,7 @@ class Intake:
         call = ModCall(message, asker, request_id, way)
         link.serve(call)
         if message.method == INITIALIZE and way is link.wrapped:
-            greets_successor(link, call)
+            initializes_successor(link, call)
         way.take(message, call)
 
     def _unwrapped(self, method: str, params: Body | UnsetType) -> AcpEnvelope | None:

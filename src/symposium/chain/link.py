@@ -94,7 +94,7 @@ class Waiter(Protocol):
         ...
 
 
-class Greeting(Protocol):
+class Handshake(Protocol):
     """Handshake with this peer."""
 
     def wait_for(self, call: ModCall) -> None:
@@ -157,7 +157,7 @@ class Link:
         self.open_size = 0
         self.is_slow = False
         self.failure: RpcError | None = None
-        self.greeting: Greeting | None = None
+        self.handshake: Handshake | None = None
         self.on_quiet: Callable[[], None] | None = None
         self.last_id = 0
         self.passing: Passing | None = None
@@ -243,8 +243,8 @@ class Link:
         key = wire.id_key(call.request_id)
         if self.serving.get(key) is call:
             del self.serving[key]
-        if self.greeting is not None:
-            self.greeting.go_on(call, answer)
+        if self.handshake is not None:
+            self.handshake.go_on(call, answer)
         if not self.open and self.on_quiet is not None:
             self.on_quiet()
 
@@ -253,28 +253,28 @@ class Link:
         self._owner.link_ended(self, error)
 
 
-def keep_until_greeted(link: Link) -> None:
+def keep_until_initialized(link: Link) -> None:
     """Hold output until the handshake ends, except answers and the handshake itself."""
     link.from_predecessor.keep()
     link.from_successor.keep()
 
 
-def begin_greeting(link: Link, greeting: Greeting) -> None:
+def begin_handshake(link: Link, handshake: Handshake) -> None:
     """Start the handshake with the peer."""
     link.state = PeerState.INITIALIZING
-    link.greeting = greeting
+    link.handshake = handshake
 
 
-def greets_successor(link: Link, call: ModCall) -> None:
+def initializes_successor(link: Link, call: ModCall) -> None:
     """Note that the peer initializes its successor, so it can receive that one's messages."""
-    if link.greeting is not None:
-        link.greeting.wait_for(call)
+    if link.handshake is not None:
+        link.handshake.wait_for(call)
         link.from_successor.release()
 
 
-def end_greeting(link: Link, failure: RpcError | None) -> None:
+def end_handshake(link: Link, failure: RpcError | None) -> None:
     """End the handshake; on failure, discard the held output."""
-    link.greeting = None
+    link.handshake = None
     if failure is None:
         link.state = PeerState.READY
         link.from_predecessor.release()

@@ -41,13 +41,13 @@ class ChainSessions:
 
     Attributes:
         sessions: sessions by the agent's ids.
-        greeting: the agent's response to `initialize`; None before it.
+        initialize_result: the agent's response to `initialize`; None before it.
         mode: mode of the bridge.
     """
 
     def __init__(self) -> None:
         self.sessions: dict[str, ChainSession] = {}
-        self.greeting: object = None
+        self.initialize_result: object = None
         self.mode: Mode = "auto"
 
     def placed(
@@ -60,7 +60,7 @@ class ChainSessions:
         at = bridge[0] if bridge else len(mods)
         self.mode = "auto" if bridge else "off"
         above = InProcess(_CHAIN_SESSIONS, _Sessions(self), is_hidden=True)
-        below = InProcess(_CHAIN_SESSIONS, _Greeting(self), is_hidden=True)
+        below = InProcess(_CHAIN_SESSIONS, _InitializeObserver(self), is_hidden=True)
         return [*mods[:at], above, *mods[at:], below, *beside_agent]
 
 
@@ -92,7 +92,7 @@ class _Sessions(Mod):
         return Forward(then=ended)
 
 
-class _Greeting(Mod):
+class _InitializeObserver(Mod):
     def __init__(self, sessions: ChainSessions) -> None:
         self._sessions = sessions
 
@@ -100,10 +100,10 @@ class _Greeting(Mod):
     def _initialize(self, message: ChainMessage) -> Forward:
         del message
 
-        def greeted(answer: Answer) -> None:
-            self._sessions.greeting = answer.result
+        def initialized(answer: Answer) -> None:
+            self._sessions.initialize_result = answer.result
 
-        return Forward(then=greeted)
+        return Forward(then=initialized)
 
 
 def _is_hidden(component: Component) -> bool:

@@ -33,7 +33,7 @@ from symposium.chain.link import (
     abandon,
     fail,
     fail_asked,
-    keep_until_greeted,
+    keep_until_initialized,
 )
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.monitoring import ChainSessions, Latency, LatencyTable
@@ -318,7 +318,7 @@ class RunningChain:
 
     def _open_link(self, component: Program | Served, index: int) -> Link:
         link = self.components.open_link(component, index)
-        keep_until_greeted(link)
+        keep_until_initialized(link)
         self._places[link] = index
         return link
 
@@ -397,7 +397,7 @@ def reaches(sessions: ChainSessions, session: str) -> list[Reach]:
     """Reachability of each server of a session."""
     known = sessions.sessions.get(session)
     servers = () if known is None else known.servers
-    return [reachability(server, sessions.mode, sessions.greeting) for server in servers]
+    return [reachability(server, sessions.mode, sessions.initialize_result) for server in servers]
 
 
 def chain_report(running: RunningChain, names: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -252,7 +252,7 @@ class ToolServer:
 
     def _notify_change(self) -> None:
         for connection in self._connections.values():
-            if connection.is_greeted:
+            if connection.is_initialized:
                 connection.notify(LIST_CHANGED)
 
 
@@ -280,7 +280,7 @@ class ToolConnection:
             call.reschedule(now)
 
     @property
-    def is_greeted(self) -> bool:
+    def is_initialized(self) -> bool:
         """Whether the client sent `initialize`."""
         return bool(self.revision)
 

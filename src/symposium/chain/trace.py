@@ -142,7 +142,7 @@ class Leg(Mod):
         self._hop = b',"hop":%d' % hop
         self._down = b'"from":%b,"to":%b' % (quoted(upper), quoted(lower))
         self._up = b'"from":%b,"to":%b' % (quoted(lower), quoted(upper))
-        self._greeting = PROXY_INITIALIZE if lower.startswith("Proxy(") else INITIALIZE
+        self._initialize_method = PROXY_INITIALIZE if lower.startswith("Proxy(") else INITIALIZE
 
     def interceptions(self) -> list[Interception]:
         """Intercept everything in both directions."""
@@ -217,7 +217,7 @@ class Leg(Mod):
                 if inner.connection is not UNSET:
                     connection = b',"connection":%b' % self._recorder.id(inner.connection)
         elif method == INITIALIZE:
-            method = self._greeting
+            method = self._initialize_method
         return b'"protocol":"%b",%b%b,"method":%b,"session":%b,"params":%b%b%b' % (
             protocol,
             ends,

@@ -36,16 +36,16 @@ class AuthMethod(Struct, frozen=True):
 
 
 def auth_methods(
-    greeting: Mapping[str, Any], argv: Sequence[str], place: str = EDITOR
+    initialize_result: Mapping[str, Any], argv: Sequence[str], place: str = EDITOR
 ) -> Sequence[AuthMethod]:
     """Read the login methods from the result of `initialize`.
 
     Args:
-        greeting: that result.
+        initialize_result: that result.
         argv: the agent's command line.
         place: where to set a variable, for the text.
     """
-    listed = greeting.get("authMethods")
+    listed = initialize_result.get("authMethods")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
     found = [_method(as_object(entry), argv, place) for entry in entries]
     return [method for method in found if method is not None]

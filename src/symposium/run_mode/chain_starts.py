@@ -38,7 +38,7 @@ from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.settings import Composition, RunSettings
 
 
-class EditorGreeting:
+class EditorInitialize:
     """The editor's initialize request, and the protocol version in the answer.
 
     Attributes:
@@ -110,7 +110,7 @@ class ChainStart(Struct, frozen=True):
         tasks: the group for the chain's tasks.
         config: the config of the chain.
         composition: the components of the config.
-        greeting: the editor's `initialize`; None before the request.
+        initialize: the editor's `initialize`; None before the request.
         preferences: the settings of the config for its mods.
     """
 
@@ -118,7 +118,7 @@ class ChainStart(Struct, frozen=True):
     tasks: asyncio.TaskGroup
     config: Config
     composition: Composition
-    greeting: EditorGreeting | None
+    initialize: EditorInitialize | None
     preferences: ModPreferences = NO_PREFERENCES
 
     async def run(
@@ -134,15 +134,15 @@ class ChainStart(Struct, frozen=True):
             RetryWithoutModsError: the chain must be restarted without some of its mods.
             OutdatedError: the chain must be restarted with the editor's protocol version.
         """
-        editor = _greeted(self.greeting)
+        editor = _required(self.initialize)
         asked = editor.again()
-        greeting = HostRequest(asked)
+        request = HostRequest(asked)
 
         def died(death: RpcError) -> None:
-            if chain.greeting:
+            if chain.initialize_result:
                 on_death(chain, death)
             else:
-                greeting.give_up(Answer(error=death))
+                request.give_up(Answer(error=death))
 
         end = EditorRouteEnd(self.editor)
         settings = replace(settings, client_end=end)
@@ -152,7 +152,7 @@ class ChainStart(Struct, frozen=True):
             chain_spec, params = self.composition.chain, as_object(asked.params)
             planned = planned_chain(chain_spec, params, "agent-first", preferences=self.preferences)
             chain.open(await self._started(running, end, asked, planned.blueprint), end)
-            answer = await greeting.answer(chain.entrance)
+            answer = await request.answer(chain.entrance)
             editor.check(asked, running.checked(answer), running.agent_name)
             result = as_object(answer.result)
             _check_refined(planned.dropped(result, refine))
@@ -161,7 +161,7 @@ class ChainStart(Struct, frozen=True):
             raise
         chain.entrance.steps[INITIALIZE] = (Step(0, _refuse, "conductor"),)
         chain.planned(planned.plan)
-        chain.greeting = planned.advertised(result)
+        chain.initialize_result = planned.advertised(result)
         # After the answer: no message of a component may precede it.
         asyncio.get_running_loop().call_soon(running.opened)
         return chain
@@ -175,7 +175,7 @@ class ChainStart(Struct, frozen=True):
         return entrance
 
 
-def _greeted(editor: EditorGreeting | None) -> EditorGreeting:
+def _required(editor: EditorInitialize | None) -> EditorInitialize:
     if editor is None:
         raise RpcError(INVALID_REQUEST, "`initialize` has not been answered yet")
     return editor
@@ -200,13 +200,13 @@ class ChainStarter(Struct, frozen=True):
         editor: the editor's link to the chain.
         tasks: the group for the chain's tasks.
         settings: settings of the chain.
-        greeting: the editor's `initialize`; None before the request.
+        initialize: the editor's `initialize`; None before the request.
     """
 
     editor: Link
     tasks: asyncio.TaskGroup
     settings: RunSettings
-    greeting: EditorGreeting | None
+    initialize: EditorInitialize | None
 
     async def chain(
         self, config: Config, on_death: Callable[[OpenChain, RpcError], None]
@@ -227,7 +227,7 @@ class ChainStarter(Struct, frozen=True):
             optional = {mod.name: mod.optional for mod in mods if mod.optional is not None}
             preferences = ModPreferences(optional, dropped, {mod.name: _needs(mod) for mod in mods})
             start = ChainStart(
-                self.editor, self.tasks, config, composition, self.greeting, preferences
+                self.editor, self.tasks, config, composition, self.initialize, preferences
             )
             settings = self.settings.chain_settings(composition.chain)
             try:

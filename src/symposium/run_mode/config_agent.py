@@ -52,7 +52,7 @@ class ConfigAgent(EditorConnection):
             self.supervisor = Supervisor(self.editor, tasks, self.settings, self._chain_died)
             self._revivals = AgentRecovery(self)
             config_mode = ConfigMode(self)
-            new_sessions = NewSessions(self, config_mode, self._greeted)
+            new_sessions = NewSessions(self, config_mode, self._initialized)
             self._session_requests = SessionRequests(
                 self, config_mode, self._revivals, lambda: new_sessions.offered
             )
@@ -88,7 +88,7 @@ class ConfigAgent(EditorConnection):
         except OSError as error:
             _log.warning("cannot store the id of a session for a restart: %s", error)
 
-    def _greeted(self) -> None:
+    def _initialized(self) -> None:
         self._router.open()
 
     # -- ends of links and chains

@@ -33,9 +33,9 @@ class McpServers(Mod):
     def greet(self, message: ChainMessage) -> Forward:
         """Read which kinds of servers the agent supports: programs always, URLs if declared."""
         del message
-        return Forward(then=self._greeted)
+        return Forward(then=self._initialized)
 
-    def _greeted(self, answer: Answer) -> None:
+    def _initialized(self, answer: Answer) -> None:
         taken = {each for each in ("http", "sse") if takes_servers_over(each, answer.result)}
         if self.bridge != "off":
             taken.add("http")

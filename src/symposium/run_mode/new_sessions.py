@@ -25,7 +25,7 @@ from symposium.client.auth_methods import TERMINAL_META
 from symposium.config.user_config import ConfigError, LoadedConfig, load
 from symposium.planning.planned_chain import VERSION
 from symposium.planning.planner import before_agent
-from symposium.run_mode.chain_starts import EditorGreeting
+from symposium.run_mode.chain_starts import EditorInitialize
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.editor_end import renamed
 from symposium.run_mode.menu.config_mode import ConfigMode
@@ -66,12 +66,15 @@ class NewSessions:
     """
 
     def __init__(
-        self, connection: EditorConnection, config_mode: ConfigMode, on_greeted: Callable[[], None]
+        self,
+        connection: EditorConnection,
+        config_mode: ConfigMode,
+        on_initialized: Callable[[], None],
     ) -> None:
         self.offered: Mapping[str, Any] = {}
         self._connection = connection
         self._config_mode = config_mode
-        self._on_greeted = on_greeted
+        self._on_initialized = on_initialized
         self._has_login = False
 
     def initialize(self, call: ModCall) -> None:
@@ -82,23 +85,23 @@ class NewSessions:
         version = select_version(call.message.params)
         pin_version(call.message, version)
         self._has_login = _has_login(as_object(call.message.params))
-        greeting = EditorGreeting(call.message)
-        self._connection.supervisor.greet_with(greeting)
+        initialize = EditorInitialize(call.message)
+        self._connection.supervisor.initialize_with(initialize)
         answer: Answer | None = None
         try:
             loaded = load(self._connection.settings.config)
             if loaded is not None:
                 chain = await self._connection.supervisor.chain_within_timeout(loaded.config)
                 if chain is not None:
-                    answer = Answer(value=dict(chain.greeting))
+                    answer = Answer(value=dict(chain.initialize_result))
         except (ConfigError, RpcError) as error:
             message = _in_a_line(error)
             _log.warning("could not start the chain (retrying on session/new): %s", message)
         if answer is None:
             answer = without_agent(as_object(call.message.params), version)
         self.offered = as_object(answer.result)
-        greeting.promised = answered_version(answer)
-        self._on_greeted()
+        initialize.promised = answered_version(answer)
+        self._on_initialized()
         call.settle(answer)
 
     def new_session(self, call: ModCall) -> None:
@@ -198,7 +201,11 @@ class NewSessions:
 
     def _check_promise(self, method: str, chain: OpenChain) -> None:
         """Refuse a method that another agent supports and this one does not (§4.9)."""
-        if method == "session/load" and _loads(self.offered) and not _loads(chain.greeting):
+        if (
+            method == "session/load"
+            and _loads(self.offered)
+            and not _loads(chain.initialize_result)
+        ):
             raise RpcError(METHOD_NOT_FOUND, f"{method}: the agent of the current config cannot")
 
     def _load(self) -> LoadedConfig | None:
@@ -231,17 +238,17 @@ def _in_a_line(error: ConfigError | RpcError) -> str:
     return one_line(f"{component}: {data.get('detail') or known}", width=MAX_LOGGED)
 
 
-def _has_login(greeting: Mapping[str, Any]) -> bool:
+def _has_login(params: Mapping[str, Any]) -> bool:
     """Whether an editor handles logins itself: it logs in, then requests the session again.
 
     It declares `auth.terminal`, or an older form of it. An empty `auth` has no meaning: ACP's
     Python SDK writes one for every client.
     """
-    able = as_object(greeting.get("clientCapabilities"))
+    able = as_object(params.get("clientCapabilities"))
     said = as_object(able.get("auth")).get("terminal")
     said_before = as_object(able.get("_meta")).get(TERMINAL_META)
     return said is True or said_before is True
 
 
-def _loads(greeting: Mapping[str, Any]) -> bool:
-    return bool(as_object(greeting.get("agentCapabilities")).get("loadSession"))
+def _loads(initialize_result: Mapping[str, Any]) -> bool:
+    return bool(as_object(initialize_result.get("agentCapabilities")).get("loadSession"))

@@ -30,7 +30,7 @@ class OpenChain:
         notes: notes for the user, shown once in each session.
         running: the running components.
         end: the chain's end of the editor connection.
-        greeting: its result of `initialize`.
+        initialize_result: its result of `initialize`.
         entrance: the route of the editor's messages.
         to_agent: holds messages to the agent while the whole chain is paused.
         sessions: the editor's id of each session, by the agent's.
@@ -46,7 +46,7 @@ class OpenChain:
         self.command = agent.command.argv if isinstance(agent, Program) else ()
         self.notes = composition.notes
         self.running = running
-        self.greeting: Mapping[str, Any] = {}
+        self.initialize_result: Mapping[str, Any] = {}
         self.to_agent = MessageGate()
         self.sessions: dict[str, str] = {}
         self.death: RpcError | None = None

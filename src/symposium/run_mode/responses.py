@@ -55,7 +55,7 @@ def prompt_text(params: Any) -> str:
 
 
 def adapt_prompt(
-    message: ChainMessage, offered: Mapping[str, Any], greeting: Mapping[str, Any]
+    message: ChainMessage, offered: Mapping[str, Any], initialize_result: Mapping[str, Any]
 ) -> str | None:
     """Remove blocks from a prompt that this agent does not support.
 
@@ -65,7 +65,7 @@ def adapt_prompt(
     Returns:
         A note for the user if something was removed.
     """
-    missing = _accepted(offered) - _accepted(greeting)
+    missing = _accepted(offered) - _accepted(initialize_result)
     if not missing:
         return None
     blocks = blocks_of(message.params)
@@ -113,8 +113,8 @@ def _kind(block: Any) -> str:
     return str(as_object(block).get("type", ""))
 
 
-def _accepted(greeting: Mapping[str, Any]) -> set[str]:
-    agent = as_object(greeting.get("agentCapabilities"))
+def _accepted(initialize_result: Mapping[str, Any]) -> set[str]:
+    agent = as_object(initialize_result.get("agentCapabilities"))
     return {name for name, value in as_object(agent.get("promptCapabilities")).items() if value}
 
 

@@ -54,7 +54,7 @@ class SessionReopener:
             RpcError: the agent refused, or crashed meanwhile.
         """
         inner_id = self._session.inner_id
-        for how in resume_methods(self._chain.greeting):
+        for how in resume_methods(self._chain.initialize_result):
             self._chain.end.mute(inner_id)
             is_back = False
             try:

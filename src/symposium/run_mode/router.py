@@ -48,34 +48,34 @@ class RequestRouter(Route):
         self._new_sessions = new_sessions
         self._session_requests = session_requests
         self._refusal: RpcError | None = None
-        self._is_greeted = False
+        self._is_initialized = False
 
     def open(self) -> None:
         """Start handling requests, after `initialize` is answered."""
-        self._is_greeted = True
+        self._is_initialized = True
 
     def close(self) -> None:
         """Refuse all further requests."""
-        self._is_greeted = False
+        self._is_initialized = False
         self._refusal = SHUTTING_DOWN
 
     def take(self, message: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Route a message to its handler."""
         del after
         if call is None:
-            if self._is_greeted:
+            if self._is_initialized:
                 self._notification(message)
-        elif self._is_greeted:
+        elif self._is_initialized:
             self._request(message, call)
         elif self._refusal is None and message.method == INITIALIZE:
             self._refusal = NOT_ANSWERED_YET
-            call.asker = _Greeting(call.asker, self._greeting_refused)
+            call.asker = _InitializeRequester(call.asker, self._initialize_refused)
             self._new_sessions.initialize(call)
         else:
             self._refusal = self._refusal or EXPECTED_INITIALIZE
             call.fail(self._refusal)
 
-    def _greeting_refused(self) -> None:
+    def _initialize_refused(self) -> None:
         if self._refusal is NOT_ANSWERED_YET:
             self._refusal = None
 
@@ -125,7 +125,7 @@ class RequestRouter(Route):
             session.chain.send_notification(message)
 
 
-class _Greeting:
+class _InitializeRequester:
     """Requester of `initialize`, which may be repeated after an error."""
 
     def __init__(self, asker: Requester, on_refused: Callable[[], None]) -> None:

@@ -292,7 +292,7 @@ class SessionRequests:
         if method == SESSION_PROMPT:
             self._connection.offers.before_turn(session)
             call.asker = TurnResponse(call, session, chain, self._config_mode.begin_login)
-            note = adapt_prompt(call.message, self._offered(), chain.greeting)
+            note = adapt_prompt(call.message, self._offered(), chain.initialize_result)
             if note is not None:
                 self._connection.write(text_line(session.id, note))
         chain.send_request(call)

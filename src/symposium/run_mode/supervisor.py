@@ -12,7 +12,7 @@ from symposium.chain.conductor import RELAY_GRACE
 from symposium.chain.link import Link
 from symposium.config.user_config import Config
 from symposium.permissions.verdict import PolicyError
-from symposium.run_mode.chain_starts import ChainStarter, EditorGreeting
+from symposium.run_mode.chain_starts import ChainStarter, EditorInitialize
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.settings import RunSettings
 
@@ -35,11 +35,11 @@ class Supervisor:
         self._on_death = on_death
         self._starts: dict[str, asyncio.Task[OpenChain | RpcError]] = {}
         self._due: dict[str, float] = {}
-        self._greeting: EditorGreeting | None = None
+        self._initialize: EditorInitialize | None = None
 
-    def greet_with(self, greeting: EditorGreeting) -> None:
+    def initialize_with(self, initialize: EditorInitialize) -> None:
         """Send every chain the editor's initialize request."""
-        self._greeting = greeting
+        self._initialize = initialize
 
     async def chain_for(self, config: Config) -> OpenChain:
         """Return the chain of this config; the first caller starts it, and a failure is not stored.
@@ -108,7 +108,7 @@ class Supervisor:
     async def _open(self, config: Config) -> OpenChain | RpcError:
         """Start a chain; return a failure, which must not end other starts."""
         with ErrorBoundary() as caught:
-            attempts = ChainStarter(self._editor, self._tasks, self._settings, self._greeting)
+            attempts = ChainStarter(self._editor, self._tasks, self._settings, self._initialize)
             chain = await attempts.chain(config, self._died)
             chain.on_empty = lambda: self._empty(chain)
             return chain

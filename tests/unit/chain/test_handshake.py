@@ -75,7 +75,7 @@ class Greeted:
         self.link = Link("mod", self.paper, NoOwner())
         self.selection = VersionSelection(version, timeout=10)
         self.call = self.request(b'{"protocolVersion":%d}' % version)
-        Initializer(self.selection, dialects=dialects).greet(self.link, self.call)
+        Initializer(self.selection, dialects=dialects).initialize(self.link, self.call)
 
     def request(self, params: bytes = b"{}") -> ModCall:
         there, back = way(Direction.TO_AGENT), way(Direction.TO_CLIENT)
@@ -125,18 +125,18 @@ def test_a_greeted_component_is_not_failed_when_its_time_would_be_up() -> None:
 def test_the_time_of_a_component_stops_while_its_successor_is_greeted() -> None:
     async def run(clock: SetClock) -> None:
         greeted = Greeted()
-        greeting = greeted.link.greeting
-        assert greeting is not None
+        handshake = greeted.link.handshake
+        assert handshake is not None
         successor, other = greeted.request(), greeted.request()
         await clock.advance(9)
-        greeting.wait_for(successor)
+        handshake.wait_for(successor)
         await clock.advance(100)
-        greeting.go_on(other, VERSION_ONE)
+        handshake.go_on(other, VERSION_ONE)
         await clock.advance(100)
         assert greeted.asker.answers == []
-        greeting.go_on(successor, VERSION_ONE)
+        handshake.go_on(successor, VERSION_ONE)
         await clock.advance(9)
-        greeting.go_on(successor, VERSION_ONE)
+        handshake.go_on(successor, VERSION_ONE)
         await clock.advance(2)
         assert greeted.reasons() == [TIMED_OUT], "its time runs once, from the first answer"
 
@@ -163,11 +163,11 @@ def test_all_attempts_share_one_time() -> None:
 def test_a_mod_must_answer_with_the_version_of_its_successor(answered: Any, selected: Any) -> None:
     async def run(_: SetClock) -> None:
         greeted = Greeted(version=2)
-        greeting = greeted.link.greeting
-        assert greeting is not None
+        handshake = greeted.link.handshake
+        assert handshake is not None
         successor = greeted.request()
-        greeting.wait_for(successor)
-        greeting.go_on(successor, VERSION_ONE)
+        handshake.wait_for(successor)
+        handshake.go_on(successor, VERSION_ONE)
         greeted.answer(Answer(value={"protocolVersion": answered}))
         (answer,) = greeted.asker.answers
         data: Any = None if answer.error is None else answer.error.data
@@ -230,14 +230,14 @@ def test_a_mod_that_changed_the_agents_version_is_named(
 def test_each_answer_to_a_component_starts_its_time_again() -> None:
     async def run(clock: SetClock) -> None:
         greeted = Greeted()
-        greeting = greeted.link.greeting
-        assert greeting is not None
+        handshake = greeted.link.handshake
+        assert handshake is not None
         first, second = greeted.request(), greeted.request()
-        greeting.wait_for(first)
-        greeting.wait_for(second)
-        greeting.go_on(first, VERSION_ONE)
+        handshake.wait_for(first)
+        handshake.wait_for(second)
+        handshake.go_on(first, VERSION_ONE)
         await clock.advance(9)
-        greeting.go_on(second, VERSION_ONE)
+        handshake.go_on(second, VERSION_ONE)
         await clock.advance(9)
         assert greeted.asker.answers == []
 

@@ -334,7 +334,7 @@ class Greeting:
 @pytest.mark.requirement("conductor.intake")
 def test_only_initialize_in_an_envelope_greets_the_successor() -> None:
     intake, link, _, plain, wrapped = proxy()
-    link.greeting = greeting = Greeting()
+    link.handshake = greeting = Greeting()
     intake.lines_received([request("initialize"), request("session/new", name=2)])
     inside = '{"method":"%s","params":{}}'
     intake.lines_received([request("_proxy/successor", inside % "session/new", name=3)])

@@ -27,11 +27,11 @@ class ScriptedWire:
 
 
 @pytest.mark.requirement("bridge.client-protocol")
-async def test_a_server_is_greeted_before_it_is_used() -> None:
+async def test_a_server_is_initialized_before_it_is_used() -> None:
     wire = ScriptedWire({"protocolVersion": "2024-11-05"})
     server = McpClientSession("s", wire)
-    await server.greet()
-    assert server.greeting == {"protocolVersion": "2024-11-05"}
+    await server.initialize()
+    assert server.initialize_result == {"protocolVersion": "2024-11-05"}
     assert [method for method, _ in wire.asked] == ["initialize", "notifications/initialized"]
     assert wire.asked[0][1]["protocolVersion"] == "2025-11-25"
 

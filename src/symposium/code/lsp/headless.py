@@ -155,7 +155,7 @@ class ServerPool:
         slot.is_leaving = False
         slot.serving = self._tasks.create_task(self._serve(slot, server))
         try:
-            await server.greet(launch.options)
+            await server.initialize(launch.options)
         except BaseException:
             server.connection.close()
             raise

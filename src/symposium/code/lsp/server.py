@@ -197,7 +197,7 @@ class LanguageServer:
         )
         self._documents = Documents(self.connection)
 
-    async def greet(self, options: Mapping[str, Any]) -> None:
+    async def initialize(self, options: Mapping[str, Any]) -> None:
         """Send `initialize`.
 
         Raises:

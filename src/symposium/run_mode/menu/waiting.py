@@ -117,7 +117,7 @@ class LoginMenu:
 
     def __init__(self, chain: OpenChain) -> None:
         self._chain = chain
-        self._methods = auth_methods(chain.greeting, chain.command)
+        self._methods = auth_methods(chain.initialize_result, chain.command)
 
     def text(self) -> str:
         """Format the login methods and the available inputs."""

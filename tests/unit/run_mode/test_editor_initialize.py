@@ -6,7 +6,7 @@ from peerwire.acp.names import INITIALIZE
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import encode_value
 from symposium.chain.messages import Answer, ChainMessage
-from symposium.run_mode.chain_starts import EditorGreeting
+from symposium.run_mode.chain_starts import EditorInitialize
 
 
 def asked(version: int) -> ChainMessage:
@@ -19,11 +19,11 @@ def asked(version: int) -> ChainMessage:
 def test_version_error_without_an_answered_version_reaches_the_editor_unchanged(
     answered: dict[str, object],
 ) -> None:
-    greeting = EditorGreeting(asked(1))
-    greeting.promised = 1
+    initialize = EditorInitialize(asked(1))
+    initialize.promised = 1
     error = RpcError(INTERNAL_ERROR, {"reason": "protocol_version_mismatch", **answered})
 
     with pytest.raises(RpcError) as raised:
-        greeting.check(asked(1), Answer(error=error), "agent")
+        initialize.check(asked(1), Answer(error=error), "agent")
 
     assert raised.value is error
