@@ -23,6 +23,7 @@ from localio.git_settings import (
     config_variables,
     find_git_directories,
     git_directories_at,
+    last_value,
 )
 from localio.processes import end_process, kill_group, start_process
 
@@ -230,10 +231,27 @@ class Git:
     async def completing(self) -> "Git":
         """Return a copy that fetches missing objects (git-clone(1), `--filter`).
 
+        A clone that is not partial has all objects: its git gets no access to remotes.
+
         Raises:
             GitRunError: git cannot run there.
         """
+        try:
+            isolation = await asyncio.to_thread(self._isolation)
+        except GitConfigError:
+            return self  # the next command reports it
+        if isolation is None or not isolation.promisors:
+            return self
         return replace(await self.online(), is_completing=True)
+
+    async def object_format(self) -> str:
+        """The hash function of the clone's objects: `sha1` or `sha256`."""
+        try:
+            isolation = await asyncio.to_thread(self._isolation)
+        except GitConfigError:
+            isolation = None
+        settings = () if isolation is None else isolation.settings
+        return (last_value(settings, "extensions.objectformat") or "sha1").lower()
 
     async def of_worktree(self) -> tuple[Setting, ...]:
         """Settings of this worktree only, for example of a sparse checkout."""

@@ -168,8 +168,7 @@ async def find_base(git: Git, wanted: str | None) -> BaseBranch:
             return found
         raise AbsentError(f"branch {wanted!r} does not exist", "name one that git branch -a lists")
     # Few repositories have none of the usual names: only those need another git command.
-    found = await _first(git, remote, await _usual(git, remote))
-    found = found or await _first(git, remote, await _at_hand(git))
+    found = await _usual(git, remote) or await _first(git, remote, await _at_hand(git))
     if found:
         return found
     raise TaskspaceError("the repository has no commit yet", "make a first commit")
@@ -184,13 +183,21 @@ async def _first(git: Git, remote: str | None, names: Sequence[str]) -> BaseBran
     return None
 
 
-async def _usual(git: Git, remote: str | None) -> list[str]:
-    names = ["main", "master", "develop"]
-    if remote and (
-        head := await git.text_or_none("symbolic-ref", "-q", f"refs/remotes/{remote}/HEAD")
-    ):
-        names.insert(0, head.removeprefix(f"refs/remotes/{remote}/"))
-    return names
+async def _usual(git: Git, remote: str | None) -> BaseBranch | None:
+    """The remote's default branch, or one of a usual name; prefers the remote's to a local one."""
+    local, names = "refs/heads/", ["main", "master", "develop"]
+    theirs = f"refs/remotes/{remote}/" if remote else local
+    refs = [f"{folder}{name}" for folder in (theirs, local) for name in ("HEAD", *names)]
+    listed = await git.text("for-each-ref", "--format=%(refname) %(symref)", *refs)
+    found = dict(line.split(" ", 1) for line in listed.splitlines())
+    head = found.get(f"{theirs}HEAD", "")
+    if remote and head.startswith(theirs):
+        return BaseBranch(head, head.removeprefix(theirs), remote)
+    for name in names:
+        for folder, of in ((theirs, remote), (local, None)):
+            if f"{folder}{name}" in found:
+                return BaseBranch(f"{folder}{name}", name, of)
+    return None
 
 
 async def _at_hand(git: Git) -> list[str]:

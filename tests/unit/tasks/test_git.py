@@ -171,7 +171,9 @@ async def test_error_contains_the_message_of_git(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.base-branch")
-@pytest.mark.parametrize("kind", ["wanted", "remote head", "usual", "no remote", "odd name"])
+@pytest.mark.parametrize(
+    "kind", ["wanted", "remote head", "odd head", "usual", "no remote", "odd name"]
+)
 async def test_base_is_found(kind: str, scene: Scene) -> None:
     wanted = None
     match kind:
@@ -183,6 +185,9 @@ async def test_base_is_found(kind: str, scene: Scene) -> None:
             git("fetch", "-q", "--prune", cwd=scene.clone)
             git("remote", "set-head", "origin", "--auto", cwd=scene.clone)
             expected = "refs/remotes/origin/trunk"
+        case "odd head":
+            git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/heads/main", cwd=scene.clone)
+            expected = "refs/remotes/origin/main"
         case "usual":
             git("remote", "set-head", "origin", "--delete", cwd=scene.clone)
             expected = "refs/remotes/origin/main"
@@ -195,6 +200,14 @@ async def test_base_is_found(kind: str, scene: Scene) -> None:
             expected = "refs/heads/odd/one"
 
     assert (await find_base(git_at(scene.clone), wanted)).ref == expected
+
+
+@pytest.mark.requirement("taskspaces.clone-kinds")
+async def test_git_of_a_clone_that_has_all_objects_gets_no_access_to_remotes(scene: Scene) -> None:
+    clone = git_at(scene.clone)
+
+    assert (await clone.online()).protocols == "file:git:http:https:ssh"
+    assert await clone.completing() == clone
 
 
 @pytest.mark.requirement("taskspaces.waits-for-old-gits")

@@ -369,8 +369,7 @@ async def _make(directory: Path, common: Path) -> None:
     write_whole(directory / "common", f"{common}\n")
     write_whole(directory / "HEAD", "ref: refs/heads/none\n")
     write_whole(directory / "info" / "attributes", _RAW)
-    clone = git_of(common)
-    hashes = await clone.text_or_none("rev-parse", "--show-object-format") or "sha1"
+    hashes = await git_of(common).object_format()
     for folder in _object_folders(common / "objects"):
         copy_packs(folder / "pack", directory / "objects" / "pack")
     own = (common / "objects" / "pack").glob("pack-*.pack")
