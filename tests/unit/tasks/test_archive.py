@@ -1,7 +1,9 @@
 """Deletion archives a task completely; undo restores it byte for byte."""
 
 import asyncio
+import shutil
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ from symposium.tasks.model import (
     TaskState,
     UnknownTaskspaceError,
 )
+from symposium.tasks.tables import unfinished
 
 STATE = (
     ("status", "--porcelain=v2", "--branch", "--ignored"),
@@ -76,12 +79,16 @@ async def test_undo_restores_everything_byte_for_byte(scene: Scene) -> None:
 
     archived = await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     gone = there(worktree), git("worktree", "list", cwd=scene.clone).count("\n")
+    stored = await scene.engine.get(made.id)
     with pytest.raises(TaskspaceError, match="'Fix login' is archived"):
         await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     back, notes = await scene.engine.trash.undo(made.id)
 
-    assert archived.standing is TaskState.ARCHIVED
-    assert gone == (False, 0)
+    assert archived == replace(
+        made, standing=TaskState.ARCHIVED, archived_at=archived.archived_at, ports=None
+    )
+    assert (archived.archived_at or "") > made.created_at
+    assert (stored, gone) == (archived, (False, 0))
     assert tree_of(worktree) == tree
     assert state_of(worktree) == state
     assert (worktree / "secret/deep/key").stat().st_mode & 0o777 == 0o600
@@ -90,6 +97,24 @@ async def test_undo_restores_everything_byte_for_byte(scene: Scene) -> None:
     assert file_of(made).read_bytes() == record
     assert not list((scene.root / "state" / "trash").iterdir())
     assert git("for-each-ref", "refs/symposium/trash", cwd=store_of(scene)) == ""
+
+
+@pytest.mark.requirement("taskspaces.archive-and-undo")
+async def test_task_whose_worktree_is_missing_is_archived_and_restored_with_its_commits(
+    scene: Scene,
+) -> None:
+    made = await scene.made()
+    tip = scene.commit(Path(made.worktree), "mine", "committed")
+    await asyncio.to_thread(shutil.rmtree, made.worktree)
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE, BranchAction.DROP)
+    left = git("for-each-ref", "refs/heads/task", cwd=scene.clone)
+    back = await scene.engine.trash.undo(made.id)
+    git("checkout", "--", "mine", cwd=Path(made.worktree))
+
+    assert (left, back) == ("", (made, ()))
+    assert git("rev-parse", "HEAD", made.branch, cwd=Path(made.worktree)) == f"{tip}\n{tip}"
+    assert tree_of(Path(made.worktree)) == {"mine": ("file", b"committed")}
 
 
 @pytest.mark.requirement("taskspaces.archive-synced")
@@ -252,7 +277,16 @@ async def test_only_an_archived_task_is_deleted_for_good_also_without_its_clone(
         with pytest.raises(TaskspaceError, match="'Fix login' is not archived"):
             await wrong
     assert there(made.worktree)
+    aside = Path(made.worktree).with_name(".fix-login.removing")
+    aside.touch()
+    with pytest.raises(TaskspaceError) as blocked:
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    assert blocked.value.message == f"{aside} cannot be removed: Not a directory"
+    assert there(made.worktree)
+    aside.unlink()
+    (aside / "of a killed deletion").mkdir(parents=True)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    assert not there(aside)
     with pytest.raises(TaskspaceError, match="'Fix login' is archived"):
         await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await asyncio.to_thread(scene.clone.rename, scene.root / "moved")
@@ -328,7 +362,7 @@ async def test_failed_undo_is_explained_and_can_be_repeated(
 async def test_new_task_of_the_same_name_leaves_the_path_of_an_archived_one(
     scene: Scene,
 ) -> None:
-    made = await scene.make()
+    made = await scene.made()
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
     other = await scene.make()
@@ -339,21 +373,40 @@ async def test_new_task_of_the_same_name_leaves_the_path_of_an_archived_one(
     assert back.ports != other.ports
 
 
-@pytest.mark.requirement("taskspaces.removal-complete")
-async def test_deletion_leaves_no_file_behind(scene: Scene) -> None:
+@pytest.mark.requirement("taskspaces.removal-complete", "taskspaces.asker-goes")
+async def test_deletion_leaves_no_file_behind_when_its_caller_is_canceled(
+    place: Path, prepared: Prepared
+) -> None:
+    def passed(stage: str) -> None:
+        if stage == "delete.anchored":
+            deleting.cancel()
+
+    scene = open_scene(place, EngineOptions(passed=passed))
+    scene.prepared = prepared
     made = await scene.made()
+    aside = place / "clone.tasks" / ".fix-login.removing"
+    aside.symlink_to(place / "upstream")
+    kept = tree_of(place / "upstream")
 
-    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    async with asyncio.TaskGroup() as tasks:
+        deleting = tasks.create_task(scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE))
+        await asyncio.wait({deleting})
+    scene.engine.close()
 
-    assert not list((scene.root / "clone.tasks").glob("[!.]*"))
-    assert not list((scene.root / "clone.tasks" / ".symposium").iterdir())
+    assert deleting.cancelled()
+    assert [each.name for each in (place / "clone.tasks").iterdir()] == [".symposium"]
+    assert not list((place / "clone.tasks" / ".symposium").iterdir())
     assert not list((scene.clone / ".git" / "worktrees").glob("*"))
     assert "task/" not in git("config", "--local", "--list", cwd=scene.clone)
+    assert tree_of(place / "upstream") == kept, "a link is removed, not its target"
     assert Removed(made.id, is_archived=True) in scene.events
 
 
 class WatchedAgents(NoAgents):
-    """Agents that record, on stop, the removal events and whether the worktree exists."""
+    """Agents that record, on stop, the removal events and whether the worktree exists.
+
+    The first caller is canceled.
+    """
 
     def __init__(self, worktree: Path) -> None:
         self.events: list[Event] = []
@@ -365,6 +418,8 @@ class WatchedAgents(NoAgents):
         del taskspace
         removing = [each for each in self.events if isinstance(each, Removing)]
         self.seen.append((removing, (self._worktree / "README.md").exists()))
+        if len(self.seen) == 1:
+            raise asyncio.CancelledError
 
 
 @pytest.mark.requirement("taskspaces.deletion-announced")
@@ -379,9 +434,13 @@ async def test_deletion_is_announced_before_the_agent_stops_and_files_go(
     with pytest.raises(NotSafeError):
         await scene.engine.trash.delete(made.id, DeletionConsent.ONLY_IF_SAFE)
     assert not [each for each in scene.events if isinstance(each, Removing)]
+    with pytest.raises(asyncio.CancelledError):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    assert await scene.engine.get(made.id) == made
+    assert await scene.context.journal.read(unfinished) == []
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
-    assert agents.seen == [([Removing(made)], True)]
+    assert agents.seen == [([Removing(made)], True), ([Removing(made)] * 2, True)]
     scene.engine.close()
 
 
@@ -392,11 +451,13 @@ async def test_nothing_is_deleted_when_the_archive_cannot_be_written(scene: Scen
     tree = tree_of(worktree)
     (scene.root / "state" / "trash").write_text("in the way", encoding="utf-8")
 
-    with pytest.raises(TaskspaceError, match="archive cannot be written"):
+    with pytest.raises(TaskspaceError, match="archive cannot be written") as error:
         await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
+    assert error.value.hint == "make room"
     assert tree_of(worktree) == tree
     assert await scene.engine.get(made.id) == made
+    assert await scene.context.journal.read(unfinished) == []
 
 
 @pytest.mark.requirement("taskspaces.delete-requests")
@@ -423,7 +484,7 @@ async def test_changes_too_large_for_a_patch_are_in_the_bundle_with_a_note(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "MAX_PATCHED", 1000)
-    made = await scene.make()
+    made = await scene.made()
     large = Path(made.worktree) / "large"
     content = bytes(range(256)) * 10
     large.write_bytes(content)
@@ -458,7 +519,7 @@ async def test_patch_has_the_uncommitted_changes(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.archive-and-undo")
 async def test_task_on_a_branch_without_commits_is_archived_and_restored(scene: Scene) -> None:
-    made = await scene.make()
+    made = await scene.made()
     worktree = Path(made.worktree)
     git("checkout", "--quiet", "--orphan", "fresh", cwd=worktree)
     (worktree / "new").write_text("text", encoding="utf-8")

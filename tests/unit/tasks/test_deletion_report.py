@@ -422,19 +422,26 @@ async def test_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path
     agents.idle = shell.pid
     unlanded = await report_on(scene, made)
     await scene.engine.land(made.id, LandOptions())
+    other = await asyncio.create_subprocess_exec(
+        "/bin/cat", cwd=worktree, stdin=asyncio.subprocess.PIPE
+    )
 
     idle = await report_on(scene, made)
+    other.kill()
+    await other.wait()
     agents.idle = None
     working = await report_on(scene, made)
     agents.idle = shell.pid
     (worktree / "new").write_text("new\n", encoding="utf-8")
     changed = await report_on(scene, made)
 
-    assert not unlanded.is_safe
-    assert idle.is_safe
-    assert "its work has landed; its idle agent is stopped" in idle.lines
-    assert not working.is_safe
-    assert not changed.is_safe
+    assert counts(unlanded)[Risk.AGENT] == 1
+    assert [(each.detail, *each.samples) for each in idle.findings] == [
+        ("its work has landed; its idle agent is stopped",),
+        ("1 programs run there", f"cat ({other.pid})"),
+    ]
+    assert counts(working)[Risk.AGENT] == 1
+    assert counts(changed)[Risk.AGENT] == counts(changed)[Risk.UNTRACKED] == 1
     (worktree / "new").unlink()
     await scene.engine.trash.delete(made.id, DeletionConsent.ONLY_IF_SAFE)
     shell.kill()

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.support.task_harness import Scene, git, there
 
-from symposium.tasks.creation import CreateRequest, lock_reason
+from symposium.tasks.context import file_of
+from symposium.tasks.creation import USUAL_PORTS, CreateRequest, lock_reason
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.files import repo_name_of, write_task_file
 from symposium.tasks.land import Landed, LandOptions
@@ -24,6 +25,8 @@ from symposium.tasks.model import (
 )
 from symposium.tasks.project_files import locate, read_project
 from symposium.tasks.projects import make_project, open_project
+from symposium.tasks.roster import Orphan
+from symposium.tasks.tables import forget
 
 ID = "11111111-2222-4333-8444-555555555555"
 AT = "2026-01-01T00:00:00Z"
@@ -167,11 +170,23 @@ async def test_tasks_of_the_reference_are_found_on_disk(scene: Scene) -> None:
     }
     (home / "taskspace.json").write_text(json.dumps(seed), encoding="utf-8")
     scene.commit(home / "upstream", "theirs", "committed")
+    removed = ID.replace("1", "9")
+    (directory / f"task-{removed}").mkdir()
+    (directory / f"task-{removed}" / "taskspace.json").write_text(
+        json.dumps({**seed, "id": removed, "createdAt": "2027-01-01T00:00:00Z"}), encoding="utf-8"
+    )
 
-    [found] = await scene.engine.taskspaces(directory)
+    [missing, found] = await scene.engine.taskspaces(directory)
     await scene.engine.records.activate(found.id)
 
+    assert (missing.id, missing.standing, missing.reason) == (
+        *(removed, TaskState.MISSING),
+        "its worktree is missing",
+    )
     assert (found.id, found.name, found.initial_prompt) == (ID, "Theirs", "do")
+    assert (found.standing, found.reason, found.layout) == (TaskState.READY, "", Layout.PROJECT)
+    assert found.ports is not None
+    assert found.ports.count == USUAL_PORTS
     assert found.worktree == str(home / "upstream")
     assert [entry.message for entry in await scene.engine.logs.entries(ID)] == ["m"]
     written = json.loads((home / "taskspace.json").read_text(encoding="utf-8"))
@@ -287,6 +302,14 @@ async def test_task_of_a_directory_is_found_by_path_alone(scene: Scene) -> None:
     assert beside.taskspace is None
     assert locate(scene.clone) is None
     assert await scene.engine.find(Path(made.worktree) / "src") == made
+    assert await scene.engine.find(scene.clone) is None
+    outer = replace(made, id=ID, worktree=str(scene.root), project=str(scene.root))
+    await scene.context.put(outer)
+    assert await scene.engine.find(Path(made.worktree) / "src") == made
+    assert await scene.engine.find(scene.clone) == outer
+    (scene.root / "link").symlink_to(made.worktree)
+    assert await scene.engine.find(scene.root / "link") == made
+    await scene.context.journal.write(lambda connection: forget(connection, ID))
     assert await scene.engine.find(scene.root / "clone.tasksother") is None
 
 
@@ -305,24 +328,62 @@ def test_outermost_task_folder_of_a_seed_project_counts(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("taskspaces.adopt")
 async def test_worktree_of_the_user_is_an_orphan_until_it_is_adopted(scene: Scene) -> None:
-    path = scene.root / "mine"
+    # Inside of the clone's own checkout: the innermost worktree counts.
+    path = scene.clone / "mine"
     git("worktree", "add", "-q", "-b", "mine", str(path), cwd=scene.clone)
+    git("worktree", "add", "-q", "--detach", "../gone", cwd=scene.clone)
+    shutil.rmtree(scene.root / "gone")
     (path / "work").write_text("x", encoding="utf-8")
-    [orphan] = await scene.engine.orphans(scene.clone)
+    orphans = await scene.engine.orphans(scene.clone)
 
     made = await scene.engine.adopt(path / "src", "My work")
 
-    assert orphan.path == path
-    assert (made.worktree, made.branch, made.name) == (str(path), "mine", "My work")
+    assert orphans == [Orphan(path, "refs/heads/mine")]
+    assert made == Taskspace(
+        id=made.id,
+        project=str(scene.clone),
+        layout=Layout.BESIDE,
+        name="My work",
+        worktree=str(path),
+        branch="mine",
+        created_at=made.created_at,
+        base="refs/remotes/origin/main",
+        base_commit=git("rev-parse", "HEAD", cwd=scene.clone),
+        activated_at=made.created_at,
+        standing=TaskState.READY,
+        ports=made.ports,
+    )
+    assert made.ports is not None
+    assert made.ports.count == USUAL_PORTS
     assert (path / "work").exists()
+    assert (await scene.engine.history.snapshots(made.id))[0].reason == "adopted"
+    assert json.loads(file_of(made).read_text(encoding="utf-8"))["name"] == "My work"
     listed = git("worktree", "list", "--porcelain", cwd=scene.clone)
     assert f"locked {lock_reason(made.id)}" in listed
     assert await scene.engine.orphans(scene.clone) == []
-    assert [each.id for each in await scene.engine.taskspaces(scene.clone)] == [made.id]
-    with pytest.raises(RefusedNameError, match="already"):
-        await scene.engine.adopt(path)
-    with pytest.raises(RefusedNameError, match="not a separate worktree"):
-        await scene.engine.adopt(scene.clone)
+    assert await scene.engine.taskspaces(scene.clone) == [made]
+    refused: list[str] = []
+    for place in (path, scene.clone):
+        with pytest.raises(RefusedNameError) as error:
+            await scene.engine.adopt(place)
+        refused.append(f"{error.value.message}; {error.value.hint}")
+    assert refused == [
+        f"{path} is a task already; see symposium task list",
+        f"{scene.clone} is not a separate worktree; see git worktree list",
+    ]
+
+
+@pytest.mark.requirement("taskspaces.adopt")
+async def test_detached_worktree_is_adopted_also_when_it_cannot_be_saved(scene: Scene) -> None:
+    git("worktree", "add", "-q", "--detach", "../other", cwd=scene.clone)
+    (scene.root / "state").mkdir(exist_ok=True)
+    (scene.root / "state" / "snapshots").touch()
+
+    made = await scene.engine.adopt(scene.root / "other")
+
+    assert (made.name, made.branch) == ("other", "")
+    assert made.reason.startswith("cannot snapshot its state: ")
+    assert await scene.engine.get(made.id) == made
 
 
 @pytest.mark.requirement("taskspaces.adopt")
@@ -425,3 +486,7 @@ async def test_task_file_of_a_repository_names_no_agent_and_no_budget(scene: Sce
 
     assert (found.name, found.standing) == ("Root", TaskState.READY)
     assert (found.agent, found.limits) == (None, Limits())
+    # The user may choose an agent later; the file is not read again.
+    chosen = replace(found, agent="mine", name="Mine")
+    await scene.context.put(chosen)
+    assert await scene.engine.taskspaces(scene.clone) == [chosen]

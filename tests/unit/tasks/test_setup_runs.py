@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,11 +197,16 @@ async def test_existing_files_stay_and_a_file_that_cannot_be_copied_fails(scene:
 
 @pytest.mark.requirement("taskspaces.set-up-trust", "taskspaces.removal-complete")
 @pytest.mark.parametrize("is_trusted", [True, False])
-async def test_teardown_runs_in_the_worktree_only_if_trusted(
+async def test_teardown_runs_once_and_in_the_worktree_only_if_trusted(
     place: Path, *, is_trusted: bool
 ) -> None:
-    trust = AskedTrust()
-    scene = open_scene(place, EngineOptions(trust=trust))
+    trust, killed = AskedTrust(), "delete.teardown" if is_trusted else ""
+
+    def passed(stage: str) -> None:
+        if stage == killed:
+            raise InterruptedError
+
+    scene = open_scene(place, EngineOptions(trust=trust, passed=passed))
     command = "echo $MODE $SYMPOSIUM_BRANCH; pwd > ../../gone; exit 3"
     text = f'teardown = ["{command}", "touch ../../never"]\n'
     write_recipe(scene.clone, f'{text}[env]\nMODE = "dev"\n')
@@ -208,9 +214,14 @@ async def test_teardown_runs_in_the_worktree_only_if_trusted(
     trust.answer = is_trusted
     scene.events.clear()
 
-    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-    scene.engine.close()
+    with suppress(InterruptedError):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    again = scene.again(EngineOptions(trust=trust))
+    lines_at_start = (await again.engine.start()).lines
+    again.engine.close()
 
+    assert lines_at_start == (("Fix login: was archived",) if is_trusted else ())
+    assert said(again) == []
     assert not there(made.worktree)
     failed = f"teardown failed: `{command}` failed with exit code 3"
     lines = [f"$ {command}", "dev task/fix-login", failed]
