@@ -6,7 +6,7 @@ Numbers keep their digits (integers of any size; decimals as `Decimal`), and lon
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn, TypeAlias, cast
@@ -237,3 +237,9 @@ def _escaped(value: Any) -> str:
 def as_object(value: object) -> Mapping[str, Any]:
     """The value if it is a JSON object, else an empty mapping."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def as_objects(value: object) -> Sequence[Mapping[str, Any]]:
+    """The objects in the value if it is a JSON array; other items are left out."""
+    listed = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", each) for each in listed if isinstance(each, Mapping)]

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from localio.text import minute_of, one_line
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_object, as_objects
 from symposium.bus.daemon_start import daemon_address
 from symposium.config.paths import paths
 from symposium.sessions.session import SessionStore
@@ -24,26 +24,21 @@ def overview(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def servers(hosts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """List how the MCP servers of each session reach its agent."""
     for host in hosts:
-        for chain in objects(host.get("chains")):
-            for session in objects(chain.get("sessions")):
+        for chain in as_objects(host.get("chains")):
+            for session in as_objects(chain.get("sessions")):
                 yield one_line(f"{chain.get('agent')} session {session.get('id')}", width=_WIDTH)
-                for server in objects(session.get("mcp")):
+                for server in as_objects(session.get("mcp")):
                     yield "  " + _server(server)
 
 
 def in_short(hosts: Sequence[Mapping[str, Any]]) -> str:
     """Format one line for a shell prompt or a status bar."""
     sessions = sum(
-        len(objects(chain.get("sessions")))
+        len(as_objects(chain.get("sessions")))
         for host in hosts
-        for chain in objects(host.get("chains"))
+        for chain in as_objects(host.get("chains"))
     )
     return f"{_count(len(hosts), 'host')}, {_count(sessions, 'session')}"
-
-
-def objects(value: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the objects of a list in a report."""
-    return [as_object(each) for each in cast("list[Any]", value if isinstance(value, list) else [])]
 
 
 def _host(
@@ -51,13 +46,13 @@ def _host(
 ) -> Iterator[str]:
     since = minute_of(str(host.get("started", "?")))
     yield indent + one_line(f"{host.get('kind')} pid {host.get('pid')} since {since}", width=_WIDTH)
-    for chain in objects(host.get("chains")):
-        names = [str(mod.get("name")) for mod in objects(chain.get("mods"))]
+    for chain in as_objects(host.get("chains")):
+        names = [str(mod.get("name")) for mod in as_objects(chain.get("mods"))]
         way = " → ".join(["editor", *names, str(chain.get("agent"))])
         yield f"{indent}  {one_line(way, width=_WIDTH)}"
-        for mod in objects(chain.get("mods")):
+        for mod in as_objects(chain.get("mods")):
             yield f"{indent}    {one_line(_mod(mod), width=_WIDTH)}"
-        yield f"{indent}    {_count(len(objects(chain.get('sessions'))), 'session')}"
+        yield f"{indent}    {_count(len(as_objects(chain.get('sessions'))), 'session')}"
     for inner in hosts:
         if inner.get("parent") == host.get("pid"):
             yield from _host(inner, hosts, indent + "    ")

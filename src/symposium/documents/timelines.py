@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from fcntl import LOCK_EX, flock
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from localio.redaction import Redactor, secret_values
-from peerwire.jsonrpc.values import decode_value, encode_value
+from peerwire.jsonrpc.values import as_object, as_objects, decode_value, encode_value
 from symposium.config.paths import paths
 from symposium.documents.task_prompt import user_words
 from symposium.errors import NotFoundError
@@ -263,7 +263,7 @@ class TurnObserver:
     def prompted(self, params: Mapping[str, Any]) -> Iterator[TimelineItem]:
         """Handle a prompt of the user."""
         pieces: list[str] = []
-        for block in _objects(params.get("prompt")):
+        for block in as_objects(params.get("prompt")):
             if _is_for_models(block):
                 continue
             text, uri = block.get("text"), block.get("uri")
@@ -279,13 +279,13 @@ class TurnObserver:
         """Handle an update of the agent."""
         match update.get("sessionUpdate"):
             case "agent_message_chunk":
-                text = _object(update.get("content")).get("text")
+                text = as_object(update.get("content")).get("text")
                 if isinstance(text, str):
                     self._keep(text)
             case "plan":
                 self._plan = [
                     {name: entry.get(name) for name in ("content", "status", "priority")}
-                    for entry in _objects(update.get("entries"))
+                    for entry in as_objects(update.get("entries"))
                 ]
             case "tool_call" | "tool_call_update":
                 yield from self._tool_call(update)
@@ -321,7 +321,7 @@ class TurnObserver:
         for name in ("title", "kind", "status"):
             if isinstance(update.get(name), str):
                 call[name] = update[name]
-        command = _object(update.get("rawInput")).get("command")
+        command = as_object(update.get("rawInput")).get("command")
         if isinstance(command, str | list):
             call["command"] = command
         output = "\n".join(_outputs(update.get("content")))
@@ -332,8 +332,8 @@ class TurnObserver:
 
 
 def _outputs(content: Any) -> Iterator[str]:
-    for each in _objects(content):
-        text = _object(each.get("content")).get("text")
+    for each in as_objects(content):
+        text = as_object(each.get("content")).get("text")
         if isinstance(text, str):
             yield text
         elif each.get("type") == "diff":
@@ -342,14 +342,4 @@ def _outputs(content: Any) -> Iterator[str]:
 
 def _is_for_models(block: Mapping[str, Any]) -> bool:
     """Whether a block is for the agent only, such as guidance, and not the user's words."""
-    return _object(block.get("annotations")).get("audience") == ["assistant"]
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    for each in cast("list[Any]", value if isinstance(value, list) else []):
-        if isinstance(each, Mapping):
-            yield cast("Mapping[str, Any]", each)
+    return as_object(block.get("annotations")).get("audience") == ["assistant"]

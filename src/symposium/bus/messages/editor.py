@@ -245,7 +245,9 @@ class GetSelection(BusRequest[Selection], frozen=True, kw_only=True):
     )
 
 
-class _WrittenReferences(Struct):
+class _WrittenSymbol(Struct):
+    """A symbol by any of its member names, as editors and the seed write them."""
+
     symbol: SymbolDef | str | None = None
     symbol_name: str | None = None
     name: str | None = None
@@ -271,17 +273,11 @@ class FindAllReferences(BusRequest[list[FileRange]], frozen=True, kw_only=True):
     @classmethod
     def read(cls, payload: Raw) -> Self:
         """Accept the seed's spelling, too."""
-        written = read_as(_WrittenReferences, payload)
+        written = read_as(_WrittenSymbol, payload)
         symbol = written.symbol or written.symbol_name or written.name
         if symbol is None:
             raise PayloadError("Object missing required field `symbol`")
         return cls(symbol=symbol)
-
-
-class _WrittenSymbol(Struct):
-    name: str | None = None
-    symbol_name: str | None = None
-    symbol: SymbolDef | str | None = None
 
 
 class ResolveSymbolByName(BusRequest[list[SymbolDef]], frozen=True, kw_only=True):

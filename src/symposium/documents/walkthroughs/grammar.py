@@ -154,7 +154,7 @@ def _prose() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     # Links are checked and converted in one place, not by the parser.
     parser.normalizeLink = lambda url: url
-    parser.validateLink = _is_allowed
+    parser.validateLink = lambda url: url != ""
     parser.inline.ruler.after("link", "loose_link", _loose_link)
     parser.core.ruler.push("code_links", lambda state: _convert_links(state.tokens))
     return parser
@@ -196,11 +196,8 @@ def _element(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # 
         return False
     found = _closed(state, begin, start, end)
     if found is None:
-        _note(
-            state,
-            start,
-            f"{state.src[begin : state.eMarks[start]][:80]}: the element is not closed",
-        )
+        shown = state.src[begin : state.eMarks[start]][:80]
+        _note(state, start, f"{shown}: the element is not closed")
         return False
     if silent:
         return True
@@ -233,7 +230,7 @@ def _closed(state: StateBlock, begin: int, line: int, end: int) -> tuple[Block, 
         if last >= end:
             return None
         text = _text(state, begin, line, last + 1)
-    found = _whole(text)
+    found = _whole(text, opening)
     if found is None:
         return None
     block, stop = found
@@ -258,11 +255,8 @@ def _text(state: StateBlock, begin: int, line: int, end: int) -> str:
     return f"{first}\n{state.getLines(line + 1, end, state.blkIndent, False)}"  # noqa: FBT003 - markdown-it's
 
 
-def _whole(text: str) -> tuple[Block, int] | None:
+def _whole(text: str, opening: re.Match[str]) -> tuple[Block, int] | None:
     """Element at the start of a text, and its end; None if it is not closed."""
-    opening = _OPENING.match(text)
-    if opening is None:
-        return None
     kind, values = opening[1], attributes(opening[2])
     if opening[3]:
         return block_of(kind, values, ""), opening.end()
@@ -301,10 +295,6 @@ def _note(state: StateBlock, line: int, message: str) -> None:
 
 
 # -- links
-
-
-def _is_allowed(url: str) -> bool:
-    return bool(url)
 
 
 def _loose_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls it so
