@@ -119,9 +119,14 @@ def has_a_bounded_length(module: Module) -> Iterator[str]:
         yield f"{lines} lines; at most {MAX_LINES}"
 
 
+MAX_EMPTY_LINES = 5
+"""Files of at most this many lines, such as an `__init__` with a docstring, are not counted."""
+
+
 def lines_of_nine_in_ten(lengths: list[int]) -> int:
     """The 90th percentile: nine of ten files have at most this many lines."""
-    return sorted(lengths)[math.ceil(len(lengths) * 0.9) - 1]
+    counted = sorted(length for length in lengths if length > MAX_EMPTY_LINES)
+    return counted[math.ceil(len(counted) * 0.9) - 1]
 
 
 def says_what_it_is_about(module: Module) -> Iterator[str]:
@@ -453,7 +458,7 @@ def test_module_that_may_import_late_does_so() -> None:
 def test_nine_of_ten_modules_have_up_to_350_lines() -> None:
     assert lines_of_nine_in_ten([module.text.count("\n") for module in modules()]) <= 350
     assert lines_of_nine_in_ten([350] * 90 + [351] * 10) == 350
-    assert lines_of_nine_in_ten([350] * 89 + [351] * 11) == 351
+    assert lines_of_nine_in_ten([1, 5] * 10 + [350] * 89 + [351] * 11) == 351
 
 
 def classes_defined_twice(found: Iterable[Module]) -> list[str]:
