@@ -33,18 +33,19 @@ class Listener:
     """Listener for every announcement, or for none.
 
     Args:
-        is_heard: whether it listens.
+        is_heard: whether it listens at first.
         clock: seconds, for `at`.
 
     Attributes:
         at: when each announcement arrived, by class.
+        is_listening: whether it listens now.
     """
 
     def __init__(self, clock: Callable[[], float], *, is_heard: bool = True) -> None:
         self.at: dict[type[Announcement], list[float]] = {}
         self.box = Mailbox[Announcement]()
         self._clock = clock
-        self._is_heard = is_heard
+        self.is_listening = is_heard
 
     def announce(self, message: Announcement) -> None:
         self.at.setdefault(type(message), []).append(self._clock())
@@ -52,7 +53,7 @@ class Listener:
 
     def is_heard(self, kind: type[Announcement]) -> bool:
         del kind
-        return self._is_heard
+        return self.is_listening
 
     async def next(self, kind: type[Heard]) -> Heard:
         """Return the next announcement of a class, and drop others before it."""

@@ -149,8 +149,9 @@ async def _run(words: Sequence[str], text: bytes) -> bool:
     except TimeoutError:
         process.kill()
         assert process.stdin is not None
-        # A process that it started may keep the pipe open: `wait` would wait for both.
-        process.stdin.transport.abort()
+        if not process.stdin.is_closing():
+            # A process that it started may keep the pipe open: `wait` would wait for both.
+            process.stdin.transport.abort()
         await process.wait()
         _log.warning("the command of `notify` timed out after %g s", WEBHOOK_TIMEOUT)
         return True

@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from symposium.bus.messages.tasks import InboxItem
-from symposium.tasks.handlers.notification_log import PERIOD, NotificationLog, grouped
+from symposium.tasks.handlers.notification_log import (
+    PERIOD,
+    REMEMBERED,
+    NotificationLog,
+    grouped,
+)
 from symposium.tasks.handlers.notifications import Channels, filled, read_channels
 
 NOW = 1_800_000_000.0
@@ -81,7 +86,9 @@ def test_only_valid_configured_channels_are_used(
     (tmp_path / "config.jsonc").write_text(text)
 
     assert read_channels(tmp_path / "config.jsonc") == channels
-    assert read_channels(tmp_path / "nothing.jsonc").is_empty
+    (tmp_path / "binary.jsonc").write_bytes(b"\xff")
+    for name in ("nothing.jsonc", "binary.jsonc"):
+        assert read_channels(tmp_path / name).is_empty
 
 
 @pytest.mark.requirement("tasks.notify")
@@ -90,3 +97,12 @@ def test_new_items_are_sent_at_once_when_the_clock_was_set_back(tmp_path: Path) 
     notices.due([item(1)], NOW)
 
     assert notices.due([item(1), item(2)], NOW - 3600) == [item(2)]
+
+
+@pytest.mark.requirement("tasks.notify")
+def test_newest_notifications_are_remembered(tmp_path: Path) -> None:
+    file = tmp_path / "told.json"
+    items = [item(number) for number in range(REMEMBERED + 2)]
+    NotificationLog(file).due(items, NOW)
+
+    assert NotificationLog(file).due(items, NOW + PERIOD) == items[:2]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.support.event_listener import Listener
+from tests.support.event_listener import Listener, Mailbox
 from tests.support.task_harness import Scene, make_template, open_scene, settings_file
 from tests.support.task_views import Served, serve
 
@@ -18,11 +18,15 @@ from symposium.bus.messages.announcements import (
     TaskspaceChanged,
     TaskspaceGone,
 )
+from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.tasks.deletion.trash import DeletionConsent
-from symposium.tasks.events import Removed
+from symposium.tasks.events import Acknowledged, Passed, Removed, Said
+from symposium.tasks.handlers.inbox import TaskInbox
 from symposium.tasks.handlers.notification_log import TaskNotice
 from symposium.tasks.handlers.notifications import Channels, Notifying
 from symposium.tasks.handlers.task_news import TaskNews
+from symposium.tasks.handlers.task_views import TaskViewing
+from symposium.tasks.model import Taskspace, TaskspaceError
 
 
 class Clock:
@@ -173,6 +177,8 @@ async def test_inbox_announces_new_and_settled_items(scene: Scene, served: Serve
         entries = [await scene.engine.records.signal(made.id, text) for text in ("one?", "two?")]
         forward_events(scene, news)
         came = await bus.next(InboxChanged)
+        await served.inbox.put_off(f"question:{entries[1].number}")
+        snoozed = await bus.next(InboxChanged)
         await served.inbox.answer(f"question:{entries[0].number}", "seen", "me")
         forward_events(scene, news)
         answered = await bus.next(InboxChanged)
@@ -182,6 +188,8 @@ async def test_inbox_announces_new_and_settled_items(scene: Scene, served: Serve
         running.cancel()
 
     assert ([each.text for each in came.added], came.waiting) == (["one?", "two?"], 2)
+    assert [(each.text, bool(each.put_off_at)) for each in snoozed.added] == [("two?", True)]
+    assert (snoozed.settled, snoozed.waiting) == ((), 2)
     (how,) = answered.settled
     assert (how.item, how.by, how.answer) == (came.added[0].id, "me", "seen")
     assert (bool(how.at), answered.added, answered.waiting) == (True, (), 1)
@@ -227,6 +235,106 @@ async def test_inbox_announces_that_items_of_a_deleted_task_are_withdrawn(
 
     assert [each.item for each in gone.settled] == [each.id for each in came.added]
     assert gone.waiting == 0
+
+
+class Interrupted(TaskViewing):
+    """Views that cannot be read once."""
+
+    def __init__(self, viewing: TaskViewing) -> None:
+        self._viewing = viewing
+        self._errors = [TaskspaceError("the journal is locked", "")]
+
+    async def views(self, found: Sequence[Taskspace]) -> list[TaskView]:
+        if self._errors:
+            raise self._errors.pop()
+        return await self._viewing.views(found)
+
+
+class InterruptedInbox(TaskInbox):
+    """An inbox that cannot be read once."""
+
+    def __init__(self, inbox: TaskInbox) -> None:
+        self._inbox = inbox
+        self._errors = [OSError("no disk")]
+
+    async def items(self) -> list[InboxItem]:
+        if self._errors:
+            raise self._errors.pop()
+        return await self._inbox.items()
+
+
+@pytest.mark.requirement("tasks.announced", "tasks.announced-inbox")
+async def test_announcements_continue_after_a_failure(
+    scene: Scene, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = await scene.make("asks")
+    await scene.engine.records.signal(made.id, "one?")
+    clock = Clock()
+    bus, paused = Listener(clock), Mailbox[float]()
+
+    async def pause(seconds: float) -> None:
+        await clock.pause(seconds)
+        paused.add(seconds)
+
+    viewing, inbox = Interrupted(served.viewing), InterruptedInbox(served.inbox)
+    news = TaskNews(scene.engine, viewing, inbox, clock, pause)
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        news.changed(made.id, "logged")
+        while len(caplog.messages) < 2:
+            await paused.next()
+        news.hear(Acknowledged(made.id, 1, ""))
+        changed, came = await bus.next(TaskspaceChanged), await bus.next(InboxChanged)
+        running.cancel()
+
+    assert (
+        sorted(caplog.messages)
+        == [
+            "cannot announce the inbox: no disk",
+            "cannot announce that tasks changed: the journal is locked",
+        ][::-1]
+    )
+    assert (changed.cause, [each.text for each in came.added]) == ("answered", ["one?"])
+
+
+@pytest.mark.requirement("tasks.announced", "tasks.announced-inbox")
+async def test_output_and_slow_stages_are_announced_and_a_new_listener_gets_the_whole_inbox(
+    scene: Scene, served: Served
+) -> None:
+    made = await scene.make("asks")
+    await scene.engine.records.signal(made.id, "one?")
+    clock = Clock()
+    bus, paused = Listener(clock), Mailbox[float]()
+
+    async def pause(seconds: float) -> None:
+        await clock.pause(seconds)
+        paused.add(seconds)
+
+    news = TaskNews(scene.engine, served.viewing, served.inbox, clock, pause)
+    async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(news.run(bus))
+        await asyncio.sleep(0)
+        for event in (
+            Said(made.id, "half"),
+            Passed(made.id, "log.mirrored"),
+            Passed(made.id, "land.checked"),
+        ):
+            news.hear(event)
+        output = [await bus.next(TaskOutput) for _ in range(2)]
+        found: list[InboxChanged] = []
+        for is_listening in (True, False, True):
+            bus.is_listening = is_listening
+            news.inbox_changed()
+            await paused.next()
+            found += [await bus.next(InboxChanged)] if is_listening else []
+        running.cancel()
+
+    assert output == [
+        TaskOutput(taskspace_uuid=made.id, line="half"),
+        TaskOutput(taskspace_uuid=made.id, stage="land.checked"),
+    ]
+    assert found[0] == found[1]
+    assert [each.text for each in found[0].added] == ["one?"]
 
 
 @pytest.mark.requirement("tasks.notify")

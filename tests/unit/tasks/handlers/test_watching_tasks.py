@@ -3,14 +3,17 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tests.support.task_harness import Scene, make_template, open_scene, settings_file
 from tests.support.task_views import serve
 
+from symposium.tasks.handlers import notifications
 from symposium.tasks.handlers.notification_log import TaskNotice
-from symposium.tasks.handlers.notifications import Channels, Notifying
+from symposium.tasks.handlers.notifications import Channels, Notifying, Tell, notify
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
+from symposium.tasks.model import TaskspaceError
 
 NOW = 1_800_000_000.0
 
@@ -75,4 +78,27 @@ async def test_user_is_notified_only_if_configured_and_while_no_view_is_connecte
     await notifying.look(NOW + 1000, tell)
 
     assert (unconfigured, watched) == ([], [])
-    assert [(each.task, each.reasons) for each in notified] == [("asks", ("question: which one?",))]
+    reasons, link = ("question: which one?",), Path(made.worktree).as_uri()
+    assert notified == [TaskNotice("asks", made.project, reasons, link, "symposium inbox")]
+
+
+@pytest.mark.requirement("tasks.notify")
+async def test_notifications_continue_after_a_failure(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing(Notifying):
+        errors: ClassVar = [TaskspaceError("the journal is locked", ""), OSError("no disk")]
+
+        async def look(self, now: float, notifier: Tell) -> None:
+            del now
+            assert notifier is notify
+            raise self.errors.pop(0) if self.errors else EnoughError
+
+    monkeypatch.setattr(notifications, "POLL_INTERVAL", 0)
+    with pytest.raises(EnoughError):
+        await Failing(scene.engine, serve(scene.engine, tmp_path).inbox, tmp_path, int).run()
+
+    assert caplog.messages == [
+        "cannot send notifications: the journal is locked",
+        "cannot send notifications: no disk",
+    ]

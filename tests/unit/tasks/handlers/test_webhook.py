@@ -1,5 +1,6 @@
 """Webhooks, with real servers on the loopback address."""
 
+import asyncio
 import json
 import logging
 import socket
@@ -16,7 +17,8 @@ import pytest
 from tests.support.web import Web, reply, serving
 
 from symposium.bus.messages.tasks import InboxItem
-from symposium.tasks.handlers.notification_log import PERIOD, NotificationLog, grouped
+from symposium.tasks.handlers import notifications
+from symposium.tasks.handlers.notification_log import PERIOD, NotificationLog, grouped, payload
 from symposium.tasks.handlers.notifications import Channels, notify, post, read_channels
 
 NOW = 1_800_000_000.0
@@ -247,6 +249,7 @@ async def test_https_webhook_bypasses_the_proxy_when_no_proxy_matches(
     "address",
     [
         "https://x.example:port/",
+        "https://x.example:0/",
         "https://x.example:70000/",
         "https://[::1/",
         "https:///no-host",
@@ -256,21 +259,45 @@ async def test_https_webhook_bypasses_the_proxy_when_no_proxy_matches(
         "http://localhost.example/",
     ],
 )
-def test_invalid_webhook_address_is_not_used(address: str, tmp_path: Path) -> None:
+def test_invalid_webhook_address_is_not_used(
+    address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     config = tmp_path / "config.jsonc"
     config.write_text(json.dumps({"notify": {"webhook": address}}))
 
     assert read_channels(config).is_empty
+    usable = "an https URL, or an http URL of this machine"
+    assert caplog.messages == [f"{config}: ignoring `notify`: `webhook` must be {usable}"]
 
 
-@pytest.mark.requirement("tasks.webhook")
-async def test_failed_command_does_not_count_as_notified() -> None:
+@pytest.mark.requirement("tasks.notify-command", "tasks.webhook")
+async def test_failed_command_does_not_count_as_notified(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    notices = grouped([ITEM], {})
+    words = ("sh", "-c", 'cat > "$1"; exit 3', "{task}", str(tmp_path / "text"))
     assert not await notify(Channels(("/no/such/program",)), [])
-    assert not await notify(Channels(("sh", "-c", "exit 3")), [])
+    assert not await notify(Channels(words), notices)
+    assert caplog.messages[1:] == ["the command of `notify` exited with 3"]
+    assert caplog.messages[0].startswith("cannot start the command of `notify`: ")
+    assert (tmp_path / "text").read_bytes() == payload(notices)
     assert await notify(Channels(("true",)), [])
     assert await notify(Channels(("true",), "http://127.0.0.1:1/"), []), (
         "one of the two channels has notified"
     )
+
+
+@pytest.mark.requirement("tasks.notify-command")
+@pytest.mark.parametrize("length", [0, 1_000_000])
+async def test_command_that_does_not_end_is_killed_and_may_have_notified(
+    length: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(notifications, "WEBHOOK_TIMEOUT", 0.01)
+    notices = grouped([InboxItem("q", "question", "one", "x" * length, "", "")], {})
+    async with asyncio.timeout(45):
+        assert await notify(Channels(("sleep", "600")), notices)
+
+    assert caplog.messages == ["the command of `notify` timed out after 0.01 s"]
 
 
 @pytest.mark.requirement("tasks.webhook")
