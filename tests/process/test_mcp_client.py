@@ -202,6 +202,23 @@ async def test_json_and_events_are_read_and_the_session_is_used_and_ended(
 
 
 @pytest.mark.requirement("bridge.client-http")
+async def test_json_of_several_lines_is_read_and_a_long_error_is_cut() -> None:
+    def answer(head: str, body: dict[str, Any]) -> bytes:
+        if body.get("method") == "ping":
+            text = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": {"a": 1}}, indent=1)
+            return f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{text}\n".encode()
+        if body.get("method") == "tools/list":
+            return b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"y" * 300
+        return good(head, body)
+
+    async with http_server(answer) as (server, _):
+        assert await server.wire.request("ping") == {"a": 1}
+        with pytest.raises(RpcError) as error:
+            await server.wire.request("tools/list")
+    assert error.value.message.endswith(f": answered HTTP 400: {'y' * 200}")
+
+
+@pytest.mark.requirement("bridge.client-http")
 @pytest.mark.parametrize(
     "answered",
     [

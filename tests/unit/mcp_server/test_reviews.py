@@ -139,7 +139,7 @@ async def test_the_tool_that_waits_last_for_a_review_is_woken(
 
 @pytest.mark.requirement("mcp-server.reviews-kept")
 async def test_reviews_persist_after_a_restart_and_are_listed(
-    workplace: ServerContext, bus: FakeBus, tmp_path: Path
+    workplace: ServerContext, bus: FakeBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await call_tool(workplace, "request_review", ASKED)
     second = await call_tool(workplace, "request_review", {**ASKED, "title": "Other"})
@@ -156,8 +156,17 @@ async def test_reviews_persist_after_a_restart_and_are_listed(
         ("Two", "answered"),
         ("Other", "no_reviewer"),
     ]
-    assert "Other: no_reviewer, Pending" in listed.text
+    shown, _, rows = listed.text.partition("\n\nAll reviews of this project, latest first:\n")
+    assert shown == one.text
+    assert rows.splitlines() == [
+        f"- {first.value.review_id}: Two: answered, {one.value.decision}",
+        f"- {second.value.review_id}: Other: no_reviewer, Pending",
+    ]
+    assert listed.value.review_id == first.value.review_id
     assert one.value.feedback[0]["comment_text"] == "why two?"
+    monkeypatch.setattr(reviews, "MAX_REVIEWS", 1)
+    latest = await call_tool(later, "get_review_status", {})
+    assert latest.value.known == listed.value.known[:1]
 
 
 @pytest.mark.requirement("mcp-server.reviews-kept")

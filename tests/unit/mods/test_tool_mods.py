@@ -219,6 +219,11 @@ async def test_cargo_is_given_what_was_asked_for_and_no_option_more(
         assert "<$(id); rm -rf *>" in result["tail"]
         result = await use(editor, "cargo::test", name="adds")
         assert result["tail"].splitlines()[2:4] == ["<--no-fail-fast>", "<adds>"]
+        result = await use(editor, "cargo::check", package="a")
+        assert result["tail"].splitlines() == [
+            *("<check>", "<--message-format=json>", "<--all-targets>", "<--package>", "<a>"),
+            f"in {project}",
+        ]
         for bad in ({"package": "--config=x"}, {"features": ["-Zx"]}):
             assert "is no" in await refused(editor, "cargo::check", **bad)
 
@@ -298,11 +303,15 @@ async def test_uv_is_given_what_was_asked_for(project: Path, install: Install) -
             " -k 'x and not y' tests/a.py::b"
         )
         result = await use(editor, "uv::check")
-        assert list(result) == ["ruff", "mypy"]
+        assert {name: each["command"] for name, each in result.items()} == {
+            "ruff": "uv --no-progress run ruff check --output-format=concise",
+            "mypy": "uv --no-progress run mypy .",
+        }
         assert result["mypy"]["tail"].splitlines()[-3:-1] == ["<mypy>", "<.>"]
         result = await use(editor, "uv::run", arguments=["python", "--version"])
         assert result["tail"].splitlines()[1:5] == ["<run>", "<-->", "<python>", "<--version>"]
-        assert (await use(editor, "uv::build"))["status"] == "ok"
+        built = await use(editor, "uv::build")
+        assert (built["status"], built["command"]) == ("ok", "uv --no-progress build")
         assert "is not a path" in await refused(editor, "uv::test", paths=["-p", "evil"])
 
 

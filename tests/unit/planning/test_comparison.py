@@ -119,7 +119,8 @@ def test_answers_last_and_are_forgotten_when_asked(tmp_path: Path) -> None:
     memory = AnswerMemory(tmp_path)
     memory.decline(["a"])
     memory.keep(["k"])
-    memory.added(Path("/w"), ["b", "c"])
+    memory.added(Path("/w"), ["b"])
+    memory.added(Path("/w"), ["c"])
     memory.added(Path("/v"), ["c"])
     assert AnswerMemory(tmp_path).answers(Path("/w")) == RecommendationAnswers(
         frozenset("a"), frozenset("b"), frozenset("k")

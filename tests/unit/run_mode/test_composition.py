@@ -338,6 +338,9 @@ async def test_installed_agent_is_listed_once_with_or_without_a_registry_entry(
     names = [agent.name for agent in agents]
     assert names == ["Gemini", "Claude Agent", "Goose", "Eliza", "Testy", "Absent"]
     assert agents[2].agent == "goose acp"
+    labels = [each.labels for each in agents]
+    assert (labels[0], labels[-1]) == (("gemini",), ("absent",))
+    assert agents[-1].description == "One. (unavailable here: install npx)"
     assert agents[0].description == f"version unknown, {tmp_path / 'bin' / 'gemini'}"
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from symposium.catalog import builtin_mods, find_mod
 from symposium.chain.tool_mod import ToolMod
+from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
 from symposium.mods.guidance import Guidance
 from symposium.planning.chain_spec import DEFAULT_MODS
@@ -38,6 +39,9 @@ def test_first_mods_suit_the_workspace(files: list[str], names: list[str], tmp_p
 
     assert [entry.name for entry, _ in found] == names
     assert all("tokens a session" in text for _, text in found)
+    # A mod of another source has no spec here, even with the name of a built-in one.
+    mine = ModEntry("cargo", source=ComponentSource("local", {"command": "x"}))
+    assert suited([mine], str(tmp_path / "src")) == [(mine, "")]
 
 
 @pytest.mark.requirement("run-mode.setup-mods-explained")

@@ -381,9 +381,11 @@ def test_files_are_looked_for_near_the_root_and_among_so_many_entries_only(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "deep" / "deeper")
+    (tmp_path / "a.go").symlink_to(tmp_path / "deep" / "e.rs")
 
     assert first_file(tmp_path, frozenset({".py"})) == tmp_path / "deep" / "d.py"
     assert first_file(tmp_path, frozenset({".go"})) is None
+    assert first_file(tmp_path / "missing", frozenset({".go"})) is None
     monkeypatch.setattr(documents, "MAX_ENTRIES", 6)
     assert first_file(tmp_path, frozenset({".py"})) == tmp_path / "deep" / "d.py"
     assert first_file(tmp_path, frozenset({".rs"})) is None

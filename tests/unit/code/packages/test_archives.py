@@ -127,6 +127,7 @@ def test_the_same_name_twice_cannot_write_through_the_first(tmp_path: Path) -> N
         ("../x", 0o100644, b""),
         ("/x", 0o100644, b""),
         ("link", 0o120777, b"../../etc/passwd"),
+        ("a/b/link", 0o120777, b"../../../etc/passwd"),
         ("device", 0o020666, b""),
     ],
 )

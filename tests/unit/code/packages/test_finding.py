@@ -582,6 +582,25 @@ async def test_the_index_of_a_user_s_own_files_is_asked(scene: Scene, file: str,
     assert (await scene.finder(Ecosystem.PYTHON).find("left")).version == "1.0"
 
 
+@pytest.mark.requirement("package-sources.user-settings-only")
+async def test_the_file_named_for_pip_precedes_the_user_s_own_and_a_broken_one_is_skipped(
+    scene: Scene,
+) -> None:
+    del scene.env["PIP_INDEX_URL"]
+    files = {
+        ".pip/pip.conf": "[global\n",
+        ".config/pip/pip.conf": "[global]\nindex-url = https://own.invalid\n",
+        "named": f"[download]\nindex-url = {scene.web.url('/simple')}\n",
+    }
+    for name, text in files.items():
+        (scene.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (scene.home / name).write_text(text)
+    scene.env["PIP_CONFIG_FILE"] = str(scene.home / "named")
+    # The name of the second file is that of no wheel.
+    scene.publish_python("left", {"left-1.0.tar.gz": tar_gz({"a/x": b""}), "left-2.whl": b""})
+    assert (await scene.finder(Ecosystem.PYTHON).find("left")).version == "1.0"
+
+
 @pytest.mark.requirement("package-sources.secrets-stay")
 async def test_a_password_in_an_index_s_address_is_sent_and_not_shown(scene: Scene) -> None:
     address = scene.web.url("/simple").replace("http://", "http://me:s%2Fcret@")

@@ -104,6 +104,19 @@ async def test_symbols_of_one_name_in_a_file_are_distinguished_by_lines() -> Non
     assert "write one of" in str(AmbiguityError("x", hint.replacements))
 
 
+@pytest.mark.requirement("dialect.ambiguity")
+async def test_function_is_found_without_brackets_and_similar_names_are_suggested() -> None:
+    at = CodeRange("src/auth.rs", CodePosition(50, 1), CodePosition(50, 5))
+    names = ("call()", *(f"call{number}" for number in range(6)))
+    ide = FakeIde(also=[SymbolDefinition(name, at) for name in names])
+    (found,) = (await evaluated("findDefinition(`call`)", ide)).value
+    (hint,) = (await evaluated("findDefinition(`cal`)", ide)).hints
+
+    assert found["name"] == "call()"
+    assert hint.message == "no symbol has exactly the name 'cal'"
+    assert hint.replacements == [f'findDefinition("{name}")' for name in names[:5]]
+
+
 @pytest.mark.requirement("dialect.i5")
 async def test_references_carry_the_definition_and_the_use() -> None:
     found = await value("findReferences(`User`)")
