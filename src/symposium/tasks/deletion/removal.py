@@ -201,8 +201,8 @@ async def _remove_worktree(taskspace: Taskspace, repository: Repository) -> None
         raise TaskspaceError(f"{path} is the clone's own checkout", "it is never removed")
     aside = path.with_name(f".{path.name}.removing")
     await asyncio.to_thread(_remove_files, path, aside)
-    await git.run("worktree", "unlock", "--", str(path))
     if listed is not None:
+        # Twice: it is locked.
         await git.ask("worktree", "remove", "--force", "--force", "--", str(path))
 
 
