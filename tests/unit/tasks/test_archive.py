@@ -214,21 +214,23 @@ async def test_damaged_archive_is_refused_and_stays(scene: Scene) -> None:
 
 @pytest.mark.requirement("taskspaces.branch-kept")
 @pytest.mark.parametrize("action", [BranchAction.AUTO, BranchAction.KEEP, BranchAction.DROP])
-async def test_branch_is_deleted_only_if_merged_or_requested(
+async def test_branch_is_deleted_only_if_pushed_or_requested(
     action: BranchAction, scene: Scene
 ) -> None:
-    merged, own = await scene.make("merged"), await scene.make("own")
-    scene.commit(Path(own.worktree), "a", "1")
+    pushed, own = await scene.make("pushed"), await scene.make("own")
+    theirs = scene.commit(Path(pushed.worktree), "a", "1")
+    git("push", "-q", "origin", "HEAD:refs/heads/theirs", cwd=Path(pushed.worktree))
+    scene.commit(Path(own.worktree), "b", "1")
     tip = git("rev-parse", own.branch, cwd=scene.clone)
 
-    for each in (merged, own):
+    for each in (pushed, own):
         await scene.engine.trash.delete(each.id, DeletionConsent.ARCHIVE, action)
 
     form = "--format=%(refname:short) %(objectname)"
     left = git("branch", "--list", "task/*", form, cwd=scene.clone).splitlines()
     expected = {
         BranchAction.AUTO: [f"{own.branch} {tip}"],
-        BranchAction.KEEP: [f"{merged.branch} {merged.base_commit}", f"{own.branch} {tip}"],
+        BranchAction.KEEP: [f"{own.branch} {tip}", f"{pushed.branch} {theirs}"],
         BranchAction.DROP: [],
     }
     assert left == expected[action]
@@ -303,10 +305,13 @@ async def test_only_an_archived_task_is_deleted_for_good_also_without_its_clone(
 async def test_undo_does_not_overwrite_a_file_in_the_place_of_the_worktree(scene: Scene) -> None:
     made = await scene.made()
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
-    await asyncio.to_thread(Path(made.worktree).mkdir)
+    place = Path(made.worktree)
 
-    with pytest.raises(TaskspaceError, match="already exists"):
-        await scene.engine.trash.undo(made.id)
+    for take, clear in ((place.mkdir, place.rmdir), (lambda: place.symlink_to("x"), place.unlink)):
+        await asyncio.to_thread(take)
+        with pytest.raises(TaskspaceError, match="already exists"):
+            await scene.engine.trash.undo(made.id)
+        await asyncio.to_thread(clear)
 
 
 async def failed_undo(scene: Scene, made: Taskspace) -> str:

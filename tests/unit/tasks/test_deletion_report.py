@@ -18,7 +18,14 @@ from symposium.config.git import stand_ins
 from symposium.tasks.deletion import safety_report, worktree_checks
 from symposium.tasks.deletion.safety_report import Running, family_of, running_in
 from symposium.tasks.deletion.trash import DeletionConsent
-from symposium.tasks.deletion.worktree_checks import DeletionReport, Finding, Risk, Unknown
+from symposium.tasks.deletion.worktree_checks import (
+    DeletionReport,
+    Finding,
+    Risk,
+    Unknown,
+    of_ignored,
+    repositories_in,
+)
 from symposium.tasks.land import LandOptions
 from symposium.tasks.model import NotSafeError, Taskspace
 from symposium.tasks.records import PresenceKind, PresentAgents
@@ -245,6 +252,50 @@ async def test_work_in_a_nested_repository_is_reported(kind: str, scene: Scene) 
     detail = "the repository inside inside has 1 changes and 0 unpushed commits"
     assert (found.count, found.detail, found.samples) == (1, detail, ("inside",))
     assert not report.is_safe
+    if kind == "nested":
+        (inside / ".git/refs/heads/broken").write_text("1" * 40, encoding="utf-8")
+        reason = "inside: fatal: bad object refs/heads/broken"
+        assert (await report_on(scene, made)).unknowns == (Unknown(Risk.SUBMODULE, reason),)
+
+
+@pytest.mark.requirement("taskspaces.report-hidden-repositories")
+def test_repositories_are_searched_in_a_limited_number_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder/one/.git/objects").mkdir(parents=True)
+    (tmp_path / "folder/one/deep").mkdir()
+    (tmp_path / "folder/one/deep/.git").touch()
+    monkeypatch.setattr(worktree_checks, "_MAX_ENTRIES", 4)
+    found = repositories_in(tmp_path, ["folder"])
+    monkeypatch.setattr(worktree_checks, "_MAX_ENTRIES", 3)
+    with pytest.raises(NotSafeError) as error:
+        repositories_in(tmp_path, ["folder"])
+
+    assert found == ["folder/one", "folder/one/deep"]
+    assert error.value.message == f"{tmp_path}/folder has more files than can be looked at"
+    assert error.value.hint == "move away what you do not need"
+
+
+@pytest.mark.requirement("taskspaces.report-files")
+def test_ignored_files_are_kept_unless_a_build_recreates_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ["a.log", "secret/key", "secret/deep/key"]
+    rebuilt = ["__pycache__/a.pyc", "secret/__pycache__/b.pyc", "secret/deep/c.pyc"]
+    for name in (*kept, *rebuilt):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"12345")
+    monkeypatch.setattr(worktree_checks, "_MAX_WALKED", 3)
+
+    found = of_ignored(tmp_path, ("a.log", "__pycache__/", "secret/"))
+
+    size = "3 ignored files that no build recreates, 15 bytes"
+    built = "not archived, because a build recreates it: __pycache__/"
+    assert sorted(found[0].samples) == sorted(kept)
+    assert found == [
+        Finding(Risk.IGNORED, 3, size, found[0].samples),
+        Finding(Risk.REBUILT, 1, built, ("__pycache__/",)),
+    ]
 
 
 HIDDEN: Final = ("build/inner", "node_modules/mine", "vendor/inner", "secret/deep/inner")
@@ -346,10 +397,28 @@ async def test_lock_of_another_program_is_reported(scene: Scene) -> None:
 
     report = await report_on(scene, made)
 
+    git("worktree", "unlock", made.worktree, cwd=scene.clone)
+    git("worktree", "lock", made.worktree, cwd=scene.clone)
+    without_reason = await report_on(scene, made)
+
     assert report == DeletionReport(
         made.id, (Finding(Risk.LOCKED, 1, "the worktree is locked: on a stick"),)
     )
     assert not report.is_safe
+    assert without_reason.lines == ("the worktree is locked: no reason was given",)
+
+
+@pytest.mark.requirement("taskspaces.report-locked")
+async def test_worktree_that_the_clone_lists_at_another_path_is_unknown(scene: Scene) -> None:
+    made = await scene.made()
+    path, moved = Path(made.worktree), scene.root / "moved"
+    shutil.move(path, moved)
+    await asyncio.to_thread(path.symlink_to, moved)
+    git("worktree", "repair", str(moved), cwd=scene.clone)
+
+    report = await report_on(scene, made)
+
+    assert report.unknowns == (Unknown(Risk.LOCKED, "the clone does not know the worktree"),)
 
 
 @pytest.mark.requirement("taskspaces.report-branch-elsewhere")

@@ -423,10 +423,13 @@ async def test_files_written_by_the_agent_after_a_kill_are_kept(scene: Scene) ->
     await move_worktree(work, before, after)
     (worktree / "src/data.bin").write_bytes(b"the agent's\n")
     (worktree / "untracked").write_bytes(b"the agent's\n")
+    lock = scene.clone / ".git" / "worktrees" / worktree.name / "index.lock"
+    await asyncio.to_thread(lock.touch)
 
-    again = scene.again()
+    again = scene.again(EngineOptions(git_timeout=0.0))
     await again.engine.start()
 
+    assert not await asyncio.to_thread(lock.exists), "it is of the landing"
     assert (worktree / "src/data.bin").read_bytes() == b"the agent's\n"
     assert (worktree / "untracked").read_bytes() == b"the agent's\n"
     assert git("rev-parse", "HEAD", cwd=worktree) == before
@@ -445,10 +448,15 @@ async def test_files_written_by_the_agent_over_a_partial_landing_are_kept(scene:
     (worktree / "deep/er/new").write_text("new\n", encoding="utf-8")
     (worktree / "theirs").write_text("the agent's\n", encoding="utf-8")
     (worktree / "src/app.py").write_text("the agent's\n", encoding="utf-8")
+    lock = scene.clone / ".git" / "worktrees" / worktree.name / "index.lock"
+    await asyncio.to_thread(lock.touch)
+    os.utime(lock, (0, 0))
 
-    again = scene.again()
-    await again.engine.start()
+    again = scene.again(EngineOptions(git_timeout=0.0))
+    lines = (await again.engine.start()).lines
 
+    assert lines == (f"{made.name}: landing was interrupted; land again",)
+    assert await asyncio.to_thread(lock.exists), "it is older than the landing"
     assert git("status", "--short", cwd=worktree) == " M src/app.py\n?? theirs"
     assert (worktree / "theirs").read_text(encoding="utf-8") == "the agent's\n"
     assert (worktree / "src/app.py").read_text(encoding="utf-8") == "the agent's\n"

@@ -23,7 +23,7 @@ from symposium.tasks.overlaps import BASE
 from symposium.tasks.projects import make_project
 from symposium.tasks.queries import Page
 from symposium.tasks.reconciliation import PIECE, reconcile
-from symposium.tasks.tables import save
+from symposium.tasks.tables import forget, save
 
 FEW = 20
 MANY = 200
@@ -178,6 +178,7 @@ async def test_start_checks_no_worktree_and_reconciling_checks_all(scene: Scene)
     assert after_start == tasks
     assert {(await scene.engine.get(each.id)).standing for each in tasks} == {TaskState.MISSING}
     assert {f"{each.name}: its worktree is missing" for each in tasks} < set(found)
+    assert not any(file_of(each).exists() for each in tasks)
 
 
 @pytest.mark.requirement("tasks.scale-start")
@@ -196,6 +197,22 @@ async def test_reconciling_pauses_and_continues_after_a_failure(scene: Scene) ->
     assert file_of(made).exists()
     assert len(pauses) >= 3
     assert any("project-3" in each for each in found)
+
+
+@pytest.mark.requirement("tasks.scale-start")
+async def test_reconciling_finds_a_task_that_only_its_file_knows(scene: Scene) -> None:
+    made = await scene.made()
+    await scene.engine.records.log(made.id, "half way", "milestone")
+    archived = replace(made, id=f"1{made.id[1:]}", standing=TaskState.ARCHIVED, ports=None)
+    await scene.context.put(archived)
+    await scene.context.journal.write(lambda connection: forget(connection, made.id))
+    found: list[str] = []
+
+    await scene.engine.reconcile(found.append)
+
+    assert found == ["Fix login: found on the disk"]
+    assert await scene.engine.get(made.id) == made
+    assert [each.message for each in await scene.engine.logs.entries(made.id)] == ["half way"]
 
 
 @pytest.mark.requirement("tasks.scale-queries")

@@ -121,6 +121,34 @@ async def test_landing_interrupted_before_it_moved_anything_changes_nothing(scen
     again.engine.close()
 
 
+@pytest.mark.requirement("taskspaces.ended-at-start")
+async def test_operation_that_cannot_be_ended_stays_with_its_reason(scene: Scene) -> None:
+    made, nowhere = await scene.made(), str(scene.root / "nowhere")
+    tasks = {
+        OperationKind.DELETE: replace(made, id=f"1{made.id[1:]}", name="lost", project=nowhere),
+        OperationKind.UNDO: replace(made, standing=TaskState.ARCHIVED),
+    }
+
+    def note(connection: sqlite3.Connection) -> None:
+        for kind, each in tasks.items():
+            save(connection, each)
+            tables.note(connection, Operation(each.id, kind, f"{kind}.recorded"))
+        tables.note(connection, Operation(f"2{made.id[1:]}", OperationKind.LAND, "land.recorded"))
+
+    await scene.context.journal.write(note)
+    again = scene.again()
+    lines = (await again.engine.start()).lines
+    reasons = [(await again.engine.get(each.id)).reason for each in tasks.values()]
+    left = await again.context.journal.read(unfinished)
+    again.engine.close()
+
+    trash = scene.root / "state" / "trash" / made.id
+    assert reasons[0].startswith(f"delete cannot be recovered: {nowhere} does not exist")
+    assert reasons[1].startswith(f"undo cannot be recovered: the archive {trash} cannot be read: ")
+    assert sorted(lines) == sorted([f"lost: {reasons[0]}", f"{made.name}: {reasons[1]}"])
+    assert {each.taskspace for each in left} >= {each.id for each in tasks.values()}
+
+
 @pytest.mark.requirement("taskspaces.write-whole-or-not")
 async def test_failed_write_changes_nothing_and_the_next_one_works(
     scene: Scene,
