@@ -16,6 +16,7 @@ from tests.support.task_harness import GIT, EngineOptions, Scene, attempt, git, 
 from localio.git import Git
 from symposium.config.git import stand_ins
 from symposium.tasks.deletion import safety_report, worktree_checks
+from symposium.tasks.deletion.commit_checks import of_operations
 from symposium.tasks.deletion.safety_report import Running, family_of, running_in
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.deletion.worktree_checks import (
@@ -105,10 +106,11 @@ async def test_check_that_fails_is_unknown_with_its_reason(
 async def test_file_hidden_from_git_status_is_unknown(scene: Scene) -> None:
     made = await scene.made()
     git("update-index", "--assume-unchanged", "README.md", cwd=Path(made.worktree))
+    git("update-index", "--skip-worktree", "src/app.py", cwd=Path(made.worktree))
 
     report = await report_on(scene, made)
 
-    reason = "git is configured to skip 1 files, as 'README.md'"
+    reason = "git is configured to skip 2 files, as 'README.md'"
     assert report == DeletionReport(made.id, (), (Unknown(Risk.UNCOMMITTED, reason),))
     assert report.lines == (f"not known: uncommitted: {reason}",)
     assert not report.is_safe
@@ -216,9 +218,9 @@ async def test_detached_head_is_reported(scene: Scene) -> None:
 @pytest.mark.requirement("taskspaces.report-stash")
 async def test_only_stashes_of_the_branch_are_reported(scene: Scene) -> None:
     made, other = await scene.make("one"), await scene.make("two")
-    for taskspace in (made, other):
+    for taskspace, words in ((made, ["-m", "kept"]), (other, list[str]())):
         (Path(taskspace.worktree) / "README.md").write_text("stashed", encoding="utf-8")
-        git("stash", "push", "-q", cwd=Path(taskspace.worktree))
+        git("stash", "push", "-q", *words, cwd=Path(taskspace.worktree))
 
     first = await report_on(scene, made)
     git("checkout", "-q", "--detach", cwd=Path(other.worktree))
@@ -228,7 +230,7 @@ async def test_only_stashes_of_the_branch_are_reported(scene: Scene) -> None:
 
     assert counts(first) == {Risk.STASH: 1}
     assert first.lines == ("1 stashes",)
-    assert first.findings[0].samples[0].startswith(f"WIP on {made.branch}: ")
+    assert first.findings[0].samples == (f"On {made.branch}: kept",)
     homeless = "not known: stash: 1 stashes were made on no branch: their task is unknown"
     assert second.lines == ("1 stashes", homeless)
 
@@ -245,12 +247,16 @@ async def test_work_in_a_nested_repository_is_reported(kind: str, scene: Scene) 
         inside.mkdir()
         git("init", "-q", cwd=inside)
     (inside / "work").write_text("x", encoding="utf-8")
+    changes = 1
+    if kind == "submodule":
+        (inside / "README.md").unlink()
+        changes = 2
 
     report = await report_on(scene, made)
 
     (found,) = [each for each in report.findings if each.risk is Risk.SUBMODULE]
-    detail = "the repository inside inside has 1 changes and 0 unpushed commits"
-    assert (found.count, found.detail, found.samples) == (1, detail, ("inside",))
+    detail = f"the repository inside inside has {changes} changes and 0 unpushed commits"
+    assert (found.count, found.detail, found.samples) == (changes, detail, ("inside",))
     assert not report.is_safe
     if kind == "nested":
         (inside / ".git/refs/heads/broken").write_text("1" * 40, encoding="utf-8")
@@ -387,6 +393,26 @@ async def test_operation_in_progress_is_reported(kind: str, scene: Scene) -> Non
     details = [each.detail for each in report.findings if each.risk is Risk.OPERATION]
     assert f"a {kind} is in progress" in details
     assert "1 file in conflict" in details
+
+
+@pytest.mark.requirement("taskspaces.report-operations")
+def test_each_unfinished_operation_is_named(tmp_path: Path) -> None:
+    operations = {
+        "BISECT_LOG": "a bisection",
+        "CHERRY_PICK_HEAD": "a cherry-pick",
+        "MERGE_HEAD": "a merge",
+        "rebase-merge": "a rebase",
+        "rebase-apply": "a rebase or git am",
+        "REVERT_HEAD": "a revert",
+        "sequencer": "a sequence of picks",
+    }
+    for name in (*operations, "ORIG_HEAD"):
+        (tmp_path / name).touch()
+
+    assert of_operations(tmp_path) == [
+        Finding(Risk.OPERATION, 1, f"{each} is in progress", (each,))
+        for each in operations.values()
+    ]
 
 
 @pytest.mark.requirement("taskspaces.report-locked")

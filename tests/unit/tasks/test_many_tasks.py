@@ -18,7 +18,7 @@ from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, ShowTaskspac
 from symposium.tasks.context import file_of
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
-from symposium.tasks.model import Layout, Taskspace, TaskState
+from symposium.tasks.model import Layout, Limits, Taskspace, TaskState
 from symposium.tasks.overlaps import BASE
 from symposium.tasks.projects import make_project
 from symposium.tasks.queries import Page
@@ -201,8 +201,10 @@ async def test_reconciling_pauses_and_continues_after_a_failure(scene: Scene) ->
 
 @pytest.mark.requirement("tasks.scale-start")
 async def test_reconciling_finds_a_task_that_only_its_file_knows(scene: Scene) -> None:
-    made = await scene.made()
+    made = replace(await scene.made(), agent="mine", limits=Limits(children=3))
+    await scene.context.put(made)
     await scene.engine.records.log(made.id, "half way", "milestone")
+    await scene.context.mirror(made.id)
     archived = replace(made, id=f"1{made.id[1:]}", standing=TaskState.ARCHIVED, ports=None)
     await scene.context.put(archived)
     await scene.context.journal.write(lambda connection: forget(connection, made.id))

@@ -217,6 +217,16 @@ def test_signature_and_unknown_headers_are_omitted(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("taskspaces.land-replay-bytes")
+def test_commit_without_a_header_that_every_commit_has_is_refused(tmp_path: Path) -> None:
+    tip = with_commit(tmp_path, b"committer A <a@e.org> 1 +0000\n\nmessage\n")
+
+    with pytest.raises(GitCommandError, match="a commit cannot be read: a commit without a tree"):
+        objects_of(tmp_path, tip)
+    with pytest.raises(ValueError, match="a commit without a tree or an author"):
+        commit_from(b"author A <a> 1 +0000\n\nmessage\n")
+
+
+@pytest.mark.requirement("taskspaces.land-replay-bytes")
 @pytest.mark.parametrize(
     ("encoding", "name"),
     [
