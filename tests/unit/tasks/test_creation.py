@@ -12,7 +12,7 @@ from tests.support.task_harness import EngineOptions, Scene, every_port, git, op
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.events import Passed
 from symposium.tasks.model import RefusedNameError, StageError, Taskspace, TaskspaceError, TaskState
-from symposium.tasks.tables import claim, variables
+from symposium.tasks.tables import claim, unfinished, variables
 
 
 @pytest.mark.requirement("taskspaces.three-at-once", "taskspaces.checkout-stays-clean")
@@ -100,6 +100,46 @@ async def test_id_of_another_task_and_a_missing_base_are_refused(scene: Scene) -
     )
     assert await scene.engine.taskspaces() == [made]
     assert git("for-each-ref", cwd=scene.clone) == before
+
+
+@pytest.mark.requirement("taskspaces.failure-leaves-nothing")
+async def test_creation_canceled_while_it_is_recorded_leaves_nothing(place: Path) -> None:
+    loop, creating = asyncio.get_running_loop(), list[asyncio.Task[Taskspace]]()
+
+    def cancel(port: int) -> bool:
+        for task in creating:
+            loop.call_soon_threadsafe(task.cancel)
+        return bool(port)
+
+    scene = open_scene(place, EngineOptions(is_port_free=cancel))
+    async with asyncio.TaskGroup() as tasks:
+        creating.append(tasks.create_task(scene.make()))
+        await asyncio.wait(creating)
+    left = await scene.engine.taskspaces(), await scene.context.journal.read(unfinished)
+    scene.engine.close()
+
+    assert creating[0].cancelled()
+    assert left == ([], [])
+
+
+@pytest.mark.requirement("taskspaces.failure-leaves-nothing")
+async def test_base_that_is_deleted_during_a_creation_is_named(place: Path) -> None:
+    def passed(stage: str) -> None:
+        if stage == "create.metadata":
+            git("branch", "-q", "-D", "mine", cwd=place / "clone")
+
+    git("branch", "mine", cwd=place / "clone")
+    scene = open_scene(place, EngineOptions(passed=passed))
+    with pytest.raises(StageError) as failed:
+        await scene.engine.create(CreateRequest(scene.clone, "x", base="mine"))
+    left = await scene.engine.taskspaces()
+    scene.engine.close()
+
+    assert failed.value.message == "create.fetched failed: refs/heads/mine does not exist"
+    assert (failed.value.hint, failed.value.stage) == ("name another base", "create.fetched")
+    assert failed.value.completed == ("create.recorded", "create.metadata")
+    assert left == []
+    assert git("branch", "--list", "task/*", cwd=place / "clone") == ""
 
 
 @pytest.mark.requirement("taskspaces.stages-told")

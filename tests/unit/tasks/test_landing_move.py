@@ -249,6 +249,20 @@ async def test_ignored_file_made_just_before_git_writes_is_not_overwritten(
 
 
 @pytest.mark.requirement("taskspaces.land-in-the-way")
+async def test_landing_stops_when_git_cannot_list_what_it_ignores(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await ignored_by_base(scene)
+    before = state_of(made)
+    run_before_git(scene, monkeypatch, "check-ignore --no-index", "echo broken >&2; exit 128")
+
+    with pytest.raises(GitCommandError, match="git check-ignore --no-index: broken"):
+        await scene.engine.land(made.id, LandOptions())
+
+    assert state_of(made) == before
+
+
+@pytest.mark.requirement("taskspaces.land-in-the-way")
 async def test_link_made_in_the_place_of_an_ignored_folder_is_not_followed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,15 +460,21 @@ async def test_files_written_by_the_agent_over_a_partial_landing_are_kept(scene:
     (worktree / "README.md").unlink()
     (worktree / "deep/er").mkdir(parents=True)
     (worktree / "deep/er/new").write_text("new\n", encoding="utf-8")
-    (worktree / "theirs").write_text("the agent's\n", encoding="utf-8")
+    theirs = worktree / "theirs"
+    theirs.mkdir()
     (worktree / "src/app.py").write_text("the agent's\n", encoding="utf-8")
     lock = scene.clone / ".git" / "worktrees" / worktree.name / "index.lock"
     await asyncio.to_thread(lock.touch)
     os.utime(lock, (0, 0))
 
     again = scene.again(EngineOptions(git_timeout=0.0))
+    (blocked,) = (await again.engine.start()).lines
+    theirs.rmdir()
+    theirs.write_text("the agent's\n", encoding="utf-8")
     lines = (await again.engine.start()).lines
 
+    reason = f"{theirs} cannot be read: Is a directory; check it, then land again"
+    assert blocked == f"{made.name}: land cannot be recovered: {reason}"
     assert lines == (f"{made.name}: landing was interrupted; land again",)
     assert await asyncio.to_thread(lock.exists), "it is older than the landing"
     assert git("status", "--short", cwd=worktree) == " M src/app.py\n?? theirs"
