@@ -196,8 +196,11 @@ async def take_back(git: Git, before: str, after: str) -> None:
     differing = set(listed.names)
     back: list[str] = []
     for each in changes:
-        is_ours = each.path in differing and each.mode_before != _SUBMODULE
-        if is_ours and await _is_written(git, after, each):
+        is_differing = each.path in differing
+        if each.mode_before == _SUBMODULE:
+            # Its folder is empty in a new worktree. What is in a folder is never looked at.
+            is_differing = not await asyncio.to_thread(_is_folder, git.directory / each.path)
+        if is_differing and await _is_written(git, after, each):
             back.append(each.path)
     paths = b"".join(os.fsencode(path) + b"\0" for path in back)
     await git.ask(

@@ -452,6 +452,32 @@ async def test_files_written_by_the_agent_after_a_kill_are_kept(scene: Scene) ->
 
 
 @pytest.mark.requirement("taskspaces.land-killed")
+async def test_file_of_a_killed_landing_in_the_place_of_a_submodule_is_removed(
+    scene: Scene,
+) -> None:
+    upstream, inside = scene.upstream, "0123456789" * 4
+    git("update-index", "--add", "--cacheinfo", f"160000,{inside},sub", cwd=upstream)
+    git("commit", "-qm", "a submodule", cwd=upstream)
+    made = await scene.make()
+    worktree = Path(made.worktree)
+    scene.commit(worktree, "mine", "mine\n")
+    git("rm", "-q", "--cached", "sub", cwd=upstream)
+    scene.commit(upstream, "sub", "now a file\n")
+    before_all = state_of(made)
+    _, before, after = await copied(scene, made)
+    await note_move(scene, made, before, after)
+    (worktree / "sub").rmdir()
+    (worktree / "sub").write_text("now a", encoding="utf-8")
+
+    again = scene.again()
+    await again.engine.start()
+    again.engine.close()
+
+    assert (worktree / "sub").is_dir()
+    assert state_of(made) == before_all
+
+
+@pytest.mark.requirement("taskspaces.land-killed")
 async def test_files_written_by_the_agent_over_a_partial_landing_are_kept(scene: Scene) -> None:
     made = await diverged(scene)
     worktree = Path(made.worktree)
