@@ -205,7 +205,7 @@ async def test_reconciling_finds_a_task_that_only_its_file_knows(scene: Scene) -
     await scene.context.put(made)
     await scene.engine.records.log(made.id, "half way", "milestone")
     await scene.context.mirror(made.id)
-    archived = replace(made, id=f"1{made.id[1:]}", standing=TaskState.ARCHIVED, ports=None)
+    archived = replace(made, id=f"{made.id[:-12]}{1:012}", standing=TaskState.ARCHIVED, ports=None)
     await scene.context.put(archived)
     await scene.context.journal.write(lambda connection: forget(connection, made.id))
     found: list[str] = []

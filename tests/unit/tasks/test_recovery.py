@@ -125,7 +125,9 @@ async def test_landing_interrupted_before_it_moved_anything_changes_nothing(scen
 async def test_operation_that_cannot_be_ended_stays_with_its_reason(scene: Scene) -> None:
     made, nowhere = await scene.made(), str(scene.root / "nowhere")
     tasks = {
-        OperationKind.DELETE: replace(made, id=f"1{made.id[1:]}", name="lost", project=nowhere),
+        OperationKind.DELETE: replace(
+            made, id=f"{made.id[:-12]}{1:012}", name="lost", project=nowhere
+        ),
         OperationKind.UNDO: replace(made, standing=TaskState.ARCHIVED),
     }
 
@@ -133,7 +135,9 @@ async def test_operation_that_cannot_be_ended_stays_with_its_reason(scene: Scene
         for kind, each in tasks.items():
             save(connection, each)
             tables.note(connection, Operation(each.id, kind, f"{kind}.recorded"))
-        tables.note(connection, Operation(f"2{made.id[1:]}", OperationKind.LAND, "land.recorded"))
+        tables.note(
+            connection, Operation(f"{made.id[:-12]}{2:012}", OperationKind.LAND, "land.recorded")
+        )
 
     await scene.context.journal.write(note)
     again = scene.again()
