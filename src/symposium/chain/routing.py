@@ -4,10 +4,10 @@ A *span* lies between two links and holds the in-process mods between them. Each
 directions is a `Route`. A chain without out-of-process mods is one span; each out-of-process mod
 splits it in two.
 
-            ┌──────────── span ────────────┐
-    link ═══╡ way to agent:  mod → mod →   ╞═══ link
-            │ way to client: ← mod ← mod   │
-            └──────────────────────────────┘
+            ┌───────────── span ─────────────┐
+    link ═══╡ route to agent:  mod → mod →   ╞═══ link
+            │ route to client: ← mod ← mod   │
+            └────────────────────────────────┘
 """
 
 from collections.abc import Coroutine, Sequence

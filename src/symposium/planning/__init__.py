@@ -1,1 +1,1 @@
-"""Selection of a chain's components by the editor's capabilities. No I/O."""
+"""Plans and recommendations: the components of a chain, for an editor and for a workspace."""

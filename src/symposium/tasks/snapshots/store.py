@@ -2,7 +2,8 @@
 
 It shares nothing with the clone. What a snapshot needs of the clone's objects is copied before
 the snapshot is made, so a clone that is damaged or gone takes no snapshot with it. No setting of
-the clone is read: git runs in the store, and reads the clone's objects as an alternate.
+the clone is read: git runs in the store. A command that copies from the clone also reads its
+objects, through a variable, for that command only.
 """
 
 import asyncio
