@@ -1,4 +1,7 @@
-"""Requests of a connection: the incoming queue, and pending replies in both directions."""
+"""Requests of a connection: the incoming queue, and pending replies in both directions.
+
+It does not know what a method means, except `$/cancel_request`, or how a transport moves lines.
+"""
 
 import asyncio
 import logging

@@ -1,7 +1,7 @@
 """Lossless JSON values, also where the fast codec fails or rounds.
 
 Numbers keep their digits (integers of any size; decimals as `Decimal`), and lone surrogates survive
-(acp-host §7.3, T12).
+(acp-host §7.3, T12). This module does not know transports, methods, or protocols above JSON-RPC.
 """
 
 import json

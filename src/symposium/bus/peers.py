@@ -1,4 +1,7 @@
-"""Table of connected peers, with cached queries."""
+"""Table of connected peers, with cached queries.
+
+It does not know sockets, requests, or the clock: callers pass the time and resolve paths.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Choice of the window for a message, open requests, and the actions of the broker.
 
 In the reference, each window compares path strings for itself. Here the broker chooses one window,
-by components of canonical paths.
+by components of canonical paths. No I/O, no tasks, no clock; it does not know what a message says.
 """
 
 from collections.abc import Iterable

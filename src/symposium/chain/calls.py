@@ -1,4 +1,7 @@
-"""A request in flight; error boundary and checks for the outcomes of mods."""
+"""A request in flight; error boundary and checks for the outcomes of mods.
+
+It does not know which mods a route has, and it knows no transports, tasks, or clocks.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable

@@ -4,6 +4,8 @@ Each mod on a route is a *stop*. At a stop, messages of one session never overta
 including responses. A message without a session (such as the answer to `session/new`) keeps its
 place among all others. Sessions do not wait for each other. A message never waits for a mod that it
 has already passed or that started it (docs/decisions/0010-order-per-session.md).
+
+Of a message, this module reads only the session; it does not know mods, transports, or clocks.
 """
 
 from collections import Counter
