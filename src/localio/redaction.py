@@ -293,7 +293,7 @@ class Redactor:
             if names_secret(name) or (name == "value" and names_secret(named)):
                 value = value if _is_schema(value) else _masked(value)  # noqa: PLW2901 - the member, as recorded
             elif plain in _ENVIRONMENTS:
-                value = _environment(value)  # noqa: PLW2901 - as above
+                value = _environment(value)  # noqa: PLW2901 - the member, as recorded
             found[self.text(name)] = self._value(value)
         return found
 

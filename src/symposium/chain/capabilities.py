@@ -105,7 +105,7 @@ def advertising(result: object) -> Any:
     members = _object(cast("object", result))
     if is_second_version(members):
         return _with(members, ("capabilities", "session", "mcp", "acp"), {})
-    return _with(members, ("agentCapabilities", "mcpCapabilities", "acp"), True)  # noqa: FBT003 - JSON's
+    return _with(members, ("agentCapabilities", "mcpCapabilities", "acp"), True)  # noqa: FBT003 - a JSON value
 
 
 def is_second_version(result: object) -> bool:

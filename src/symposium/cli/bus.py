@@ -205,7 +205,7 @@ class _Carrier:
 def _short(directory: Path) -> str:
     """Shorten a directory as the reference does, to its last two parts (§1.3)."""
     parts = directory.parts[1:]
-    return str(directory) if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"  # noqa: PLR2004 - as above
+    return str(directory) if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"  # noqa: PLR2004 - the two parts above
 
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -139,7 +139,7 @@ def tool(
     def made(function: ToolFunction[_Params]) -> ServedTool:
         first = next(iter(inspect.signature(function).parameters))
         params = get_type_hints(function)[first]
-        name = function.__name__  # pyright: ignore[reportAttributeAccessIssue]  a function has one
+        name = function.__name__  # pyright: ignore[reportAttributeAccessIssue] - a function has one
         documentation = inspect.getdoc(function) or ""
         return ServedTool(name, documentation, topic, hints, params, function, result)
 

@@ -22,7 +22,7 @@ def main(words: list[str]) -> int:
     """Serve one session until its agent exits."""
     id_, ready = words[0], int(words[1])
     # The agent must not keep the readiness pipe open.
-    os.set_inheritable(ready, False)  # noqa: FBT003 - it takes nothing else
+    os.set_inheritable(ready, False)  # noqa: FBT003 - it takes no names
     if os.fork():
         # Double fork: the starter does not wait, and the server survives its end.
         os._exit(0)

@@ -114,7 +114,7 @@ class TaskQueries:
         Missing ones are included: the worktree may exist again.
         """
         sql = (
-            f"SELECT record FROM taskspace WHERE project = ? AND ({_LIVE} OR standing = 'missing')"  # noqa: S608 - ours
+            f"SELECT record FROM taskspace WHERE project = ? AND ({_LIVE} OR standing = 'missing')"  # noqa: S608 - only constants are inserted
             " ORDER BY activated_at DESC, rowid"
         )
         return await self._select(sql, project)
@@ -122,7 +122,7 @@ class TaskQueries:
     async def shared_projects(self) -> list[str]:
         """Projects with two live tasks or more."""
         sql = (
-            f"SELECT project FROM taskspace WHERE {_LIVE}"  # noqa: S608 - ours
+            f"SELECT project FROM taskspace WHERE {_LIVE}"  # noqa: S608 - only constants are inserted
             " GROUP BY project HAVING COUNT(*) > 1 ORDER BY project"
         )
         return await self.context.journal.read(
@@ -157,14 +157,14 @@ def _page(connection: Connection, page: Page) -> tuple[list[Taskspace], int]:
         where.append("is_archived = 0")
     conditions = " AND ".join(where)
     (total,) = connection.execute(
-        f"SELECT COUNT(*) FROM taskspace WHERE {conditions}",  # noqa: S608 - ours
+        f"SELECT COUNT(*) FROM taskspace WHERE {conditions}",  # noqa: S608 - only constants are inserted
         values,
     ).fetchone()
     known = json.dumps(list(page.first))
     order = {id_: place for place, id_ in enumerate(page.first)}
     urgent = _records(
         connection,
-        f"SELECT record FROM taskspace WHERE {conditions}"  # noqa: S608 - ours
+        f"SELECT record FROM taskspace WHERE {conditions}"  # noqa: S608 - only constants are inserted
         " AND id IN (SELECT value FROM json_each(?))",
         *values,
         known,
@@ -176,7 +176,7 @@ def _page(connection: Connection, page: Page) -> tuple[list[Taskspace], int]:
     if left:
         found += _records(
             connection,
-            f"SELECT record FROM taskspace WHERE {conditions}"  # noqa: S608 - ours
+            f"SELECT record FROM taskspace WHERE {conditions}"  # noqa: S608 - only constants are inserted
             " AND id NOT IN (SELECT value FROM json_each(?))"
             " ORDER BY is_archived, activated_at DESC, rowid LIMIT ? OFFSET ?",
             *values,
@@ -199,7 +199,7 @@ def _named(connection: Connection, text: str) -> list[Taskspace]:
         # A text sorts before another that begins with it, and `g` after every digit of an id.
         queries.append(("id >= ? AND id < ?", (begin, f"{begin}g")))
     for where, values in queries:
-        sql = f"SELECT record FROM taskspace WHERE {where} ORDER BY rowid"  # noqa: S608 - ours
+        sql = f"SELECT record FROM taskspace WHERE {where} ORDER BY rowid"  # noqa: S608 - only constants are inserted
         if found := _records(connection, sql, *values):
             live = [each for each in found if each.standing is not TaskState.ARCHIVED]
             return live or found

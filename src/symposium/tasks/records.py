@@ -62,6 +62,9 @@ class Update:
         return self.name is None and self.description is None and self.collaborator is None
 
 
+_READ: Final = Update()
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """Reads and writes tasks; a result is saved before it is returned.
@@ -73,7 +76,7 @@ class Records:
     context: EngineContext
     table: Mapping[str, AgentCommands] = field(default_factory=lambda: BUILT_IN)
 
-    async def state(self, id_: str, update: Update = Update()) -> StateReply:  # noqa: B008, RUF100 - frozen
+    async def state(self, id_: str, update: Update = _READ) -> StateReply:
         """Read or write a task's state.
 
         Only a write clears the initial prompt; its archive stays. A name that the user locked

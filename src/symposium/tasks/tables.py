@@ -47,7 +47,7 @@ def append(
     )
     if added.rowcount:
         return replace(entry, number=added.lastrowid or 0)
-    row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE id = ?", (entry.id,)).fetchone()  # noqa: S608 - ours
+    row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE id = ?", (entry.id,)).fetchone()  # noqa: S608 - only constants are inserted
     return None if row is None else _entry(row)
 
 
@@ -71,7 +71,7 @@ def entries(
 ) -> list[LogEntry]:
     """Log entries of a task after a number, oldest first."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM log WHERE taskspace = ? AND number > ? ORDER BY number LIMIT ?",  # noqa: S608 - ours
+        f"SELECT {_COLUMNS} FROM log WHERE taskspace = ? AND number > ? ORDER BY number LIMIT ?",  # noqa: S608 - only constants are inserted
         (taskspace, after, most),
     )
     return [_entry(row) for row in rows]
@@ -80,7 +80,7 @@ def entries(
 def latest(connection: sqlite3.Connection, taskspace: str, most: int) -> list[LogEntry]:
     """The newest log entries of a task, oldest first."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM log WHERE taskspace = ? ORDER BY number DESC LIMIT ?",  # noqa: S608 - ours
+        f"SELECT {_COLUMNS} FROM log WHERE taskspace = ? ORDER BY number DESC LIMIT ?",  # noqa: S608 - only constants are inserted
         (taskspace, most),
     )
     return [_entry(row) for row in rows][::-1]
@@ -90,7 +90,7 @@ def open_questions(connection: sqlite3.Connection) -> list[LogEntry]:
     """Open questions to the user, in all tasks, longest first."""
     rows = connection.execute(
         # Otherwise SQLite reads the whole log in the order of its numbers.
-        f"SELECT {_COLUMNS} FROM log INDEXED BY log_open WHERE category = 'question'"  # noqa: S608 - ours
+        f"SELECT {_COLUMNS} FROM log INDEXED BY log_open WHERE category = 'question'"  # noqa: S608 - only constants are inserted
         " AND acknowledged_at IS NULL ORDER BY number"
     )
     return [_entry(row) for row in rows]
@@ -135,7 +135,7 @@ def acknowledge(connection: sqlite3.Connection, number: int, at: str) -> LogEntr
     ).rowcount
     if not changed:
         return None
-    row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE number = ?", (number,)).fetchone()  # noqa: S608 - ours
+    row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE number = ?", (number,)).fetchone()  # noqa: S608 - only constants are inserted
     return _entry(row)
 
 
@@ -307,7 +307,7 @@ def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
 def forget(connection: sqlite3.Connection, id_: str) -> None:
     """Delete a task, with all its rows."""
     for table in ("log", "ports", "operation", "guidance", "resolution"):
-        connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - ours
+        connection.execute(f"DELETE FROM {table} WHERE taskspace = ?", (id_,))  # noqa: S608 - only constants are inserted
     connection.execute("DELETE FROM taskspace WHERE id = ?", (id_,))
 
 

@@ -252,7 +252,7 @@ def _text(state: StateBlock, begin: int, line: int, end: int) -> str:
     first = state.src[begin : state.eMarks[line]]
     if end <= line + 1:
         return first
-    return f"{first}\n{state.getLines(line + 1, end, state.blkIndent, False)}"  # noqa: FBT003 - markdown-it's
+    return f"{first}\n{state.getLines(line + 1, end, state.blkIndent, False)}"  # noqa: FBT003 - as markdown-it calls it
 
 
 def _whole(text: str, opening: re.Match[str]) -> tuple[Block, int] | None:

@@ -1,7 +1,7 @@
 """Take a snapshot: store changed files as objects, then create one ref to them."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -179,7 +179,7 @@ async def work_of(subject: SnapshotTarget, memory: CaptureMemory) -> str:
     return memory.looked[2]
 
 
-def _commits(subject: SnapshotTarget):  # noqa: ANN202 - a function of `Mirror.build`
+def _commits(subject: SnapshotTarget) -> Callable[[str], str | None]:
     def commit_of(path: str) -> str | None:
         place = subject.worktree / path / ".git"
         try:

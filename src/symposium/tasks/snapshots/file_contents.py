@@ -62,7 +62,7 @@ def may_be_rebuilt(name: str) -> bool:
 def is_rebuilt(folder: Path, name: str) -> bool:
     """Whether a build makes an ignored name in this folder again."""
     if name in _FOLDERS and name not in _NAMES:
-        return any(os.path.isfile(folder / each) for each in BUILDS)  # noqa: PTH113 - short
+        return any(os.path.isfile(folder / each) for each in BUILDS)  # noqa: PTH113 - called for each folder
     return may_be_rebuilt(name)
 
 

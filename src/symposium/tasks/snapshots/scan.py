@@ -108,7 +108,7 @@ class Look:
         """
         for paths in asked.values():
             for path in paths:
-                self._mark(path, path in ignored)
+                self._mark(path, is_ignored=path in ignored)
         waiting, self._waiting = self._waiting, []
         inside: list[tuple[Folder, str, str | None]] = []
         for folder, path, repository in waiting:
@@ -339,7 +339,7 @@ class Look:
             for each in folder.below():
                 self.watch.remove(each.path)
 
-    def _mark(self, path: str, is_ignored: bool) -> None:  # noqa: FBT001 - a fact
+    def _mark(self, path: str, *, is_ignored: bool) -> None:
         where, _, name = path.rpartition("/")
         folder = self.mirror.top.at(where)
         known = folder.entries.get(name) if folder is not None else None
