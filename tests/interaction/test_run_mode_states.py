@@ -7,7 +7,7 @@ import pytest
 from tests.support.run_mode_harness import CONFIG, MENU, RunModeHarness, run_mode_harness
 
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
-from symposium.chain.recovery import RestartPolicy
+from symposium.chain.restart_policy import RestartPolicy
 from symposium.run_mode import sessions
 from symposium.run_mode.failure_text import MESSAGE_NOT_SAVED, MESSAGE_SAVED
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.run_mode_harness import CONFIG, run_mode_harness
 
-from symposium.chain.recovery import RestartPolicy
+from symposium.chain.restart_policy import RestartPolicy
 
 HASTY = {"revival": RestartPolicy(cancel_grace=0.02)}
 CANCELLED = {"stopReason": "cancelled"}

@@ -10,7 +10,7 @@ from tests.support.chain_harness import Peer
 from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.chain.mod import Mod
-from symposium.chain.recovery import RestartPolicy
+from symposium.chain.restart_policy import RestartPolicy
 
 RESUMES: dict[str, Any] = {
     "protocolVersion": 1,

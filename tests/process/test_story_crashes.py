@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 from tests.support.editor import Editor, Start, started_editor
 
-from symposium.chain.recovery import RestartPolicy
+from symposium.chain.restart_policy import RestartPolicy
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 

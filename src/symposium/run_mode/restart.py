@@ -10,7 +10,7 @@ from typing import Any, Final
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object, decode_value, encode_value
 from symposium.chain.messages import Answer, ChainMessage
-from symposium.chain.recovery import FailureWindow, resume_methods
+from symposium.chain.restart_policy import FailureWindow, resume_methods
 from symposium.config.user_config import Config
 from symposium.run_mode.chat import text_line, update_line
 from symposium.run_mode.connection import EditorConnection

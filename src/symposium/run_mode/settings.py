@@ -9,7 +9,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from symposium.chain.recovery import RestartPolicy
+from symposium.chain.restart_policy import RestartPolicy
 from symposium.chain.runner import ChainSettings
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry

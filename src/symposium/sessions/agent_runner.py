@@ -20,7 +20,7 @@ from peerwire.jsonrpc.values import as_object
 from symposium.catalog import agent_label
 from symposium.chain.blueprint import Program
 from symposium.chain.conductor import Settings
-from symposium.chain.recovery import FailureWindow, RestartPolicy, resume_methods
+from symposium.chain.restart_policy import FailureWindow, RestartPolicy, resume_methods
 from symposium.client.conversation import ClientTurn, Conversation, ConversationConfig, converse
 from symposium.client.permissions import ChosenOption, Decider, Decision, Permission, summarize
 from symposium.errors import NotFoundError, StepError

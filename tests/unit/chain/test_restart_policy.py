@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from symposium.chain.recovery import FailureWindow, RestartPolicy, resume_methods
+from symposium.chain.restart_policy import FailureWindow, RestartPolicy, resume_methods
 
 
 @pytest.mark.requirement("stories.a-04-gives-up")
