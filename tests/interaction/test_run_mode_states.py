@@ -13,7 +13,7 @@ from symposium.run_mode.failure_text import MESSAGE_NOT_SAVED, MESSAGE_SAVED
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
-NO_REVIVAL = {"revival": RestartPolicy(max_failures=1)}
+NO_RESTARTS = {"restart_policy": RestartPolicy(max_failures=1)}
 
 
 async def in_setup(it: RunModeHarness) -> str:
@@ -244,7 +244,7 @@ async def test_session_of_a_chain_passes_everything_both_ways(tmp_path: Path) ->
 async def test_crash_ends_the_turn_with_its_reason_and_the_next_session_works(
     tmp_path: Path,
 ) -> None:
-    async with run_mode_harness(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=NO_RESTARTS) as it:
         agent = await it.begin()
         turn = it.prompt("hello")
         await agent.read()
@@ -428,7 +428,7 @@ async def test_broken_file_is_reported_in_the_chat_and_the_session_continues(
 async def test_crash_leaves_the_menu_open_until_it_is_left(
     tmp_path: Path, word: str, done: str
 ) -> None:
-    async with run_mode_harness(tmp_path, CONFIG, settings=NO_REVIVAL) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings=NO_RESTARTS) as it:
         agent = await it.begin()
         await it.say("/symposium:config")
         agent.tell("session/update", {"sessionId": "s", "update": PLAN})

@@ -9,7 +9,7 @@ from tests.support.run_mode_harness import CONFIG, run_mode_harness
 
 from symposium.chain.restart_policy import RestartPolicy
 
-HASTY = {"revival": RestartPolicy(cancel_grace=0.02)}
+HASTY = {"restart_policy": RestartPolicy(cancel_grace=0.02)}
 CANCELLED = {"stopReason": "cancelled"}
 QUESTION: dict[str, Any] = {
     "toolCall": {"toolCallId": "t1"},

@@ -258,7 +258,7 @@ async def test_restart_stops_after_three_failures_until_the_user_asks_again(
 ) -> None:
     clock = Clock()
     async with run_mode_harness(
-        tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}
+        tmp_path, CONFIG, settings={"restart_policy": RestartPolicy(clock=clock)}
     ) as it:
         story = await begun(it, RESUMES)
         for _ in range(2):
@@ -293,7 +293,7 @@ async def test_restart_stops_after_three_failures_until_the_user_asks_again(
 async def test_old_failures_do_not_count(tmp_path: Path) -> None:
     clock = Clock()
     async with run_mode_harness(
-        tmp_path, CONFIG, settings={"revival": RestartPolicy(clock=clock)}
+        tmp_path, CONFIG, settings={"restart_policy": RestartPolicy(clock=clock)}
     ) as it:
         story = await begun(it, RESUMES)
         for _ in range(5):
@@ -339,7 +339,7 @@ async def test_session_that_the_new_agent_does_not_open_is_given_up_with_the_rea
     tmp_path: Path, result: dict[str, Any] | None, reason: str
 ) -> None:
     policy = RestartPolicy(reopen_timeout=60.0 if result is not None else 0.01)
-    async with run_mode_harness(tmp_path, CONFIG, settings={"revival": policy}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"restart_policy": policy}) as it:
         story = await begun(it)
         turn = await story.crashes_in_turn()
         agent = await story.next_agent()
@@ -380,7 +380,7 @@ async def test_session_that_was_closed_meanwhile_is_not_resumed(tmp_path: Path) 
 @pytest.mark.requirement("stories.a-04-slow")
 async def test_waiting_user_is_informed_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
     terms = RestartPolicy(tell_after=0.01)
-    async with run_mode_harness(tmp_path, CONFIG, settings={"revival": terms}) as it:
+    async with run_mode_harness(tmp_path, CONFIG, settings={"restart_policy": terms}) as it:
         story = await begun(it, RESUMES)
         turn = await story.crashes_in_turn()
         told = await story.notice()

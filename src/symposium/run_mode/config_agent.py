@@ -50,11 +50,11 @@ class ConfigAgent(EditorConnection):
         async with asyncio.TaskGroup() as tasks:
             self.stage = ComponentTasks(tasks, self, None)
             self.supervisor = Supervisor(self.editor, tasks, self.settings, self._chain_died)
-            self._revivals = AgentRecovery(self)
+            self._recovery = AgentRecovery(self)
             config_mode = ConfigMode(self)
             new_sessions = NewSessions(self, config_mode, self._initialized)
             self._session_requests = SessionRequests(
-                self, config_mode, self._revivals, lambda: new_sessions.offered
+                self, config_mode, self._recovery, lambda: new_sessions.offered
             )
             lanes = (self.stage.lanes(self.editor), self.stage.lanes(self.editor))
             self.editor.plain = self._router = RequestRouter(
@@ -107,7 +107,7 @@ class ConfigAgent(EditorConnection):
     def _chain_died(self, chain: OpenChain) -> None:
         """Start recovery of the chain's sessions, after its last messages."""
         if chain.death is not None:
-            self._revivals.chain_died(chain, chain.death)
+            self._recovery.chain_died(chain, chain.death)
         for gate in (chain.end.gate, chain.to_agent):
             gate.open_all()
 
@@ -115,7 +115,7 @@ class ConfigAgent(EditorConnection):
 
     async def _end(self) -> None:
         self._router.close()
-        self._revivals.end()
+        self._recovery.end()
         self._session_requests.close_all()
         await self._wait_until_quiet()
         cancel_serving(self.editor)

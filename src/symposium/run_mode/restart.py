@@ -125,7 +125,7 @@ class AgentRestart:
     def __init__(self, connection: EditorConnection, config: Config) -> None:
         self._connection = connection
         self._config = config
-        self._terms = connection.settings.revival
+        self._terms = connection.settings.restart_policy
         self._failures = FailureWindow(self._terms)
         self._reason = ""
         self._dead: OpenChain | None = None
@@ -244,7 +244,7 @@ class AgentRestart:
         state.resume_waiting()
 
     def _tell(self, session: Session) -> None:
-        if session.state.health == "reviving" and not session.state.is_informed:
+        if session.state.health == "restarting" and not session.state.is_informed:
             _say(self._connection, session, BEING_STARTED, _offer(session))
             session.state.release_answers()
 

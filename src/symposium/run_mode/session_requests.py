@@ -81,7 +81,7 @@ class AgentRecovery:
         match session.state.health:
             case "well":
                 return False
-            case "reviving":
+            case "restarting":
                 session.state.waiting.append(waiting)
             case "stopped":
                 self._connection.write(text_line(session.id, f"{NOT_RUNNING}\n\n"))
@@ -107,7 +107,7 @@ class AgentRecovery:
         if config is not None:
             restart = self._restart(config)
             restart.forget_failures()
-            session.state.health = "reviving"
+            session.state.health = "restarting"
             restart.add(session)
 
     def end(self) -> None:
@@ -128,7 +128,7 @@ class AgentRecovery:
 
 def _interrupt(session: Session, death: str) -> None:
     state = session.state
-    state.health, state.is_informed, state.death = "reviving", False, death
+    state.health, state.is_informed, state.death = "restarting", False, death
     for blocks in state.turns.values():
         state.interrupted = blocks
 
@@ -141,17 +141,17 @@ class RetryCommands:
     """Handle `/symposium:retry` and `/symposium:recap`; each becomes a turn of the agent."""
 
     def __init__(
-        self, connection: EditorConnection, revivals: AgentRecovery, pass_on: PassOn
+        self, connection: EditorConnection, recovery: AgentRecovery, pass_on: PassOn
     ) -> None:
         self._connection = connection
-        self._revivals = revivals
+        self._recovery = recovery
         self._pass_on = pass_on
 
     def retry(self, call: ModCall, session: Session) -> None:
         """Send the interrupted prompt; first restart the agent if recovery has stopped."""
         state = session.state
         if state.health == "stopped":
-            self._revivals.start_again(session)
+            self._recovery.start_again(session)
         if self._waits(call, session, self.retry):
             return
         if state.interrupted is None:
@@ -177,7 +177,7 @@ class RetryCommands:
 
     def _waits(self, call: ModCall, session: Session, again: PassOn) -> bool:
         """Queue or refuse the call if the session has no agent; return whether it did."""
-        return self._revivals.queue_or_reject(
+        return self._recovery.queue_or_reject(
             QueuedRequest(call, lambda: again(call, session)), session
         )
 
@@ -189,22 +189,22 @@ class RetryCommands:
 class TurnCancellation:
     """Handle `session/cancel` in a session without an open dialog."""
 
-    def __init__(self, connection: EditorConnection, revivals: AgentRecovery) -> None:
+    def __init__(self, connection: EditorConnection, recovery: AgentRecovery) -> None:
         self._connection = connection
-        self._revivals = revivals
+        self._recovery = recovery
 
     def cancel(self, message: ChainMessage, session: Session) -> None:
         """Forward the notification, settle open requests, and end a turn that continues."""
         chain = session.chain
         if chain is None:
-            self._revivals.cancelled(session)
+            self._recovery.cancelled(session)
             return
         turns = list(session.state.turns)
         session.rename(message)
         chain.send_notification(message)
         chain.end.permissions.withdraw(session.inner_id)
         if turns:
-            grace = self._connection.settings.revival.cancel_grace
+            grace = self._connection.settings.restart_policy.cancel_grace
             asyncio.get_running_loop().call_later(grace, self._see_to_it, session, chain, turns)
 
     def _see_to_it(self, session: Session, chain: OpenChain, turns: Sequence[ModCall]) -> None:
@@ -227,15 +227,15 @@ class SessionRequests:
         self,
         connection: EditorConnection,
         config_mode: ConfigMode,
-        revivals: AgentRecovery,
+        recovery: AgentRecovery,
         offered: Callable[[], Mapping[str, Any]],
     ) -> None:
         self.sessions = connection.sessions
-        self.cancel = TurnCancellation(connection, revivals).cancel
-        self._second_try = RetryCommands(connection, revivals, self.forward)
+        self.cancel = TurnCancellation(connection, recovery).cancel
+        self._second_try = RetryCommands(connection, recovery, self.forward)
         self._connection = connection
         self._config_mode = config_mode
-        self._revivals = revivals
+        self._recovery = recovery
         self._offered = offered
 
     def prompt(self, call: ModCall, session: Session) -> None:
@@ -277,7 +277,7 @@ class SessionRequests:
         """Forward a request to the session's chain with the agent's id."""
         chain = session.chain
         if chain is None:
-            if not self._revivals.queue_or_reject(
+            if not self._recovery.queue_or_reject(
                 QueuedRequest(call, lambda: self.forward(call, session)), session
             ):
                 data = {"sessionId": session.id}

@@ -107,7 +107,7 @@ def _end(text: str) -> str:
     return text if len(text) <= MAX_ANSWER else f"{_CUT}{text[-MAX_ANSWER:]}"
 
 
-AgentStatus: TypeAlias = Literal["well", "reviving", "stopped"]
+AgentStatus: TypeAlias = Literal["well", "restarting", "stopped"]
 """State of a session's agent: running, restarting, or stopped until the user restarts it."""
 
 

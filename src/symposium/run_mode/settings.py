@@ -165,7 +165,7 @@ class RunSettings(Struct, frozen=True):
         start_timeout: seconds that the editor waits for the start of a chain.
         chain_settings: settings of each chain.
         names: folder of stored session ids; None for no storage.
-        revival: settings for restarting agents and for canceled turns.
+        restart_policy: settings for restarting agents and for canceled turns.
         refine: revises the plan of each chain after its agent answered.
     """
 
@@ -179,5 +179,5 @@ class RunSettings(Struct, frozen=True):
     start_timeout: float = START_TIMEOUT
     chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded
     names: Path | None = None
-    revival: RestartPolicy = field(default_factory=RestartPolicy)
+    restart_policy: RestartPolicy = field(default_factory=RestartPolicy)
     refine: Refine = as_planned

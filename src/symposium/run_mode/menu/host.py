@@ -170,7 +170,7 @@ class MenuActions:
         return [f"The old content is saved as `{kept}`."]
 
     def _way_on(self) -> str:
-        if self._session.chain is not None or self._session.state.health == "reviving":
+        if self._session.chain is not None or self._session.state.health == "restarting":
             return "Returning to your session."
         return _STOPPED
 
