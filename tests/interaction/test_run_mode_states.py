@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.support.run_mode_harness import CONFIG, MENU, RunModeHarness, run_mode_harness
 
 from peerwire.errors import INVALID_REQUEST, METHOD_NOT_FOUND
-from symposium.chain.restart_policy import RestartPolicy
+from symposium.chain.restart_policy import RUN_MODE
 from symposium.run_mode import sessions
 from symposium.run_mode.failure_text import MESSAGE_NOT_SAVED, MESSAGE_SAVED
 
 PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 CANCELLED = "Configuration cancelled. Returning to your session.\n\n"
-NO_RESTARTS = {"restart_policy": RestartPolicy(max_failures=1)}
+NO_RESTARTS = {"restart_policy": structs.replace(RUN_MODE, max_failures=1)}
 
 
 async def in_setup(it: RunModeHarness) -> str:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.support.run_mode_harness import CONFIG, run_mode_harness
 
-from symposium.chain.restart_policy import RestartPolicy
+from symposium.chain.restart_policy import RUN_MODE
 
-HASTY = {"restart_policy": RestartPolicy(cancel_grace=0.02)}
+HASTY = {"restart_policy": structs.replace(RUN_MODE, cancel_grace=0.02)}
 CANCELLED = {"stopReason": "cancelled"}
 QUESTION: dict[str, Any] = {
     "toolCall": {"toolCallId": "t1"},

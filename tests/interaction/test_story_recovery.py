@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.support.chain_harness import Peer
 from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.chain.mod import Mod
-from symposium.chain.restart_policy import RestartPolicy
+from symposium.chain.restart_policy import RUN_MODE
 
 RESUMES: dict[str, Any] = {
     "protocolVersion": 1,
@@ -258,7 +259,7 @@ async def test_restart_stops_after_three_failures_until_the_user_asks_again(
 ) -> None:
     clock = Clock()
     async with run_mode_harness(
-        tmp_path, CONFIG, settings={"restart_policy": RestartPolicy(clock=clock)}
+        tmp_path, CONFIG, settings={"restart_policy": structs.replace(RUN_MODE, clock=clock)}
     ) as it:
         story = await begun(it, RESUMES)
         for _ in range(2):
@@ -293,7 +294,7 @@ async def test_restart_stops_after_three_failures_until_the_user_asks_again(
 async def test_old_failures_do_not_count(tmp_path: Path) -> None:
     clock = Clock()
     async with run_mode_harness(
-        tmp_path, CONFIG, settings={"restart_policy": RestartPolicy(clock=clock)}
+        tmp_path, CONFIG, settings={"restart_policy": structs.replace(RUN_MODE, clock=clock)}
     ) as it:
         story = await begun(it, RESUMES)
         for _ in range(5):
@@ -338,7 +339,7 @@ async def test_agent_that_crashes_while_it_resumes_is_replaced_again(tmp_path: P
 async def test_session_that_the_new_agent_does_not_open_is_given_up_with_the_reason(
     tmp_path: Path, result: dict[str, Any] | None, reason: str
 ) -> None:
-    policy = RestartPolicy(reopen_timeout=60.0 if result is not None else 0.01)
+    policy = structs.replace(RUN_MODE, reopen_timeout=60.0 if result is not None else 0.01)
     async with run_mode_harness(tmp_path, CONFIG, settings={"restart_policy": policy}) as it:
         story = await begun(it)
         turn = await story.crashes_in_turn()
@@ -379,7 +380,7 @@ async def test_session_that_was_closed_meanwhile_is_not_resumed(tmp_path: Path) 
 
 @pytest.mark.requirement("stories.a-04-slow")
 async def test_waiting_user_is_informed_at_once_and_of_the_outcome_later(tmp_path: Path) -> None:
-    terms = RestartPolicy(tell_after=0.01)
+    terms = structs.replace(RUN_MODE, tell_after=0.01)
     async with run_mode_harness(tmp_path, CONFIG, settings={"restart_policy": terms}) as it:
         story = await begun(it, RESUMES)
         turn = await story.crashes_in_turn()

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 from tests.support.editor import Editor, Start, started_editor
 
-from symposium.chain.restart_policy import RestartPolicy
+from symposium.chain.restart_policy import RUN_MODE
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -136,7 +136,7 @@ def test_agent_that_ignores_a_cancel_is_killed_and_the_next_prompt_works(
     for _ in range(2):
         it.write({"method": "session/cancel", "params": {"sessionId": session}})
     assert it.answer(turn)["result"] == {"stopReason": "cancelled"}
-    assert RestartPolicy().cancel_grace < 3
+    assert RUN_MODE.cancel_grace < 3
     assert it.say(session, "count").rpartition("\n")[2] == "1"
     assert is_gone(pid)
     assert it.end() == 0

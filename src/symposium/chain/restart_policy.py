@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -14,7 +14,8 @@ class RestartPolicy(Struct, frozen=True):
     """Limits and timeouts of a restart.
 
     Attributes:
-        max_failures: number of failures within `window` after which restarts end.
+        max_failures: number of failures within `window` after which restarts end: one more than
+            the restarts.
         window: length of the window, in seconds.
         tell_after: seconds after a crash until the user is notified, unless recovered.
         close_timeout: seconds for the rest of the failed chain to end before a restart.
@@ -23,13 +24,20 @@ class RestartPolicy(Struct, frozen=True):
         clock: monotonic clock, in seconds.
     """
 
-    max_failures: int = 3
+    max_failures: int
     window: float = 300.0
     tell_after: float = 0.6
     close_timeout: float = 3.5
     reopen_timeout: float = 60.0
     cancel_grace: float = 2.5
     clock: Callable[[], float] = time.monotonic
+
+
+RUN_MODE: Final = RestartPolicy(max_failures=3)
+"""The agent is restarted after two failures within five minutes; then the user decides (A-4)."""
+
+SESSION_SERVER: Final = RestartPolicy(max_failures=4)
+"""The agent is restarted after each of three failures within five minutes (users A-4)."""
 
 
 class FailureWindow:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from symposium.chain.restart_policy import RestartPolicy
+from symposium.chain.restart_policy import RUN_MODE, RestartPolicy
 from symposium.chain.runner import ChainSettings
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
@@ -179,5 +179,5 @@ class RunSettings(Struct, frozen=True):
     start_timeout: float = START_TIMEOUT
     chain_settings: Callable[[ChainSpec], ChainSettings] = unrecorded
     names: Path | None = None
-    restart_policy: RestartPolicy = field(default_factory=RestartPolicy)
+    restart_policy: RestartPolicy = RUN_MODE
     refine: Refine = as_planned

@@ -20,7 +20,7 @@ from peerwire.jsonrpc.values import as_object
 from symposium.catalog import agent_label
 from symposium.chain.blueprint import Program
 from symposium.chain.conductor import Settings
-from symposium.chain.restart_policy import FailureWindow, RestartPolicy, resume_methods
+from symposium.chain.restart_policy import SESSION_SERVER, FailureWindow, resume_methods
 from symposium.client.conversation import ClientTurn, Conversation, ConversationConfig, converse
 from symposium.client.permissions import ChosenOption, Decider, Decision, Permission, summarize
 from symposium.errors import NotFoundError, StepError
@@ -33,9 +33,6 @@ from symposium.sessions.server import OnState, PromptQueue
 from symposium.sessions.session import ServerSessionState, SessionSpec, Status
 from symposium.sessions.session_announcements import Notes
 from symposium.sessions.tool_call_snapshots import Listening, ToolCallHooks
-
-RESTARTS: Final = RestartPolicy(max_failures=4, window=300.0)
-"""The agent is restarted after each of three failures within five minutes (users A-4)."""
 
 MAX_SUMMARY: Final = 1024
 """Longest summary of a permission request in an event, in characters."""
@@ -98,7 +95,7 @@ class AgentRunner:
         self._is_replay = False
         self._initialize_result: Mapping[str, Any] = {}
         self._argv: Sequence[str] = ()
-        self._failures = FailureWindow(RESTARTS)
+        self._failures = FailureWindow(SESSION_SERVER)
 
     async def run(self, decider: Decider, on_state: OnState) -> ServerSessionState:
         """Run until the agent has failed too often; return the final state."""
@@ -260,7 +257,7 @@ class AgentRunner:
             return False
         self._failures.add()
         if self._failures.is_full:
-            minutes = RESTARTS.window / 60
+            minutes = SESSION_SERVER.window / 60
             text = f"the agent exited {len(self._failures)} times within {minutes:.0f} minutes"
             self._publish("notice", {"text": f"{text}; not restarting it again"})
             return False

@@ -3,8 +3,15 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from symposium.chain.restart_policy import FailureWindow, RestartPolicy, resume_methods
+from symposium.chain.restart_policy import (
+    RUN_MODE,
+    SESSION_SERVER,
+    FailureWindow,
+    RestartPolicy,
+    resume_methods,
+)
 
 
 @pytest.mark.requirement("stories.a-04-gives-up")
@@ -25,6 +32,21 @@ def test_window_is_full_while_the_last_failures_are_recent() -> None:
     assert window.is_full
     window.clear()
     assert (len(window), window.is_full) == (0, False)
+
+
+@pytest.mark.requirement("stories.a-04-gives-up", "agent-sessions.acp-dies")
+@pytest.mark.parametrize(("policy", "restarts"), [(RUN_MODE, 2), (SESSION_SERVER, 3)])
+def test_policy_allows_a_number_of_restarts_within_five_minutes(
+    policy: RestartPolicy, restarts: int
+) -> None:
+    window = FailureWindow(structs.replace(policy, clock=lambda: 0.0))
+    allowed = 0
+    window.add()
+    while not window.is_full:
+        allowed += 1
+        window.add()
+
+    assert (allowed, policy.window) == (restarts, 300.0)
 
 
 @pytest.mark.requirement("stories.a-04-resumed")
