@@ -33,10 +33,16 @@ class RestartPolicy(Struct, frozen=True):
     clock: Callable[[], float] = time.monotonic
 
 
-RUN_MODE: Final = RestartPolicy(max_failures=3)
+RUN_MODE_FAILURES: Final = 3
+"""Failures of an agent in run mode within five minutes after which it is not restarted."""
+
+SESSION_SERVER_FAILURES: Final = 4
+"""Failures of an agent of a session server after which it is not restarted, in the same time."""
+
+RUN_MODE: Final = RestartPolicy(max_failures=RUN_MODE_FAILURES)
 """The agent is restarted after two failures within five minutes; then the user decides (A-4)."""
 
-SESSION_SERVER: Final = RestartPolicy(max_failures=4)
+SESSION_SERVER: Final = RestartPolicy(max_failures=SESSION_SERVER_FAILURES)
 """The agent is restarted after each of three failures within five minutes (users A-4)."""
 
 
