@@ -228,10 +228,9 @@ class _Handshake:
         if self._dialect is None:
             if 0 < version <= selected:
                 return None
-            hint = (
-                f"use an agent that speaks version {selected} of ACP,"
-                f" or a client that asks for version {version}"
-            )
+            hint = f"use an agent that speaks version {selected} of ACP"
+            if version > 0:  # a client cannot ask for others
+                hint += f", or a client that asks for version {version}"
         else:
             selected = self._from_successor or selected
             if version == selected:
