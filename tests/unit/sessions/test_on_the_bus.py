@@ -1,7 +1,8 @@
 """Requests and announcements of a task's session server on the bus."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self, cast
@@ -10,6 +11,8 @@ from uuid import UUID
 import pytest
 
 from peerwire.jsonrpc.handlers import Request
+from peerwire.jsonrpc.transport import OversizedLine
+from peerwire.transports.memory import memory_pair
 from symposium.bus.client import BusClient
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.agents import BudgetChecked, CheckBudget
@@ -23,7 +26,7 @@ from symposium.sessions.budget import BusBudget, SpendingMeter
 from symposium.sessions.client import SAY, WATCH
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, SessionStore
 from symposium.sessions.session_announcements import BusNotes
-from symposium.sessions.tool_call_snapshots import BusSnapshots
+from symposium.sessions.tool_call_snapshots import BusSnapshots, Listening
 
 SPEC = SessionSpec(str(UUID(int=1)), SessionKind.ACP, ("testy",), "/")
 
@@ -181,6 +184,52 @@ async def test_failed_snapshot_is_reported_once_until_one_succeeds(
 
     reported = "could not save the worktree (before a prompt): no disk"
     assert notices == [reported, reported]
+
+
+class Reader:
+    """An end of a connection that ignores what it receives."""
+
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
+        del lines
+
+    def ended(self, error: Exception | None) -> None:
+        del error
+
+    def writing_paused(self) -> None: ...
+
+    def writing_resumed(self) -> None: ...
+
+
+@pytest.mark.requirement("snapshots.around-tools")
+async def test_replayed_calls_take_no_snapshot_and_a_line_too_long_takes_one() -> None:
+    bus = Bus()
+    live, reported, problems = asyncio.Event(), asyncio.Event(), list[str]()
+
+    def report(text: str) -> None:
+        problems.append(text)
+        reported.set()
+
+    def call(id_: str) -> bytes:
+        update = {"sessionUpdate": "tool_call", "toolCallId": id_, "title": f"edit {id_}"}
+        return json.dumps({"method": "session/update", "params": {"update": update}}).encode()
+
+    async with asyncio.timeout(45), BusSnapshots("one", cast("BusClient", bus)) as snapshots:
+        agent, ours = memory_pair(limit=4000)
+        snapshots.listen(ours, Listening(lambda: not live.is_set(), report)).start(Reader())
+        agent.start(Reader())
+        agent.send(call("1"))
+        await agent.drain()
+        live.set()
+        agent.send(b"x" * 5000)
+        await bus.asked.wait()
+        bus.problem = "no disk"
+        agent.send(call("2"))
+        await reported.wait()
+
+    assert [(each.reason, each.called_at) for each in bus.snapshots] == [
+        ("a line that is too long to parse", None)
+    ]
+    assert problems == ["could not save the worktree (tool call edit 2): no disk"]
 
 
 @pytest.mark.requirement("approvals.done-own-work")
