@@ -9,6 +9,7 @@ from tests.support.task_harness import Scene, make_template, open_scene, setting
 from tests.support.task_views import asked
 
 from symposium.bus.messages.agents import BudgetChecked, CheckBudget
+from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.config.paths import paths
 from symposium.sessions.session import SessionStore
 from symposium.sessions.spending import FILE, Spending, write_spending
@@ -72,6 +73,34 @@ async def test_agent_continues_until_its_budget_is_used_up(scene: BudgetScene) -
     assert seen == [(False, 0), (False, 1), (False, 1), (True, 1)]
     (warning,) = await scene.log(task)
     assert warning.startswith("80% of 10turns is spent: 0.50 usd")
+
+
+@pytest.mark.requirement("tasks.budget")
+async def test_check_reports_the_spending_and_warns_the_task_that_has_the_budget(
+    scene: BudgetScene,
+) -> None:
+    parent = await scene.make("parent", "2usd,10min")
+    child = await scene.make("child", parent=parent.id)
+    alone = await scene.make("alone")
+    scene.spend(parent, Spending({"usd": 0.5}, seconds=60.0, turns=1))
+    scene.spend(child, Spending(seconds=480.0, turns=2))
+    scene.spend(alone, Spending({"usd": 0.25}, seconds=90.0, turns=3))
+    checked = [await scene.check(each) for each in (child, alone)]
+    spent = (await scene.budgets.items([child]), checked[0])
+    scene.spend(child, Spending(seconds=600.0, turns=2))
+    (item,) = await scene.budgets.items([child])
+    entries = await scene.scene.engine.logs.entries(parent.id)
+
+    total = "0.50 usd, cost unknown, 9.0 min, 3 turns"
+    assert spent == ([], BudgetChecked(is_over=False, text=f"{total} of 2usd,10min"))
+    assert checked[1] == BudgetChecked(is_over=False, text="0.25 usd, 1.5 min, 3 turns")
+    assert [each.message for each in entries] == [f"80% of 2usd,10min is spent: {total}"]
+    assert item == InboxItem(
+        f"budget:{parent.id}:2usd,10min",
+        *("budget", parent.id, "parent", parent.activated_at),
+        f"its budget is spent ({total.replace('9.0', '11.0')} of 2usd,10min); may it spend more?",
+        (InboxChoice("more", "The same amount again"),),
+    )
 
 
 @pytest.mark.requirement("tasks.budget")
