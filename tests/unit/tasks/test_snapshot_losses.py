@@ -245,6 +245,32 @@ async def test_undo_keeps_a_file_that_changed_after_the_snapshot(
     ]
 
 
+@pytest.mark.requirement("snapshots.unheld")
+async def test_undo_follows_no_link_that_replaces_a_folder_during_the_restore(
+    scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder, outside = Path(made.worktree) / "src", tmp_path / "outside"
+    before = tree_of(folder)
+    (folder / "app.py").write_text("work", encoding="utf-8")
+    prepare = file_restore.restore_files
+
+    async def late(*values: Any) -> list[str]:
+        folder.rename(outside)
+        folder.symlink_to(outside)
+        return await prepare(*values)
+
+    monkeypatch.setattr("symposium.tasks.snapshots.restore.restore_files", late)
+    restored = await scene.engine.history.undo(made.id)
+
+    (note,) = [each for each in restored.notes if "in the way" in each]
+    start, _, aside = note.rpartition("moved to ")
+    assert start == "src was in the way and is in no snapshot; "
+    assert tree_of(Path(aside).parent)["src"] == ("link", os.fsencode(outside))
+    assert (outside / "app.py").read_text(encoding="utf-8") == "work"
+    assert tree_of(folder)["app.py"] == before["app.py"]
+    assert not folder.is_symlink()
+
+
 @pytest.mark.requirement("snapshots.not-half")
 async def test_snapshot_fails_when_the_disk_is_full(scene: Scene, made: Taskspace) -> None:
     worktree = Path(made.worktree)
