@@ -83,11 +83,13 @@ class Viewer:
 class Session:
     """A running session server, and one viewer of it."""
 
-    def __init__(self, store: SessionStore, spec: SessionSpec) -> None:
+    def __init__(
+        self, store: SessionStore, spec: SessionSpec, meter: type[SpendingMeter] = SpendingMeter
+    ) -> None:
         directory = store.directory(spec.id)
         self.store = store
         self.snapshots, self.notes, self.viewer = UnsavedWorktree(), Noted(), Viewer()
-        spending = SpendingMeter(directory, NoBudget())
+        spending = meter(directory, NoBudget())
         self.server = AcpSessionServer(spec, store, self.snapshots, spending, self.notes)
         self.states: list[ServerSessionState] = []
 
@@ -106,11 +108,15 @@ def store(tmp_path: Path) -> SessionStore:
 
 @asynccontextmanager
 async def session(
-    store: SessionStore, spec: SessionSpec = SPEC, *, watched: bool = True
+    store: SessionStore,
+    spec: SessionSpec = SPEC,
+    *,
+    watched: bool = True,
+    meter: type[SpendingMeter] = SpendingMeter,
 ) -> AsyncGenerator[Session]:
     """Run a session in the block, and stop it afterwards."""
     store.add(spec)
-    made = Session(store, spec)
+    made = Session(store, spec, meter)
     if watched:
         made.ask(WATCH)
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
@@ -298,6 +304,23 @@ async def test_only_a_turn_that_changed_the_worktree_is_recorded(store: SessionS
     assert made.states[-1].changed_at > 0
     kinds = [each["type"] for each in made.viewer.events]
     assert kinds[-2:] == ["notice", "result"]
+
+
+class BrokenMeter(SpendingMeter):
+    """A meter that fails as soon as a turn runs."""
+
+    async def spent(self) -> str:
+        raise OSError("no disk")
+
+
+@pytest.mark.requirement("tasks.budget")
+async def test_turn_whose_budget_cannot_be_monitored_is_completed(store: SessionStore) -> None:
+    async with session(store, meter=BrokenMeter) as made:
+        made.ask(SAY, text="hello")
+        ended = await made.viewer.until("result")
+
+    assert made.viewer.of("notice") == [{"text": "the budget is not monitored: no disk"}]
+    assert ended == {"stopReason": "end_turn"}
 
 
 @pytest.mark.requirement("agent-sessions.acp-dies")
