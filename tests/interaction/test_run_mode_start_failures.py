@@ -94,6 +94,9 @@ async def test_good_choice_continues_the_session_with_the_waiting_prompt(
         assert texts == ["Configuration saved. Starting your session.\n\n"]
         assert asked == "what is 2+2?"
         assert json.loads(it.config.read_text())["agent"] == "other"
+        # A later menu does not send the prompt again.
+        await it.say("/symposium:config", session)
+        await it.say("cancel", session)
         it.prompt("more", session)
         assert (await agent.read())["params"]["sessionId"] == "inner"
 
