@@ -88,7 +88,7 @@ async def _hand_over(
     inner = JsonReport if options.as_json else PlainReport
 
     def report(output: Output) -> PromptReport:
-        return _Linking(inner(output), store, source, options.to or "")
+        return LinkingReport(inner(output), store, source, options.to or "")
 
     prompt_run = PromptRun(
         chain=chain,
@@ -113,7 +113,7 @@ def _latest(store: TimelineStore, options: HandoffOptions) -> str:
     return found[0].session
 
 
-class _Linking:
+class LinkingReport:
     """Report that links the timelines of both sessions once the new session is open."""
 
     def __init__(self, inner: PromptReport, store: TimelineStore, source: str, agent: str) -> None:
