@@ -53,6 +53,12 @@ def test_option_is_chosen_by_number_or_prefix_of_its_name(line: str, found: list
     assert matching(line, ["Allow once", "Allow always", "Reject"]) == found
 
 
+@pytest.mark.requirement("cli.chat-permission")
+@pytest.mark.parametrize("line", ["allow", "ALLOW", " Allow "])
+def test_whole_name_of_an_option_is_not_the_beginning_of_another(line: str) -> None:
+    assert matching(line, ["Allow always", "Allow"]) == [1]
+
+
 @pytest.mark.requirement("cli.prompt-permission-tty", "cli.chat-permission")
 async def test_options_are_shown_before_the_prompt() -> None:
     user = FakeUser("2")
@@ -125,13 +131,20 @@ async def test_empty_answer_means_no(lines: list[str]) -> None:
 
 @pytest.mark.requirement("cli.chat-permission-details")
 async def test_question_mark_shows_the_options_with_explanations() -> None:
-    user = FakeUser("?", "2")
+    user = FakeUser("?", "some\x1b", "2")
+    other = Option("e", "Other", "of_the_future")
 
-    assert await asked(user, ONCE, NO) == ChosenOption(NO)
-    assert user.shown[-4:-1] == [
+    assert await asked(user, ONCE, NO, other) == ChosenOption(NO)
+    prompt = "  Choose 1-3, or press Enter for no: "
+    assert user.shown[4:] == [
+        prompt,
         "? The agent wants to edit /a: do it",
         "    1) Allow once: allow this now; the agent asks again next time",
         "    2) Reject: deny this now; the agent may ask again",
+        "    3) Other",
+        prompt,
+        "  'some\\x1b' is not an option",
+        prompt,
     ]
 
 

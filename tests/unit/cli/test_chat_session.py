@@ -65,8 +65,14 @@ def initialized(_: Request) -> Mapping[str, Any]:
     return {"protocolVersion": 1, "agentCapabilities": offered}
 
 
+MODES = {
+    "currentModeId": "ask",
+    "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "plan", "name": "Plan"}],
+}
+
+
 def opened(_: Request) -> Mapping[str, Any]:
-    return {"sessionId": "s"}
+    return {"sessionId": "s", "modes": MODES}
 
 
 class ScriptedAgent:
@@ -74,10 +80,12 @@ class ScriptedAgent:
 
     Attributes:
         prompts: the content blocks of each prompt.
+        modes: the params of each request for another mode.
     """
 
     def __init__(self) -> None:
         self.prompts: list[Any] = []
+        self.modes: list[Any] = []
         self._canceled = asyncio.Event()
         self._prompted_again = asyncio.Event()
 
@@ -92,11 +100,16 @@ class ScriptedAgent:
                 "initialize": initialized,
                 "session/new": opened,
                 "session/prompt": self._prompted,
+                "session/set_mode": self._choose,
             },
             {"session/cancel": self._cancel},
         )
         self._connection = Connection(transport, handlers)
         await self._connection.run()
+
+    def _choose(self, request: Request) -> Mapping[str, Any]:
+        self.modes.append(request.params)
+        return {}
 
     def _cancel(self, _: Any) -> None:
         self._canceled.set()
@@ -139,11 +152,20 @@ def text(words: str) -> dict[str, str]:
     return {"type": "text", "text": words}
 
 
+NO_UNDO = (
+    "nothing was undone: a chat takes no snapshots of its directory",
+    "`git diff` shows the changes, `git restore PATH` undoes them",
+    "/undo restores files in a task: `symposium task new`, then `symposium task chat`",
+)
+
+
 @pytest.mark.requirement("cli.chat-leave", "cli.chat-files", "cli.chat-own-commands")
+@pytest.mark.requirement("cli.chat-settings", "cli.chat-undo")
 async def test_prompts_are_sent_with_their_files_until_the_user_leaves(
     chat: Chat, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.py").write_text("1\n")
+    modes: list[Any] = []
 
     async def script(user: User, agent: ScriptedAgent) -> None:
         await user.says("hi @a.py\r")
@@ -155,7 +177,13 @@ async def test_prompts_are_sent_with_their_files_until_the_user_leaves(
         await agent.prompted()
         await user.says("//mode\r")
         await user.until_shown("/mode")
-        await user.says("/exit\r")
+        await user.says("/mode plan\r")
+        await user.until_shown("[mode] Plan")
+        modes.extend(agent.modes)
+        await user.says("/undo\r")
+        for line in NO_UNDO:
+            await user.until_shown(line)
+        await user.says("\x04")
 
     code, prompts, _ = await talk(chat, script)
 
@@ -166,6 +194,7 @@ async def test_prompts_are_sent_with_their_files_until_the_user_leaves(
         [text("/mode")],
     ]
     assert (code, "not today" in capsys.readouterr().err) == (0, True)
+    assert modes == [{"sessionId": "s", "modeId": "plan"}]
 
 
 @pytest.mark.requirement("cli.chat-cancel", "cli.chat-leave")

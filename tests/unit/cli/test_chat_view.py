@@ -144,13 +144,17 @@ def test_decision_is_shown_by_the_name_of_the_option(
     view: ChatView, capsys: pytest.CaptureFixture[str]
 ) -> None:
     option = Option("a", "Allow once", "allow_once")
-    asked = Permission(ToolCall("1", "go there", "pending", "other"), (option,))
+    asked = Permission(ToolCall("1", "go\x1b there", "pending", "other"), (option,))
+    long = Permission(ToolCall("1", "x" * 200, "pending", "other"), (option,))
     view.decided(asked, ChosenOption(option))
     view.decided(asked, Declined())
+    view.decided(long, Declined())
 
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("[permission] ")
-    assert (first.endswith(": Allow once"), second.endswith(": no answer")) == (True, True)
+    assert capsys.readouterr().out.splitlines() == [
+        "[permission] do this: go␛ there: Allow once",
+        "[permission] do this: go␛ there: no answer",
+        f"[permission] do this: {'x' * 60}…: no answer",
+    ]
 
 
 @pytest.mark.requirement("cli.chat-terminal-text")
@@ -159,6 +163,6 @@ def test_text_of_the_agent_and_thoughts_are_kept_apart_and_unusual_ends_shown(
 ) -> None:
     show(view, text("hm", "agent_thought_chunk"), text("do\x1b[2Jne"))
     view.turn_over("end_turn")
-    view.turn_over("max_tokens")
+    view.turn_over("max\x1b_tokens\n")
 
-    assert capsys.readouterr().out == "[thinking] hm\ndo␛[2Jne\n[stopped: max_tokens]\n"
+    assert capsys.readouterr().out == "[thinking] hm\ndo␛[2Jne\n[stopped: max␛_tokens ]\n"

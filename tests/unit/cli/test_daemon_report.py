@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 from tests.support.answering_daemon import answering
 
 from localio.text import second_of
@@ -66,6 +67,17 @@ def test_status_has_process_memory_response_times_and_closed_connections() -> No
         ("two", "2 answers, 1 ms, 1.5 ms at most"),
         ("cut", "cli: backlog of 9 bytes"),
     ]
+    many = tuple(f"message_{number:02}" for number in range(8))
+    other = replace(INFO, compat_socket="/v1", parts=(), handles=(), cuts=(), latencies=())
+    assert status_rows(other)[3:4] + status_rows(other)[8:] == [
+        ("compat socket", "/v1"),
+        ("parts", "none"),
+        ("answers", "none"),
+    ]
+    assert status_rows(replace(other, handles=many))[9:] == [
+        ("answers", f"{', '.join(many[:6])},"),
+        ("", ", ".join(many[6:])),
+    ]
 
 
 @pytest.mark.requirement("daemon.status-rows")
@@ -106,13 +118,16 @@ def test_last_lines_of_the_log_are_shown_with_local_time_and_trace(home: Path) -
     (home / "run").mkdir(exist_ok=True)
     (log,) = {Path(line.split()[1]) for line in missing.stderr.splitlines()[:1]}
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text("\n".join(["old", *lines, "no JSON\x07"]) + "\n", encoding="utf-8")
+    odd = [b'{"ts": 1}', b'["ts"]', b"bytes \xff", b"no JSON\x07"]
+    log.write_bytes(b"\n".join([b"old", *(each.encode() for each in lines), *odd]) + b"\n")
 
-    shown, raw = daemon("logs", "-n", "3"), daemon("logs", "-n", "1", "--json")
+    shown, raw = daemon("logs", "-n", "6"), daemon("logs", "-n", "1", "--json")
 
     at = second_of(entry["ts"])
     assert (missing.exit_code, missing.stdout) == (4, "")
     assert missing.stderr == f"symposium: {log} does not exist\n  start a daemon first\n"
     assert (shown.exit_code, raw.exit_code) == (0, 0)
-    assert shown.stdout == f"{at} info    a␛b\n{at} info    m\nT\nU\nno JSON␇\n"
+    assert shown.stdout == (
+        f'{at} info    a␛b\n{at} info    m\nT\nU\n{{"ts": 1}}\n["ts"]\nbytes �\nno JSON␇\n'
+    )
     assert raw.stdout == "no JSON\x07\n"

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from symposium.__main__ import main
 from symposium.bus.daemon_start import daemon_address
+from symposium.cli.agent_views import print_table
 from symposium.config.paths import paths
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 
@@ -37,6 +38,19 @@ def test_oldest_session_is_listed_first(tmp_path: Path) -> None:
     listed = json.loads(symposium("session", "list", "--json").stdout)
 
     assert [each["created"] for each in listed] == ["2024", "2025", "2026"]
+
+
+@pytest.mark.requirement("cli.chat-terminal-text")
+def test_cells_of_a_table_are_safe_for_a_terminal_aligned_and_cut(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table([("a\x1b[2J", "b\nc", "d\te"), ("x" * 70, "", "y" * 210), ("z", "b", "")])
+
+    assert capsys.readouterr().out.splitlines() == [
+        f"{'a␛[2J':60}  b c  d e",
+        f"{'x' * 59}…       {'y' * 199}…",
+        f"{'z':60}  b",
+    ]
 
 
 @pytest.mark.requirement("cli.daemon-log-lines")

@@ -37,7 +37,7 @@ def test_plan_accepts_each_form_of_capabilities(form: str, tmp_path: Path) -> No
     }
     file = tmp_path / "editor.json"
     file.write_text(json.dumps(forms[form]), encoding="utf-8")
-    words = ["plan", "--capabilities", str(file), "--mods", "pass, ide-ops", "--json"]
+    words = ["plan", "--capabilities", str(file), "--mods", " pass, ide-ops ,", "--json"]
     told = json.loads(CliRunner().invoke(main, words).stdout)
     assert told["chain"] == [
         {"id": "pass", "kind": "component"},

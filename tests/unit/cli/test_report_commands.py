@@ -12,8 +12,11 @@ from tests.support.typed_answer import typed
 
 from localio.text import minute_of, second_of
 from symposium.__main__ import main
-from symposium.cli.commands.handoff import NEXT
+from symposium.cli.commands.handoff import NEXT, LinkingReport
 from symposium.cli.commands.uninstall import PROGRAM
+from symposium.cli.ending import ExitCode, ReportedFailure
+from symposium.client.events import ToolCall
+from symposium.client.permissions import Decision, Declined, Permission
 from symposium.config.paths import paths
 from symposium.documents.timelines import TimelineStore
 from symposium.permissions.audit import AuditLog
@@ -92,16 +95,17 @@ def test_audit_lists_and_verifies_its_entries() -> None:
     assert run("audit", "list") == (0, "", f"no entries in {folder}\n")
     assert run("audit", "list", "--json") == (0, "[]\n", "")
     call = {"title": "Run `ls`", "kind": "execute", "rawInput": {"command": "ls"}}
+    long = {**call, "rawInput": {"command": f"ls {'x' * 200}"}}
     log = AuditLog(folder)
     log.write({"agent": "eliza", "toolCall": call, "chosen": "allow", "by": "the user"})
-    log.write({"agent": "eliza", "toolCall": call, "outcome": "cancelled", "by": "no one"})
+    log.write({"agent": "eli\x1bza\n", "toolCall": long, "outcome": "cancelled", "by": "no one"})
     code, out, err = run("audit", "list")
     at = [second_of(each["ts"]) for each in log.entries()]
 
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         f"{at[0]} eliza: run: ls → allow by the user",
-        f"{at[1]} eliza: run: ls → cancelled by no one",
+        f"{at[1]} eli␛za : run: ls {'x' * 51}… → cancelled by no one",
     ]
     assert json.loads(run("audit", "list", "--json")[1]) == log.entries()
     assert run("audit", "verify") == (0, "2 entries; none was changed, removed, or moved\n", "")
@@ -185,6 +189,9 @@ def test_mcp_port_needs_http_and_a_probe_prints_the_place(tmp_path: Path) -> Non
     assert str(tmp_path) in probed[1]
 
 
+LISTED = "`symposium timeline list` shows all timelines"
+
+
 @pytest.mark.requirement("timelines.handoff")
 def test_handoff_prints_the_summary_of_the_latest_or_named_session(tmp_path: Path) -> None:
     store = TimelineStore()
@@ -205,7 +212,11 @@ def test_handoff_prints_the_summary_of_the_latest_or_named_session(tmp_path: Pat
     assert (missing[0], "Missing option '--to'" in missing[2]) == (2, True)
     assert (shown[0], f"goal of {latest}" in shown[1], shown[1][-1]) == (0, True, "\n")
     assert (named[0], "goal of one" in named[1]) == (0, True)
-    assert run("handoff", "--print", "--session", "none")[:2] == (4, "")
+    gone = (4, "", f"symposium: no timeline of session none\n  {LISTED}\n")
+    assert run("handoff", "--print", "--session", "none") == gone
+    assert run("handoff", "--to", "no-such-agent", "--session", "none") == gone
+    unknown = run("handoff", "--to", "no-such-agent")
+    assert (unknown[0], unknown[2].startswith("symposium: --to: 'no-such-agent'")) == (2, True)
 
 
 @pytest.mark.requirement("timelines.handoff")
@@ -217,13 +228,20 @@ def test_handoff_sends_the_summary_and_links_both_timelines(
     source = store.open("old")
     source.add("session", {"session": "old", "cwd": str(tmp_path), "agent": "codex"})
     source.add("prompt", {"text": "the first goal"})
-    summary = run("handoff", "--print")[1]
+    (tmp_path / "work").mkdir()
+    summary = run("handoff", "--print", "--session", "old", "--cwd", str(tmp_path / "work"))[1]
 
-    code, out, err = run("handoff", "--to", "eliza", "--json", *words)
-    (new,) = [each.session for each in store.summaries() if each.session != "old"]
+    place = ("--cwd", str(tmp_path / "work"), "--trace-dir", str(tmp_path / "traces"))
+    mods = ("--proxy", "pass", "--session", "old")
+    code, out, err = run("handoff", "--to", "eliza", "--json", *mods, *place, *words)
+    (made,) = [each for each in store.summaries() if each.session != "old"]
+    new = made.session
     of_old, of_new = ([(each.type, each.data) for each in store.read(id_)] for id_ in ("old", new))
 
-    assert (code, err) == (0, "")
+    assert (code, err, made.cwd) == (0, "", str(tmp_path / "work"))
+    (trace,) = (tmp_path / "traces").iterdir()
+    text_of_trace = trace.read_text(encoding="utf-8")
+    assert ['"Proxy(1)"' in text_of_trace, '"Proxy(2)"' in text_of_trace] == [True, False]
     events = [json.loads(line) for line in out.splitlines()]
     assert (events[0]["data"], events[-1]["data"]) == (
         {"sessionId": new},
@@ -233,3 +251,51 @@ def test_handoff_sends_the_summary_and_links_both_timelines(
     assert ("link", {"from": "old"}) in of_new
     prompts = [data["text"] for kind, data in of_new if kind == "prompt"]
     assert prompts == [f"{summary.rstrip()}\n\n---\n\n{text}"]
+
+
+class Recorded:
+    """A report that records its calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+
+    def opened(self, session_id: str) -> None:
+        self.calls.append(("opened", session_id))
+
+    def update(self, params: Any) -> None:
+        self.calls.append(("update", params))
+
+    def decided(self, permission: Permission, decision: Decision) -> None:
+        self.calls.append(("decided", (permission, decision)))
+
+    def finished(self, stop_reason: str) -> None:
+        self.calls.append(("finished", stop_reason))
+
+    def advised(self, advice: str) -> None:
+        self.calls.append(("advised", advice))
+
+    def failed(self, failure: ReportedFailure) -> None:
+        self.calls.append(("failed", failure))
+
+
+@pytest.mark.requirement("timelines.handoff")
+def test_handoff_reports_all_of_the_turn() -> None:
+    permission = Permission(ToolCall("1", "go", "pending", "other"), ())
+    failure = ReportedFailure(ExitCode.RUNTIME, "agent", "no", "")
+    recorded = Recorded()
+    report = LinkingReport(recorded, TimelineStore(), "old", "eliza")
+    report.opened("new")
+    report.update({"x": 1})
+    report.decided(permission, Declined())
+    report.finished("end_turn")
+    report.advised("try this")
+    report.failed(failure)
+
+    assert recorded.calls == [
+        ("opened", "new"),
+        ("update", {"x": 1}),
+        ("decided", (permission, Declined())),
+        ("finished", "end_turn"),
+        ("advised", "try this"),
+        ("failed", failure),
+    ]

@@ -110,6 +110,16 @@ async def test_lines_of_a_pipe_are_sent_one_turn_at_a_time(
     ]
 
 
+def asked(number: int, *names: str) -> list[str]:
+    """A question as it is shown."""
+    choices = [f"    {at}) {name}" for at, name in enumerate(names, 1)]
+    return [f"? The agent wants to run {number}", "    $ x", *choices]
+
+
+def lines(*shown: str) -> bytes:
+    return "".join(f"{line}\r\n" for line in shown).encode()
+
+
 @pytest.mark.requirement("tasks.chat")
 async def test_question_is_asked_and_its_answer_is_sent_with_its_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -118,28 +128,31 @@ async def test_question_is_asked_and_its_answer_is_sent_with_its_number(
         user.lines.type(b"1\n")
         await server.until(ANSWER)
         server.event("settled", question=4)
+        await user.until(lines(*HELP, *asked(4, "No", "Yes"), *asked(3, "Yes")))
+        server.event("settled", question=3)
         server.event("result", stopReason="end_turn")
         await user.says("")
-        server.event("question", **question(5, YES, NO))
+        never = {**NO, "optionId": "never", "name": "Never", "kind": "reject_always"}
+        options = [YES, NO, never]
+        server.event("question", question=5, title="read 5", options=options, lines=None)
         user.lines.type(b"\n")
         await server.until(ANSWER, 2)
+        server.event("question", **question(6, YES))
+        read = ("? The agent wants to read 5", "    1) Yes", "    2) No", "    3) Never")
+        await user.until(lines(*read, *asked(6, "Yes")))
+        server.event("settled", question=6)
         await user.says("\x04")
 
-    now = {"working": True, "questions": [question(4, NO, YES)]}
+    now = {"working": True, "questions": [question(4, NO, YES), question(3, YES)]}
     server, code, shown = await talk(tmp_path, script, **now)
 
     assert server.of(ANSWER) == [
         {"question": 4, "optionId": "no", "by": "task chat"},
         {"question": 5, "optionId": "no", "by": "task chat"},
     ]
-    assert (code, server.of(CANCEL)) == (0, [])
-    assert shown == [
-        *HELP,
-        *("? The agent wants to run 4", "    $ x", "    1) No", "    2) Yes"),
-        *("? The agent wants to run 5", "    $ x", "    1) Yes", "    2) No"),
-    ]
-    prompt = "  Choose 1-2, or press Enter for no: "
-    assert capsys.readouterr().err == f"{prompt * 2}{LEFT}"
+    assert (code, server.of(CANCEL), shown) == (0, [], [])
+    prompts = [f"  Choose 1-{last}, or press Enter for no: " for last in (2, 1, 3, 1)]
+    assert capsys.readouterr().err == "".join([*prompts, LEFT])
 
 
 @pytest.mark.requirement("tasks.chat")
