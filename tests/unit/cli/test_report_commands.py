@@ -45,23 +45,24 @@ def test_timelines_are_listed_and_shown(tmp_path: Path) -> None:
     store = TimelineStore()
     for session, cwd in (("one", tmp_path), ("two", tmp_path / "other")):
         timeline = store.open(session)
-        timeline.add("session", {"session": session, "cwd": str(cwd), "agent": "eliza"})
-        timeline.add("prompt", {"text": f"goal of\n{session}"})
+        timeline.add("session", {"session": session, "cwd": str(cwd), "agent": "eli\x1bza"})
+        timeline.add("prompt", {"text": f"goal of\n{session}\x1b"})
     made = store.open("one")
-    made.add("said", {"text": "an\nanswer"})
-    made.add("plan", {"entries": [{"status": "completed", "content": "a"}, {"content": "b"}]})
-    made.add("stop", {"reason": "end_turn"})
+    made.add("said", {"text": "an\nanswer\x1b"})
+    made.add("plan", {"entries": [{"status": "completed", "content": "a\x1b"}, {"content": "b"}]})
+    made.add("stop", {"reason": "end_turn\x1b\nx"})
     found = {each.session: each for each in store.summaries()}
     times = [second_of(each.ts) for each in store.read("one")]
-    mine = json.loads(run("timeline", "list", "--cwd", ".", "--json")[1])
-    entries = run("timeline", "show", "one", "--json")[1].splitlines()
+    listed, shown = run("timeline", "list", "--cwd", ".", "--json"), run("timeline", "show", "one")
+    mine, json_lines = json.loads(listed[1]), run("timeline", "show", "one", "--json")
+    entries = json_lines[1].splitlines()
 
     assert empty == (0, "", "No timelines are recorded; the mod `timeline` records them.\n")
     assert run("timeline", "list") == (
         0,
         "".join(
-            f"{minute_of(each.started)}  {each.session}  {each.agent}  {each.cwd}\n"
-            f"    goal of {each.session}\n"
+            f"{minute_of(each.started)}  {each.session}  eli␛za  {each.cwd}\n"
+            f"    goal of {each.session}␛\n"
             for each in store.summaries()
         ),
         "",
@@ -77,16 +78,20 @@ def test_timelines_are_listed_and_shown(tmp_path: Path) -> None:
         }
     ]
     assert [json.loads(line) for line in entries] == [*map(to_builtins, store.read("one"))]
-    assert run("timeline", "show", "one")[1].splitlines()[1:] == [
+    assert shown[1].splitlines()[1:] == [
         f"{times[1]}  prompt  goal of",
-        "one",
+        "one␛",
         f"{times[2]}  said  an",
-        "answer",
+        "answer␛",
         f"{times[3]}  plan  ",
-        *("  [completed] a", "  [None] b"),
-        f"{times[4]}  stop  reason: end_turn",
+        *("  [completed] a␛", "  [None] b"),
+        f"{times[4]}  stop  reason: end_turn␛ x",
     ]
-    assert run("timeline", "show", "none")[:2] == (4, "")
+    assert [each[::2] for each in (listed, shown, json_lines)] == [(0, "")] * 3
+    assert run("timeline", "show", "none") == (
+        *(4, ""),
+        f"symposium: no timeline of session none\n  {LISTED}\n",
+    )
 
 
 @pytest.mark.requirement("stories.a-07-command")

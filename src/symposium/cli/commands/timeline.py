@@ -34,7 +34,8 @@ def list_timelines(cwd: Path | None, *, as_json: bool) -> int:
         click.echo(json.dumps([_summary(each) for each in found]))
         return ExitCode.OK
     for each in found:
-        click.echo(f"{minute_of(each.started)}  {each.session}  {each.agent}  {each.cwd}")
+        about = f"{minute_of(each.started)}  {each.session}  {each.agent}  {each.cwd}"
+        click.echo(plain_text(about))
         click.echo(f"    {one_line(each.goal, width=WIDTH)}")
     if not found:
         click.echo("No timelines are recorded; the mod `timeline` records them.", err=True)
@@ -70,7 +71,8 @@ def _line(entry: TimelineEntry) -> str:
             text = plain_text(str(entry.data.get("text", "")))
         case "plan":
             tasks = entry.data.get("entries", [])
-            text = "".join(f"\n  [{each.get('status')}] {each.get('content')}" for each in tasks)
+            lines = [f"\n  [{each.get('status')}] {each.get('content')}" for each in tasks]
+            text = plain_text("".join(lines))
         case _:
             text = one_line(in_words(entry.data), width=WIDTH)
     return f"{second_of(entry.ts)}  {entry.type}  {text}"
