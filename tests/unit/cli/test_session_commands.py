@@ -44,7 +44,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
                 ("eliza",),
                 str(cwd),
                 {} if id_ == ENDED else {OF_TASK: id_},
-                title=f"number {number}",
+                title=f"number {number}\x1b",
                 created_at=f"2026-01-0{number}T00:00:00+00:00",
             )
         )
@@ -113,6 +113,8 @@ def test_commands_ask_the_session_server(store: SessionStore) -> None:
             )
         ]
 
+    done = (said, piped, canceled, asking, answered, shown)
+    assert {each.exit_code for each in done} == {0}
     assert [said.stderr, piped.stderr] == ["sent; prompts in the queue: 2\n"] * 2
     assert canceled.stderr == "canceled the turn\n"
     assert (asking.stdout, asking.stderr) == ("", "no open questions\n")
@@ -133,11 +135,13 @@ def test_commands_ask_the_session_server(store: SessionStore) -> None:
 @pytest.mark.usefixtures("store")
 def test_sessions_are_listed_from_the_oldest_without_those_of_deleted_tasks() -> None:
     shown, everything = session("list"), session("list", "--all")
-    found = json.loads(session("list", "--json").stdout)
+    in_json = session("list", "--json")
+    found = json.loads(in_json.stdout)
 
+    assert {each.exit_code for each in (shown, everything, in_json)} == {0}
     assert shown.stdout.splitlines() == [
-        f"{OF_A_TASK}  exited    acp       number 2  (ended as asked)",
-        f"{ENDED}  exited    acp       number 3  (ended as asked)",
+        f"{OF_A_TASK}  exited    acp       number 2␛  (ended as asked)",
+        f"{ENDED}  exited    acp       number 3␛  (ended as asked)",
     ]
     assert shown.stderr == "1 more of deleted tasks; --all lists them.\n"
     assert everything.stdout.splitlines()[0].startswith(DELETED)
@@ -151,7 +155,7 @@ def test_sessions_are_listed_from_the_oldest_without_those_of_deleted_tasks() ->
         "reason": "ended as asked",
         "command": ["eliza"],
         "cwd": found[2]["cwd"],
-        "title": "number 2",
+        "title": "number 2\x1b",
         "created": "2026-01-02T00:00:00+00:00",
         "deleted": False,
     }

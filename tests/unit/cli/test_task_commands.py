@@ -55,7 +55,7 @@ from symposium.bus.messages.worktrees import (
     Undone,
     UndoTaskspace,
 )
-from symposium.cli import task_landing
+from symposium.cli import task_landing, tasks
 from symposium.config.paths import paths
 from symposium.sessions.client import take_environment
 from symposium.sessions.event_log import EventLog
@@ -698,7 +698,14 @@ def test_open_starts_the_named_editor_on_the_worktree(
     code, out, err = task("open", "fix")
     assert (code, out, "add" in err) == (4, "", False)
     assert "cannot start the editor 'no-such-editor -n'" in err
-    assert "choose another with --editor" in err
+    assert err.endswith("\n  choose another with --editor\n")
+    assert task("open", "fix", "--editor", "vi '") == (
+        *(4, ""),
+        (
+            'symposium: cannot start the editor "vi \'": No closing quotation\n'
+            "  choose another with --editor\n"
+        ),
+    )
     monkeypatch.setenv("SYMPOSIUM_EDITOR", "test -d")
     assert task("open", "fix") == (0, "", "")
 
@@ -805,20 +812,37 @@ def test_rm_asks_on_a_terminal(
     ]
 
 
+def changed_checkout(path: Path) -> GitRepository:
+    """A checkout with a commit, changes, and new files; its base has moved on."""
+    repository = GitRepository(path)
+    repository.write("a.txt", "one\n")
+    repository.write("b.txt", "one\n")
+    repository.write(".gitignore", "ignored\n")
+    repository.write(".gitattributes", "*.txt diff=other\n")
+    repository.commit()
+    repository.git("checkout", "-q", "-b", "work")
+    repository.write("a.txt", "two\n")
+    repository.commit()
+    repository.git("checkout", "-q", "main")
+    repository.write("later.txt", "of the base\n")
+    repository.commit()
+    repository.git("checkout", "-q", "work")
+    repository.git("config", "diff.external", "echo another program")
+    repository.git("config", "diff.other.textconv", "echo another text; :")
+    repository.write("b.txt", "two\n")
+    repository.write("ignored", "x\n")
+    repository.write("new.txt", "new\n")
+    repository.write("one-more.txt", "new\n")
+    return repository
+
+
 @pytest.mark.requirement("tasks.look")
 def test_diff_shows_commits_changes_and_new_files(
     engine: AnsweringPart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    repository = GitRepository(tmp_path / "tree")
-    repository.write("a.txt", "one\n")
-    repository.write("b.txt", "one\n")
-    repository.commit()
-    repository.git("checkout", "-q", "-b", "work")
-    repository.write("a.txt", "two\n")
-    repository.commit()
-    repository.write("b.txt", "two\n")
-    repository.write("new.txt", "new\n")
+    repository = changed_checkout(tmp_path / "tree")
+    monkeypatch.setattr(tasks, "MAX_NEW", 1)
     GitRepository(tmp_path / "tree" / "inner").write("x", "x")
     here = replace(TASK, worktree=str(repository.path), base="main")
     engine.set(FindTaskspace, Tasks(taskspaces=(here,), total=1))
@@ -828,7 +852,8 @@ def test_diff_shows_commits_changes_and_new_files(
     no_base = task("diff", "fix")
 
     kept = [line for line in out.splitlines() if not line.startswith("index")]
-    assert (code, err) == (0, "new, not shown: inner/\n")
+    left_out = "new, not shown: one-more.txt\nnew, not shown: inner/\n"
+    assert (code, err) == (0, left_out)
     assert kept == [
         *("diff --git a/a.txt b/a.txt", "--- a/a.txt", "+++ b/a.txt"),
         *("@@ -1 +1 @@", "-one", "+two"),
@@ -842,9 +867,7 @@ def test_diff_shows_commits_changes_and_new_files(
         *("/dev/null => new.txt", "1 file changed, 1 insertion(+)"),
     ]
     assert "a.txt" not in no_base[1]
-    assert no_base[2] == (
-        "base branch unknown; showing only uncommitted changes\nnew, not shown: inner/\n"
-    )
+    assert no_base[2] == (f"base branch unknown; showing only uncommitted changes\n{left_out}")
 
 
 @pytest.mark.requirement("tasks.commands")

@@ -4,9 +4,27 @@ import json
 
 import pytest
 
-from symposium.bus.messages.tasks import GuidanceReading
+from localio.text import minute_of
+from symposium.bus.messages.tasks import GuidanceReading, TaskLog, TaskView
 from symposium.cli import tasks
-from symposium.cli.tasks import category_text, reading_lines, show_tasks
+from symposium.cli.tasks import category_text, reading_lines, show_tasks, task_line
+
+AT = "2026-11-22T10:00:00Z"
+SIGNS = {
+    "setting up": "…",
+    "working": ">",
+    "idle": "-",
+    "setup failed": "x",
+    "lost contact": "x",
+    "agent ended": "-",
+    "finished (unreviewed)": "*",
+    "landed": "+",
+    "ready": ".",
+    "archived": " ",
+    "waiting: trust": "?",
+    "paused: budget": "?",
+    "unheard of": "!",
+}
 
 
 @pytest.mark.requirement("front.log-signs")
@@ -43,9 +61,8 @@ def test_guidance_reading_is_shown_with_its_layer() -> None:
 
     text, prompt = reading_lines(readings)
 
-    assert text.startswith("main.md (team) read at ")
-    assert prompt.startswith("yiasou")
-    assert "\x1b" not in prompt
+    assert text == f"main.md (team) read at {minute_of(at)}"
+    assert prompt == f"yiasou␛[2J read at {minute_of(at)}"
 
 
 @pytest.mark.requirement("cli.empty-task-list")
@@ -59,4 +76,18 @@ def test_empty_list_of_tasks_is_an_empty_array_in_json(
 
     assert (json.loads(for_programs.out), for_programs.err) == ([], "")
     assert shown.out == ""
-    assert "symposium task new NAME" in shown.err
+    assert shown.err == "There are no tasks; `symposium task new NAME` creates one.\n"
+
+
+@pytest.mark.requirement("tasks.commands")
+def test_line_of_a_task_has_the_sign_of_its_state_and_no_control_characters() -> None:
+    last = TaskLog(1, AT, "info", "done\x1b " + "x" * 100)
+    lines: list[str] = []
+    for state in SIGNS:
+        about = ("fix\x1b " + "x" * 60, "", "/p", "/w", "b", "main", "ready", state, AT, AT)
+        lines.append(task_line(TaskView("6f1c2a77-0000", *about, last=last)))
+
+    assert lines == [
+        f'{sign} fix␛ {"x" * 26}…  {state:18}  6f1c2a77  "done␛ {"x" * 53}…"'
+        for state, sign in SIGNS.items()
+    ]

@@ -29,6 +29,9 @@ when.file-exists = "y"
 """
 SERVERS = '{"mcpServers": {"a": {"command": "x"}}}'
 FIRST = ".symposium/recommendations.toml"
+HOME, CONFIG = "ho\x1bme", "con\x1bfig.jsonc"
+"""With a character that must not reach a terminal."""
+
 SHOW = ("recommendations", "show")
 ALLOWS = [
     {"kind": "command", "detail": "npx -y one"},
@@ -41,8 +44,8 @@ ALLOWS = [
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace that stores recommendations and servers; the commands run there."""
-    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SYMPOSIUM_CONFIG", str(tmp_path / "config.jsonc"))
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / HOME))
+    monkeypatch.setenv("SYMPOSIUM_CONFIG", str(tmp_path / CONFIG))
     monkeypatch.setenv("SYMPOSIUM_RECOMMENDATIONS", "none")
     made = (tmp_path / "w").resolve()
     (made / ".symposium").mkdir(parents=True)
@@ -157,14 +160,15 @@ def test_grant_asks_for_confirmation(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.usefixtures("workspace")
 def test_every_trust_command_reports_damaged_decisions(tmp_path: Path) -> None:
     run("trust", "grant", "--yes")
-    file = tmp_path / "home" / "trust.json"
+    file = tmp_path / HOME / "trust.json"
     said: list[str] = []
     for words in (["list"], ["show"], ["grant", ".mcp.json", "--yes"], ["revoke"]):
         file.write_text("{")
         said.append(run("trust", *words)[2])
 
-    assert all(f"{file}" in each.splitlines()[0] for each in said)
-    assert all("nothing is trusted" in each.splitlines()[0] for each in said)
+    place = str(file).replace("\x1b", "␛")
+    reason = f"{place} is unusable (Input data was truncated), so nothing is trusted"
+    assert {each.splitlines()[0] for each in said} == {f"{reason}; fix it, or answer again"}
 
 
 @pytest.mark.requirement("recommendations.cli")
@@ -212,17 +216,20 @@ def test_recommendations_are_shown_with_each_condition(workspace: Path, tmp_path
     ]
 
     two = {"name": "two", "kind": "proxy", "source": {"npx": {"package": "two"}}}
-    (tmp_path / "config.jsonc").write_text(json.dumps({"agent": "eliza", "proxies": [two]}))
+    (tmp_path / CONFIG).write_text(json.dumps({"agent": "eliza", "proxies": [two]}))
     adviser = adviser_for(paths(), os.environ)
     adviser.memory.decline([adviser.advise(workspace).recommendations[2].identity])
     states = {each["name"]: each["state"] for each in as_json(*SHOW)["recommendations"]}
     assert states == {"one": "does not suit", "two": "configured", "three": "declined"}
-    (tmp_path / "config.jsonc").write_text("{")
+    (tmp_path / CONFIG).write_text("{")
     code, out, err = run(*SHOW)
-    assert (code, "configured" in out, f"{tmp_path}/config.jsonc" in err) == (0, False, True)
+    assert (code, "configured" in out) == (0, False)
+    assert err.startswith(f"{tmp_path}/con␛fig.jsonc:")
+    (tmp_path / CONFIG).unlink()
     (workspace / FIRST).write_text("[[")
-    assert f"{FIRST}" in run(*SHOW)[2]
-    assert len(json.loads(run(*SHOW, "--json")[1])["problems"]) == 1
+    code, _, err = run(*SHOW)
+    (problem,) = json.loads(run(*SHOW, "--json")[1])["problems"]
+    assert (code, FIRST in problem, err) == (0, True, f"{problem}\n")
 
 
 @pytest.mark.requirement("recommendations.cli")
@@ -238,8 +245,8 @@ def test_recommendations_are_downloaded_and_answers_forgotten(
         monkeypatch.setenv("SYMPOSIUM_RECOMMENDATIONS", web.url("/missing"))
         failed = run("recommendations", "update")
         in_json = run("recommendations", "update", "--json")
-    (tmp_path / "home").mkdir(exist_ok=True)
-    answers = tmp_path / "home" / "recommendation-answers.json"
+    (tmp_path / HOME).mkdir(exist_ok=True)
+    answers = tmp_path / HOME / "recommendation-answers.json"
     answers.write_text('{"declined": ["a", "b"]}')
 
     assert loaded == {"recommendations": 1, "trouble": None}
