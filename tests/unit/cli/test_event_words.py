@@ -36,6 +36,13 @@ def test_question_has_the_same_text_as_in_other_views() -> None:
         "    +  y",
         "  answer: y (Yes)",
     ]
+    odd = {**ASKED, "wish": "go\x1b\n", "lines": ["+\x1b\n  x"]}
+    odd["options"] = [{"optionId": "y", "name": "Yes\x1b\n[question 4] and more"}]
+    assert event_text("question", odd).splitlines() == [
+        "[question 3] wants to go␛",
+        "    +␛   x",
+        "  answer: y (Yes␛ [question 4] and more)",
+    ]
     long = event_text("question", {**ASKED, "lines": ["+"] * 20}).splitlines()
     assert long[-2] == f"    [… {20 - LINES_SHOWN} more lines]"
 

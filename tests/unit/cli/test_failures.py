@@ -72,6 +72,9 @@ def test_stderr_of_an_exited_program_is_shown_sanitized() -> None:
     data = {**EXIT, "exitCode": 7, "signal": None, "stderrTail": words}
     failure = failure_of(StepError("session/new", RpcError(-32603, data)))
 
+    few = {**data, "stderrTail": "\n\n  only\n\n"}
+    short = failure_of(StepError("session/new", RpcError(-32603, few))).hint
+    assert short == "its last stderr lines:\n| only"
     assert failure.message == "component mod `mod 'a b'` exited with code 7 at session/new"
     assert failure.hint.splitlines() == [
         *(

@@ -176,3 +176,10 @@ def test_fence_is_not_closed_by_a_shorter_or_different_one() -> None:
     page = "````\n**a**\n```\n**b**\n~~~~\n**c**\n`````\n**d**\n"
 
     assert shown(page).splitlines()[1:] == ["**a**", "```", "**b**", "~~~~", "**c**", "`````", "d"]
+
+
+@pytest.mark.requirement("cli.chat-terminal-text", "cli.chat-markdown")
+def test_code_is_shown_without_control_characters_and_carriage_returns() -> None:
+    page = "```\r\nx\x1b[2J\ty\r\n```\r\n\r\n    in\x1b\x07dented\r\n\r\nte\x1bxt\r\n"
+
+    assert shown(page) == "```\nx␛[2J   y\n```\n\n    in␛␇dented\n\nte␛xt\n"

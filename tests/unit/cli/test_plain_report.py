@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from symposium.cli.ending import ExitCode, ReportedFailure
 from symposium.cli.output import Output
-from symposium.cli.prompt_reports import PlainReport
+from symposium.cli.prompt_reports import WIDTH, PlainReport
+from symposium.client.events import ToolCall
+from symposium.client.permissions import ChosenOption, Declined, Option, Permission
 
 RULE = "Refused by the rule `no-force-push` of policy.toml: `git push -f`"
 
@@ -121,4 +124,39 @@ def test_plan_is_shown_once_for_each_step(
     assert capsys.readouterr().err.splitlines() == [
         "[plan] 0 of 2 done, now: step 0",
         "[plan] 2 of 2 done",
+    ]
+
+
+@pytest.mark.requirement("cli.chat-terminal-text", "showing.events")
+def test_text_of_an_agent_is_shown_without_control_characters_and_cut(
+    report: PlainReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def noted(kind: str, **members: Any) -> Any:
+        return {"update": {"sessionUpdate": kind, **members}}
+
+    option = Option("y", "Yes\x1b", "allow_once")
+    asked = Permission(ToolCall("1", "go\x1b\nthere", None, "other"), (option,))
+    long = "x" * 300
+    report.update(said("do\x1b[2Jne\n"))
+    report.update(called("failed", f"out\x1b\nmore {long}", title="g\x1b\no"))
+    report.update(noted("agent_thought_chunk", content={"type": "text", "text": "hm"}))
+    report.update(noted("agent_thought_chunk", content={"type": "text", "text": "hm"}))
+    report.decided(asked, ChosenOption(option))
+    report.decided(asked, Declined())
+    report.finished("max\x1b\n")
+    report.advised("try this")
+    report.failed(ReportedFailure(ExitCode.RUNTIME, "agent", "it failed", "restart it"))
+    out, err = capsys.readouterr()
+
+    assert out == "do␛[2Jne\n"
+    assert err.splitlines() == [
+        "[tool] g␛ o: failed",
+        "    out␛",
+        f"    more {long}"[: WIDTH - 1] + "…",
+        "[thinking]",
+        "[permission] do this: go␛ there: Yes␛",
+        "[permission] do this: go␛ there: no answer",
+        "[stopped] max␛",
+        "symposium: try this",
+        *ReportedFailure(ExitCode.RUNTIME, "agent", "it failed", "restart it").text().splitlines(),
     ]

@@ -111,7 +111,7 @@ async def test_lines_of_a_pipe_are_sent_one_turn_at_a_time(
 
 
 def asked(number: int, *names: str) -> list[str]:
-    """A question as it is shown."""
+    """The lines of a question."""
     choices = [f"    {at}) {name}" for at, name in enumerate(names, 1)]
     return [f"? The agent wants to run {number}", "    $ x", *choices]
 

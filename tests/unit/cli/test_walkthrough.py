@@ -8,8 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.support.git_repository import GitRepository
 
+from localio.text import minute_of
 from symposium.__main__ import main
 from symposium.documents.walkthroughs.store import (
+    HOW_ONE_COMES,
     Draft,
     StoredWalkthrough,
     WalkthroughStore,
@@ -49,9 +51,13 @@ def test_list_shows_stored_walkthroughs_newest_first(project: Path, tmp_path: Pa
     told = json.loads(run("list", "--json").stdout)
 
     assert (nothing.exit_code, nothing.stdout) == (0, "")
-    assert "no walkthroughs are stored" in nothing.stderr
-    assert table[0].split() == ["ID", "VERSION", "CHANGED", "IN", "TITLE"]
-    assert [line.split()[0] for line in table[1:]] == [second.id, first.id]
+    assert nothing.stderr == (f"no walkthroughs are stored for this project\n  {HOW_ONE_COMES}\n")
+    changed = [minute_of(each.created_at).split() for each in (second, first)]
+    assert [line.split() for line in table] == [
+        ["ID", "VERSION", "CHANGED", "IN", "TITLE"],
+        [second.id, "1", *changed[0], "repo", "Bad"],
+        [first.id, "1", *changed[1], "repo", "Good"],
+    ]
     assert [(each["id"], each["title"]) for each in told] == [
         (second.id, "Bad"),
         (first.id, "Good"),
@@ -62,13 +68,37 @@ def test_list_shows_stored_walkthroughs_newest_first(project: Path, tmp_path: Pa
 @pytest.mark.requirement("walkthroughs.cli-show")
 def test_show_prints_a_stored_walkthrough_or_a_file(project: Path, tmp_path: Path) -> None:
     known = stored(project, tmp_path)
-    for words in ([], [known.id], [known.id, "--version", "1"], ["good.md"]):
-        result = run("show", *words)
-        assert (result.exit_code, result.stderr) == (0, "")
-        assert "> " in result.stdout
-        assert "def spam(): ..." in result.stdout
-        assert "\x1b" not in result.stdout
-    assert run("show", "--markdown").stdout == GOOD
+    shown = [run("show", *words) for words in ([], [known.id], ["good.md"])]
+    assert [(each.exit_code, each.stderr) for each in shown] == [(0, "")] * 3
+    assert len({each.stdout for each in shown}) == 1
+    assert "> " in shown[0].stdout
+    assert "def spam(): ..." in shown[0].stdout
+    assert "\x1b" not in shown[0].stdout
+
+    store = WalkthroughStore(project_folder(tmp_path / "home", project))
+    store.save(Draft("# Later", str(project), id=known.id))
+    sources = [
+        run("show", *words, "--markdown")
+        for words in (
+            *([], [known.id], ["--version", "1"], [known.id, "--version", "1"], ["bad.md"]),
+        )
+    ]
+    assert [(each.exit_code, each.stdout) for each in sources] == [
+        *((0, "# Later\n"), (0, "# Later\n"), (0, GOOD), (0, GOOD), (0, BAD)),
+    ]
+
+
+@pytest.mark.requirement("walkthroughs.cli-show")
+def test_stored_walkthrough_is_shown_with_the_code_below_another_base(
+    project: Path, tmp_path: Path
+) -> None:
+    stored(project, tmp_path)
+    other = GitRepository(tmp_path / "other").path
+    (other / "a.py").write_text("def eggs(): ...\n")
+    WalkthroughStore(project_folder(tmp_path / "home", other)).save(Draft(GOOD, str(project)))
+
+    assert "def eggs(): ..." in run("show", "--base", other).stdout
+    assert "def eggs(): ..." in run("show", project / "good.md", "--base", other).stdout
 
 
 @pytest.mark.requirement("walkthroughs.cli-worktrees")
@@ -104,10 +134,21 @@ def test_invalid_git_file_hides_no_walkthroughs(
 
 @pytest.mark.requirement("walkthroughs.cli-show")
 def test_missing_walkthrough_has_its_own_exit_code(project: Path) -> None:
-    for words in (["show"], ["show", "0123abcd"], ["check", "gone.md"], ["export", "gone.md"]):
+    (project / "binary.md").write_bytes(b"\xff")
+    shows = "symposium walkthrough list shows all"
+    missing = "cannot read gone.md: [Errno 2] No such file or directory: 'gone.md'"
+    decoding = "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"
+    named = "  name a Markdown file\n"
+    for words, said in (
+        (["show"], f"no walkthrough is stored here\n  {HOW_ONE_COMES}\n"),
+        (["show", "0123abcd"], f"unknown walkthrough '0123abcd'\n  {shows}\n"),
+        (["check", "gone.md"], f"{missing}\n{named}"),
+        (["export", "gone.md"], f"{missing}\n{named}"),
+        (["show", "binary.md"], f"cannot read binary.md: {decoding}\n{named}"),
+    ):
         result = run(*words)
-        assert result.exit_code == 4
-        assert result.stderr.startswith("symposium: ")
+        assert (result.exit_code, result.stdout) == (4, "")
+        assert result.stderr == f"symposium: {said}"
     assert not (project / "walkthrough.html").exists()
 
 
@@ -161,5 +202,6 @@ def test_export_writes_one_private_page(project: Path, tmp_path: Path) -> None:
 def test_export_never_overwrites_the_walkthrough(project: Path) -> None:
     result = run("export", "good.md", "-o", "./good.md")
 
-    assert result.exit_code == 2
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith("good.md is the walkthrough itself; name another file with -o\n")
     assert (project / "good.md").read_text(encoding="utf-8") == GOOD
