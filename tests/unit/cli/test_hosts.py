@@ -55,16 +55,16 @@ def test_silent_host_is_reported_by_its_pid_and_a_leftover_socket_is_removed(
 @pytest.mark.requirement("cli.status-hosts")
 def test_hosts_are_sorted_by_their_pid(folder: Path) -> None:
     answering: list[socket.socket] = []
-    for pid in (100, 9):
+    for pid in (9, 100, 20):
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(str(folder / f"{pid}.sock"))
         listening.listen()
         answering.append(listening)
 
     def answer() -> None:
-        for listening, number in zip(answering[::-1], (9, 100), strict=True):
+        for listening, number in ((answering[0], 9), (answering[2], 20), (answering[1], 100)):
             sock, _ = listening.accept()
-            sock.sendall(json.dumps({"pid": number}).encode())
+            sock.sendall(b"no JSON" if number == 20 else json.dumps({"pid": number}).encode())
             sock.close()
 
     answers = threading.Thread(target=answer, daemon=True)
@@ -74,7 +74,7 @@ def test_hosts_are_sorted_by_their_pid(folder: Path) -> None:
     for each in answering:
         each.close()
 
-    assert found == [{"pid": 9}, {"pid": 100}]
+    assert found == [{"pid": 9}, {"pid": 20, "kind": "silent", "chains": []}, {"pid": 100}]
 
 
 @pytest.mark.requirement("cli.status-hosts")

@@ -12,12 +12,13 @@ from tests.support.typed_answer import typed
 
 from localio.text import minute_of, second_of
 from symposium.__main__ import main
+from symposium.bus.daemon_start import daemon_address
 from symposium.cli.commands.handoff import NEXT, LinkingReport
 from symposium.cli.commands.uninstall import PROGRAM
 from symposium.cli.ending import ExitCode, ReportedFailure
 from symposium.client.events import ToolCall
 from symposium.client.permissions import Decision, Declined, Permission
-from symposium.config.paths import paths
+from symposium.config.paths import paths, policy_file
 from symposium.documents.timelines import TimelineStore
 from symposium.permissions.audit import AuditLog
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
@@ -131,30 +132,59 @@ def test_audit_lists_and_verifies_its_entries() -> None:
     assert faults
 
 
+AGENTS = "2 agents of tasks and sessions  (`symposium session list`)"
+
+
 @pytest.mark.requirement("cli.status-hosts")
 def test_status_without_hosts_shows_the_policy_and_running_agents(tmp_path: Path) -> None:
-    code, out, err = run("status")
-    policy = out.splitlines()
+    bare = run("status")
+    file = policy_file()
+    without = f"policy  none (no {file})"
     store = SessionStore(paths())
-    held = [store.lock(id_) for id_ in _sessions(store, tmp_path)]
+    *kept, _ = _sessions(store, tmp_path)
+    held = [store.lock(id_) for id_ in kept]
     with_agents = run("status")
     found = json.loads(run("status", "--json")[1])
     for each in held:
         os.close(each)
 
-    assert (code, err, len(policy)) == (0, "no host is running\n", 1)
-    assert with_agents[1].splitlines() == [
-        *policy,
-        "2 agents of tasks and sessions  (`symposium session list`)",
-    ]
-    assert (found["hosts"], found["daemon"], len(found["agents"])) == ([], None, 2)
-    assert set(found) == {"hosts", "daemon", "agents", "policy"}
+    assert bare == (0, f"{without}\n", "no host is running\n")
+    assert with_agents[:2] == (0, f"{without}\n{AGENTS}\n")
+    assert {**found, "agents": sorted(found["agents"])} == {
+        "hosts": [],
+        "daemon": None,
+        "agents": kept,
+        "policy": {"file": str(file), "rules": None, "error": None},
+    }
     assert run("status", "--mcp") == (0, "", "no host is running\n")
     assert run("status", "--short") == (0, "0 hosts, 0 sessions\n", "")
 
 
+@pytest.mark.requirement("cli.status-hosts")
+def test_status_shows_the_daemon_and_the_rules_or_the_error_of_the_policy(home: Path) -> None:
+    home.mkdir()
+    file, lock = policy_file(), daemon_address().life_lock
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_text(str(os.getpid()))
+    file.write_text('[[rule]]\nname = "x"\neffect = "allow"\ncommand = "ls"\n')
+    working, found = run("status"), json.loads(run("status", "--json")[1])
+    lock.write_text("no number")
+    file.write_text('[[rule]]\nname = "x\\u001b"\n')
+    broken = run("status")
+
+    assert working[1].splitlines() == [
+        f"policy  1 rule ({file})",
+        f"daemon  pid {os.getpid()}  (`symposium daemon status`)",
+    ]
+    assert found["daemon"] == os.getpid()
+    assert found["policy"] == {"file": str(file), "rules": 1, "error": None}
+    (error,) = broken[1].splitlines()
+    assert error.startswith(f"policy  UNREADABLE, no agent starts: {file}: line 1, column 1: ")
+    assert error.isprintable()
+
+
 def _sessions(store: SessionStore, cwd: Path) -> list[str]:
-    ids = [f"{digit * 8}-0000-4000-8000-000000000000" for digit in "12"]
+    ids = [f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123"]
     for id_ in ids:
         store.add(SessionSpec(id_, SessionKind.ACP, ("eliza",), str(cwd)))
     return ids
