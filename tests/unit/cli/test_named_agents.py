@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from symposium.cli.chain_options import configured_agent
 from symposium.cli.task_agents import NONE, chosen_agent, is_terminal, named_agent
 
 
@@ -21,8 +22,7 @@ def test_relative_program_becomes_absolute_and_keeps_its_arguments(place: Path) 
 
     relative = named_agent("./agent --fast")
 
-    assert str(place / "agent") in relative
-    assert "--fast" in relative
+    assert relative == f'{{"command":"{place}/agent","args":["--fast"]}}'
     assert named_agent(f"{place}/agent --fast") == f"{place}/agent --fast"
 
 
@@ -41,7 +41,39 @@ def test_none_and_a_config_without_an_agent_give_no_agent() -> None:
 
 @pytest.mark.requirement("tasks.agent-anywhere")
 @pytest.mark.parametrize(
-    ("agent", "expected"), [(None, False), ("terminal:vi", True), ("eliza", False)]
+    ("agent", "expected"),
+    [(None, False), ("terminal:vi", True), ("claude", True), ("eliza", False)],
 )
 def test_agent_of_a_terminal_is_known_by_its_prefix(agent: str | None, *, expected: bool) -> None:
     assert is_terminal(agent) is expected
+
+
+@pytest.mark.requirement("tasks.agent-anywhere")
+@pytest.mark.parametrize(
+    ("agent", "names", "spec"),
+    [
+        (None, [], None),
+        ('" "', [], None),
+        ('"my-agent --acp"', ["my-agent --acp"], "named"),
+        ('{"builtin": "eliza"}', [], "eliza"),
+        ('{"registry": "gemini"}', ["gemini"], "named"),
+        (
+            '{"local": {"command": "sh", "args": ["-c", "x"], "env": {"A": "b"}}}',
+            [],
+            '{"name":"sh","command":"sh","args":["-c","x"],"env":{"A":"b"}}',
+        ),
+    ],
+)
+def test_agent_of_the_config_is_read_as_its_option_would_be(
+    place: Path, agent: str | None, names: list[str], spec: str | None
+) -> None:
+    if agent is not None:
+        (place / "home").mkdir()
+        (place / "home" / "config.jsonc").write_text(f'{{"agent": {agent}}}', encoding="utf-8")
+    named: list[str] = []
+
+    def name(written: str) -> str:
+        named.append(written)
+        return "named"
+
+    assert (configured_agent(name), named) == (spec, names)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from peerwire.errors import ConnectionClosedError, RpcError
+from peerwire.errors import INVALID_PARAMS, ConnectionClosedError, RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
@@ -134,6 +134,34 @@ async def test_client_offers_files_and_no_terminals(tmp_path: Path) -> None:
         "fs": {"readTextFile": True, "writeTextFile": True},
         "terminal": False,
     }
+
+
+@pytest.mark.requirement("cli.client-files")
+async def test_agent_reads_lines_of_a_file_and_a_malformed_request_is_refused(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "poem").write_text("one\ntwo\nthree\n")
+    found: list[Any] = []
+
+    async def turn(connection: Connection) -> str:
+        params = {"sessionId": "one", "path": str(tmp_path / "poem")}
+        part = {**params, "line": 2, "limit": 1}
+        found.append(await connection.request("fs/read_text_file", params))
+        found.append(await connection.request("fs/read_text_file", part))
+        for method in ("fs/read_text_file", "session/request_permission"):
+            with pytest.raises(RpcError) as refused:
+                await connection.request(method, [1])
+            found.append(refused.value.code)
+        return "end_turn"
+
+    async with talking(AskingAgent(turn), DenyAll(), tmp_path) as conversation:
+        await conversation.prompt("one", "go")
+
+    assert found == [
+        {"content": "one\ntwo\nthree\n"},
+        {"content": "two\n"},
+        *(INVALID_PARAMS, INVALID_PARAMS),
+    ]
 
 
 @pytest.mark.requirement("cli.client-writes-ask")

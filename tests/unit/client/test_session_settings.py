@@ -68,7 +68,15 @@ def test_setting_is_chosen_by_name_or_part_of_it(word: str, ids: list[str]) -> N
 
 
 @pytest.mark.requirement("cli.chat-settings")
-@pytest.mark.parametrize("result", [None, {"modes": 7}, {"models": {"availableModels": [7, 8]}}])
+@pytest.mark.parametrize(
+    "result",
+    [
+        *(None, {"modes": 7}, {"models": {"availableModels": [7, 8]}}),
+        {"configOptions": [{**option("model", "s"), "category": "color"}]},
+        {"configOptions": [{**option("model", "s"), "id": 7}]},
+        {"configOptions": [{"id": "o", "category": "model", "options": [7]}]},
+    ],
+)
 def test_malformed_result_offers_nothing(result: Any) -> None:
     settings = SessionSettings()
     settings.opened(result)

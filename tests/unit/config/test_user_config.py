@@ -300,6 +300,8 @@ def test_configs_with_other_agent_order_or_flags_have_different_keys() -> None:
     values: list[Any] = [
         {"agent": "a"},
         {"agent": "a b"},
+        {"agent": "a 'b"},
+        {"agent": "a 'c"},
         {"agent": {"registry": "a"}},
         {"agent": "a", "mods": [on]},
         {"agent": "a", "mods": [off]},

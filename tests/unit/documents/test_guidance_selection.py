@@ -40,6 +40,9 @@ def text(applies_to: str = "", body: str = "Body.", id_: str = "a.md") -> Guidan
         ("word:test", "the latest news", False),
         ("word:clean up", "Clean up the code", True),
         ("word:test", "", False),
+        ("word:fix, word:test", "Test it", True),
+        ("word:fix, word:test", "Write it", False),
+        ("file:Cargo.toml, file:pyproject.toml", "x", True),
         ("file:pyproject.toml, word:test", "a test", True),
         ("file:pyproject.toml, word:test", "a feature", False),
         ("file:Cargo.toml, word:test", "a test", False),
@@ -125,6 +128,8 @@ def test_what_does_not_fit_is_given_by_its_summary_then_by_its_name() -> None:
     assert summarized.body == summary_of(summarized.text) == outline
     assert by_author.body == "In short."
     assert named.body == ""
+    exact = fit([text(body="é" * 10), text(body="b", id_="b.md")], 20)
+    assert [(each.body, each.is_whole) for each in exact] == [("é" * 10, True), ("", False)]
 
 
 @pytest.mark.requirement("guidance.budget")
