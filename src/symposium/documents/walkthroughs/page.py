@@ -133,7 +133,9 @@ def diff_card(written: str, found: Changes | None, reason: str) -> str:
     added, removed = sum(each.additions for each in files), sum(each.deletions for each in files)
     shown = "".join(_file(each, is_open=len(files) <= 3) for each in files[:MAX_FILES])  # noqa: PLR2004 - up to three are open
     left = len(files) - MAX_FILES
-    more = f"<p>and {left} more files</p>" if left > 0 or found.is_cut else ""
+    # If git's output was cut, the number of files is unknown.
+    number = "" if found.is_cut else f"{left} "
+    more = f"<p>and {number}more files</p>" if left > 0 or found.is_cut else ""
     count = f"{len(files)} file{'' if len(files) == 1 else 's'}"
     return (
         f'<section class="diff"><p class="range">Changes <code>{escaped(written)}</code> '

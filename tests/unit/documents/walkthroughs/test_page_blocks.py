@@ -44,13 +44,23 @@ def test_no_text_of_a_block_is_markup() -> None:
 
 
 @pytest.mark.requirement("walkthroughs.page-text")
-@pytest.mark.parametrize(("count", "more"), [(MAX_FILES, 0), (MAX_FILES + 1, 1)])
-def test_files_of_a_diff_are_shown_up_to_the_limit(count: int, more: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "is_cut", "more"),
+    [
+        (MAX_FILES, False, []),
+        (MAX_FILES + 1, False, ["<p>and 1 more files</p>"]),
+        (MAX_FILES + 1, True, ["<p>and more files</p>"]),
+        (1, True, ["<p>and more files</p>"]),
+    ],
+)
+def test_files_of_a_diff_are_shown_up_to_the_limit(
+    count: int, more: list[str], *, is_cut: bool
+) -> None:
     files = [changed(f"f{number}") for number in range(count)]
-    text = diff_card("r", Changes(files), "")
+    text = diff_card("r", Changes(files, is_cut), "")
 
-    assert text.count("<details") == MAX_FILES
-    assert ("and 1 more files" in text) == bool(more)
+    assert text.count("<details") == min(count, MAX_FILES)
+    assert re.findall("<p>and .*?</p>", text) == more
 
 
 @pytest.mark.requirement("walkthroughs.page-text")
