@@ -1,12 +1,14 @@
 """Hand-over of a session: known facts only, and bounded."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.git_repository import GitRepository
 
-from symposium.documents.handoff import MAX_LENGTH, TimelineWorkplace, digest
+from symposium.documents.handoff import MAX_LENGTH, TimelineWorkplace, digest, look_at
 from symposium.documents.task_prompt import prompt_for, with_own
 from symposium.documents.timelines import TimelineEntry, read_entries, write_entry
 
@@ -137,3 +139,22 @@ def test_the_last_forty_decisions_are_listed(count: int) -> None:
     assert [f"Do {at}" in line for at, line in enumerate(lines[len(note) :], count - 40)] == [
         True
     ] * 40
+
+
+@pytest.mark.requirement("timelines.digest")
+async def test_changes_since_the_last_commit_and_new_files_are_read_from_git(
+    tmp_path: Path,
+) -> None:
+    repository = GitRepository(tmp_path / "work")
+    repository.write("new.txt", "x\n")
+    unborn = await look_at(repository.path)
+    repository.commit()
+    clean = await look_at(repository.path)
+    repository.write("new.txt", "x\ny\n")
+    repository.write("b.txt", "x\n")
+    changed = await look_at(repository.path)
+    apart = await look_at(tmp_path)
+
+    assert (unborn, clean) == (TimelineWorkplace("main", "new.txt\n"), CLEAN)
+    assert (changed.branch, apart) == ("main", TimelineWorkplace("", None))
+    assert changed.diff_stat == (" new.txt | 1 +\n 1 file changed, 1 insertion(+)\n b.txt | new\n")

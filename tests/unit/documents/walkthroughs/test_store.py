@@ -40,6 +40,13 @@ def test_stored_walkthrough_is_available_to_other_stores(
     assert (first.version, first.base_uri, first.mode) == (1, "/base", "replace")
 
 
+@pytest.mark.requirement("walkthroughs.store")
+def test_half_a_character_is_stored_as_a_question_mark(store: WalkthroughStore) -> None:
+    known = store.save(Draft("# A\n\n\ud800b\n", "/base"))
+
+    assert store.load(known.id).markdown == "# A\n\n?b\n"
+
+
 @pytest.mark.requirement("walkthroughs.versions")
 def test_every_version_stays(store: WalkthroughStore) -> None:
     first = store.save(Draft("# A\n\none\n", "/base"))
