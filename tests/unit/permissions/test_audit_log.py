@@ -285,3 +285,13 @@ def test_only_one_host_writes_at_a_time(tmp_path: Path, monkeypatch: pytest.Monk
             log.write({"chosen": "while another writes"})
 
     assert len(log.entries()) == 1
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_damaged_lines_hide_no_entry_and_an_empty_folder_is_intact(tmp_path: Path) -> None:
+    log = filled(tmp_path, 1)
+    (tmp_path / NOW).write_bytes(b"no JSON\n[1]\n" + (tmp_path / NOW).read_bytes())
+    (tmp_path / "empty").mkdir()
+
+    assert [entry["chosen"] for entry in log.entries()] == ["option 0"]
+    assert log_in(tmp_path / "empty").verify() == []
