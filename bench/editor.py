@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from bench.processes import tree
 
-PATIENCE: Final = 20.0
+TIMEOUT: Final = 20.0
 """Seconds without a byte after which a chain counts as stuck."""
 
 LEAVE: Final = 0.5
@@ -130,20 +130,20 @@ class Editor:
         start = 0
         while (end := self._buffer.find(b"\n", start)) < 0:
             start = len(self._buffer)
-            self._buffer += self.read(PATIENCE)
+            self._buffer += self.read(TIMEOUT)
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line
 
-    def read(self, patience: float, *, most: int = PIPE) -> bytes:
+    def read(self, timeout: float, *, most: int = PIPE) -> bytes:
         """Read available output, after waiting for at least one byte.
 
         Raises:
             ChainEndedError: the stream ended.
             TimeoutError: no output in time.
         """
-        if not select.select([self.output], [], [], patience)[0]:
-            raise TimeoutError(f"no output for {patience:g} s")
+        if not select.select([self.output], [], [], timeout)[0]:
+            raise TimeoutError(f"no output for {timeout:g} s")
         if not (chunk := os.read(self.output, most)):
             raise ChainEndedError(f"the program exited with {self._process.poll()}")
         return chunk

@@ -30,7 +30,7 @@ from symposium.sessions.session import SessionStore
 
 AGENT: Final = Path(__file__).parents[1] / "tests/process/agents/chaos_agent.py"
 BUSY: Final = "while True: pass"
-PATIENCE: Final = 120.0
+TIMEOUT: Final = 120.0
 """Timeout of one turn in seconds, with busy loops."""
 
 
@@ -105,10 +105,10 @@ async def rounds(task: dict[str, Any], count: int) -> tuple[list[str], list[floa
         for number in range(count):
             begun = time.monotonic()
             await keeper.ask(SAY, {"text": "\n".join(calls(number))})
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 await over.wait()
             over.clear()
-            await bus.request(UndoTaskspace(taskspace_uuid=task["id"]), patience=PATIENCE)
+            await bus.request(UndoTaskspace(taskspace_uuid=task["id"]), timeout=TIMEOUT)
             taken.append(time.monotonic() - begun)
             found = contents(tree)
             if found != (expected := (f"{number}\n", f"one\ntwo\nmore {number}\n")):

@@ -157,12 +157,12 @@ class Rig:
                 select.select([], [self._publisher], [], 0.01)
 
     def _read(
-        self, patience: float, latencies: list[float] | None = None, frame: Frame | None = None
+        self, timeout: float, latencies: list[float] | None = None, frame: Frame | None = None
     ) -> int:
         """Read available bytes; return how many bytes the receivers got."""
         got = 0
         own = self._publisher.fileno()
-        for fd, _ in self._poll.poll(patience):
+        for fd, _ in self._poll.poll(timeout):
             if fd == own:
                 # Answers to the publisher are not deliveries.
                 self._publisher.recv_into(self._view)

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from bench.editor import PATIENCE, PIPE, Editor
+from bench.editor import PIPE, TIMEOUT, Editor
 from bench.probe import chain_pids
 from bench.processes import memory
 
@@ -61,7 +61,7 @@ def slow_client(editor: Editor, pace: Pace) -> dict[str, float]:
     portion = min(PIPE, int(SIZE * max(1, pace.hurry * TAKEN / READS)))
     sizes: list[float] = []
     while taken < wanted:
-        taken += editor.read(PATIENCE, most=portion).count(b"\n")
+        taken += editor.read(TIMEOUT, most=portion).count(b"\n")
         passed = time.monotonic() - begun
         if passed >= look:
             sizes.append(sum(memory(pid).now for pid in chain_pids(editor)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from bench.editor import PATIENCE, Editor
+from bench.editor import TIMEOUT, Editor
 from bench.figures import percentile
 from bench.probe import Probe
 
@@ -75,7 +75,7 @@ def arrivals(editor: Editor, count: int, *, rate: int) -> Arrivals:
     lines, replied, tail = 0, False, b""
     while lines <= count or not replied:
         try:
-            chunk = editor.read(LATE if replied else PATIENCE)
+            chunk = editor.read(LATE if replied else TIMEOUT)
         except TimeoutError:
             if replied:
                 break

@@ -159,7 +159,7 @@ class Git:
     is_completing: bool = False
 
     async def run(
-        self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
+        self, *words: str, stdin: bytes = b"", timeout: float = COMMAND_TIMEOUT
     ) -> GitResult:
         """Run a command; any exit code is accepted.
 
@@ -173,7 +173,7 @@ class Git:
             return GitResult(_REFUSED, b"", f"fatal: {error}")
         done = await _run(
             _Call(self.directory, argv, environment, stdin, words[0]),
-            seconds=patience,
+            seconds=timeout,
             max_bytes=MAX_OUTPUT,
         )
         if done.is_cut:
@@ -181,7 +181,7 @@ class Git:
         return replace(done, said=self.stand_ins.in_words(done.said))
 
     async def ask(
-        self, *words: str, stdin: bytes = b"", patience: float = COMMAND_TIMEOUT
+        self, *words: str, stdin: bytes = b"", timeout: float = COMMAND_TIMEOUT
     ) -> GitResult:
         """Run a command.
 
@@ -189,7 +189,7 @@ class Git:
             GitCommandError: its exit code is not 0.
             GitRunError: see `run`.
         """
-        done = await self.run(*words, stdin=stdin, patience=patience)
+        done = await self.run(*words, stdin=stdin, timeout=timeout)
         if done.code:
             raise GitCommandError(words, done.code, done.said)
         return done

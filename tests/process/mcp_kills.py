@@ -55,11 +55,11 @@ class RecordingBus(FakeBus):
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
-        patience: float | None = None,
+        timeout: float | None = None,
     ) -> Any:
         """Record the message and acknowledge it."""
         if (self._root / "away").exists() or isinstance(message, TaskspaceState):
-            return await super().request(message, to=to, on_progress=on_progress, patience=patience)
+            return await super().request(message, to=to, on_progress=on_progress, timeout=timeout)
         note(self._root / "taken", bytes(payload_of(message)).decode())
         match message:
             case DeleteTaskspace():

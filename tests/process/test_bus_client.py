@@ -155,7 +155,7 @@ async def test_request_without_a_connection_fails(home: DaemonFolder) -> None:
         await client.ready()
         await home.kill()
         with pytest.raises(BusReconnectingError, match=r"bus reconnecting: .* was not sent"):
-            await client.request(DaemonStatus(), patience=0.1)
+            await client.request(DaemonStatus(), timeout=0.1)
         with pytest.raises(BusUnreachableError, match="no daemon listens"):
             await client.ready()
 

@@ -36,7 +36,7 @@ class FakeBus:
 
     def __init__(self) -> None:
         self.asked: list[BusMessage] = []
-        self.patience: list[float | None] = []
+        self.timeouts: list[float | None] = []
         self.answers: dict[str, Respond] = {}
 
     def answer(self, type_: str, reply: Any) -> None:
@@ -56,11 +56,11 @@ class FakeBus:
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
-        patience: float | None = None,
+        timeout: float | None = None,
     ) -> Any:
         del to
         self.asked.append(message)
-        self.patience.append(patience)
+        self.timeouts.append(timeout)
         respond = self.answers.get(message.about.type)
         if respond is None:
             raise BusRefusedError(f"no handler for {message.about.type}", NO_HANDLER)

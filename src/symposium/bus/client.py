@@ -143,7 +143,7 @@ class BusClient:
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
-        patience: float | None = None,
+        timeout: float | None = None,
     ) -> _Answer:
         """Send a request and wait for the reply; see `BusEndpoint.request`.
 
@@ -151,7 +151,7 @@ class BusClient:
             BusError: there is no reply; the class gives the cause.
         """
         ask = self._exchange.request
-        return await ask(message, to=to, on_progress=on_progress, patience=patience)
+        return await ask(message, to=to, on_progress=on_progress, timeout=timeout)
 
     async def post(self, message: Announcement, *, to: Address | None = None) -> int:
         """Send an announcement and wait for delivery; returns the number of receivers.

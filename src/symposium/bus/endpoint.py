@@ -107,7 +107,7 @@ class Bus(Protocol):
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
-        patience: float | None = None,
+        timeout: float | None = None,
     ) -> _Answer:
         """Send a request and wait for the reply; see `BusEndpoint.request`.
 
@@ -147,7 +147,7 @@ class BusEndpoint:
         *,
         to: Address | None = None,
         on_progress: OnProgress | None = None,
-        patience: float | None = None,
+        timeout: float | None = None,
     ) -> _Answer:
         """Send a request and wait for the reply.
 
@@ -155,7 +155,7 @@ class BusEndpoint:
             message: the request.
             to: receiver; None: by the message's class.
             on_progress: receives progress until the reply.
-            patience: seconds to wait for the reply, if shorter than the class's timeout.
+            timeout: seconds to wait for the reply, if shorter than the class's timeout.
 
         Raises:
             BusRefusedError: the reply is an error, or did not arrive in time (code `timeout`).
@@ -164,11 +164,11 @@ class BusEndpoint:
         """
         kind = type(message)
         envelope = envelope_of(message, self._sender, to=to)
-        outcome = await self._ask(envelope, Pending(kind, on_progress=on_progress), patience)
+        outcome = await self._ask(envelope, Pending(kind, on_progress=on_progress), timeout)
         return _reply(kind, outcome)
 
     async def post(
-        self, message: Announcement, *, to: Address | None = None, patience: float | None = None
+        self, message: Announcement, *, to: Address | None = None, timeout: float | None = None
     ) -> int:
         """Send an announcement and wait for delivery; the number of receivers.
 
@@ -178,16 +178,14 @@ class BusEndpoint:
         """
         plain = envelope_of(message, self._sender, to=to)
         envelope = msgspec.structs.replace(plain, ack=True)
-        outcome = await self._ask(envelope, Pending(type(message)), patience)
+        outcome = await self._ask(envelope, Pending(type(message)), timeout)
         if not outcome.success or outcome.data is UNSET:
             raise BusRefusedError(outcome.error or "", outcome.code or "")
         return read_as(dict[str, int], outcome.data)["delivered"]
 
-    async def _ask(
-        self, envelope: Envelope, pending: Pending, patience: float | None
-    ) -> BusOutcome:
+    async def _ask(self, envelope: Envelope, pending: Pending, timeout: float | None) -> BusOutcome:
         pending.envelope = envelope
-        pending.limit, pending.connect_timeout = patience, self._connect_timeout
+        pending.limit, pending.connect_timeout = timeout, self._connect_timeout
         self._pending[envelope.id] = pending
         pending.is_sent = self._send(envelope)
         try:

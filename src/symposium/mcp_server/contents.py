@@ -98,7 +98,7 @@ async def conflicts(workplace: ServerContext) -> str:
         return "Not in a taskspace: no conflicts are possible.\n"
     request = FindOverlaps(project=where.project)
     try:
-        found = await workplace.bus.request(request, patience=COMPARISON_TIMEOUT)
+        found = await workplace.bus.request(request, timeout=COMPARISON_TIMEOUT)
     except BusError as error:
         return f"Unknown: {error}\n"
     lines = [

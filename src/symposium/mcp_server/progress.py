@@ -44,7 +44,7 @@ async def report(message: BusRequest[Recorded], call: ToolInvocation) -> ToolAns
         BusRefusedError: the daemon rejected it.
     """
     try:
-        recorded = await call.workplace.bus.request(message, patience=REPORT_TIMEOUT)
+        recorded = await call.workplace.bus.request(message, timeout=REPORT_TIMEOUT)
     except BusRefusedError as error:
         if error.code not in (NO_HANDLER, TIMEOUT, GONE):
             raise
@@ -142,6 +142,6 @@ async def _outcome(
     """Return the answer or the error, which a task group would wrap."""
     try:
         bus = call.workplace.bus
-        return await bus.request(request, on_progress=latest.take, patience=limit)
+        return await bus.request(request, on_progress=latest.take, timeout=limit)
     except BusError as error:
         return error

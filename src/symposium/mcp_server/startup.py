@@ -95,7 +95,7 @@ class EditorFirst:
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
         """Symbols with this name or a similar one."""
         try:
-            found = await self._bus.request(ResolveSymbolByName(name=name), patience=IDE_TIMEOUT)
+            found = await self._bus.request(ResolveSymbolByName(name=name), timeout=IDE_TIMEOUT)
         except BusError as error:
             _log.debug("no editor found the symbol %s: %s", name, error)
             return await self._otherwise.symbols(name)
@@ -105,7 +105,7 @@ class EditorFirst:
         """The uses of a symbol, without its definition."""
         request = FindAllReferences(symbol=msgspec.convert(msgspec.to_builtins(symbol), WireSymbol))
         try:
-            found = await self._bus.request(request, patience=IDE_TIMEOUT)
+            found = await self._bus.request(request, timeout=IDE_TIMEOUT)
         except BusError as error:
             _log.debug("no editor found references of %s: %s", symbol.name, error)
             return await self._otherwise.references(symbol)

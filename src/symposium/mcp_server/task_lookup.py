@@ -21,17 +21,17 @@ _log = logging.getLogger(__name__)
 
 
 async def look_up(
-    standing: AgentLocation, bus: Bus, *, patience: float = LOOKUP_TIMEOUT
+    standing: AgentLocation, bus: Bus, *, timeout: float = LOOKUP_TIMEOUT
 ) -> TaskContext | None:
     """The agent's current task; None outside a taskspace, or if it is unknown."""
     if not standing.is_in_taskspace:
         return None
     request = TaskspaceState(project_path=standing.project, taskspace_uuid=standing.taskspace)
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout):
             return _context(await bus.request(request))
     except TimeoutError:
-        _log.info("the daemon did not describe the task within %g s", patience)
+        _log.info("the daemon did not describe the task within %g s", timeout)
     except BusError as error:
         _log.info("reading the task from its file: %s", error)
     return written_down(standing)
@@ -50,7 +50,7 @@ async def keep_collaborator(
         project_path=standing.project, taskspace_uuid=standing.taskspace, collaborator=asked
     )
     try:
-        await bus.request(request, patience=LOOKUP_TIMEOUT)
+        await bus.request(request, timeout=LOOKUP_TIMEOUT)
     except BusError as error:
         _log.info("cannot save the collaborator: %s", error)
 

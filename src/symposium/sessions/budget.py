@@ -177,7 +177,7 @@ class BusBudget:
             message = CheckBudget(taskspace_uuid=self._taskspace)
             async with asyncio.timeout(BUDGET_TIMEOUT):
                 await self._bus.ready()
-            verdict = await self._bus.request(message, patience=BUDGET_TIMEOUT)
+            verdict = await self._bus.request(message, timeout=BUDGET_TIMEOUT)
         except (BusError, TimeoutError) as error:
             _log.info("cannot check the budget: %s", error)
         else:

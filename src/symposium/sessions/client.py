@@ -201,7 +201,7 @@ class SessionClient:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float = ANSWER_TIME,  # noqa: ASYNC109 - of the answer, not of the caller's task
+        timeout: float = ANSWER_TIME,
     ) -> Any:
         """Send a request, and wait for the response.
 

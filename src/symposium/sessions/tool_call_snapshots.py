@@ -273,7 +273,7 @@ class BusSnapshots:
             async with asyncio.timeout(SNAPSHOT_TIMEOUT):
                 # Fail at once without a daemon.
                 await self._bus.ready()
-            taken = await self._bus.request(message, patience=SNAPSHOT_TIMEOUT)
+            taken = await self._bus.request(message, timeout=SNAPSHOT_TIMEOUT)
         except (BusError, TimeoutError) as error:
             _log.warning("could not save the worktree: %s", error)
             is_known, self._problem = self._problem == str(error), str(error)

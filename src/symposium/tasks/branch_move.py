@@ -57,7 +57,7 @@ async def move_worktree(git: Git, before: str, after: str) -> None:
     """
     await _write_ignored(git, after, await _changes(git, before, after))
     try:
-        done = await git.run(*_MOVE, before, after, patience=_CHECKOUT_TIMEOUT)
+        done = await git.run(*_MOVE, before, after, timeout=_CHECKOUT_TIMEOUT)
     except (GitRunError, TaskspaceError):
         await _remove_lock(git)
         raise
@@ -185,12 +185,12 @@ async def take_back(git: Git, before: str, after: str) -> None:
         TaskspaceError: git failed, for example where a path of the base has changed since.
     """
     changes = await _changes(git, before, after)
-    moved = await git.run(*_MOVE, after, before, patience=_CHECKOUT_TIMEOUT)
+    moved = await git.run(*_MOVE, after, before, timeout=_CHECKOUT_TIMEOUT)
     if moved.code:
         # It was interrupted while it wrote: git treats its own new files as untracked.
         await _remove_new(git, after, changes)
         if (await git.run("diff-index", "--cached", "--quiet", before, "--")).code:
-            await git.ask(*_MOVE, after, before, patience=_CHECKOUT_TIMEOUT)
+            await git.ask(*_MOVE, after, before, timeout=_CHECKOUT_TIMEOUT)
     await git.run("update-index", "-q", "--refresh")
     listed = await git.ask("diff-files", "--name-only", "-z", "--ignore-submodules=all")
     differing = set(listed.names)
@@ -204,7 +204,7 @@ async def take_back(git: Git, before: str, after: str) -> None:
             back.append(each.path)
     paths = b"".join(os.fsencode(path) + b"\0" for path in back)
     await git.ask(
-        "checkout-index", "--force", "-z", "--stdin", stdin=paths, patience=_CHECKOUT_TIMEOUT
+        "checkout-index", "--force", "-z", "--stdin", stdin=paths, timeout=_CHECKOUT_TIMEOUT
     )
 
 

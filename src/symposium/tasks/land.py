@@ -317,7 +317,7 @@ async def _join(
         return True
     if landing.options.join is Join.REBASE:
         return await _rebase(context, landing, operation, onto, merged)
-    done = await git.run("merge", "--no-edit", onto, patience=600.0)
+    done = await git.run("merge", "--no-edit", onto, timeout=600.0)
     if done.code:
         conflicts = await git.text("ls-files", "--unmerged")
         await git.run("merge", "--abort")

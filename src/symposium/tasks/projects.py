@@ -104,14 +104,14 @@ async def _clone(directory: Path, file: ProjectFile) -> None:
     git = await Git(directory, stand_ins(), is_outside=True).online()
     url = await asyncio.to_thread(git.stand_ins.url_to_fetch, file.git_url, directory)
     words = ("clone", "--bare", "--no-local", "--no-recurse-submodules")
-    await git.ask(*words, "--", url, str(partial), patience=_CLONE_TIMEOUT)
+    await git.ask(*words, "--", url, str(partial), timeout=_CLONE_TIMEOUT)
     inside = git_of(partial)
     await inside.config("--remove-section", "remote.origin")
     await inside.config(f"remote.{file.remote}.url", file.git_url)
     refspec = f"+refs/heads/*:refs/remotes/{file.remote}/*"
     await inside.config(f"remote.{file.remote}.fetch", refspec)
     online = await inside.online()
-    await online.run("fetch", "--no-tags", file.remote, patience=_CLONE_TIMEOUT)
+    await online.run("fetch", "--no-tags", file.remote, timeout=_CLONE_TIMEOUT)
     await online.run("remote", "set-head", file.remote, "--auto")
     _rename(partial, directory / ".git")
 

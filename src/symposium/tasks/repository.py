@@ -122,7 +122,7 @@ async def add_worktree(git: Git, path: Path, *words: str) -> None:
         TaskspaceError: git failed, or the worktree's settings cannot be written.
     """
     completing = await git.completing()
-    await completing.ask("worktree", "add", "--quiet", *words, patience=_ADD_TIMEOUT)
+    await completing.ask("worktree", "add", "--quiet", *words, timeout=_ADD_TIMEOUT)
     try:
         admin = await asyncio.to_thread(_link_to_clone, path)
     except OSError as error:
@@ -244,7 +244,7 @@ async def fetch(git: Git, base: BaseBranch) -> None:
     if base.remote is not None:
         refspec = f"+refs/heads/{base.branch}:{base.ref}"
         words = (*_FETCH, _THEIR_END, "--end-of-options", base.remote, refspec)
-        await (await git.online()).ask(*words, patience=REMOTE_TIMEOUT)
+        await (await git.online()).ask(*words, timeout=REMOTE_TIMEOUT)
 
 
 async def ask(git: Git, remote: str) -> None:
@@ -254,7 +254,7 @@ async def ask(git: Git, remote: str) -> None:
         TaskspaceError: it does not, or times out.
     """
     words = ("ls-remote", "--quiet", "--heads", _THEIR_END, "--end-of-options", remote)
-    await (await git.online()).ask(*words, patience=REMOTE_TIMEOUT)
+    await (await git.online()).ask(*words, timeout=REMOTE_TIMEOUT)
 
 
 async def push(git: Git, remote: str, commit: str, branch: str) -> None:
@@ -273,7 +273,7 @@ async def push(git: Git, remote: str, commit: str, branch: str) -> None:
     words = ("push", "--no-force", "--no-verify", "--no-signed", "--recurse-submodules=no")
     refspec = f"{commit}:refs/heads/{branch}"
     rest = ("--receive-pack=git-receive-pack", "--end-of-options", remote, refspec)
-    await online.ask(*words, *rest, patience=_PUSH_TIMEOUT)
+    await online.ask(*words, *rest, timeout=_PUSH_TIMEOUT)
 
 
 _PAUSE: Final = 0.05

@@ -91,7 +91,7 @@ async def test_a_long_limit_does_not_delay_the_error_while_there_is_no_connectio
     exchange = exchange_on(Wire(is_up=False))
 
     with pytest.raises(BusReconnectingError, match="nothing was done: delete_taskspace was not"):
-        await exchange.request(DELETE, patience=1800.0)
+        await exchange.request(DELETE, timeout=1800.0)
 
 
 @pytest.mark.requirement("bus.one-budget")

@@ -58,7 +58,7 @@ async def test_editor_answers_before_other_sources(tmp_path: Path) -> None:
     assert [each.defined_at.path for each in without] == ["/w/a.py", "/w/a.py"]
     assert [each.defined_at.path for each in with_one] == ["/editor.py"]
     assert [each.path for each in used] == ["/editor.py"]
-    assert bus.patience == [10.0] * 3
+    assert bus.timeouts == [10.0] * 3
     bus.answer("find_all_references", BusReconnectingError("reconnecting", ""))
     assert len(await ide.symbols("user")) == 2
     assert [each.start.line for each in await ide.references(without[0])] == [7, 8, 7]

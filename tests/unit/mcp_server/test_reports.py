@@ -34,7 +34,7 @@ async def test_report_answer_counts_its_viewers(watchers: int, text: str, tmp_pa
 
     assert answer.value == DeliveryReport("recorded", watchers)
     assert answer.text == f"Recorded; {text}."
-    assert bus.patience == [REPORT_TIMEOUT]
+    assert bus.timeouts == [REPORT_TIMEOUT]
     (message,) = bus.asked
     assert isinstance(message, LogProgress)
     assert (message.taskspace_uuid, message.category) == (TASK, ProgressCategory.MILESTONE)

@@ -244,7 +244,7 @@ async def test_feedback_in_the_answer_of_the_reviewer_ends_the_wait(
 
     assert answer.value.status == "answered"
     assert progress.lines == ["Asking for a reviewer."]
-    assert bus.patience == [reviews.FEEDBACK_TIMEOUT]
+    assert bus.timeouts == [reviews.FEEDBACK_TIMEOUT]
 
 
 @pytest.mark.requirement("mcp-server.reviews-arrive")

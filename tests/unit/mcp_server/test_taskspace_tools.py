@@ -112,7 +112,7 @@ async def test_answer_states_the_decision(
     assert answer.value.outcome == outcome
     assert text in answer.text
     assert not answer.is_error
-    assert bus.patience == [1800.0]
+    assert bus.timeouts == [1800.0]
 
 
 @pytest.mark.requirement("mcp-server.delete")
@@ -205,7 +205,7 @@ async def test_results_of_other_tasks_are_awaited_for_half_an_hour(tmp_path: Pat
     assert answer.value.results == [*ended]
     assert late.text == "The taskspaces are not finished yet; call again to wait longer."
     assert (late.value.results, late.is_error, refused.is_error) == ([], False, True)
-    assert bus.patience == [1800.0] * 3
+    assert bus.timeouts == [1800.0] * 3
     assert (
         bus.asked
         == [

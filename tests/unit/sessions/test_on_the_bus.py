@@ -55,8 +55,8 @@ class Bus:
     async def ready(self) -> None:
         self._check()
 
-    async def request(self, message: Any, *, patience: float) -> Any:
-        del patience
+    async def request(self, message: Any, *, timeout: float) -> Any:
+        del timeout
         self._check()
         if isinstance(message, CheckBudget):
             return self.spent

@@ -111,7 +111,7 @@ async def test_git_command_is_killed_with_its_children_on_timeout(scene: Scene) 
     slow = Git(scene.clone, stand_ins(), settings=("alias.slow=!sleep 60 & wait",))
 
     with pytest.raises(GitRunError, match="timed out"):
-        await slow.run("slow", patience=0.2)
+        await slow.run("slow", timeout=0.2)
 
 
 @pytest.mark.requirement("taskspaces.git-bounded")

@@ -219,7 +219,7 @@ async def _again(socket: Path | None, envelope: Envelope) -> bool:
 
 
 async def _say(
-    client: BusClient, message: BusMessage, to: Address | None, patience: float | None
+    client: BusClient, message: BusMessage, to: Address | None, timeout: float | None
 ) -> Any:
     if isinstance(message, Announcement):
         return {"delivered": await client.post(message, to=to)}
@@ -228,7 +228,7 @@ async def _say(
     def news(each: Any) -> None:
         click.echo(f"symposium: {each.message}", err=True)
 
-    return to_builtins(await client.request(asked, to=to, on_progress=news, patience=patience))
+    return to_builtins(await client.request(asked, to=to, on_progress=news, timeout=timeout))
 
 
 def _message(type_: str, payload: Raw) -> BusMessage:

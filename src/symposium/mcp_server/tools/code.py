@@ -39,7 +39,7 @@ async def get_selection(params: GetSelectionParams, call: ToolInvocation) -> Too
     """
     del params
     try:
-        selection = await call.workplace.bus.request(GetSelection(), patience=SELECTION_TIMEOUT)
+        selection = await call.workplace.bus.request(GetSelection(), timeout=SELECTION_TIMEOUT)
     except BusError as error:
         reason = f"no editor answered ({error.message}); ask the user which place they mean"
         selection = Selection(selected_text=None, message=reason)

@@ -104,7 +104,7 @@ async def present_walkthrough(params: PresentWalkthroughParams, call: ToolInvoca
 async def _deliver(request: PresentWalkthrough, bus: Bus) -> tuple[str, str]:
     """Send a walkthrough to the user's editor; the status and a sentence on it."""
     try:
-        await bus.request(request, patience=VIEWER_TIMEOUT)
+        await bus.request(request, timeout=VIEWER_TIMEOUT)
     except BusLostError:
         return "stored", "Lost the connection to the editor; it may not have been shown."
     except BusRefusedError as error:

@@ -288,7 +288,7 @@ async def update_taskspace(params: UpdateTaskspaceParams, call: ToolInvocation) 
         description=params.description,
         collaborator=params.collaborator,
     )
-    now = await call.workplace.bus.request(request, patience=UPDATE_TIMEOUT)
+    now = await call.workplace.bus.request(request, timeout=UPDATE_TIMEOUT)
     is_cleared = now.initial_prompt is None
     note = " The initial prompt is cleared." if is_cleared else ""
     return ToolAnswer(

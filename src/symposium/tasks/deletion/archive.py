@@ -208,7 +208,7 @@ async def _bundle(
     await git.ask(
         *("bundle", "create", "--quiet", str(target), snapshot.ref),
         *(["--not", *known] if known else []),
-        patience=600.0,
+        timeout=600.0,
     )
 
 

@@ -79,7 +79,7 @@ async def _is_whole(clone: Git, ids: set[str], remotes: set[str]) -> bool:
     known = sorted(await existing(clone, remotes))
     stdin = "".join(f"{each}\n" for each in [*sorted(ids), *(f"^{each}" for each in known)])
     words = ("rev-list", "--objects", "--quiet", "--stdin")
-    done = await clone.run(*words, stdin=stdin.encode(), patience=COPY_TIMEOUT)
+    done = await clone.run(*words, stdin=stdin.encode(), timeout=COPY_TIMEOUT)
     return not done.code
 
 
@@ -90,7 +90,7 @@ async def _pack(store: Store, clone: Git, wanted: set[str], there: set[str]) -> 
     lines = [*sorted(wanted), "--not", *sorted(there)] if there else sorted(wanted)
     stdin = "".join(f"{each}\n" for each in lines).encode()
     words = ("pack-objects", "--revs", "--quiet", str(base))
-    done = await store.git().ask(*words, stdin=stdin, patience=COPY_TIMEOUT)
+    done = await store.git().ask(*words, stdin=stdin, timeout=COPY_TIMEOUT)
     target = Path(clone.variables["GIT_OBJECT_DIRECTORY"]) / "pack"
     for name in done.text.split():
         for path in (base.with_name(f"{base.name}-{name}.{kind}") for kind in ("pack", "idx")):

@@ -128,7 +128,7 @@ async def modules_of_earlier(store: Store, snapshot: Snapshot, details: Details)
 
 
 async def _fill(store: Store, folder: Folder, tree: str) -> None:
-    listed = await store.git().ask("ls-tree", "-r", "-z", tree, patience=COPY_TIMEOUT)
+    listed = await store.git().ask("ls-tree", "-r", "-z", tree, timeout=COPY_TIMEOUT)
     for entry in listed.names:
         facts, _, name = entry.partition("\t")
         mode, _, id_ = facts.split(" ")

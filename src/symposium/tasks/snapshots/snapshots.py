@@ -237,7 +237,7 @@ class Snapshots:
         self._memories.close()
         for cache in subject.shadow.parent.glob(f"*/*{CACHE}"):
             cache.unlink(missing_ok=True)
-        await git.run("prune", "--expire=2.days.ago", patience=COPY_TIMEOUT)
+        await git.run("prune", "--expire=2.days.ago", timeout=COPY_TIMEOUT)
 
     async def old(
         self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS

@@ -157,7 +157,7 @@ class Store:
         place.mkdir(mode=0o700, exist_ok=True)
         base = str(place / f"{os.getpid()}-{os.urandom(4).hex()}")
         stdin = "".join(f"{each}\n" for each in asked).encode()
-        done = await self.git_with_clone().ask(*words, base, stdin=stdin, patience=COPY_TIMEOUT)
+        done = await self.git_with_clone().ask(*words, base, stdin=stdin, timeout=COPY_TIMEOUT)
         for name in done.text.split():
             await _take_pack(self, Path(f"{base}-{name}.pack"), name)
 
@@ -276,7 +276,7 @@ async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
 async def contents(git: Git, ids: Iterable[str]) -> dict[str, bytes]:
     """The content of objects that git has."""
     asked = "".join(f"{id_}\n" for id_ in ids).encode()
-    out = (await git.run("cat-file", "--batch", stdin=asked, patience=COPY_TIMEOUT)).out
+    out = (await git.run("cat-file", "--batch", stdin=asked, timeout=COPY_TIMEOUT)).out
     found: dict[str, bytes] = {}
     place = 0
     while place < len(out):
@@ -448,7 +448,7 @@ async def large_blob(store: Store, id_: str) -> Path:
     place = store.directory / "incoming"
     place.mkdir(mode=0o700, exist_ok=True)
     git = store.git().at(place)
-    done = await git.run("unpack-file", id_, patience=COPY_TIMEOUT)
+    done = await git.run("unpack-file", id_, timeout=COPY_TIMEOUT)
     if done.code:
         raise TaskspaceError(f"object {id_} cannot be read: {done.said}", "")
     return place / done.text
