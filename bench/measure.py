@@ -46,14 +46,14 @@ class Measurement:
 
     Attributes:
         results: variant to its figures in each repetition; empty if it failed.
-        troubles: errors, one line each.
+        problems: errors, one line each.
     """
 
     def __init__(
         self, variants: Sequence[Variant], sizes: Sizes, say: Callable[[str], None]
     ) -> None:
         self.results: dict[str, list[dict[str, float]]] = {row.name: [] for row in variants}
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         self._variants = variants
         self._sizes = sizes
         self._say = say
@@ -90,7 +90,7 @@ class Measurement:
         try:
             self.results[variant.name][-1].update(load(variant))
         except (ChainEndedError, OSError, subprocess.SubprocessError) as error:
-            self.troubles.append(f"{variant.name}: {error}")
+            self.problems.append(f"{variant.name}: {error}")
             self._close(variant)
 
     def _close(self, variant: Variant) -> None:

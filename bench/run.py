@@ -71,7 +71,7 @@ def main() -> int:
         absent={absent.name: absent.reason for absent in field.absent},
         faults=faults(results, variants) + unmeasured(results, variants),
         profiles=profiles(checks, variants),
-        notes=[*machine(results), *measurement.troubles],
+        notes=[*machine(results), *measurement.problems],
     )
     deliver(report, asked.json)
     return 1 if report.faults else 0

@@ -97,14 +97,14 @@ async def rounds(task: dict[str, Any], count: int) -> tuple[list[str], list[floa
         if event["type"] == "result":
             over.set()
 
-    async with BusClient(identity) as bus, reach(store, task["id"], {EVENT: told}) as keeper:
+    async with BusClient(identity) as bus, reach(store, task["id"], {EVENT: told}) as server:
         # The first turn is about the task's name.
-        if not any(each["type"] == "result" for each in (await keeper.ask(WATCH))["events"]):
+        if not any(each["type"] == "result" for each in (await server.ask(WATCH))["events"]):
             await over.wait()
         over.clear()
         for number in range(count):
             begun = time.monotonic()
-            await keeper.ask(SAY, {"text": "\n".join(calls(number))})
+            await server.ask(SAY, {"text": "\n".join(calls(number))})
             async with asyncio.timeout(TIMEOUT):
                 await over.wait()
             over.clear()

@@ -101,7 +101,7 @@ class Rig:
         each = frame.length * receivers
         got = sent = 0
         spent = processor_seconds(self._server.pid)
-        began = heard = now()
+        began = last_read = now()
         end = began + int(seconds * 1e9)
         while (moment := now()) < end:
             room = window - (sent - got // each)
@@ -110,8 +110,8 @@ class Rig:
                 sent += room
             if more := self._read(0.2):
                 got += more
-                heard = now()
-            elif now() - heard > STALL * 1e9:
+                last_read = now()
+            elif now() - last_read > STALL * 1e9:
                 raise StalledError(f"{self.speaker.name}: {got // each} of {sent} arrived")
         rate = got / each / ((now() - began) / 1e9)
         spent = processor_seconds(self._server.pid) - spent

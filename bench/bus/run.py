@@ -115,7 +115,7 @@ def main() -> int:
     asked = parser.parse_args()
     here, absent = speakers()
     results: Results = {}
-    troubles: list[str] = []
+    problems: list[str] = []
     for repetition in range(asked.reps or (2 if asked.quick else 5)):
         for load, measure in LOADS.items():
             for speaker in here if repetition % 2 else reversed(here):
@@ -123,8 +123,8 @@ def main() -> int:
                     figures = measure(speaker, 0.5 if asked.quick else 1.5)
                     results.setdefault((load, speaker.name), []).append(figures)
                 except (StalledError, OSError) as error:
-                    troubles.append(f"{load}, {speaker.name}: {error}")
-    text = report(results, absent, troubles)
+                    problems.append(f"{load}, {speaker.name}: {error}")
+    text = report(results, absent, problems)
     print(text)
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "bus.txt").write_text(text + "\n", encoding="utf-8")
@@ -135,7 +135,7 @@ def main() -> int:
     return 0 if all((load, "symposium") in results for load in LOADS) else 1
 
 
-def report(results: Results, absent: dict[str, str], troubles: Sequence[str]) -> str:
+def report(results: Results, absent: dict[str, str], problems: Sequence[str]) -> str:
     """The table, the targets, and unmeasured variants."""
     columns = ("rate", "deliveries", "cpu", "p50", "p99", "quiet_p99", "memory", "growth")
     lines = [
@@ -148,7 +148,7 @@ def report(results: Results, absent: dict[str, str], troubles: Sequence[str]) ->
         lines.append(f"{load:16}{bus:12}" + "".join(f"{each:>12}" for each in cells))
     lines += [verdict(each, results) for each in TARGETS]
     lines += [f"not measured: {name}: {reason}" for name, reason in absent.items()]
-    lines += [f"trouble: {each}" for each in troubles]
+    lines += [f"problem: {each}" for each in problems]
     return "\n".join(lines)
 
 

@@ -84,12 +84,12 @@ class Symposium:
         del port
         sock = socket.socket(socket.AF_UNIX)
         sock.connect(str(folder / "run" / "s"))
-        hears = ["polo"] if number else []
+        subscriptions = ["polo"] if number else []
         hello: dict[str, object] = {
             "protocol": 2,
             "role": "cli",
             "name": f"bench{number}",
-            "subscribes": hears,
+            "subscribes": subscriptions,
         }
         sock.sendall(_line("hello", f"h{number}", hello))
         welcome = json.loads(_until(sock, b"\n"))
@@ -129,8 +129,10 @@ class Nats:
         sock = socket.create_connection(("127.0.0.1", port))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         _until(sock, b"\r\n")
-        hears = b"SUB all 1\r\nSUB c%d 2\r\n" % number if number else b""
-        sock.sendall(b'CONNECT {"verbose":false,"pedantic":false}\r\n' + hears + b"PING\r\n")
+        subscriptions = b"SUB all 1\r\nSUB c%d 2\r\n" % number if number else b""
+        sock.sendall(
+            b'CONNECT {"verbose":false,"pedantic":false}\r\n' + subscriptions + b"PING\r\n"
+        )
         _until(sock, b"PONG\r\n")
         return sock
 

@@ -55,7 +55,7 @@ class Acpx:
         return text
 
 
-def heard_until(process: "subprocess.Popen[str]", words: str) -> str:
+def output_until(process: "subprocess.Popen[str]", words: str) -> str:
     """Read the output of a command until these words."""
     assert process.stdout is not None
     text = ""
@@ -129,7 +129,7 @@ def _tools_and_menu(acpx: Acpx, machine: RunModeMachine) -> None:
 def _cancel(acpx: Acpx) -> None:
     acpx.transcript.scene("A turn that is cancelled")
     slow = acpx.begin("prompt", SLOW)
-    received = heard_until(slow, "Soon")
+    received = output_until(slow, "Soon")
     acpx.run("cancel")
     assert "[done] cancelled" in acpx.finish(slow, received)
     assert "Here." in acpx.run("prompt", "FAKE say Here.")
@@ -138,7 +138,7 @@ def _cancel(acpx: Acpx) -> None:
 def _death(acpx: Acpx, machine: RunModeMachine) -> None:
     acpx.transcript.scene("The agent is killed in a turn")
     slow = acpx.begin("prompt", SLOW)
-    received = heard_until(slow, "Soon")
+    received = output_until(slow, "Soon")
     machine.kill_agent()
     messages = acpx.finish(slow, received)
     assert "was killed by SIGKILL" in messages

@@ -35,9 +35,9 @@ class Example:
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
         self.transcript.add(f"> {line}")
-        return self.hear(*until, ends=ends)
+        return self.read_until(*until, ends=ends)
 
-    def hear(self, *until: str, ends: str = LISTENS) -> str:
+    def read_until(self, *until: str, ends: str = LISTENS) -> str:
         """Return the output until it contains these words and this exact text."""
         assert self._process.stdout is not None
         text = ""
@@ -98,7 +98,7 @@ def test_sdk_example_works_over_one_connection(example: Example, machine: RunMod
 
 def _first_run(it: Example, machine: RunModeMachine) -> None:
     it.scene("First start")
-    it.hear("Welcome to Symposium!", "Enter a number to select", "to leave.")
+    it.read_until("Welcome to Symposium!", "Enter a number to select", "to leave.")
     it.say(f"FAKE read {machine.work}/notes.txt ;; FAKE final That is what it says.", "is saved")
     it.say("1", "- `SAVE`")
     assert not machine.config.exists()
@@ -137,6 +137,6 @@ def _cancel_and_death(it: Example, machine: RunModeMachine) -> None:
     it.scene("The agent is killed in a turn")
     it.say(SLOW, "Soon", ends="\n")
     machine.kill_agent()
-    it.hear("killed by SIGKILL", "prompt error")
+    it.read_until("killed by SIGKILL", "prompt error")
     it.say("FAKE say Alive.", "Alive.")
     assert machine.starts() == 2

@@ -99,9 +99,9 @@ async def test_updates_replayed_beside_the_response_arrive_before_it() -> None:
             for at in range(3)
         ]
         agent.write([*replay, {"jsonrpc": "2.0", "id": asked["id"], "result": {}}])
-        heard = await it.client.reads(4)
-        assert [each.get("params", {}).get("n") for each in heard] == [0, 1, 2, None]
-        assert heard[3]["id"] == 1
+        received = await it.client.reads(4)
+        assert [each.get("params", {}).get("n") for each in received] == [0, 1, 2, None]
+        assert received[3]["id"] == 1
 
 
 @pytest.mark.requirement(
@@ -165,10 +165,10 @@ async def test_protocol_notification_in_an_envelope_does_no_harm(method: str) ->
         inside = {"method": method, "params": {"requestId": "unknown"}}
         outer.tell("_proxy/successor", inside)
         outer.ask(1, "_proxy/successor", {"method": "_x/ask", "params": {}})
-        heard = await outer.read()
-        if heard["method"] == method:
-            heard = await outer.read()
-        assert heard["method"] == "_x/ask"
+        received = await outer.read()
+        if received["method"] == method:
+            received = await outer.read()
+        assert received["method"] == "_x/ask"
 
 
 @pytest.mark.requirement("jsonrpc.cancel-editor-gone")

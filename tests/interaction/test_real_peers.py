@@ -63,8 +63,8 @@ async def test_unannounced_write_is_the_clients_to_refuse_and_the_agent_continue
         agent.ask(0, "fs/write_text_file", {"sessionId": "s", "path": "/x", "content": ""})
         it.client.refuse(await it.client.read(), -32601, "fs/write_text_file")
         assert (await agent.read())["error"]["code"] == -32601
-        heard = await from_agent(it, agent, update({"sessionUpdate": "plan", "entries": []}))
-        assert heard["params"]["update"]["sessionUpdate"] == "plan"
+        received = await from_agent(it, agent, update({"sessionUpdate": "plan", "entries": []}))
+        assert received["params"]["update"]["sessionUpdate"] == "plan"
 
 
 @pytest.mark.requirement("peers.gemini-permission-only", "peers.tool-call-update-alone")
@@ -248,9 +248,9 @@ async def test_error_to_resume_arrives_unchanged_and_a_new_session_works_after_i
 async def test_plain_text_between_messages_does_not_end_the_conversation() -> None:
     async with chain_harness(*three_mods()) as it:
         agent = await it.open()
-        heard = update({"sessionUpdate": "plan", "entries": []})
-        agent.write(b"A new version of this agent is available!", heard)
-        assert await it.client.read() == heard
+        received = update({"sessionUpdate": "plan", "entries": []})
+        agent.write(b"A new version of this agent is available!", received)
+        assert await it.client.read() == received
 
 
 @pytest.mark.requirement("peers.permission-options")
@@ -316,20 +316,20 @@ async def test_conversation_is_the_same_with_and_without_three_mods() -> None:
     async def talk(*components: Component) -> list[Any]:
         async with chain_harness(*components) as it:
             agent = await it.open(VERSION_ONE, {**VERSION_ONE, "agentCapabilities": {"x": 1}})
-            heard: list[Any] = []
+            received: list[Any] = []
             it.client.ask(1, "session/new", {"cwd": "/w", "mcpServers": []})
             agent.answer(await agent.read(), {"sessionId": "s", "modes": None})
-            heard.append(await it.client.read())
+            received.append(await it.client.read())
             it.client.ask(2, "session/prompt", {"sessionId": "s", "prompt": []})
             turn = await agent.read()
-            heard.append(await from_agent(it, agent, tool_call("tool_call", title="t")))
+            received.append(await from_agent(it, agent, tool_call("tool_call", title="t")))
             agent.ask(9, PERMIT, {"sessionId": "s", "toolCall": {}, "options": []})
             asked = await it.client.read()
-            heard.append(asked["params"])
+            received.append(asked["params"])
             it.client.answer(asked, {"outcome": {"outcome": "cancelled"}})
-            heard.append(await agent.read())
+            received.append(await agent.read())
             agent.answer(turn, {"stopReason": "refusal"})
-            return [*heard, await it.client.read()]
+            return [*received, await it.client.read()]
 
     assert await talk(*three_mods()) == await talk()
     assert await talk(*mods(Tag()), *three_mods()) != await talk()

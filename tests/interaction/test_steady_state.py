@@ -61,7 +61,7 @@ def test_backlog_is_bounded_for_a_reader_that_pauses_at_random(
                 await settled(it)
                 assert it.conductor.client.transport.backlog < BOUND
             it.client.transport.resume_reading()
-            heard = await it.client.reads(sent)
-            assert [message["params"]["n"] for message in heard] == [*range(sent)]
+            received = await it.client.reads(sent)
+            assert [message["params"]["n"] for message in received] == [*range(sent)]
 
     asyncio.run(play())

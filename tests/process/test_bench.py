@@ -32,7 +32,7 @@ def test_every_load_gives_its_figures_and_nothing_is_lost() -> None:
 
     measurement.run(1)
 
-    assert not measurement.troubles
+    assert not measurement.problems
     for (values,) in measurement.results.values():
         assert values.keys() >= {"start", "rate", "flood_p50", "paced_p50", "paced_p99"}
         assert values.keys() >= {"round_trip", "line", "cpu", "memory", "other_cores"}
@@ -46,7 +46,7 @@ def test_variant_that_exits_leaves_a_line_and_the_others_are_measured() -> None:
 
     measurement.run(1)
 
-    assert [problem.partition(":")[0] for problem in measurement.troubles] == ["gone"]
+    assert [problem.partition(":")[0] for problem in measurement.problems] == ["gone"]
     assert measurement.results["gone"] == [{}]
     assert "line" in measurement.results["direct"][0]
 

@@ -311,14 +311,14 @@ async def test_bug_in_a_handler_is_an_error_and_harms_no_other_client(
 @pytest.mark.requirement("bus.acknowledged")
 async def test_announcement_is_received_in_order_and_counted(home: DaemonFolder) -> None:
     received: list[int] = []
-    all_heard = asyncio.Event()
+    all_received = asyncio.Event()
     answers = HandlerTable()
 
     async def polo(message: Polo, who: RequestContext) -> None:
         del message
         received.append(who.sender.shell_pid or 0)
         if len(received) == 100:
-            all_heard.set()
+            all_received.set()
 
     answers.on_announcement(Polo, polo)
     async with home.client(Role.EDITOR, answers, starts=True) as editor:
@@ -328,7 +328,7 @@ async def test_announcement_is_received_in_order_and_counted(home: DaemonFolder)
                 who = Identity(Role.CLI, "x", Sender("/", None, number + 1))
                 async with BusClient(who, settings=ClientSettings(home.options)) as mcp:
                     assert await mcp.post(Polo()) == 1
-        await all_heard.wait()
+        await all_received.wait()
 
     assert received == list(range(1, 101))
 

@@ -37,12 +37,12 @@ class Listener:
     """One client: counts the messages, or reads nothing."""
 
     def __init__(self, path: Path, name: str, subscribes: Sequence[str] = ("polo",)) -> None:
-        self.heard = 0
+        self.received = 0
         self.connection = ""
         self.notice: str | None = None
         self.over = asyncio.Event()
         self.welcomed = asyncio.Event()
-        self.all_heard = asyncio.Event()
+        self.all_received = asyncio.Event()
         self.transport = connect_unix(path)
         self.transport.start(self)
         payload = {"protocol": 2, "role": "cli", "name": name, "subscribes": list(subscribes)}
@@ -55,9 +55,9 @@ class Listener:
             assert isinstance(line, bytes)
             message = json.loads(line)
             if message["type"] == "polo":
-                self.heard += 1
-                if self.heard == ROUNDS:
-                    self.all_heard.set()
+                self.received += 1
+                if self.received == ROUNDS:
+                    self.all_received.set()
             elif not self.connection:
                 self.connection = message["payload"]["data"]["connection"]
                 self.notice = message["payload"]["data"].get("previous_end")
@@ -100,12 +100,12 @@ async def test_stopped_reader_costs_the_others_nothing(home: DaemonFolder) -> No
             publisher.polo(pad=800)
             await publisher.transport.drain()
         for each in listeners:
-            await each.all_heard.wait()
+            await each.all_received.wait()
         after = await cli.request(DaemonStatus())
         stopped.transport.resume_reading()
         await stopped.over.wait()
 
-        assert sum(each.heard for each in listeners) == ROUNDS * (CLIENTS - 1)
+        assert sum(each.received for each in listeners) == ROUNDS * (CLIENTS - 1)
         assert after.memory - before.memory < GROWTH
         assert after.connections == before.connections - 1
         (cut,) = after.cuts

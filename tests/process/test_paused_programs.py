@@ -18,7 +18,7 @@ from symposium.sessions.pause import ProcessPauser
 PARENT: Final = "sleep 60 & setsid sleep 60 & echo $!; wait"
 """Program with two children, one of them in a separate group."""
 
-KEEPER: Final = """
+PAUSER: Final = """
 import asyncio, sys
 from symposium.sessions.pause import ProcessPauser
 async def hold():
@@ -90,7 +90,7 @@ async def test_program_continues_when_its_pause_is_abandoned(family: tuple[int, 
 @pytest.mark.requirement("snapshots.stands-still")
 def test_program_continues_when_the_pausing_process_is_killed(family: tuple[int, int]) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", KEEPER, str(family[0])], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PAUSER, str(family[0])], stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
         assert server.stdout.readline() == "stands\n"

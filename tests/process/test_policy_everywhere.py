@@ -47,20 +47,20 @@ class Starts:
     def __init__(
         self, task_cli: TaskCli, start: Callable[..., subprocess.Popen[str]], spec: str
     ) -> None:
-        self._desk = task_cli
+        self._task_cli = task_cli
         self._start = start
         self._spec = spec
 
     def run(self) -> Asked:
-        self._desk.home.mkdir(exist_ok=True)
-        (self._desk.home / "config.jsonc").write_text(json.dumps({"agent": self._spec}))
+        self._task_cli.home.mkdir(exist_ok=True)
+        (self._task_cli.home / "config.jsonc").write_text(json.dumps({"agent": self._spec}))
         return self._by_editor(Editor(self._start("run", "--no-registry")))
 
     def run_with(self) -> Asked:
         return self._by_editor(Editor(self._start("run-with", "--agent", self._spec)))
 
     def prompt(self, *words: str) -> Asked:
-        ran = self._desk.run(
+        ran = self._task_cli.run(
             *(words or ("prompt",)), "--approve-all", "--agent", self._spec, "Go on"
         )
         return Asked(ran.stderr, ran.returncode)
@@ -75,11 +75,11 @@ class Starts:
 
     def session(self) -> Asked:
         words = ("session", "start", "--acp", "--prompt", "Go on", "--", self._spec)
-        id_ = self._desk.ok(*words).strip()
+        id_ = self._task_cli.ok(*words).strip()
         return self._by_inbox(id_, ("session", "attach", id_))
 
     def task(self) -> Asked:
-        id_ = self._desk.new("ask", "Go on", "--agent", self._spec)["id"]
+        id_ = self._task_cli.new("ask", "Go on", "--agent", self._spec)["id"]
         return self._by_inbox(id_, ("task", "attach", id_))
 
     def _by_editor(self, editor: Editor) -> Asked:
@@ -96,12 +96,12 @@ class Starts:
 
     def _by_inbox(self, id_: str, attach: tuple[str, ...]) -> Asked:
         def is_over() -> bool:
-            for each in self._desk.json("session", "questions", id_)["questions"]:
-                self._desk.run("session", "answer", id_, str(each["question"]), "y")
-            return any(each["type"] == "result" for each in self._desk.events(id_))
+            for each in self._task_cli.json("session", "questions", id_)["questions"]:
+                self._task_cli.run("session", "answer", id_, str(each["question"]), "y")
+            return any(each["type"] == "result" for each in self._task_cli.events(id_))
 
         until(is_over, timeout=60.0)
-        return Asked(self._desk.ok(*attach, "--no-follow"))
+        return Asked(self._task_cli.ok(*attach, "--no-follow"))
 
 
 STARTS: dict[str, Callable[[Starts], Asked]] = {

@@ -57,7 +57,7 @@ def written():
 
 SET_MODE: Final = b'{"jsonrpc":"2.0","id":2,"method":"session/set_mode","params":{"modeId":"yolo"}}'
 
-KEEPER: Final = """
+PAUSER: Final = """
 import asyncio, sys
 from peerwire.transports.command import Command
 from peerwire.transports.process import spawn
@@ -486,7 +486,7 @@ async def test_program_disarmed_in_the_middle_of_a_write_continues() -> None:
 @pytest.mark.requirement("snapshots.stands-still")
 def test_stopped_program_continues_when_its_session_server_is_killed() -> None:
     code = "import os, signal, sys; sys.stdin.readline(); os.write(1, b'tool\\n'); signal.pause()"
-    words = [sys.executable, "-c", KEEPER, *python(code)]
+    words = [sys.executable, "-c", PAUSER, *python(code)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         pid = int(server.stdout.readline())

@@ -43,12 +43,12 @@ async def test_editors_are_informed_before_a_taskspace_is_removed(
     clone = tmp_path / "app"
     repository_in(clone)
     received: list[tuple[TaskspaceWillDelete, str]] = []
-    has_heard = asyncio.Event()
+    has_received = asyncio.Event()
     answers = HandlerTable()
 
     async def receive(message: TaskspaceWillDelete, asked: RequestContext) -> None:
         received.append((message, asked.by))
-        has_heard.set()
+        has_received.set()
 
     answers.on_announcement(TaskspaceWillDelete, receive)
     await home.start("--compat-socket", str(home.compat))
@@ -66,7 +66,7 @@ async def test_editors_are_informed_before_a_taskspace_is_removed(
         assert received == []
         await person.request(RemoveTaskspace(taskspace_uuid=made.id))
         # Earlier messages may still be on their way to another peer.
-        await has_heard.wait()
+        await has_received.wait()
         lines = [read_envelope(line) for line in await old.lines(1) if isinstance(line, bytes)]
         old.close()
 

@@ -61,10 +61,10 @@ def test_up_lists_each_task_and_restarts_lost_agents_once(task_cli: TaskCli, pla
     lost = task_cli.new("lost", "--agent", playing("environment_agent.py"))
     running = task_cli.new("running", "--agent", "eliza")
     task_cli.ok("task", "log", "lost", "--add", "Which one?", "--category", "question")
-    keepers = {each["id"]: task_cli.session_server(each["id"]) for each in (lost, running)}
-    until(lambda: all(task_cli.said(each) for each in keepers))
+    servers = {each["id"]: task_cli.session_server(each["id"]) for each in (lost, running)}
+    until(lambda: all(task_cli.said(each) for each in servers))
     task_cli.kill_daemon()
-    os.kill(keepers[lost["id"]], signal.SIGKILL)
+    os.kill(servers[lost["id"]], signal.SIGKILL)
     until(lambda: task_cli.tasks()["lost"]["session"] == "lost")
 
     shown = task_cli.ok("up", "--dry-run")
@@ -76,7 +76,7 @@ def test_up_lists_each_task_and_restarts_lost_agents_once(task_cli: TaskCli, pla
     assert tasks["lost"]["session"] == "running"
     assert tasks["lost"]["outcome"] == "restarted its agent; fresh context"
     assert (tasks["running"]["session"], tasks["running"]["outcome"]) == ("running", "")
-    assert task_cli.session_server(running["id"]) == keepers[running["id"]]
+    assert task_cli.session_server(running["id"]) == servers[running["id"]]
     assert [item["text"] for item in up["inbox"]] == ["Which one?"]
     prompts = [each for each in task_cli.events(lost["id"]) if each["type"] == "prompt"]
     assert len(prompts) == 1
@@ -287,7 +287,7 @@ def test_twelve_streaming_agents_need_little_memory_and_only_a_stopped_reader_is
         begun = time.monotonic()
         assert len(task_cli.tasks()) == 12
         slowest = max(slowest, time.monotonic() - begun)
-    keepers = [resident(task_cli.session_server(each["id"])) for each in tasks]
+    servers = [resident(task_cli.session_server(each["id"])) for each in tasks]
     daemon = resident(task_cli.json("daemon", "status")["pid"])
     deaf.close()
 
@@ -295,7 +295,7 @@ def test_twelve_streaming_agents_need_little_memory_and_only_a_stopped_reader_is
         numbers = [event["seq"] for event in task_cli.events(each["id"])]
         assert numbers == list(range(1, len(numbers) + 1))
         assert task_cli.said(each["id"]).count("line ") == 300
-    assert max(keepers) < MAX_MEMORY, keepers
+    assert max(servers) < MAX_MEMORY, servers
     assert daemon < MAX_MEMORY, daemon
     assert slowest < TIMEOUT, slowest
 

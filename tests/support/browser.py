@@ -70,8 +70,8 @@ class Browser:
 
     def look(self, script: str) -> Any:
         """Return the value of an expression in the page."""
-        wish = {"expression": script, "returnByValue": True, "awaitPromise": True}
-        answer = self.tell("Runtime.evaluate", wish)
+        request = {"expression": script, "returnByValue": True, "awaitPromise": True}
+        answer = self.tell("Runtime.evaluate", request)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -34,8 +34,8 @@ class Scene:
         payload = {"protocol": 2, "role": role, "name": name, **told}
         self.say(name, "hello", payload, sender=sender)
         # A peer that handles roll calls receives one right after the response.
-        answer = next(each for each in self.heard(name) if each["type"] == "response")
-        assert answer["payload"]["success"], self.heard(name)
+        answer = next(each for each in self.received(name) if each["type"] == "response")
+        assert answer["payload"]["success"], self.received(name)
         self.raw[name].clear()
         return name
 
@@ -104,17 +104,17 @@ class Scene:
                 case Warn(text):
                     self.warned.append(text)
 
-    def heard(self, name: str) -> list[dict[str, Any]]:
+    def received(self, name: str) -> list[dict[str, Any]]:
         """All messages that a peer received."""
         return [json.loads(line) for line in self.raw[name]]
 
     def types(self, name: str) -> list[str]:
         """The types of all messages that a peer received."""
-        return [each["type"] for each in self.heard(name)]
+        return [each["type"] for each in self.received(name)]
 
     def outcome(self, name: str) -> dict[str, Any]:
         """Return the payload of the only response of a peer, and forget its messages."""
-        (response,) = [each for each in self.heard(name) if each["type"] == "response"]
+        (response,) = [each for each in self.received(name) if each["type"] == "response"]
         self.raw[name].clear()
         return response["payload"]
 

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from symposium.bus.protocol import Announcement
 
 Value = TypeVar("Value")
-Heard = TypeVar("Heard", bound=Announcement)
+Received = TypeVar("Received", bound=Announcement)
 
 
 class Mailbox(Generic[Value]):
@@ -33,7 +33,7 @@ class Listener:
     """Listener for every announcement, or for none.
 
     Args:
-        is_heard: whether it listens at first.
+        is_listening: whether it listens at first.
         clock: seconds, for `at`.
 
     Attributes:
@@ -41,21 +41,21 @@ class Listener:
         is_listening: whether it listens now.
     """
 
-    def __init__(self, clock: Callable[[], float], *, is_heard: bool = True) -> None:
+    def __init__(self, clock: Callable[[], float], *, is_listening: bool = True) -> None:
         self.at: dict[type[Announcement], list[float]] = {}
         self.box = Mailbox[Announcement]()
         self._clock = clock
-        self.is_listening = is_heard
+        self.is_listening = is_listening
 
     def announce(self, message: Announcement) -> None:
         self.at.setdefault(type(message), []).append(self._clock())
         self.box.add(message)
 
-    def is_heard(self, kind: type[Announcement]) -> bool:
+    def has_subscribers(self, kind: type[Announcement]) -> bool:
         del kind
         return self.is_listening
 
-    async def next(self, kind: type[Heard]) -> Heard:
+    async def next(self, kind: type[Received]) -> Received:
         """Return the next announcement of a class, and drop others before it."""
         while not isinstance(found := await self.box.next(), kind):
             pass

@@ -118,11 +118,11 @@ def _from_words(spec: str) -> Command:
     try:
         words = shlex.split(spec)
     except ValueError as error:
-        trouble = (
+        problem = (
             "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
         )
         raise CommandError(
-            f"{_shown(without_values(spec))} has {trouble}; "
+            f"{_shown(without_values(spec))} has {problem}; "
             "close the quote, or put a backslash before it"
         ) from error
     if not words:

@@ -134,7 +134,7 @@ class BusEndpoint:
         self._pending: dict[str, Pending] = {}
         self._opening: Pending | None = None
         self._answering = HandlerTasks(answers, sender, send)
-        self.trouble = ""
+        self.disconnect_reason = ""
         """Why there is no connection; empty while connected."""
 
     async def run(self) -> None:
@@ -194,7 +194,7 @@ class BusEndpoint:
         except TimeoutError as error:
             was_sent = pending.is_sent
             self._withdraw(envelope.id)
-            raise _late(pending.kind, None if was_sent else self.trouble) from error
+            raise _late(pending.kind, None if was_sent else self.disconnect_reason) from error
         except asyncio.CancelledError:
             self._withdraw(envelope.id)
             raise
@@ -233,7 +233,7 @@ class BusEndpoint:
 
     def lost(self, reason: str) -> None:
         """Fail requests that must not be sent twice; keep the rest for `resend`."""
-        self.trouble = reason
+        self.disconnect_reason = reason
         self._answering.cancel_all()
         for pending in self._pending.values():
             if not pending.is_sent:
@@ -249,7 +249,7 @@ class BusEndpoint:
 
     def resend(self) -> None:
         """Send the pending requests again on the new connection."""
-        self.trouble = ""
+        self.disconnect_reason = ""
         for pending in self._pending.values():
             if pending.is_sent or pending.envelope is None:
                 continue
@@ -307,12 +307,12 @@ class BusEndpoint:
             pending.on_progress(news)
 
 
-def _late(kind: type[BusMessage], trouble: str | None) -> BusError:
+def _late(kind: type[BusMessage], reason: str | None) -> BusError:
     """Error for a missing response: sent without an answer, or not sent for a reason."""
     type_ = kind.about.type
-    if trouble is None:
+    if reason is None:
         return BusRefusedError(f"{type_} timed out", refusals.TIMEOUT)
-    text = f"bus reconnecting: {trouble}"
+    text = f"bus reconnecting: {reason}"
     hint = f"nothing was done: {type_} was not sent; try again in a moment"
     return BusReconnectingError(text, hint)
 

@@ -74,7 +74,7 @@ class RequestContext:
 
 
 _Request = TypeVar("_Request", bound=BusRequest[Any])
-_Heard = TypeVar("_Heard", bound=BusMessage)
+_Message = TypeVar("_Message", bound=BusMessage)
 
 Respond: TypeAlias = Callable[[Any, RequestContext], Awaitable[Any]]
 
@@ -101,7 +101,7 @@ class HandlerTable:
         self.requests[kind.about.type] = respond
 
     def on_announcement(
-        self, kind: type[_Heard], heard: Callable[[_Heard, RequestContext], Awaitable[None]]
+        self, kind: type[_Message], handle: Callable[[_Message, RequestContext], Awaitable[None]]
     ) -> None:
         """Call this function for each announcement of this class.
 
@@ -114,7 +114,7 @@ class HandlerTable:
             raise ValueError(f"{kind.about.type} is a request that is not public")
         if kind.about.type in self.announcements:
             raise ValueError(f"{kind.about.type} already has a handler")
-        self.announcements[kind.about.type] = heard
+        self.announcements[kind.about.type] = handle
 
     def extend(self, others: "HandlerTable") -> None:
         """Add the handlers of another table.

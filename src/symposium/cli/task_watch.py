@@ -61,10 +61,10 @@ class TaskWatch:
     def answers(self) -> HandlerTable:
         """Return the handlers for announcements."""
         answers = HandlerTable()
-        answers.on_announcement(TaskspaceChanged, self._hear)
-        answers.on_announcement(TaskspaceGone, self._hear)
-        answers.on_announcement(InboxChanged, self._hear)
-        answers.on_announcement(TaskLogged, self._hear)
+        answers.on_announcement(TaskspaceChanged, self._receive)
+        answers.on_announcement(TaskspaceGone, self._receive)
+        answers.on_announcement(InboxChanged, self._receive)
+        answers.on_announcement(TaskLogged, self._receive)
         return answers
 
     async def run(self, bus: BusClient) -> None:
@@ -117,7 +117,7 @@ class TaskWatch:
                 # The daemon is restarting: keep the last board.
                 continue
 
-    async def _hear(self, message: Announcement, asked: RequestContext) -> None:
+    async def _receive(self, message: Announcement, asked: RequestContext) -> None:
         del asked
         if self._held is None:
             self._apply(message)

@@ -110,7 +110,7 @@ class ToolCallCache:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
 
-    def heard(self, params: Any) -> None:
+    def record_update(self, params: Any) -> None:
         """Store the tool call of a `session/update`."""
         session = as_object(params)
         update = as_object(session.get("update"))
@@ -243,9 +243,9 @@ class ClientAnswers:
             "fs/write_text_file": self._write,
         }
 
-    def heard(self, params: Any) -> None:
+    def record_update(self, params: Any) -> None:
         """Store a reported tool call: a question may refer to it."""
-        self._calls.heard(params)
+        self._calls.record_update(params)
 
     def withdraw(self) -> None:
         """End open questions when the turn is cancelled (acp-host §7.1)."""

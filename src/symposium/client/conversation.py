@@ -214,7 +214,7 @@ async def converse(
     answers = ClientAnswers(terms.cwd, terms.decider, terms.on_decision, timeout)
 
     def updated(params: Any) -> None:
-        answers.heard(params)
+        answers.record_update(params)
         terms.on_update(params)
 
     handlers = Handlers(requests=answers.handlers(), notifications={"session/update": updated})

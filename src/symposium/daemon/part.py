@@ -81,7 +81,7 @@ class LocalPeer(BusEndpoint):
         broker = self._board.broker
         self._board.carry_out(broker.requests.register_window(connection, taskspace, title))
 
-    def is_heard(self, kind: type[Announcement]) -> bool:
+    def has_subscribers(self, kind: type[Announcement]) -> bool:
         """Whether a connected peer subscribes to announcements of this class."""
         return bool(self._board.broker.peers.subscribers(kind.about.type))
 

@@ -118,7 +118,7 @@ class PendingReviews:
         if feedback.review_id in self._waiting:
             self._waiting[feedback.review_id].set()
 
-    async def hear(self, message: UserFeedback, asked: RequestContext) -> Ack:
+    async def receive(self, message: UserFeedback, asked: RequestContext) -> Ack:
         """Receive feedback over the bus.
 
         Raises:

@@ -143,7 +143,7 @@ async def open_workplace(
     bus = BusClient(Identity(Role.MCP_SERVER, CALLED, sender), answers, site.bus)
     reviews = pending_reviews(site)
     _answer(answers, references, bus)
-    answers.on_request(UserFeedback, reviews.hear)
+    answers.on_request(UserFeedback, reviews.receive)
     outbox = Outbox(home)
     workplace = workplace_of(site, bus, headless, reviews)
     async with bus, asyncio.TaskGroup() as tasks:

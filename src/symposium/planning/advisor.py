@@ -145,11 +145,11 @@ class AnswerMemory:
     """Stored answers of one user; a damaged file counts as empty, and the next write replaces it.
 
     Attributes:
-        trouble: problem of the last read of the file; None if it succeeded.
+        problem: problem of the last read of the file; None if it succeeded.
     """
 
     def __init__(self, home: Path) -> None:
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self._file = home / FILE
 
     def answers(self, workspace: Path) -> RecommendationAnswers:
@@ -206,12 +206,12 @@ class AnswerMemory:
         return count
 
     def _read(self) -> _Kept:
-        self.trouble = None
+        self.problem = None
         try:
             text = read_text(self._file)
             return _Kept() if text is None else msgspec.json.decode(text, type=_Kept)
         except (OSError, ValueError) as error:
-            self.trouble = f"{self._file} cannot be read ({error}): nothing is remembered"
+            self.problem = f"{self._file} cannot be read ({error}): nothing is remembered"
             return _Kept()
 
     def _write(self, kept: _Kept) -> None:
@@ -292,7 +292,7 @@ class Advisor:
         recommendations = merged(layers)
         asked = [leaf for each in recommendations for leaf in leaves(each.when)]
         facts = survey(workspace, asked)
-        problems += facts.troubles
+        problems += facts.problems
         return Advice(workspace, recommendations, facts, items, questions, tuple(problems))
 
     def changes(self, advice: Advice, mods: Sequence[ModEntry]) -> RecommendationChanges:

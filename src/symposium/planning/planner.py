@@ -118,7 +118,7 @@ class _Planner:
     def __init__(self, offered: Iterable[str], adapters: Sequence[ChainEntry]) -> None:
         self._adapters = adapters
         self._provided_by = dict.fromkeys(offered, EDITOR)
-        self._ground = set(self._provided_by)
+        self._available = set(self._provided_by)
         self._chosen: list[ChainEntry] = []
         self._components: list[ChainEntry] = []
         self._degraded: list[Degraded] = []
@@ -150,7 +150,7 @@ class _Planner:
         for adapter, primitive in needed:
             why = f"{adapter.id} is added: {component.id} needs {primitive}, the editor has none"
             self._take(adapter, self._chosen, why)
-            self._ground |= set(adapter.needs.provides)
+            self._available |= set(adapter.needs.provides)
         have = [f"{name} from {self._provided_by[name]}" for name in component.needs.requires]
         why = ", ".join(have) or "it needs nothing"
         self._take(component, self._components, f"{component.id} is in the chain: {why}")
@@ -197,7 +197,7 @@ class _Planner:
     ) -> list[ChainEntry] | None:
         found: list[ChainEntry] = []
         for primitive in adapter.needs.requires:
-            if primitive in self._ground | provided([*needed, *found]):
+            if primitive in self._available | provided([*needed, *found]):
                 continue
             deeper = self._supply(primitive, [*needed, *found], above)
             if deeper is None:

@@ -26,14 +26,14 @@ class WorkspaceFacts:
     Attributes:
         files: requested paths that exist.
         packages: canonical names of the direct dependencies, by ecosystem.
-        troubles: messages about unreadable files.
+        problems: messages about unreadable files.
     """
 
     files: frozenset[str] = frozenset()
     packages: Mapping[Ecosystem, frozenset[str]] = field(
         default_factory=dict[Ecosystem, frozenset[str]]
     )
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def has_package(self, ecosystem: Ecosystem, name: str) -> bool:
         """Whether the package is a direct dependency."""

@@ -162,7 +162,7 @@ def survey(workspace: Path, leaves: Iterable[Leaf]) -> WorkspaceFacts:
         names = _FINDERS[ecosystem](reader)
         packages[ecosystem] = frozenset(canonical(ecosystem, name) for name in names if name)
     there = frozenset(path for path in files if _is_there(workspace / path))
-    return WorkspaceFacts(there, packages, tuple(reader.troubles))
+    return WorkspaceFacts(there, packages, tuple(reader.problems))
 
 
 class _Reader:
@@ -170,7 +170,7 @@ class _Reader:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
 
     def toml(self, name: str) -> Mapping[str, Any] | None:
         """Return the content of a TOML file; None if it is missing or unreadable."""
@@ -187,7 +187,7 @@ class _Reader:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            self.troubles.append(f"{name}: {error}")
+            self.problems.append(f"{name}: {error}")
             return None
 
     def matching(self, pattern: str) -> Iterator[str]:
@@ -225,7 +225,7 @@ class _Reader:
         try:
             return table_of(parse(text))
         except (ValueError, RecursionError) as error:
-            self.troubles.append(f"{name}: {error}")
+            self.problems.append(f"{name}: {error}")
             return None
 
 

@@ -134,13 +134,13 @@ class Dialog:
 
     Attributes:
         say: shows a text.
-        heard: number of inputs that the script has read.
+        inputs_read: number of inputs that the script has read.
         opened_in_turn: whether the user opened it with a prompt.
     """
 
     def __init__(self, say: Callable[[str], None], first: Input | None = None) -> None:
         self.say = say
-        self.heard = 0
+        self.inputs_read = 0
         self.opened_in_turn = first is not None
         self._current = first
         self._inputs: deque[Input] = deque()
@@ -164,7 +164,7 @@ class Dialog:
         await self.something_typed()
         given = self._current = self._inputs.popleft()
         self._cancels -= given is _CANCEL
-        self.heard += 1
+        self.inputs_read += 1
         return given.text.strip()
 
     async def something_typed(self) -> None:
@@ -180,7 +180,7 @@ class Dialog:
     @property
     def is_first_turn(self) -> bool:
         """Whether the first prompt is answered; some editors show no text sent before it."""
-        return self.heard == 1 and not self.opened_in_turn
+        return self.inputs_read == 1 and not self.opened_in_turn
 
     def keep(self) -> str | None:
         """Save the last input for a later agent; return the text that reports it, if any."""

@@ -3,12 +3,14 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from localio.files import storage_error_text
 from localio.redaction import learn, secret_values
@@ -166,7 +168,7 @@ class AcpSessionServer:
         directory = store.directory(spec.id)
         before = store.state(spec.id)
         state = replace(
-            before, status=Status.RUNNING, keeper=os.getpid(), exit_code=None, reason=""
+            before, status=Status.RUNNING, server_pid=os.getpid(), exit_code=None, reason=""
         )
         self._prompts = PromptQueue(directory)
         secrets = secrets_of(spec)

@@ -5,12 +5,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from localio.errors import ExplainedError, ProgramNotFoundError
 from localio.processes import reachable

@@ -321,7 +321,7 @@ class AgentSessions:
             if not self._store.is_kept(id_):
                 return
             await asyncio.sleep(POLL_INTERVAL)
-        server_pid = self._store.state(id_).keeper
+        server_pid = self._store.state(id_).server_pid
         raise SessionError(f"the session {id_} did not stop", f"its server is process {server_pid}")
 
     def status(self, id_: str) -> Status:

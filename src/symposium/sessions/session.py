@@ -9,14 +9,15 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from msgspec import DecodeError, ValidationError, json
+from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec.structs import replace
 
 from localio.files import make_private_directory, write_whole
 from localio.redaction import agent_secrets
@@ -106,12 +107,11 @@ class Login:
     chosen: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSessionState:
+class ServerSessionState(Struct, frozen=True, rename={"server_pid": "keeper"}):
     """State of a session, written by its server.
 
     Attributes:
-        keeper: process id of the server.
+        server_pid: process id of the server; stored files call it `keeper`.
         exit_code: of the agent, negative for a signal; None if it runs, or if unknown.
         reason: explanation of the status, for the user.
         acp_session: session id of an ACP agent, to resume by.
@@ -121,7 +121,7 @@ class ServerSessionState:
     """
 
     status: Status
-    keeper: int = 0
+    server_pid: int = 0
     exit_code: int | None = None
     reason: str = ""
     acp_session: str | None = None

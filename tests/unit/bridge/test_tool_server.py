@@ -204,15 +204,15 @@ def test_error_for_unknown_tool_names_lists_the_known_ones() -> None:
 
 @pytest.mark.requirement("bridge.tools-raise")
 async def test_exception_of_a_tool_becomes_its_result() -> None:
-    def fragile(wish: str) -> str:
-        if wish == "break":
+    def fragile(action: str) -> str:
+        if action == "break":
             raise ValueError("not today")
-        return wish
+        return action
 
     server = ToolServer("tools", [fragile])
-    broken = await call(server, "fragile", {"wish": "break"})
+    broken = await call(server, "fragile", {"action": "break"})
     assert broken == {"content": [{"type": "text", "text": "not today"}], "isError": True}
-    assert text(await call(server, "fragile", {"wish": "go on"})) == '"go on"'
+    assert text(await call(server, "fragile", {"action": "go on"})) == '"go on"'
 
 
 @pytest.mark.requirement("bridge.tools-raise")

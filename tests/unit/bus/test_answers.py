@@ -8,7 +8,7 @@ from symposium.bus.messages.announcements import SnapshotTaken
 from symposium.bus.messages.worktrees import SnapshotTaskspace
 
 
-async def heard(message: object, asked: RequestContext) -> None:
+async def handle(message: object, asked: RequestContext) -> None:
     """Do nothing."""
     del message, asked
 
@@ -16,29 +16,29 @@ async def heard(message: object, asked: RequestContext) -> None:
 @pytest.mark.requirement("bus.one-listener")
 def test_handler_for_a_request_without_copies_is_an_error() -> None:
     with pytest.raises(ValueError, match="snapshot_taskspace is a request that is not public"):
-        HandlerTable().on_announcement(SnapshotTaskspace, heard)
+        HandlerTable().on_announcement(SnapshotTaskspace, handle)
 
 
 @pytest.mark.requirement("bus.one-listener")
 def test_second_handler_for_a_type_is_an_error() -> None:
     answers = HandlerTable()
-    answers.on_announcement(LogProgress, heard)
-    answers.on_announcement(SnapshotTaken, heard)
-    answers.on_request(SnapshotTaskspace, heard)
+    answers.on_announcement(LogProgress, handle)
+    answers.on_announcement(SnapshotTaken, handle)
+    answers.on_request(SnapshotTaskspace, handle)
 
     for kind in (LogProgress, SnapshotTaken):
         with pytest.raises(ValueError, match="already has a handler"):
-            answers.on_announcement(kind, heard)
+            answers.on_announcement(kind, handle)
     with pytest.raises(ValueError, match="snapshot_taskspace already has a handler"):
-        answers.on_request(SnapshotTaskspace, heard)
+        answers.on_request(SnapshotTaskspace, handle)
     assert answers.announcements.keys() == {"log_progress", "snapshot_taken"}
 
 
 @pytest.mark.requirement("bus.one-listener")
 def test_tables_with_the_same_handler_cannot_be_joined() -> None:
     one, two = HandlerTable(), HandlerTable()
-    one.on_request(SnapshotTaskspace, heard)
-    two.on_request(SnapshotTaskspace, heard)
+    one.on_request(SnapshotTaskspace, handle)
+    two.on_request(SnapshotTaskspace, handle)
 
     with pytest.raises(ValueError, match="two handlers for snapshot_taskspace"):
         one.extend(two)

@@ -37,7 +37,7 @@ def test_hello_is_answered_with_a_name_and_the_version(scene: Scene) -> None:
     scene.connect("c1")
     scene.say("c1", "hello", {"protocol": 2, "role": "cli", "name": "me"}, id_="h")
 
-    (welcome,) = scene.heard("c1")
+    (welcome,) = scene.received("c1")
     assert welcome["id"] == "h"
     expected = {"connection": "c1", "protocol": 2, "boot": "boot", "previous_end": None}
     assert welcome["payload"]["data"] == expected
@@ -96,11 +96,11 @@ def test_request_reaches_one_peer_and_its_response_the_sender(scene: Scene) -> N
     scene.join("other", "cli", subscribes=["update_taskspace"])
     request_id = scene.say("asker", "signal_user", {**TASK, "message": "help"})
 
-    (request,) = scene.heard("engine")
+    (request,) = scene.received("engine")
     assert request["from"] == "asker"
     assert request["payload"] == {**TASK, "message": "help"}
     scene.answer("engine", request, {"watchers": 1})
-    (response,) = scene.heard("asker")
+    (response,) = scene.received("asker")
     assert (response["id"], response["from"]) == (request_id, "engine")
     assert response["payload"] == {"success": True, "data": {"watchers": 1}}
     assert not scene.raw["other"]
@@ -115,11 +115,11 @@ def test_a_subscriber_gets_a_copy_of_progress_and_signals_and_cannot_answer(
     scene.join("engine", "app", handles=[type_], subscribes=[type_])
     scene.join("view", "app", subscribes=[type_])
     request_id = scene.say("asker", type_, {**TASK, "message": "half done"})
-    (request,) = scene.heard("engine")
-    (copy,) = scene.heard("view")
+    (request,) = scene.received("engine")
+    (copy,) = scene.received("view")
     scene.answer("view", copy, {"watchers": 9})
     scene.answer("engine", request, {"watchers": 1})
-    (response,) = scene.heard("asker")
+    (response,) = scene.received("asker")
 
     assert copy == request
     assert (copy["type"], copy["payload"]["message"]) == (type_, "half done")
@@ -307,7 +307,7 @@ def test_only_the_assigned_peer_can_answer(scene: Scene) -> None:
 
     assert scene.code("thief") == "forbidden"
     assert scene.code("asker") == "forbidden"
-    (request,) = scene.heard("app")
+    (request,) = scene.received("app")
     scene.answer("app", request)
     assert scene.outcome("asker")["success"]
 
@@ -323,7 +323,7 @@ def test_forged_answer_is_rejected_each_time_and_logged_once(scene: Scene) -> No
         scene.say("thief", type_, payload, id_=request_id if type_ == "response" else "")
     scene.say("thief", "cancel_request", {"request_id": request_id})
 
-    refused = scene.heard("thief")
+    refused = scene.received("thief")
     assert {(each["id"], each["payload"]["code"]) for each in refused} == {("-", "forbidden")}
     assert len(refused) == 5
     assert scene.warned == ["thief (thief, cli) sent a response to a signal_user of another peer"]
@@ -338,7 +338,7 @@ def test_late_answer_is_rejected_and_late_progress_dropped(
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     scene.say("asker", "signal_user", {**TASK, "message": ""})
-    (request,) = scene.heard("app")
+    (request,) = scene.received("app")
     scene.answer("app", request)
     scene.raw["app"].clear()
     scene.say("app", "progress", {"request_id": request["id"], "message": "late"})
@@ -354,7 +354,7 @@ def test_a_request_is_answered_once(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("app", "app", handles=["signal_user"])
     scene.say("asker", "signal_user", {**TASK, "message": ""})
-    (request,) = scene.heard("app")
+    (request,) = scene.received("app")
     scene.answer("app", request)
     scene.answer("app", request)
 
@@ -372,7 +372,7 @@ def test_request_without_an_answer_times_out(scene: Scene) -> None:
 
     assert scene.code("asker") == "timeout"
     assert scene.types("app") == ["signal_user", "cancel_request"]
-    request = scene.heard("app")[0]
+    request = scene.received("app")[0]
     scene.answer("app", request)
     assert not scene.raw["asker"], "too late"
 
@@ -398,9 +398,9 @@ def test_long_name_is_rejected_with_a_short_error(scene: Scene) -> None:
     scene.connect("b")
     scene.say("b", "hello", {"protocol": 2, "role": "r" * 1_000_000, "name": "b"})
 
-    assert scene.heard("a")[-1]["payload"]["code"] == "bad_hello"
-    assert "1000000 characters; at most 200" in scene.heard("a")[-1]["payload"]["error"]
-    assert scene.heard("b")[-1]["payload"]["code"] == "bad_hello"
+    assert scene.received("a")[-1]["payload"]["code"] == "bad_hello"
+    assert "1000000 characters; at most 200" in scene.received("a")[-1]["payload"]["error"]
+    assert scene.received("b")[-1]["payload"]["code"] == "bad_hello"
     assert len(scene.raw["b"][-1]) < 2000
     assert set(scene.closed) == {"a", "b"}
 
@@ -424,7 +424,7 @@ def test_response_times_are_measured_by_type(scene: Scene) -> None:
     for seconds in (0.5, 1.5):
         scene.say("asker", "signal_user", {**TASK, "message": ""})
         scene.uptime += seconds
-        scene.answer("app", scene.heard("app")[-1])
+        scene.answer("app", scene.received("app")[-1])
 
     took = scene.broker.open.took["signal_user"]
     assert (took.count, took.total, took.worst) == (2, 2.0, 1.5)
@@ -449,7 +449,7 @@ def test_handler_is_notified_when_the_sender_disconnects(scene: Scene) -> None:
     request_id = scene.say("asker", "delete_taskspace", TASK)
     scene.leave("asker")
 
-    cancel = scene.heard("app")[-1]
+    cancel = scene.received("app")[-1]
     assert (cancel["type"], cancel["payload"]) == ("cancel_request", {"request_id": request_id})
     assert len(scene.broker.open) == 0
 
@@ -480,7 +480,7 @@ def test_progress_reaches_the_sender_of_the_request(scene: Scene) -> None:
     scene.say("app", "progress", news)
     scene.say("app", "progress", "no object")
 
-    (progress,) = scene.heard("asker")
+    (progress,) = scene.received("asker")
     assert (progress["type"], progress["payload"]) == ("progress", news)
 
 
@@ -530,7 +530,7 @@ def test_open_request_id_cannot_be_reused(scene: Scene) -> None:
     scene.say("thief", "signal_user", {**TASK, "message": ""}, id_="x")
 
     assert scene.code("thief") == "duplicate_id"
-    scene.answer("app", scene.heard("app")[0])
+    scene.answer("app", scene.received("app")[0])
     assert scene.types("asker") == ["response"]
 
 
@@ -544,7 +544,7 @@ def test_open_requests_of_a_peer_are_limited(scene: Scene) -> None:
     scene.say("asker", "delete_taskspace", TASK)
 
     assert scene.code("asker") == "too_many"
-    scene.answer("app", scene.heard("app")[0])
+    scene.answer("app", scene.received("app")[0])
     scene.raw["asker"].clear()
     scene.say("asker", "delete_taskspace", TASK)
     assert not scene.raw["asker"]
@@ -558,7 +558,7 @@ def test_peers_are_listed_with_their_location(scene: Scene) -> None:
     scene.join("watcher", "app", subscribes=["presence_changed"])
     editor(scene, "ed", "/project", pid=5, taskspace_uuid="t", focus_uri="file:///a", terminals=[7])
     scene.say("watcher", "who", {"kind": "editor"})
-    seen = scene.heard("watcher")
+    seen = scene.received("watcher")
 
     changes = [each["payload"]["change"] for each in seen if each["type"] == "presence_changed"]
     assert changes == ["came", "moved"]
@@ -570,7 +570,7 @@ def test_peers_are_listed_with_their_location(scene: Scene) -> None:
     scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/project"]})
     scene.say("ed", "presence", {"kind": "editor", "workspace_folders": ["/project"]})
     scene.leave("ed")
-    changes = [each["payload"]["change"] for each in scene.heard("watcher")]
+    changes = [each["payload"]["change"] for each in scene.received("watcher")]
     assert changes == ["moved", "gone"], "the same again is a heartbeat, and no news"
 
 
@@ -579,7 +579,7 @@ def test_a_member_without_a_window_is_listed_with_the_process_of_its_hello(scene
     scene.join("me", "cli", pid=41)
     scene.say("me", "who", {})
 
-    (found,) = scene.heard("me")[-1]["payload"]["data"]
+    (found,) = scene.received("me")[-1]["payload"]["data"]
     assert found["pid"] == 41
 
 
@@ -640,7 +640,7 @@ def test_only_roles_of_the_user_may_subscribe_to_everything(
 
 @pytest.mark.requirement("bus.addressed")
 @pytest.mark.parametrize(
-    ("to", "hears"),
+    ("to", "receives"),
     [
         ({"connection": "ed"}, True),
         ({"connection": "ed", "role": "editor"}, True),
@@ -651,7 +651,7 @@ def test_only_roles_of_the_user_may_subscribe_to_everything(
     ],
 )
 def test_announcement_goes_to_peers_that_match_the_whole_address(
-    scene: Scene, to: dict[str, str], *, hears: bool
+    scene: Scene, to: dict[str, str], *, receives: bool
 ) -> None:
     scene.join("mcp", "mcp-server")
     scene.join("ed", "editor", sender={**SENDER, "taskspaceUuid": "t2"}, subscribes=["polo"])
@@ -660,7 +660,7 @@ def test_announcement_goes_to_peers_that_match_the_whole_address(
     scene.legacy("old")
     scene.say("mcp", "polo", to=to)
 
-    assert ("polo" in scene.types("ed")) is hears
+    assert ("polo" in scene.types("ed")) is receives
     assert [scene.types(each) for each in ("other", "silent", "old")] == [[], [], []]
 
 
@@ -683,7 +683,7 @@ def test_canceled_request_is_answered_once(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
     scene.join("engine", "app", handles=["signal_user"])
     name = scene.say("asker", "signal_user", {**TASK, "message": ""})
-    request = scene.heard("engine")[0]
+    request = scene.received("engine")[0]
     scene.say("asker", "cancel_request", {"request_id": name})
     scene.answer("engine", request)
 
@@ -744,7 +744,7 @@ def test_a_registered_window_is_asked_for_its_taskspace_without_a_presence(scene
     scene.say("mcp", "get_selection", sender=there)
     scene.say("watcher", "who", {"role": "editor", "kind": "editor"})
 
-    moved, response = scene.heard("watcher")
+    moved, response = scene.received("watcher")
     (shown,) = response["payload"]["data"]
     assert scene.types("window") == ["get_selection"]
     assert scene.types("other") == []
@@ -799,7 +799,7 @@ def test_error_names_the_message_id_if_readable(scene: Scene, line: bytes) -> No
     scene.join("peer", "cli")
     scene.write("peer", line)
 
-    (error,) = scene.heard("peer")
+    (error,) = scene.received("peer")
     assert error["id"] == "mine"
     assert "$.sender" in error["payload"]["error"]
 
@@ -828,7 +828,7 @@ def test_long_line_is_rejected_with_its_id(scene: Scene) -> None:
     scene.join("peer", "cli")
     scene.write("peer", OversizedLine(b'{"type":"polo","id":"big","payload":"xxx', 16, b"xxx"))
 
-    (error,) = scene.heard("peer")
+    (error,) = scene.received("peer")
     assert (error["id"], error["payload"]["code"]) == ("big", "too_long")
 
 

@@ -48,13 +48,13 @@ class FakeDaemon:
     """Listens on one connection: welcomes its client, and records what it says.
 
     Attributes:
-        heard: type and payload of each message.
+        received: type and payload of each message.
     """
 
     def __init__(self) -> None:
         self._end, other = memory_pair()
         self.transport = Held(other)
-        self.heard = Mailbox[tuple[str, Any]]()
+        self.received = Mailbox[tuple[str, Any]]()
         self.is_over = asyncio.Event()
         self._end.start(self)
 
@@ -62,7 +62,7 @@ class FakeDaemon:
         for line in lines:
             assert isinstance(line, bytes)
             said = read_envelope(line)
-            self.heard.add((said.type, json.decode(said.payload)))
+            self.received.add((said.type, json.decode(said.payload)))
             reply = Welcome("c1") if said.type == "hello" else None
             self._end.send(answer(said, payload_of(reply)))
 
@@ -125,7 +125,7 @@ async def test_client_says_who_and_where_it_is_at_once_and_then_regularly() -> N
     presence = Presence(kind=WindowKind.EDITOR, taskspace_uuid="u", pid=7)
     async with asyncio.timeout(10), Dialing(daemon).client(presence, answers) as client:
         welcome = await client.ready()
-        said = [await daemon.heard.next() for _ in range(3)]
+        said = [await daemon.received.next() for _ in range(3)]
 
     hello = {
         "protocol": 2,
@@ -148,7 +148,7 @@ async def test_pauses_between_attempts_grow_to_a_bound_until_a_connection() -> N
     async with asyncio.timeout(10), dialing.client() as client:
         with pytest.raises(BusUnreachableError, match="no daemon listens"):
             await client.ready()
-        await daemon.heard.next()
+        await daemon.received.next()
         await daemon.close()
         await dialing.is_done.wait()
 
@@ -170,7 +170,7 @@ async def test_connection_is_closed_when_the_daemon_stops_reading() -> None:
         was_over = slow.is_over.is_set()
         slow.transport.hold(MAX_WAITING + 1)
         await slow.is_over.wait()
-        hello, _ = await other.heard.next()
+        hello, _ = await other.received.next()
 
     assert not was_over
     assert hello == "hello"

@@ -119,7 +119,7 @@ class Talk:
 
     def answer(self) -> None:
         for name in self.here:
-            for message in self.scene.heard(name):
+            for message in self.scene.received(name):
                 kind = message_types()[message["type"]]
                 if kind.about.budget and self.dice.random() < 0.5:
                     self.scene.answer(name, message)
@@ -162,7 +162,7 @@ def test_each_request_is_answered_once_to_its_sender() -> None:
         talk.scene.wait(10**6)
         answers = Counter[str]()
         for name in (*talk.here, *talk.gone):
-            for message in talk.scene.heard(name):
+            for message in talk.scene.received(name):
                 if message["type"] == "response" and message["id"] in talk.asked:
                     assert talk.asked[message["id"]] == name, "sent to another peer"
                     answers[message["id"]] += 1

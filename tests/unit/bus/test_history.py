@@ -93,7 +93,7 @@ def test_watcher_receives_each_message_once_without_secrets(scene: Scene) -> Non
     scene.say("mcp", "log", {"level": "info", "message": SECRET})
     scene.say("mcp", "who")
 
-    (seen,) = scene.heard("watcher")
+    (seen,) = scene.received("watcher")
     assert seen["type"] == "traffic"
     passed = seen["payload"]["passed"]
     assert (passed["by"], passed["name"]) == ("mcp", "mcp")

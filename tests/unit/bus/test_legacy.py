@@ -122,7 +122,7 @@ def test_marco_is_answered_for_every_mcp_server_of_version_2(scene: Scene, count
     scene.raw["v1"].clear()
     scene.say("v1", "marco")
 
-    marco, *polos = scene.heard("v1")
+    marco, *polos = scene.received("v1")
     assert marco["type"] == "marco"
     assert [each["type"] for each in polos] == ["polo"] * count
     assert [each["sender"]["shellPid"] for each in polos] == list(range(1, count + 1))
@@ -148,7 +148,7 @@ def test_a_server_of_version_2_is_announced_once_to_each_peer_that_listens(scene
 
     assert scene.types("v1") == ["polo", "marco", "polo", "goodbye"]
     assert scene.types("app") == ["polo", "goodbye"]
-    assert [each["from"] for each in scene.heard("app")] == ["mcp", "mcp"]
+    assert [each["from"] for each in scene.received("app")] == ["mcp", "mcp"]
     assert scene.types("mcp") == [], "the broker answers marco for it"
 
 
@@ -156,11 +156,11 @@ def test_a_server_of_version_2_is_announced_once_to_each_peer_that_listens(scene
 def test_a_request_of_version_1_is_answered_by_version_2(scene: Scene) -> None:
     scene.join("engine", "app", handles=["taskspace_state"])
     scene.say("v1", "taskspace_state", TASK, id_="q")
-    (request,) = scene.heard("engine")
+    (request,) = scene.received("engine")
     scene.answer("engine", request, {"name": "n"})
 
     assert scene.types("v1") == ["taskspace_state", "response"]
-    response = scene.heard("v1")[-1]
+    response = scene.received("v1")[-1]
     assert response.keys() == {"type", "id", "sender", "payload"}
     assert (response["id"], response["payload"]) == ("q", {"success": True, "data": {"name": "n"}})
     assert scene.types("v2") == ["taskspace_state"], "the answer is for who asked"
@@ -172,7 +172,7 @@ def test_an_error_for_version_1_has_no_code(scene: Scene) -> None:
     scene.say("v1", "taskspace_state", TASK)
     scene.leave("engine")
 
-    payload = scene.heard("v1")[-1]["payload"]
+    payload = scene.received("v1")[-1]["payload"]
     assert payload.keys() == {"success", "error"}
 
 
@@ -183,12 +183,12 @@ def test_request_of_version_2_reaches_version_1_if_no_other_peer_handles_it(scen
     scene.raw["v2"].clear()
     request_id = scene.say("mcp", "get_selection")
 
-    (asked,) = scene.heard("v1")
+    (asked,) = scene.received("v1")
     assert asked.keys() == {"type", "id", "sender", "payload"}
     assert scene.raw["v1"] == scene.raw["v2"]
     scene.answer("v2", asked, {"selectedText": "x"})
     scene.answer("v1", asked, {"selectedText": "late"})
-    (response,) = scene.heard("mcp")
+    (response,) = scene.received("mcp")
     assert (response["id"], response["payload"]["data"]) == (request_id, {"selectedText": "x"})
 
 
@@ -214,7 +214,7 @@ def test_announcements_are_translated_between_versions(scene: Scene) -> None:
     scene.say("v1", "polo")
     scene.say("mcp", "polo")
 
-    assert [each["from"] for each in scene.heard("app")] == ["v1", "mcp"]
+    assert [each["from"] for each in scene.received("app")] == ["v1", "mcp"]
     assert scene.types("v1") == ["polo", "polo"]
 
 
@@ -234,7 +234,7 @@ def test_version_1_receives_an_error_if_no_other_peer_can_answer(scene: Scene, t
     scene.leave("v2")
     scene.say("v1", type_, TASK, id_="q")
 
-    relayed, refusal = scene.heard("v1")
+    relayed, refusal = scene.received("v1")
     outcome = refusal["payload"]
     assert relayed["type"] == type_
     assert (refusal["type"], refusal["id"], outcome["success"]) == ("response", "q", False)

@@ -29,12 +29,12 @@ async def test_a_log_begins_with_its_header_and_names_who_said_what_when(tmp_pat
     ours, theirs = memory_pair()
     peer = LinePeer(theirs)
     tapped = log.tap(ours, 0, "arrow")
-    heard = LinePeer(tapped)
+    near = LinePeer(tapped)
 
     tapped.send(b'{"id":1}')
     await peer.lines.count(1)
     peer.write(b'{"id":1,"result":null}')
-    await heard.lines.count(1)
+    await near.lines.count(1)
     log.on_stderr("arrow", b"\x1b[31mred\x1b[0m \x1b]0;title\x07words\r\n")
     log.on_stderr("unknown", b"x")
     log.line("C", "←", b"no json\nat all")
@@ -56,20 +56,20 @@ async def test_messages_are_unchanged_and_logged_without_secrets(
     ours, theirs = memory_pair(limit=60)
     peer = LinePeer(theirs)
     tapped = log.tap(ours)
-    heard = LinePeer(tapped)
+    near = LinePeer(tapped)
     secret, broken = b'{"token":"hunter2"}', b'{"token":"hunter2"'
 
     tapped.send(secret)
     peer.write(broken, b"x" * 100)
     log.on_stderr("x", b"API_KEY=hunter2")
     await peer.lines.count(1)
-    await heard.lines.count(2)
+    await near.lines.count(2)
     await tapped.aclose()
     await peer.ends.count(1)
 
     assert peer.lines.items == [secret]
-    assert heard.lines.items[0] == broken
-    assert isinstance(heard.lines.items[1], OversizedLine)
+    assert near.lines.items[0] == broken
+    assert isinstance(near.lines.items[1], OversizedLine)
     lines = lines_of(log)
     assert "hunter2" not in "".join(lines)
     assert f'C → +0ms {{"token":"{REDACTED}"}}' in lines

@@ -18,15 +18,15 @@ def title(known: ToolCallCache, number: int) -> object:
 @pytest.mark.requirement("cli.questions-known-calls")
 def test_permission_request_gets_the_cached_members_of_its_call() -> None:
     known = ToolCallCache()
-    known.heard(call(1, title="Edit a"))
-    known.heard(call(1, title="", kind="edit"))
+    known.record_update(call(1, title="Edit a"))
+    known.record_update(call(1, title="", kind="edit"))
     assert title(known, 1) == "Edit a"
-    known.heard({"sessionId": "other", "update": call(1, status="completed")["update"]})
+    known.record_update({"sessionId": "other", "update": call(1, status="completed")["update"]})
     assert title(known, 1) == "Edit a"
 
     for status in ("completed", "failed"):
-        known.heard(call(1, title="Edit a"))
-        known.heard(call(1, status=status))
+        known.record_update(call(1, title="Edit a"))
+        known.record_update(call(1, status=status))
         assert title(known, 1) is None
 
 
@@ -34,10 +34,10 @@ def test_permission_request_gets_the_cached_members_of_its_call() -> None:
 def test_oldest_call_is_dropped_when_the_cache_is_full() -> None:
     known = ToolCallCache()
     for number in range(MAX_CALLS):
-        known.heard(call(number, title="T"))
+        known.record_update(call(number, title="T"))
     assert title(known, 0) == "T"
 
-    known.heard(call(MAX_CALLS, title="T"))
+    known.record_update(call(MAX_CALLS, title="T"))
 
     assert [title(known, number) for number in (0, 1, MAX_CALLS)] == [None, "T", "T"]
 
@@ -45,8 +45,8 @@ def test_oldest_call_is_dropped_when_the_cache_is_full() -> None:
 @pytest.mark.requirement("cli.questions-known-calls")
 def test_update_without_a_member_keeps_it() -> None:
     known = ToolCallCache()
-    known.heard(call(1, title="Edit a"))
-    known.heard(call(1, title="", status="in_progress"))
+    known.record_update(call(1, title="Edit a"))
+    known.record_update(call(1, title="", status="in_progress"))
     empty = {"sessionId": "s", "toolCall": {"toolCallId": "c1", "title": None, "content": ""}}
 
     assert known.completed(empty)["toolCall"] == {
@@ -60,9 +60,9 @@ def test_update_without_a_member_keeps_it() -> None:
 @pytest.mark.requirement("cli.questions-known-calls")
 def test_other_updates_are_not_cached() -> None:
     known = ToolCallCache()
-    known.heard(call(1, title="Edit a"))
-    known.heard(call(1, sessionUpdate="plan", title="Read b"))
-    known.heard(call(1, sessionUpdate="plan", status="completed"))
-    known.heard(None)
+    known.record_update(call(1, title="Edit a"))
+    known.record_update(call(1, sessionUpdate="plan", title="Read b"))
+    known.record_update(call(1, sessionUpdate="plan", status="completed"))
+    known.record_update(None)
 
     assert title(known, 1) == "Edit a"

@@ -76,7 +76,7 @@ class SubscribedBus:
     """A bus with a subscriber to every announcement, and no other peer."""
 
     def __init__(self) -> None:
-        self.heard: list[Announcement] = []
+        self.received: list[Announcement] = []
 
     async def request(self, message: BusRequest[Any], **options: Any) -> Any:
         del options
@@ -84,7 +84,7 @@ class SubscribedBus:
 
     def announce(self, message: Announcement, **options: Any) -> None:
         del options
-        self.heard.append(message)
+        self.received.append(message)
 
     def windows(self) -> list[Present]:
         return []
@@ -92,7 +92,7 @@ class SubscribedBus:
     def register_window(self, connection: str, taskspace: str, title: str) -> None:
         del connection, taskspace, title
 
-    def is_heard(self, kind: type[Announcement]) -> bool:
+    def has_subscribers(self, kind: type[Announcement]) -> bool:
         del kind
         return True
 
@@ -290,7 +290,7 @@ async def test_task_with_work_is_deleted_and_restored_with_it(tasks: Tasks) -> N
         f"`symposium task undo {task.id}` restores it, for 14 days",
     )
     assert (restored.taskspace.id, file.read_text()) == (task.id, "work")
-    deletions = [each for each in tasks.bus.heard if isinstance(each, TaskspaceWillDelete)]
+    deletions = [each for each in tasks.bus.received if isinstance(each, TaskspaceWillDelete)]
     assert [each.taskspace_uuid for each in deletions] == [task.id]
 
 

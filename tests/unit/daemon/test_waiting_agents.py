@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from msgspec import structs
 
 from symposium.config.paths import paths
 from symposium.sessions.client import hand_over_environment, take_environment
@@ -39,7 +40,7 @@ def store(tmp_path: Path) -> SessionStore:
     return made
 
 
-FAILED = ServerSessionState(Status.EXITED, keeper=7, reason="it crashed")
+FAILED = ServerSessionState(Status.EXITED, server_pid=7, reason="it crashed")
 
 
 @pytest.mark.requirement("approvals.ended-agent")
@@ -63,9 +64,9 @@ def test_failed_agent_is_in_the_inbox_until_it_runs_again(store: SessionStore) -
 @pytest.mark.parametrize(
     ("state", "standing"),
     [
-        (replace(FAILED, reason=AS_ASKED), TaskState.READY),
-        (replace(FAILED, exit_code=1), TaskState.READY),
-        (replace(FAILED, status=Status.STARTING), TaskState.READY),
+        (structs.replace(FAILED, reason=AS_ASKED), TaskState.READY),
+        (structs.replace(FAILED, exit_code=1), TaskState.READY),
+        (structs.replace(FAILED, status=Status.STARTING), TaskState.READY),
         (FAILED, TaskState.ARCHIVED),
         (FAILED, TaskState.SETUP_FAILED),
     ],
@@ -82,7 +83,7 @@ def test_expected_exit_is_not_in_the_inbox(
 def test_chosen_login_method_is_one_that_the_agent_named(
     store: SessionStore, answer: str, chosen: str
 ) -> None:
-    store.write_state(ID, replace(FAILED, login=replace(LOGIN, chosen="before")))
+    store.write_state(ID, structs.replace(FAILED, login=replace(LOGIN, chosen="before")))
     (item,) = ended_agent(READY, store)
     choose_way(ID, store, answer)
     found = store.state(ID).login

@@ -77,13 +77,13 @@ def test_built_in_texts_always_exist(scene: Scene) -> None:
 
 @pytest.mark.requirement("guidance.layers")
 def test_first_layer_with_a_text_wins(scene: Scene) -> None:
-    heard = [scene.body("main.md")[:9]]
+    bodies = [scene.body("main.md")[:9]]
     for layer in ("user", "team", "project"):
         scene.write(layer, "main.md", f"of the {layer}")
         scene.trust()
-        heard.append(scene.body("main.md"))
+        bodies.append(scene.body("main.md"))
 
-    assert heard == [
+    assert bodies == [
         "built-in:",
         "user: of the user",
         "team: of the team",

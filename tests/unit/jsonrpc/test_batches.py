@@ -20,10 +20,10 @@ class Gate:
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
-        self.heard: Recorder[Any] = Recorder()
+        self.received: Recorder[Any] = Recorder()
         self.handlers = Handlers(
             requests={"ok": lambda request: request.params, "wait": self._wait, "give_up": give_up},
-            notifications={"n": self.heard.note},
+            notifications={"n": self.received.note},
         )
 
     async def _wait(self, request: Request) -> Any:
@@ -81,23 +81,23 @@ async def test_a_mixed_batch_is_answered_with_one_array_of_its_requests() -> Non
         {"id":"b","method":"none"}, {"id":3,"method":"ok","params":[3]}]""".replace(b"\n", b"")
     (answers,) = await lines_for(gate, batch)
     assert [outcome(answer) for answer in answers] == [(1, [1]), ("b", -32601), (3, [3])]
-    assert gate.heard.items == [["x"]]
+    assert gate.received.items == [["x"]]
 
 
 @pytest.mark.requirement("jsonrpc.batch-waits-for-notifications")
 async def test_the_array_comes_after_the_notifications_of_the_batch_were_heard() -> None:
-    heard: list[Any] = []
+    received: list[Any] = []
     sent: list[bytes] = []
     near, far = memory_pair()
     handlers = Handlers(
-        requests={"ok": lambda _: None}, notifications={"n": lambda _: heard.append(list(sent))}
+        requests={"ok": lambda _: None}, notifications={"n": lambda _: received.append(list(sent))}
     )
     connection = Connection(Recorded(near, sent), handlers)
     async with running(connection):
         peer = LinePeer(far)
         peer.write(b'[{"id":1,"method":"ok"},{"method":"n"},{"method":"n"}]')
         await peer.read(1)
-    assert heard == [[], []]
+    assert received == [[], []]
     assert len(sent) == 1
 
 
@@ -171,7 +171,7 @@ async def test_a_batch_of_notifications_is_answered_with_nothing() -> None:
     gate = Gate()
     batch = b'[{"method":"n"},{"method":"none"},{"method":"n","params":7}]'
     assert await lines_for(gate, batch) == []
-    assert gate.heard.items == [None]
+    assert gate.received.items == [None]
 
 
 @pytest.mark.requirement("jsonrpc.batch-entries")

@@ -91,12 +91,12 @@ async def test_an_answer_on_its_way_to_a_caller_cancelled_in_the_same_turn_is_dr
 
 @pytest.mark.requirement("jsonrpc.cancel-not-after-completion")
 async def test_an_answered_request_is_not_cancelled_afterwards() -> None:
-    heard: Recorder[Any] = Recorder()
+    received: Recorder[Any] = Recorder()
     async with facing_bytes(HANDLERS) as (near, peer):
-        task = asyncio.Task(_ask_and_stay(near, heard))
+        task = asyncio.Task(_ask_and_stay(near, received))
         await peer.read(1)
         peer.write(b'{"id":1,"result":1}')
-        await heard.count(1)
+        await received.count(1)
         task.cancel()
         await asyncio.wait([task])
         peer.write(b'{"id":7,"method":"ok"}')
@@ -104,8 +104,8 @@ async def test_an_answered_request_is_not_cancelled_afterwards() -> None:
     assert len(peer.lines.items) == 2
 
 
-async def _ask_and_stay(connection: Any, heard: Recorder[Any]) -> None:
-    heard.note(await connection.request("a"))
+async def _ask_and_stay(connection: Any, received: Recorder[Any]) -> None:
+    received.note(await connection.request("a"))
     await asyncio.Event().wait()
 
 

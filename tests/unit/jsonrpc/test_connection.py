@@ -40,11 +40,11 @@ async def test_a_request_comes_back_with_its_handlers_result() -> None:
 
 @pytest.mark.requirement("jsonrpc.hello-notification")
 async def test_notification_is_handled_without_an_answer() -> None:
-    heard: Recorder[Any] = Recorder()
-    handlers = Handlers(requests={"echo": echo}, notifications={"note": heard.note})
+    received: Recorder[Any] = Recorder()
+    handlers = Handlers(requests={"echo": echo}, notifications={"note": received.note})
     async with facing_bytes(handlers) as (_, peer):
         peer.write(b'{"method":"note","params":[1]}', b'{"id":1,"method":"echo"}')
-        assert await heard.count(1) == [[1]]
+        assert await received.count(1) == [[1]]
         assert await peer.read(1) == [{"jsonrpc": "2.0", "id": 1, "result": None}]
 
 
@@ -251,12 +251,12 @@ async def test_on_result_runs_before_the_next_message_is_taken(form: bytes) -> N
 
 @pytest.mark.requirement("jsonrpc.order-callback-takes-later-messages")
 async def test_who_got_a_response_may_wait_for_later_messages() -> None:
-    heard: Recorder[Any] = Recorder()
-    async with facing_bytes(Handlers(notifications={"update": heard.note})) as (near, peer):
+    received: Recorder[Any] = Recorder()
+    async with facing_bytes(Handlers(notifications={"update": received.note})) as (near, peer):
 
         async def start() -> Any:
             await near.request("session/new")
-            return await heard.count(2)
+            return await received.count(2)
 
         async with asyncio.TaskGroup() as tasks:
             started = tasks.create_task(start())
@@ -369,31 +369,31 @@ async def test_each_handler_gets_its_own_methods_and_the_rest_is_refused() -> No
 
 @pytest.mark.requirement("jsonrpc.handlers")
 async def test_what_has_no_handler_of_its_own_goes_to_the_other_one() -> None:
-    heard: Recorder[Any] = Recorder()
+    received: Recorder[Any] = Recorder()
     handlers = Handlers(
         requests={"echo": echo},
         other_request=lambda request: [request.method, request.params],
-        other_notification=lambda method, params: heard.note((method, params)),
+        other_notification=lambda method, params: received.note((method, params)),
     )
     async with connected_pair(far=handlers) as (near, _):
         near.notify("x/y", {"a": 1})
         assert await near.request("z", [1]) == ["z", [1]]
         assert await near.request("echo", [1]) == [1]
-    assert heard.items == [("x/y", {"a": 1})]
+    assert received.items == [("x/y", {"a": 1})]
 
 
 @pytest.mark.requirement("jsonrpc.unit-dynamic-handlers")
 async def test_a_handler_that_was_removed_hears_nothing_more() -> None:
-    heard: Recorder[Any] = Recorder()
-    notifications: dict[str, Any] = {"n": heard.note}
+    received: Recorder[Any] = Recorder()
+    notifications: dict[str, Any] = {"n": received.note}
     handlers = Handlers(requests={"echo": echo}, notifications=notifications)
     async with connected_pair(far=handlers) as (near, _):
         near.notify("n", [1])
-        await heard.count(1)
+        await received.count(1)
         del notifications["n"]
         near.notify("n", [2])
         await near.request("echo")
-    assert heard.items == [[1]]
+    assert received.items == [[1]]
 
 
 @pytest.mark.requirement("jsonrpc.handlers")

@@ -29,7 +29,7 @@ async def refuse_later(request: Request) -> Any:
     return refuse(request)
 
 
-def fail_to_hear(_: Any) -> None:
+def fail_on_notification(_: Any) -> None:
     raise ValueError("deaf")
 
 
@@ -48,7 +48,7 @@ HANDLERS = Handlers(
         "unwritable": lambda _: Unwritable(),
         "unwritable_error": lambda _: (_ for _ in ()).throw(RpcError(1, Unwritable())),
     },
-    notifications={"fail": fail_to_hear},
+    notifications={"fail": fail_on_notification},
 )
 
 

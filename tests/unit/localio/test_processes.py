@@ -46,8 +46,8 @@ async def test_end_does_not_wait_for_a_pipe_held_by_another_process(
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    heard = process.stdout if stream == "1" else process.stderr
-    while (line := await heard.readline()) == b"y\n":
+    output = process.stdout if stream == "1" else process.stderr
+    while (line := await output.readline()) == b"y\n":
         pass
     other = int(line)
     try:

@@ -97,7 +97,7 @@ async def test_feedback_of_the_user_ends_the_wait_of_the_tool(
         asking = tasks.create_task(call_tool(workplace, "request_review", ASKED, progress))
         shown = await reviewer.next()
         await progress.came.wait()
-        assert await workplace.reviews.hear(comment(shown.review_id), BY) == Ack()
+        assert await workplace.reviews.receive(comment(shown.review_id), BY) == Ack()
     answer = asking.result()
 
     assert [each.content for each in shown.comment_threads] == ["right?"]
@@ -117,7 +117,7 @@ async def test_feedback_received_by_another_server_ends_the_wait(
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(call_tool(workplace, "request_review", ASKED))
         shown = await reviewer.next()
-        await other.hear(comment(shown.review_id), BY)
+        await other.receive(comment(shown.review_id), BY)
 
     assert "why two?" in asking.result().text
 
@@ -144,7 +144,7 @@ async def test_reviews_persist_after_a_restart_and_are_listed(
     first = await call_tool(workplace, "request_review", ASKED)
     second = await call_tool(workplace, "request_review", {**ASKED, "title": "Other"})
     later = again(tmp_path, bus)
-    await later.reviews.hear(comment(first.value.review_id), BY)
+    await later.reviews.receive(comment(first.value.review_id), BY)
     listed = await call_tool(later, "get_review_status", {})
     one = await call_tool(later, "get_review_status", {"review_id": first.value.review_id})
     newest = later.reviews.find(None)
@@ -175,14 +175,14 @@ async def test_update_shows_the_new_code_and_keeps_the_feedback(
 ) -> None:
     asked = await call_tool(workplace, "request_review", ASKED)
     id_ = asked.value.review_id
-    await workplace.reviews.hear(comment(id_), BY)
+    await workplace.reviews.receive(comment(id_), BY)
     done = UserFeedback(
         review_id=id_,
         feedback_type="complete_review",
         completion_action="request_changes",
         additional_notes="fix",
     )
-    await workplace.reviews.hear(done, BY)
+    await workplace.reviews.receive(done, BY)
     between = await call_tool(workplace, "get_review_status", {"review_id": id_})
     (tmp_path / "checkout" / "app.py").write_text("three\n", encoding="utf-8")
     reviewer = Reviewer(bus, {"feedback_type": "complete_review", "completion_action": "return"})
@@ -260,7 +260,7 @@ async def test_invalid_feedback_is_reported(workplace: ServerContext, bus: FakeB
 @pytest.mark.parametrize("id_", ["gone", "../here/x", ""])
 async def test_feedback_on_an_unknown_review_is_refused(workplace: ServerContext, id_: str) -> None:
     with pytest.raises(BusRefusedError, match=r"^review .* does not exist"):
-        await workplace.reviews.hear(comment(id_), BY)
+        await workplace.reviews.receive(comment(id_), BY)
 
 
 @pytest.mark.requirement("mcp-server.reviews-kept")

@@ -146,7 +146,7 @@ def test_a_memory_that_is_no_file_counts_as_empty_and_is_named(tmp_path: Path) -
     memory = AnswerMemory(tmp_path)
 
     assert memory.answers(Path("/w")) == RecommendationAnswers()
-    assert str(memory.trouble).startswith(f"{file} cannot be read (")
+    assert str(memory.problem).startswith(f"{file} cannot be read (")
     with pytest.raises(SymposiumError, match=f"^{file} cannot be written: .*Is a directory"):
         memory.decline(["a"])
 
@@ -159,7 +159,7 @@ def test_damaged_memory_counts_as_empty_and_is_replaced(tmp_path: Path, text: st
     (file,) = tmp_path.glob("*.json")
     file.write_text(text)
     assert memory.answers(Path("/w")) == RecommendationAnswers()
-    assert memory.trouble is not None
+    assert memory.problem is not None
     memory.decline(["b"])
     assert memory.answers(Path("/w")).declined == {"b"}
-    assert memory.trouble is None
+    assert memory.problem is None

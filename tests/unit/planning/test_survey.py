@@ -194,7 +194,7 @@ def test_each_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "Cargo.lock").write_text("[")
     (tmp_path / "package.json").write_text("{")
     (tmp_path / "requirements.txt").write_bytes(b"\xff")
-    assert sorted(each.partition(": ")[0] for each in looked_at(tmp_path).troubles) == [
+    assert sorted(each.partition(": ")[0] for each in looked_at(tmp_path).problems) == [
         *("Cargo.lock", "package.json", "requirements.txt"),
     ]
 
@@ -217,7 +217,7 @@ def test_pipes_directories_devices_and_huge_files_are_skipped(tmp_path: Path) ->
         file.truncate(MAX_BYTES + 1)
     found = looked_at(tmp_path)
     assert not any(found.packages.values())
-    assert len(found.troubles) == 4
+    assert len(found.problems) == 4
     assert survey(tmp_path, [FileExists("a\0b"), FileExists("x" * 5000)]).files == frozenset()
 
 

@@ -32,14 +32,14 @@ async def test_menu_does_not_use_the_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("registry.directory-never-fails")
-@pytest.mark.parametrize("trouble", ["no file", "no index", "broken notes"])
-async def test_broken_local_data_gives_agents_and_a_warning(trouble: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["no file", "no index", "broken notes"])
+async def test_broken_local_data_gives_agents_and_a_warning(fault: str, tmp_path: Path) -> None:
     file = tmp_path / "registry.json"
-    if trouble != "no file":
-        file.write_text('{"agents": []}' if trouble == "broken notes" else "[]")
+    if fault != "no file":
+        file.write_text('{"agents": []}' if fault == "broken notes" else "[]")
     place = context(tmp_path, str(file))
     place.home.mkdir()
-    if trouble == "broken notes":
+    if fault == "broken notes":
         (place.home / "agents.json").write_text("{")
 
     directory = RegistryDirectory(place)

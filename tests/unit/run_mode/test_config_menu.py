@@ -82,20 +82,20 @@ class Dialogue:
         opened_in_turn: bool = True,
     ) -> None:
         talk = Dialog(self._say, self._input("") if opened_in_turn else None)
-        heard_all = asyncio.Event()
+        all_read = asyncio.Event()
         for word in words:
             talk.put(self._input(word))
-        talk.put(Input("", lambda: None, lambda: None, lambda: heard_all.set() is not None))
+        talk.put(Input("", lambda: None, lambda: None, lambda: all_read.set() is not None))
 
         async def run() -> None:
             await script(talk)
             self.is_over = True
             talk.end()
-            heard_all.set()
+            all_read.set()
 
         async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
             task = tasks.create_task(run())
-            await heard_all.wait()
+            await all_read.wait()
             task.cancel()
 
     def _say(self, text: str) -> None:

@@ -167,7 +167,7 @@ async def test_first_prompt_is_not_repeated_after_a_restart(store: SessionStore)
 
     assert after.viewer.of("prompt") == [{"text": "second"}]
     assert after.states[0].status is Status.RUNNING
-    assert after.states[0].keeper == os.getpid()
+    assert after.states[0].server_pid == os.getpid()
 
 
 @pytest.mark.requirement("agent-sessions.acp-resume")

@@ -111,8 +111,8 @@ async def by_folder(scene: Scene) -> None:
 
 
 async def listed(scene: Scene) -> None:
-    desk = serve(scene.engine, scene.root / "served").handlers
-    page = await desk.answers().requests["list_taskspaces"](
+    handlers = serve(scene.engine, scene.root / "served").handlers
+    page = await handlers.answers().requests["list_taskspaces"](
         ListTaskspaces(limit=10, is_archived=False, is_urgent_first=True), asked()
     )
     assert len(page.taskspaces) == 10

@@ -386,9 +386,9 @@ async def test_undo_skips_states_inside_a_tool_call(
     await history.snapshot(made.id, "tool call over")
     whole = tree_of(worktree), seen_by_git(worktree)
 
-    heard = time.time()
+    called_at = time.time()
     run(BEGUN[way], worktree)
-    begun = await history.snapshot(made.id, "tool call", called_at=heard)
+    begun = await history.snapshot(made.id, "tool call", called_at=called_at)
     shutil.rmtree(worktree / "src", ignore_errors=True)
     (worktree / "README.md").unlink()
     await history.undo(made.id)

@@ -221,12 +221,12 @@ class Eliza:
 
     def reply(self, text: str) -> str:
         """The answer to one remark, whatever it holds: printable text, never empty."""
-        heard_words = False
+        has_words = False
         for clause in clauses(text, self._script.contractions):
-            heard_words = True
+            has_words = True
             if stack := self._keywords_in(clause):
                 return self._answer(clause, stack) or self._without_keyword()
-        if not heard_words:
+        if not has_words:
             return self._next_of((_SILENCE, 0), self._script.silence)
         return self._without_keyword()
 

@@ -62,9 +62,9 @@ def show(directory: Path, *, as_json: bool) -> int:
     if as_json:
         waiting = [each.item.as_json() for each in advice.questions]
         workspace = str(advice.workspace)
-        troubles = list(advice.problems)
+        problems = list(advice.problems)
         found = {"workspace": workspace, "recommendations": rows}
-        print_json({**found, "untrusted": waiting, "problems": troubles})
+        print_json({**found, "untrusted": waiting, "problems": problems})
         return 0
     heads = ("", "MOD", "STATE", "FROM", "WHY")
     lines = [line for row in rows for line in _lines(row)]

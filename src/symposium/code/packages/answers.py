@@ -250,8 +250,8 @@ async def read_answer(
 
 async def _found(project: Path, named: Named, interpreter: Path | None = None) -> Source:
     ecosystem, name, wanted = named
-    desk = source_finder(Ecosystem(ecosystem), project, interpreter=interpreter)
-    return await desk.find(name, wanted)
+    finder = source_finder(Ecosystem(ecosystem), project, interpreter=interpreter)
+    return await finder.find(name, wanted)
 
 
 def _source_members(source: Source) -> dict[str, Any]:

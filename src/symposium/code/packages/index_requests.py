@@ -38,9 +38,9 @@ async def ask(url: str, *, what: str, headers: tuple[tuple[str, str], ...] = ())
     sent = (*headers, *(("Authorization", each) for each in (authorization,) if each))
     with tempfile.TemporaryDirectory(prefix="symposium-") as place:
         file = Path(place) / "answer"
-        wish = HttpRequest(address, ANSWER_TIME, MAX_ANSWER, headers=sent)
+        request = HttpRequest(address, ANSWER_TIME, MAX_ANSWER, headers=sent)
         try:
-            await fetch(wish, file)
+            await fetch(request, file)
         except AnsweredError as error:
             raise _answered(error, what) from error
         except FetchError as error:

@@ -174,7 +174,7 @@ class Taskspaces:
 
     def _tell(self, event: Event) -> None:
         """Announce an event; before a removal, let editors close files of the taskspace."""
-        self._news.hear(event)
+        self._news.handle(event)
         if isinstance(event, Removed):
             self._resolving.removed(event.taskspace)
         if isinstance(event, Removing) and self._bus is not None:

@@ -282,7 +282,7 @@ def mod_of(text: str, offered: Sequence[ModChoice]) -> ModEntry | str:
 
 def keep_question(talk: Dialog, text: str) -> str | None:
     """Save an unknown input for the agent if it looks like a question; return the report."""
-    is_question = " " in text or (talk.heard == 1 and not is_number(text))
+    is_question = " " in text or (talk.inputs_read == 1 and not is_number(text))
     return talk.keep() if is_question and not text.startswith("/") else None
 
 

@@ -75,7 +75,7 @@ async def wait_with_input(
             if run.done():
                 break
             if is_typed:
-                left = await _heard(talk, own_answer)
+                left = await _handle_input(talk, own_answer)
             elif not is_said:
                 is_said = True
                 talk.say(STARTING)
@@ -89,7 +89,7 @@ async def wait_with_input(
     return result
 
 
-async def _heard(talk: Dialog, own_answer: Answer) -> Left | None:
+async def _handle_input(talk: Dialog, own_answer: Answer) -> Left | None:
     text = await talk.read()
     word = text.lower()
     if word in CONFIG_WORDS:

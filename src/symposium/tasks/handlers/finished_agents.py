@@ -1,8 +1,10 @@
 """Agents that ended and turns that finished, as items of the inbox."""
 
-import dataclasses
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import structs
 
 from symposium.bus.messages.tasks import InboxChoice, InboxItem
 from symposium.sessions.session import Login, SessionStore
@@ -35,7 +37,7 @@ def ended_agent(taskspace: Taskspace, store: SessionStore) -> list[InboxItem]:
             "\n".join([f"its agent wants a login: {state.login.said}", *state.login.lines]),
         )
         choices = (*_ways(state.login), _LOGGED_IN)
-    id_ = f"{kind}:{taskspace.id}:{state.keeper}"
+    id_ = f"{kind}:{taskspace.id}:{state.server_pid}"
     return [InboxItem(id_, kind, taskspace.id, taskspace.name, at, text, choices)]
 
 
@@ -50,7 +52,7 @@ def choose_way(taskspace: str, store: SessionStore, answer: str) -> None:
         chosen = answer if answer in state.login.ways and answer != RETRY else ""
         store.write_state(
             taskspace,
-            dataclasses.replace(state, login=dataclasses.replace(state.login, chosen=chosen)),
+            structs.replace(state, login=replace(state.login, chosen=chosen)),
         )
 
 

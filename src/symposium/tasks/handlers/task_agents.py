@@ -265,7 +265,7 @@ class TaskAgents:
         """Its session server, if it runs and has finished its prompts; None for a terminal."""
         known = (await self._live.of([taskspace])).get(taskspace)
         is_idle = known is not None and known.is_idle
-        return self._store.state(taskspace).keeper if is_idle else None
+        return self._store.state(taskspace).server_pid if is_idle else None
 
     def status(self, taskspace: str) -> Status | None:
         """Status of its session; None without a session."""

@@ -50,7 +50,7 @@ class Announcer(Protocol):
         """Send it to all subscribers."""
         ...
 
-    def is_heard(self, kind: type[Announcement]) -> bool:
+    def has_subscribers(self, kind: type[Announcement]) -> bool:
         """Whether a connected peer subscribes to announcements of this class."""
         ...
 
@@ -93,7 +93,7 @@ class TaskNews:
             tasks.create_task(self._tasks())
             tasks.create_task(self._inbox_news())
 
-    def hear(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         """Handle an event of the engine."""
         match event:
             case Changed(taskspace):
@@ -126,7 +126,7 @@ class TaskNews:
         self._is_inbox_due.set()
 
     def _announce(self, message: Announcement) -> None:
-        if self._bus is not None and self._bus.is_heard(type(message)):
+        if self._bus is not None and self._bus.has_subscribers(type(message)):
             self._bus.announce(message)
 
     async def _tasks(self) -> None:
@@ -146,7 +146,7 @@ class TaskNews:
             self._sent_at |= dict.fromkeys(ready, self._clock())
 
     async def _send(self, ready: dict[str, str]) -> None:
-        if self._bus is None or not self._bus.is_heard(TaskspaceChanged):
+        if self._bus is None or not self._bus.has_subscribers(TaskspaceChanged):
             return
         try:
             found = await self._engine.queries.of_ids(ready)
@@ -161,7 +161,7 @@ class TaskNews:
         while True:
             await self._is_inbox_due.wait()
             self._is_inbox_due.clear()
-            if self._bus is not None and self._bus.is_heard(InboxChanged):
+            if self._bus is not None and self._bus.has_subscribers(InboxChanged):
                 await self._send_inbox(self._bus)
             else:
                 # A client that connects later gets the whole inbox, and knows an item by its id.

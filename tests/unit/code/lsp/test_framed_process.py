@@ -18,7 +18,7 @@ WRITES = "import sys; sys.stdout.write('Content-Length: 2\\r\\n\\r\\n{}'); sys.s
 ECHOES = WRITES + "sys.stdout.write(sys.stdin.read())"
 
 
-class Heard:
+class FrameRecorder:
     """Records what a transport delivers."""
 
     def __init__(self) -> None:
@@ -37,15 +37,15 @@ class Heard:
         self.ends.note(error)
 
 
-async def started(code: str, cwd: Path) -> tuple[FramedProcess, Heard]:
-    process, heard = await spawn_framed((sys.executable, "-c", code), cwd), Heard()
-    process.start(heard)
-    return process, heard
+async def started(code: str, cwd: Path) -> tuple[FramedProcess, FrameRecorder]:
+    process, recorder = await spawn_framed((sys.executable, "-c", code), cwd), FrameRecorder()
+    process.start(recorder)
+    return process, recorder
 
 
 @pytest.mark.requirement("ide.server-process")
 async def test_messages_pass_both_ways_and_the_end_of_input_ends_a_server(tmp_path: Path) -> None:
-    process, heard = await started(ECHOES, tmp_path)
+    process, recorder = await started(ECHOES, tmp_path)
     process.send(b'{"id":1}')
     assert not process.has_exited
 
@@ -53,8 +53,8 @@ async def test_messages_pass_both_ways_and_the_end_of_input_ends_a_server(tmp_pa
         await process.aclose(grace=60)
 
     assert process.has_exited
-    assert await heard.lines.count(2) == [b"{}", b'{"id":1}']
-    (error,) = await heard.ends.count(1)
+    assert await recorder.lines.count(2) == [b"{}", b'{"id":1}']
+    (error,) = await recorder.ends.count(1)
     assert isinstance(error, ConnectionClosedError)
 
 
@@ -64,21 +64,21 @@ async def test_what_a_server_writes_before_anyone_listens_is_delivered(tmp_path:
     process = await spawn_framed((sys.executable, "-c", code), tmp_path)
     async with asyncio.timeout(45):
         await process.aclose(grace=60)
-    heard = Heard()
-    process.start(heard)
+    recorder = FrameRecorder()
+    process.start(recorder)
 
-    assert heard.lines.items == [b"{}"]
-    (error,) = await heard.ends.count(1)
+    assert recorder.lines.items == [b"{}"]
+    (error,) = await recorder.ends.count(1)
     assert str(error) == "exited with code 3: no licence"
 
 
 @pytest.mark.requirement("ide.server-process", "ide.framing")
 async def test_a_server_that_writes_no_frames_is_stopped(tmp_path: Path) -> None:
     code = "import time; print('x' * 5000 + '\\r\\n\\r\\n', flush=True); time.sleep(60)"
-    process, heard = await started(code, tmp_path)
+    process, recorder = await started(code, tmp_path)
 
     async with asyncio.timeout(45):
-        (error,) = await heard.ends.count(1)
+        (error,) = await recorder.ends.count(1)
     assert isinstance(error, FramingError)
     await process.aclose()
 
@@ -96,8 +96,8 @@ async def test_a_server_that_ignores_everything_is_killed_with_its_children(
         "print(f'Content-Length: {len(text)}\\r\\n\\r\\n{text}', end='', flush=True)\n"
         "time.sleep(60)\n"
     )
-    process, heard = await started(code, tmp_path)
-    (pid,) = await heard.lines.count(1)
+    process, recorder = await started(code, tmp_path)
+    (pid,) = await recorder.lines.count(1)
     assert isinstance(pid, bytes)
 
     async with asyncio.timeout(45):

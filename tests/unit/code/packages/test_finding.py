@@ -151,10 +151,10 @@ def scene(tmp_path: Path) -> Generator[Scene]:
 async def test_a_range_gives_the_highest_crate_that_it_allows(scene: Scene) -> None:
     versions = ("1.0.0", "1.2.0", "1.3.0-beta", "2.0.0")
     scene.publish_crate("serde", {each: crate("serde", each) for each in versions})
-    desk = scene.finder(Ecosystem.RUST)
-    assert (await desk.find("serde", "1")).version == "1.2.0"
-    assert (await desk.find("serde", "=1.0.0")).version == "1.0.0"
-    found = await desk.find("serde")
+    finder = scene.finder(Ecosystem.RUST)
+    assert (await finder.find("serde", "1")).version == "1.2.0"
+    assert (await finder.find("serde", "=1.0.0")).version == "1.0.0"
+    found = await finder.find("serde")
     assert (found.version, found.why) == ("2.0.0", "the newest that is published")
     assert (found.place.root / "src" / "lib.rs").read_text() == "// 2.0.0\n"
 
@@ -172,10 +172,10 @@ async def test_package_from_a_repository_is_not_taken_from_an_index(scene: Scene
     scene.publish_crate("serde", {"1.0.0": crate("serde", "1.0.0")})
     text = LOCKED.replace("registry+", "git+")
     (scene.project / "Cargo.lock").write_text(text)
-    desk = scene.finder(Ecosystem.RUST)
+    finder = scene.finder(Ecosystem.RUST)
     with pytest.raises(UnpublishedError, match=r"git\+https.*according to Cargo.lock"):
-        await desk.find("serde")
-    assert (await desk.find("serde", "1")).version == "1.0.0"
+        await finder.find("serde")
+    assert (await finder.find("serde", "1")).version == "1.0.0"
 
 
 @pytest.mark.requirement("package-sources.version-choice")
@@ -198,9 +198,9 @@ async def test_damaged_archive_of_cargo_is_fetched_again(scene: Scene) -> None:
 async def test_yanked_version_is_used_only_when_it_is_named(scene: Scene) -> None:
     versions = {each: crate("serde", each) for each in ("1.0.0", "1.0.1")}
     scene.publish_crate("serde", versions, yanked="1.0.1")
-    desk = scene.finder(Ecosystem.RUST)
-    assert (await desk.find("serde")).version == "1.0.0"
-    assert "yanked" in (await desk.find("serde", "=1.0.1")).why
+    finder = scene.finder(Ecosystem.RUST)
+    assert (await finder.find("serde")).version == "1.0.0"
+    assert "yanked" in (await finder.find("serde", "=1.0.1")).why
 
 
 @pytest.mark.requirement("package-sources.version-choice")
@@ -392,8 +392,8 @@ async def test_a_named_interpreter_s_distributions_count_instead(scene: Scene) -
     site = other / "lib/python3.11/site-packages"
     (site / "click-2.0.dist-info").mkdir(parents=True)
     (site / "click-2.0.dist-info" / "RECORD").write_text("click.py,,\n")
-    desk = scene.finder(Ecosystem.PYTHON, other / "bin" / "python")
-    assert (await desk.find("click")).version == "2.0"
+    finder = scene.finder(Ecosystem.PYTHON, other / "bin" / "python")
+    assert (await finder.find("click")).version == "2.0"
 
 
 @pytest.mark.requirement("package-sources.python-installed", "package-sources.read-stays-inside")
@@ -435,9 +435,9 @@ async def test_a_source_distribution_is_taken_before_a_wheel(scene: Scene) -> No
             "other-9.0.tar.gz": b"another's",
         },
     )
-    desk = scene.finder(Ecosystem.PYTHON)
-    assert ((await desk.find("click", "1.0")).place.root / "tests" / "t.py").is_file()
-    assert ((await desk.find("click")).place.root / "any.py").is_file()
+    finder = scene.finder(Ecosystem.PYTHON)
+    assert ((await finder.find("click", "1.0")).place.root / "tests" / "t.py").is_file()
+    assert ((await finder.find("click")).place.root / "any.py").is_file()
 
 
 @pytest.mark.requirement("package-sources.python-published")

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from msgspec import structs
 from tests.support.session_servers import Servers
 from tests.support.task_harness import Scene, open_scene
 from tests.support.task_views import Served, asked, serve
@@ -51,13 +52,13 @@ class Inbox:
     """An inbox over tasks without clones; their agents' servers run in this process.
 
     Attributes:
-        heard: the prompts and decisions that servers received.
+        received: the prompts and decisions that servers received.
     """
 
     scene: Scene
     served: Served
     servers: Servers
-    heard: list[Any] = field(default_factory=list[Any])
+    received: list[Any] = field(default_factory=list[Any])
 
     async def task(
         self, number: int, standing: TaskState = TaskState.READY, reason: str = "", **more: Any
@@ -90,7 +91,7 @@ class Inbox:
             return {"acpSession": "one", "working": True, "questions": questions}
 
         self.servers.answers(
-            self.servers.started(id_), describe, self.heard.append, self.heard.append
+            self.servers.started(id_), describe, self.received.append, self.received.append
         )
 
 
@@ -228,7 +229,7 @@ async def test_answers_reach_the_agent_that_asked(inbox: Inbox) -> None:
     with pytest.raises(BusRefusedError) as refused:
         await inbox.served.inbox.answer(f"question:{to_terminal.number}", "the first", "me")
 
-    assert inbox.heard == [{"question": 7, "optionId": "yes", "by": "me"}, "the first"]
+    assert inbox.received == [{"question": 7, "optionId": "yes", "by": "me"}, "the first"]
     assert (allowed, said) == ("task 1 is answered", "the answer is sent to its agent")
     assert (refused.value.message, refused.value.code) == (
         *("its agent has its own terminal; attach to it and answer there", "no_handler"),
@@ -276,5 +277,5 @@ async def test_chosen_login_method_is_stored_for_the_next_start(
 
     choose_way(id_, inbox.served.store, answer)
 
-    expected = replace(state, login=replace(LOGIN, chosen=chosen))
+    expected = structs.replace(state, login=replace(LOGIN, chosen=chosen))
     assert inbox.served.store.state(id_) == expected

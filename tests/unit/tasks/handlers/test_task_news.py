@@ -60,7 +60,7 @@ def served(scene: Scene, tmp_path: Path) -> Served:
 def forward_events(scene: Scene, news: TaskNews) -> None:
     """Pass all engine events so far to the announcements."""
     for event in scene.events:
-        news.hear(event)
+        news.handle(event)
     scene.events.clear()
 
 
@@ -199,7 +199,7 @@ async def test_inbox_announces_new_and_settled_items(scene: Scene, served: Serve
 @pytest.mark.requirement("tasks.announced")
 async def test_nothing_is_announced_without_listeners(scene: Scene, served: Served) -> None:
     clock = Clock()
-    bus = Listener(clock, is_heard=False)
+    bus = Listener(clock, is_listening=False)
     news = TaskNews(scene.engine, served.viewing, served.inbox, clock, clock.pause)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(news.run(bus))
@@ -229,7 +229,7 @@ async def test_inbox_announces_that_items_of_a_deleted_task_are_withdrawn(
         await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
         for event in scene.events:
             if isinstance(event, Removed):
-                news.hear(event)
+                news.handle(event)
         gone = await bus.next(InboxChanged)
         running.cancel()
 
@@ -280,7 +280,7 @@ async def test_announcements_continue_after_a_failure(
         news.changed(made.id, "logged")
         await viewing.failed.wait()
         await inbox.failed.wait()
-        news.hear(Acknowledged(made.id, 1, ""))
+        news.handle(Acknowledged(made.id, 1, ""))
         # Each of the two is read by its own task.
         found = {type(each): each for each in [await bus.box.next() for _ in range(2)]}
         running.cancel()
@@ -317,7 +317,7 @@ async def test_output_and_slow_stages_are_announced_and_a_new_listener_gets_the_
             Passed(made.id, "log.mirrored"),
             Passed(made.id, "land.checked"),
         ):
-            news.hear(event)
+            news.handle(event)
         output = [await bus.next(TaskOutput) for _ in range(2)]
         found: list[InboxChanged] = []
         for is_listening in (True, False, True):
