@@ -36,16 +36,16 @@ NOT_ANSWERED_YET: Final = RpcError(
 
 
 class ClosedEnd:
-    """Route end that drops everything."""
+    """Route end of a closed chain; messages to it are dropped."""
 
     def forward(self, message: Message, line: bytes) -> None:
-        """Drop it."""
+        """Drop the message."""
 
     def notify(self, message: ChainMessage) -> None:
-        """Drop it."""
+        """Drop the message."""
 
     def ask(self, call: ModCall) -> None:
-        """Leave it unanswered."""
+        """Fail the call, because the chain is shutting down."""
         call.fail(SHUTTING_DOWN)
 
     def cancel(self, call: ModCall) -> None:

@@ -39,7 +39,7 @@ def chain_options(command: _Command) -> _Command:
 
 
 def log_option(command: _Command) -> _Command:
-    """`--log`."""
+    """Add the option `--log` to a command."""
     return click.option(
         "--log",
         "level",
@@ -51,7 +51,7 @@ def log_option(command: _Command) -> _Command:
 
 
 def trace_option(command: _Command) -> _Command:
-    """`--trace-dir`."""
+    """Add the option `--trace-dir` to a command."""
     return click.option(
         "--trace-dir",
         metavar="DIR",

@@ -112,7 +112,7 @@ class ApproveAll:
     """Allow every request."""
 
     async def decide(self, permission: Permission) -> Decision:
-        """Yes."""
+        """Choose an option that allows the request."""
         return allowed(permission)
 
 
@@ -130,7 +130,7 @@ class ApproveReads:
         self._otherwise = otherwise
 
     async def decide(self, permission: Permission) -> Decision:
-        """Yes, if it only reads."""
+        """Allow a request that only reads; ask the other decider about the rest."""
         if permission.tool_call.kind in READ_KINDS:
             return allowed(permission)
         return await self._otherwise.decide(permission)

@@ -56,7 +56,7 @@ class AgentRestartPort(Protocol):
         ...
 
     def end(self) -> None:
-        """Stop restarting."""
+        """Stop restarting the agent."""
         ...
 
 

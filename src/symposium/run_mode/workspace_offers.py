@@ -58,7 +58,7 @@ class TrustOffer:
     passed: set[str]
 
     def text(self) -> str:
-        """The trust screen."""
+        """Return the text that asks for the decision, with all questions."""
         return (
             f"**This workspace wants to run something that needs your decision** "
             f"(`{_code(self.workspace)}`). Until then, Symposium uses none of it.\n\n"

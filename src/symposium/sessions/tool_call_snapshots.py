@@ -42,7 +42,7 @@ class ToolCallHooks(Protocol):
         ...
 
     async def __aenter__(self) -> object:
-        """Start."""
+        """Start taking snapshots."""
         ...
 
     async def __aexit__(self, *error: object) -> None:
@@ -209,7 +209,7 @@ class BusSnapshots:
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
-        """Start."""
+        """Connect to the bus and start taking snapshots."""
         await self._bus.__aenter__()
         await self._tasks.__aenter__()
         await self._stop.__aenter__()

@@ -80,7 +80,7 @@ class BudgetStatus:
 
     @property
     def text(self) -> str:
-        """For the user."""
+        """Summary of spending and limits for the user."""
         text = f"{self.spent.text} of {budget_text(self.holder.limits)}"
         return f"{text} ({self.uncounted})" if self.uncounted else text
 

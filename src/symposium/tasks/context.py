@@ -85,12 +85,12 @@ class NoAgents:
         """Do nothing."""
 
     def is_running(self, taskspace: str) -> bool | None:
-        """False."""
+        """Return False: no agent runs."""
         del taskspace
         return False
 
     async def idle_process(self, taskspace: str) -> int | None:
-        """None."""
+        """Return None: no agent runs."""
         del taskspace
 
 
@@ -98,7 +98,7 @@ class NoTrust:
     """Allows nothing: commands from a repository are shown and not run."""
 
     async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
-        """False."""
+        """Return False for all commands."""
         del project, digest, commands
         return False
 

@@ -39,7 +39,7 @@ class CommandFailure:
 
     @property
     def text(self) -> str:
-        """For the user."""
+        """Description of the failure for the user."""
         if self.code is None:
             return f"`{self.command}` timed out after {COMMAND_TIMEOUT:g} s"
         return f"`{self.command}` failed with exit code {self.code}"

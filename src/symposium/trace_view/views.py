@@ -102,7 +102,7 @@ class _Index:
         )
 
     def body(self, name: str, damage: Damage) -> dict[str, Any]:
-        """All of it, for the page."""
+        """Return the whole timeline as JSON data for the page."""
         lanes = list(self.lanes.numbers)
         return {
             "file": name,

@@ -50,7 +50,11 @@ class NpmPackages(SemanticVersions):
         self._settings = settings
 
     def canonical(self, name: str) -> str:
-        """The name, unchanged."""
+        """Return the name unchanged, because npm names have one spelling.
+
+        Raises:
+            PackageNameError: the name is invalid.
+        """
         if len(name) > _MAX_LENGTH or not _NAME.fullmatch(name) or name == "node_modules":
             raise PackageNameError(
                 f"{name[:80]!r} is not a valid npm package name", "check the name"
@@ -68,7 +72,7 @@ class NpmPackages(SemanticVersions):
         return allowed_by(read)
 
     def exact(self, wanted: str) -> str | None:
-        """A complete version."""
+        """Return the version if the range is one complete version, else None."""
         text = wanted.strip().lstrip("=v ")
         return text if parse_version(text) else None
 

@@ -43,7 +43,7 @@ class Search(Function, frozen=True):
     extension: str | None = None
 
     async def run(self, scope: Scope) -> Any:
-        """Search."""
+        """Search the files in `path`."""
         return await _search(scope, self.path, self.regex, self.extension)
 
 
@@ -57,7 +57,7 @@ class SearchFiles(Function, frozen=True):
     extension: str | None = None
 
     async def run(self, scope: Scope) -> Any:
-        """Search."""
+        """Search the files in `path`, by default all of the workspace."""
         return await _search(scope, self.path, self.regex, self.extension)
 
 
@@ -176,7 +176,7 @@ class GitDiff(Function, frozen=True):
     exclude_staged: bool = False
 
     async def run(self, scope: Scope) -> Changes:
-        """Run git."""
+        """Compute the changes with git."""
         wanted = DiffRange(self.range, self.exclude_unstaged, self.exclude_staged)
         return await changes(scope.workspace.root, wanted)
 

@@ -60,23 +60,23 @@ class NoIde:
         self._reason = reason
 
     async def symbols(self, name: str) -> Sequence[SymbolDefinition]:
-        """Refuse."""
+        """Raise `IdeError`."""
         raise self._refusal(name)
 
     async def references(self, symbol: SymbolDefinition) -> Sequence[CodeRange]:
-        """Refuse."""
+        """Raise `IdeError`."""
         raise self._refusal(symbol.name)
 
     async def definitions(self, at: At) -> Sequence[CodeRange]:
-        """Refuse."""
+        """Raise `IdeError`."""
         raise self._refusal(at.path)
 
     async def hover(self, at: At) -> Hover:
-        """Refuse."""
+        """Raise `IdeError`."""
         raise self._refusal(at.path)
 
     async def diagnostics(self, path: str) -> Sequence[Diagnostic]:
-        """Refuse."""
+        """Raise `IdeError`."""
         raise self._refusal(path)
 
     def _refusal(self, what: str) -> IdeError:

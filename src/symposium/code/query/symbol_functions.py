@@ -111,7 +111,7 @@ class DefinitionAt(Function, frozen=True):
     column: int
 
     async def run(self, scope: Scope) -> Any:
-        """Ask."""
+        """Look up the definitions with the IDE or a language server."""
         at = At(str(scope.workspace.find(self.path)), self.line, self.column)
         return [_shown(scope, each) for each in await scope.ide.definitions(at)]
 
@@ -124,7 +124,7 @@ class Diagnostics(Function, frozen=True):
     path: str
 
     async def run(self, scope: Scope) -> Any:
-        """Ask."""
+        """Look up the diagnostics with the IDE or a language server."""
         found = await scope.ide.diagnostics(str(scope.workspace.find(self.path)))
         return [
             Diagnostic(_shown(scope, each.range), each.severity, each.message, each.code)

@@ -188,7 +188,7 @@ class WorktreeHandlers:
         return [*archived, *(_left(each.title) for each in await self._leftovers())]
 
     async def _cleared(self) -> list[str]:
-        """Remove them."""
+        """Remove expired archives and leftover sessions; describe each."""
         lines = [f"the archive of {id_} is removed" for id_ in await self._engine.trash.collect()]
         for left in await self._leftovers():
             self._agents.forget(left.id)

@@ -60,13 +60,13 @@ class Noticed:
 
 
 class Watch:
-    """Watches folders, each by itself; the caller adds the folders below it."""
+    """Watch folders without their subfolders, which the caller adds separately."""
 
     def __init__(self) -> None:
-        """Begin.
+        """Open an inotify instance.
 
         Raises:
-            WatchError: the system has no inotify, or too many users of it.
+            WatchError: inotify is missing, or the limit of its instances is reached.
         """
         if not sys.platform.startswith("linux"):
             raise WatchError(f"{sys.platform} has no inotify")
@@ -78,7 +78,7 @@ class Watch:
         self._numbers: dict[str, int] = {}
 
     def close(self) -> None:
-        """End."""
+        """Close the inotify instance."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
