@@ -74,7 +74,7 @@ class FakeEditor:
 
     Attributes:
         updates: the params of every `session/update`, in order.
-        `told`: method and params of every other notification.
+        notifications: method and params of every other notification.
         asked: every request of the agent.
         answers: handlers of such requests, by method; a request without one gets the error
             `-32601`. There is one for permission requests from the start.
@@ -86,7 +86,7 @@ class FakeEditor:
 
     def __init__(self, transport: Transport) -> None:
         self.updates: Recorder[dict[str, Any]] = Recorder()
-        self.told: Recorder[tuple[str, Any]] = Recorder()
+        self.notifications: Recorder[tuple[str, Any]] = Recorder()
         self.asked: Recorder[Request] = Recorder()
         self.answers: dict[str, RequestHandler] = {"session/request_permission": self._permit}
         self.permissions: deque[str | None] = deque()
@@ -97,7 +97,7 @@ class FakeEditor:
             Handlers(
                 notifications={"session/update": self.updates.note},
                 other_request=self._answer,
-                other_notification=lambda method, params: self.told.note((method, params)),
+                other_notification=lambda method, params: self.notifications.note((method, params)),
             ),
         )
 

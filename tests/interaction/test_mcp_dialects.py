@@ -98,7 +98,7 @@ async def test_owner_of_the_first_era_gets_its_own_names() -> None:
         note = {"connectionId": "c", "method": "notifications/x", "_meta": {"a": 1}}
         agent.connection.notify("mcp/message", note)
         assert await ask(agent, "mcp/disconnect", connectionId="c") == {}
-        notes = await owner.editor.told.count(2)
+        notes = await owner.editor.notifications.count(2)
     assert owner.asked == [
         ("_mcp/connect", {"acp_url": "acp:1-2", "meta": {"a": 1}}),
         ("_mcp/message", sent),
@@ -201,7 +201,7 @@ async def test_owner_with_split_names_is_detected_and_gets_them() -> None:
         agent.requests["mcp/message"] = lambda _: {}
         back: dict[str, Any] = {"connection_id": "c", "method": "roots/list"}
         assert await owner.editor.connection.request("_mcp/request", back) == {}
-        notes = owner.editor.told.items
+        notes = owner.editor.notifications.items
     assert owner.asked == [
         ("_mcp/connect", {"acp_url": "acp:1-2"}),
         ("_mcp/request", {"connection_id": "c", "method": "initialize"}),
@@ -225,7 +225,7 @@ async def test_owner_without_connections_is_addressed_by_its_url() -> None:
         answer = await owner.editor.connection.request("_mcp/server_to_client/request", back)
         assert answer == {}
         assert await ask(agent, "mcp/disconnect", connectionId=connection) == {}
-        notes = owner.editor.told.items
+        notes = owner.editor.notifications.items
     assert owner.asked == [
         ("_mcp/client_to_server/request", {"url": "acp:1-2", "method": "initialize"})
     ]

@@ -396,7 +396,7 @@ class PerSession(ToolMod):
     def __init__(self) -> None:
         super().__init__()
         self.made: list[ToolServer] = []
-        self.told: list[tuple[str | ToolServer, ...]] = []
+        self.calls: list[tuple[str | ToolServer, ...]] = []
 
     def session_servers(self, params: Mapping[str, Any]) -> Sequence[ToolServer]:
         del params
@@ -405,10 +405,10 @@ class PerSession(ToolMod):
         return [server]
 
     def session_opened(self, session_id: str, servers: Sequence[ToolServer]) -> None:
-        self.told.append((session_id, *servers))
+        self.calls.append((session_id, *servers))
 
     def session_ended(self, servers: Sequence[ToolServer]) -> None:
-        self.told.append(("ended", *servers))
+        self.calls.append(("ended", *servers))
 
 
 @pytest.mark.requirement("bridge.ids-per-server")
@@ -429,7 +429,7 @@ async def test_server_of_one_session_ends_with_it() -> None:
             await connect(agent, one.server_id)
         assert await connect(agent, other.server_id)
         assert await connect(agent, nameless.server_id)
-    assert mod.told == [(first, one), ("old", other), ("ended", one)]
+    assert mod.calls == [(first, one), ("old", other), ("ended", one)]
 
 
 @pytest.mark.requirement("conductor.cancel-cleans-mcp")

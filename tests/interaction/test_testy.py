@@ -119,7 +119,7 @@ async def test_full_sends_every_kind_and_calls_every_client_method() -> None:
         answer_everything(editor)
         turn = await editor.prompt('{"command": "full"}')
         asked = set(methods_of(editor.asked.items))
-        notification = editor.told.items
+        notification = editor.notifications.items
 
     assert turn.stop_reason == "end_turn"
     assert asked == CLIENT_METHODS | {"elicitation/create"}
@@ -170,7 +170,7 @@ async def test_elicitations_go_every_way_through_create_and_complete() -> None:
         answer_everything(editor)
         turn = await editor.prompt('{"command": "elicitations"}')
         asked = [request.params for request in editor.asked.items]
-        completed = [params["elicitationId"] for _, params in editor.told.items]
+        completed = [params["elicitationId"] for _, params in editor.notifications.items]
 
     names = ("toolCallId", "requestId", "sessionId")
     scopes = [next(name for name in names if name in params) for params in asked]

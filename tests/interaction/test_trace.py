@@ -378,11 +378,11 @@ async def test_unusual_params_still_have_the_mcp_protocol(
         await editor.initialize()
         assert agent.connection is not None
         agent.connection.notify("mcp/message", params)
-        await editor.told.count(1)
+        await editor.notifications.count(1)
 
     found = traced.events[-1]
     assert (found["protocol"], found["method"]) == ("mcp", method)
-    assert editor.told.items == [("mcp/message", params)]
+    assert editor.notifications.items == [("mcp/message", params)]
 
 
 @pytest.mark.requirement("conductor.trace-redaction")

@@ -145,7 +145,9 @@ class Owner:
 
     @property
     def notifications(self) -> list[Any]:
-        return [params for method, params in self.editor.told.items if method == "mcp/message"]
+        return [
+            params for method, params in self.editor.notifications.items if method == "mcp/message"
+        ]
 
     async def came(self, method: str, number: int = 1) -> None:
         await self.editor.asked.until(lambda _: self.asked.count(method) >= number)
@@ -248,7 +250,7 @@ async def test_notification_for_the_hop_itself_is_not_forwarded() -> None:
     async with opened() as (endpoint, owner):
         for method in ("$/cancel_request", "notifications/x"):
             await endpoint.send({"jsonrpc": "2.0", "method": method, "params": {"id": 1}})
-        await owner.editor.told.until(lambda _: bool(owner.notifications))
+        await owner.editor.notifications.until(lambda _: bool(owner.notifications))
 
         assert [params["method"] for params in owner.notifications] == ["notifications/x"]
 

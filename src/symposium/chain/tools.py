@@ -355,8 +355,8 @@ class _Call:
 
     def progress(self, done: float, message: str) -> None:
         if isinstance(self._token, str | int):
-            told = {"progressToken": self._token, "progress": done, "message": message}
-            self._connection.notify(PROGRESS, told)
+            params = {"progressToken": self._token, "progress": done, "message": message}
+            self._connection.notify(PROGRESS, params)
 
 
 def _members(params: object) -> Mapping[str, Any]:

@@ -60,9 +60,9 @@ class PermissionObserver(Mod):
         return Drop()
 
     def _entry(self, message: ChainMessage) -> Entry:
-        told = as_object(message.params)
-        question, result = as_object(told.get("question")), as_object(told.get("result"))
-        named = {name: told.get(name) for name in ("method", "rule")}
+        params = as_object(message.params)
+        question, result = as_object(params.get("question")), as_object(params.get("result"))
+        named = {name: params.get(name) for name in ("method", "rule")}
         return {**named, **self._line(question, result)}
 
     def _answered(self, message: ChainMessage, answer: Answer) -> None:

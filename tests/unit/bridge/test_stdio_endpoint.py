@@ -16,7 +16,7 @@ class Owner:
     def __init__(self, refusal: RpcError | None = None) -> None:
         self.refusal = refusal
         self.asked = asyncio.Event()
-        self.told: list[str] = []
+        self.notified: list[str] = []
         self.closed = asyncio.Event()
 
     async def open(self, server_id: str, client: object) -> Any:
@@ -32,7 +32,7 @@ class Owner:
 
     def notify(self, method: str, params: object) -> None:
         del params
-        self.told.append(method)
+        self.notified.append(method)
 
     async def aclose(self) -> None:
         self.closed.set()
@@ -58,7 +58,7 @@ async def test_canceled_call_is_answered_and_its_owner_notified() -> None:
             writer.write(line(method="notifications/cancelled", params={"requestId": 7}))
             answer = json.loads(await reader.readline())
         assert (answer["id"], answer["error"]["code"]) == (7, REQUEST_CANCELLED)
-        assert owner.told == ["notifications/cancelled"]
+        assert owner.notified == ["notifications/cancelled"]
         writer.close()
         async with asyncio.timeout(30):
             await owner.closed.wait()

@@ -203,15 +203,15 @@ async def crate_answer(
     if pattern is not None:
         check_pattern(pattern)
     source = await source_finder(Ecosystem.RUST, project).find(name, wanted)
-    told = {
+    members = {
         "crate_name": source.name,
         "version": source.version,
         "checkout_path": str(source.place.root),
         "message": _message(source),
     }
     if pattern is None:
-        return told
-    return told | _matches(await search_source(source, pattern, (".rs",)))
+        return members
+    return members | _matches(await search_source(source, pattern, (".rs",)))
 
 
 async def fetch_answer(project: Path, named: Named, python: str | None) -> dict[str, Any]:
@@ -255,14 +255,14 @@ async def _found(project: Path, named: Named, interpreter: Path | None = None) -
 
 
 def _source_members(source: Source) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "ecosystem": source.ecosystem.value,
         "name": source.name,
         "version": source.version,
         "source_path": str(source.place.root),
         "message": _message(source),
     }
-    return told | ({"parts": list(source.place.parts)} if source.place.parts else {})
+    return members | ({"parts": list(source.place.parts)} if source.place.parts else {})
 
 
 def _message(source: Source) -> str:

@@ -98,10 +98,10 @@ class Lines(Function, frozen=True):
         if self.start > len(lines):
             raise DialectError(f"{self.path} has {len(lines)} lines", "use lines that exist")
         end = min(self.end, len(lines), self.start + MAX_LINES - 1)
-        told = lines[self.start - 1 : end]
-        last = CodePosition(end, max(len(told[-1]), 1))
+        excerpt = lines[self.start - 1 : end]
+        last = CodePosition(end, max(len(excerpt[-1]), 1))
         shown = scope.workspace.shown(path)
-        return CodeRange(shown, CodePosition(self.start, 1), last, "\n".join(told))
+        return CodeRange(shown, CodePosition(self.start, 1), last, "\n".join(excerpt))
 
 
 async def _search(

@@ -92,13 +92,13 @@ class GetSymbolInfo(Function, frozen=True):
 
     async def run(self, scope: Scope) -> Any:
         """Look up the symbols and their hover texts."""
-        told: list[SymbolInfo] = []
+        symbols: list[SymbolInfo] = []
         for symbol in await definitions(scope, self.of, self.within):
             where = symbol.defined_at
             path = str(scope.workspace.root / where.path)
             known = await scope.ide.hover(At(path, where.start.line, where.start.column))
-            told.append(SymbolInfo(symbol.name, where, symbol.kind, known.text))
-        return told
+            symbols.append(SymbolInfo(symbol.name, where, symbol.kind, known.text))
+        return symbols
 
 
 class DefinitionAt(Function, frozen=True):

@@ -253,9 +253,9 @@ def fragment(resolved: Resolved, new_id: Callable[[], str]) -> str:
             case DiffBlock(range=written):
                 return _diff(written, resolved.diffs.get(number))
             case ActionBlock(button, message):
-                told = escaped(message)
+                title = escaped(message)
                 return (
-                    f'<button class="action-button" data-tell-agent="{told}" title="{told}"'
+                    f'<button class="action-button" data-tell-agent="{title}" title="{title}"'
                     f' style="{_BUTTON}">{escaped(button)}</button>'
                 )
             case DiagramBlock(source):

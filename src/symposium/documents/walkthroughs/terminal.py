@@ -129,8 +129,10 @@ class _Written:
     def _diff(self, written: str, found: Changes | None, number: int) -> Iterator[TextLine]:
         yield TextLine(f"Changes {written}", "heading")
         if found is None or not found.files:
-            told = (each.message for each in self.resolved.diagnostics if each.block == number)
-            yield TextLine(f"{self.drawing.bar} {next(told, '') or 'nothing has changed'}", "fault")
+            messages = (each.message for each in self.resolved.diagnostics if each.block == number)
+            yield TextLine(
+                f"{self.drawing.bar} {next(messages, '') or 'nothing has changed'}", "fault"
+            )
             return
         for file in found.files:
             yield from self._file(file)
