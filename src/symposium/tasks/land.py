@@ -19,7 +19,6 @@ from symposium.tasks.branch_move import check_way, move_branch, move_worktree, t
 from symposium.tasks.context import EngineContext, keep, subject_of
 from symposium.tasks.creation import base_of
 from symposium.tasks.deletion.commit_checks import of_operations
-from symposium.tasks.deletion.worktree_checks import status_of
 from symposium.tasks.events import Said
 from symposium.tasks.merges import Conflict, dry_merge
 from symposium.tasks.model import Taskspace, TaskspaceError
@@ -29,6 +28,7 @@ from symposium.tasks.setup import recipe_of
 from symposium.tasks.setup_steps import CommandFailure, command_environment, run_commands
 from symposium.tasks.snapshots.clone_state import admin_directory
 from symposium.tasks.tables import Operation, OperationKind
+from symposium.tasks.worktree_status import status_of
 
 _Result = TypeVar("_Result")
 

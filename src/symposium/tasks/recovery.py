@@ -15,7 +15,6 @@ from symposium.tasks.creation import undo_creation
 from symposium.tasks.deletion import removal
 from symposium.tasks.deletion.archive import read_archive, trash_of
 from symposium.tasks.deletion.undo import go_on_undoing
-from symposium.tasks.deletion.worktree_checks import status_of
 from symposium.tasks.events import Changed
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project
@@ -23,6 +22,7 @@ from symposium.tasks.repository import Repository, commit_of
 from symposium.tasks.setup import INTERRUPTED
 from symposium.tasks.snapshots.clone_state import admin_directory
 from symposium.tasks.tables import Operation, OperationKind, load, save, unfinished
+from symposium.tasks.worktree_status import status_of
 
 _TICK = 0.1
 """Maximum delay of a file system's clock, in seconds."""

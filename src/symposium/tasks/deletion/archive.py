@@ -23,12 +23,12 @@ from symposium.tasks.deletion.worktree_checks import (
     kept_ignored,
     of_repository,
     repositories_in,
-    status_of,
 )
 from symposium.tasks.model import NotSafeError, Taskspace, TaskspaceError
 from symposium.tasks.snapshots.restore import move_in
 from symposium.tasks.snapshots.store import Store, existing, open_store
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
+from symposium.tasks.worktree_status import status_of
 
 REFS: Final = "refs/symposium/trash"
 DAYS: Final = 14

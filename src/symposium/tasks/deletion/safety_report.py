@@ -20,6 +20,7 @@ from symposium.tasks.model import Taskspace
 from symposium.tasks.records import TaskPresence
 from symposium.tasks.repository import Repository
 from symposium.tasks.snapshots.clone_state import admin_directory
+from symposium.tasks.worktree_status import status_of
 
 _HAS_PROC: Final = sys.platform == "linux"
 
@@ -181,12 +182,12 @@ async def assess(
 
 
 async def _status(subject: _Subject) -> _Found:
-    status = await worktree_checks.status_of(subject.git)
+    status = await status_of(subject.git)
     return worktree_checks.of_status(status)
 
 
 async def _ignored(subject: _Subject) -> _Found:
-    status = await worktree_checks.status_of(subject.git)
+    status = await status_of(subject.git)
     return await asyncio.to_thread(worktree_checks.of_ignored, subject.worktree, status.ignored)
 
 

@@ -12,6 +12,7 @@ from localio.git import Git
 from symposium.config.git import git_at
 from symposium.tasks.model import NotSafeError
 from symposium.tasks.snapshots.file_contents import is_rebuilt
+from symposium.tasks.worktree_status import WorkTreeStatus, status_of
 
 _MAX_ENTRIES: Final = 2_000_000
 """Maximum number of files and folders that are checked."""
@@ -127,40 +128,6 @@ class DeletionReport:
 
 _SAMPLES: Final = 10
 _MAX_WALKED: Final = 20000
-
-
-@dataclass(frozen=True, slots=True)
-class WorkTreeStatus:
-    """Output of `git status` for a worktree, by kind.
-
-    Attributes:
-        ignored: files and folders that git ignores.
-        conflicts: paths in conflict.
-    """
-
-    changed: tuple[str, ...]
-    untracked: tuple[str, ...]
-    ignored: tuple[str, ...]
-    conflicts: tuple[str, ...]
-
-
-async def status_of(git: Git) -> WorkTreeStatus:
-    """Read the status, without changing the index.
-
-    Raises:
-        TaskspaceError: git cannot say.
-    """
-    listed = await git.ask(
-        *("status", "--porcelain=v2", "-z", "--untracked-files=all"),
-        *("--ignored=matching", "--ignore-submodules=all", "--no-renames"),
-    )
-    kinds: dict[str, list[str]] = {"1": [], "?": [], "!": [], "u": []}
-    for entry in listed.names:
-        kind = entry[:1]
-        fields = {"1": 8, "u": 10}.get(kind, 1)
-        if kind in kinds:
-            kinds[kind].append(entry.split(" ", fields)[-1])
-    return WorkTreeStatus(*(tuple(kinds[kind]) for kind in "1?!u"))
 
 
 def of_status(status: WorkTreeStatus) -> list[Finding]:
