@@ -25,9 +25,10 @@ from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.rebase import replay
 from symposium.tasks.repository import BaseBranch, Repository, commit_of, worktrees
 from symposium.tasks.setup import recipe_of
-from symposium.tasks.setup_steps import CommandFailure, command_environment, run_commands
+from symposium.tasks.setup_steps import CommandFailure, run_commands
 from symposium.tasks.snapshots.clone_state import admin_directory
 from symposium.tasks.tables import Operation, OperationKind
+from symposium.tasks.task_environment import command_environment
 from symposium.tasks.worktree_status import status_of
 
 _Result = TypeVar("_Result")

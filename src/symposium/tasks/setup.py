@@ -16,8 +16,9 @@ from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.recipe import SetUpRecipe
 from symposium.tasks.recipe_files import read_set_up
 from symposium.tasks.repository import Repository
-from symposium.tasks.setup_steps import bring, command_environment, run_commands
-from symposium.tasks.tables import Operation, OperationKind, load, save, variables
+from symposium.tasks.setup_steps import bring, run_commands
+from symposium.tasks.tables import Operation, OperationKind, load, save
+from symposium.tasks.task_environment import command_environment, variables
 
 INTERRUPTED: Final = "the setup was interrupted; try again"
 """Reason of a task whose setup did not finish."""

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from localio.git_settings import clean_environment
-from symposium.tasks.model import RefusedNameError, Taskspace, TaskspaceError
+from symposium.tasks.model import RefusedNameError, TaskspaceError
 from symposium.tasks.recipe import SetUpRecipe
 from symposium.tasks.repository import Repository
-from symposium.tasks.tables import variables
 
 COMMAND_TIMEOUT: Final = 3600.0
 """Timeout for one command, in seconds."""
@@ -43,30 +41,6 @@ class CommandFailure:
         if self.code is None:
             return f"`{self.command}` timed out after {COMMAND_TIMEOUT:g} s"
         return f"`{self.command}` failed with exit code {self.code}"
-
-
-def command_environment(
-    taskspace: Taskspace, clone: Path, environment: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Environment of commands, under the variable names of every supported tool.
-
-    Args:
-        taskspace: the task.
-        clone: the project's own checkout.
-        environment: the base environment; default: that of this process.
-    """
-    worktree, port = taskspace.worktree, taskspace.ports
-    return {
-        **clean_environment(environment),
-        **variables(taskspace),
-        "ROOT_WORKTREE_PATH": str(clone),
-        "CODEX_WORKTREE_PATH": worktree,
-        "CODEX_SOURCE_TREE_PATH": str(clone),
-        "CONDUCTOR_WORKSPACE_PATH": worktree,
-        "CONDUCTOR_ROOT_PATH": str(clone),
-        "CONDUCTOR_WORKSPACE_NAME": Path(worktree).name,
-        **({"CONDUCTOR_PORT": str(port.first)} if port else {}),
-    }
 
 
 async def run_commands(

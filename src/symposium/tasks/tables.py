@@ -1,17 +1,15 @@
 """Tables of the task store: tasks, logs, operations, port blocks."""
 
 import json
-import socket
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
 
-from symposium.tasks.model import Category, LogEntry, Ports, Taskspace, TaskspaceError, slug_of
+from symposium.tasks.model import Category, LogEntry, Ports, Taskspace, TaskspaceError
 
 _COLUMNS: Final = "number, id, taskspace, at, category, message, evidence, acknowledged_at"
 
@@ -263,33 +261,6 @@ def claim(
 def release(connection: sqlite3.Connection, taskspace: str) -> None:
     """Release a task's block."""
     connection.execute("DELETE FROM ports WHERE taskspace = ?", (taskspace,))
-
-
-def is_unused(port: int) -> bool:
-    """Whether a port of this machine is free."""
-    with closing(socket.socket()) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def variables(taskspace: Taskspace) -> dict[str, str]:
-    """Environment variables of a task, for its agent and commands."""
-    found = {
-        "SYMPOSIUM_TASKSPACE": taskspace.id,
-        "SYMPOSIUM_PROJECT": taskspace.project,
-        "SYMPOSIUM_WORKTREE": taskspace.worktree,
-        "SYMPOSIUM_BRANCH": taskspace.branch,
-        "COMPOSE_PROJECT_NAME": f"{slug_of(taskspace.name)}-{taskspace.id[:8]}",
-    }
-    if ports := taskspace.ports:
-        found["SYMPOSIUM_PORT"] = str(ports.first)
-        for offset in range(1, ports.count):
-            found[f"SYMPOSIUM_PORT_{offset}"] = str(ports.first + offset)
-    return found
 
 
 _ENCODER: Final = msgspec.json.Encoder()

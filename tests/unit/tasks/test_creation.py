@@ -12,7 +12,8 @@ from tests.support.task_harness import EngineOptions, Scene, every_port, git, op
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.events import Passed
 from symposium.tasks.model import RefusedNameError, StageError, Taskspace, TaskspaceError, TaskState
-from symposium.tasks.tables import claim, unfinished, variables
+from symposium.tasks.tables import claim, unfinished
+from symposium.tasks.task_environment import variables
 
 
 @pytest.mark.requirement("taskspaces.three-at-once", "taskspaces.checkout-stays-clean")

@@ -15,7 +15,8 @@ from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Re
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.roster import check_all
 from symposium.tasks.setup import INTERRUPTED
-from symposium.tasks.tables import Operation, OperationKind, is_unused, load, save, unfinished
+from symposium.tasks.tables import Operation, OperationKind, load, save, unfinished
+from symposium.tasks.task_environment import is_unused
 
 
 def move(before: str, after: str) -> None:

@@ -25,8 +25,9 @@ from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project
 from symposium.tasks.repository import Repository, worktrees
 from symposium.tasks.setup import recipe_of
-from symposium.tasks.setup_steps import command_environment, run_commands
+from symposium.tasks.setup_steps import run_commands
 from symposium.tasks.tables import Operation, OperationKind, save
+from symposium.tasks.task_environment import command_environment
 
 
 class BranchAction(StrEnum):
