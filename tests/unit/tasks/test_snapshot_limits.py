@@ -10,7 +10,7 @@ from tests.support.chaos import add_submodule
 from tests.support.task_harness import GIT, Scene, git, store_of, tree_of
 
 from symposium.tasks.model import Taskspace
-from symposium.tasks.snapshots import file_contents, file_restore
+from symposium.tasks.snapshots import exclusions, file_restore
 from symposium.tasks.snapshots.clone_state import commit_inside
 from symposium.tasks.snapshots.store import open_store
 
@@ -96,7 +96,7 @@ async def test_ignored_files_above_a_limit_are_skipped_and_reported(
 ) -> None:
     limits = {"a large file": (100, 99, 9999), "many files": (999, 2, 9999)}
     file, files, folder = limits.get(bound, (999, 99, 1000))
-    monkeypatch.setattr(file_contents.Bounds.__init__, "__defaults__", (file, files, folder))
+    monkeypatch.setattr(exclusions.Bounds.__init__, "__defaults__", (file, files, folder))
     made = await scene.make()
     worktree = Path(made.worktree)
     (worktree / ".gitignore").write_text("data/\n", encoding="utf-8")
@@ -117,7 +117,7 @@ async def test_ignored_files_above_a_limit_are_skipped_and_reported(
 async def test_files_that_git_does_not_ignore_have_no_limit(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_contents.Bounds.__init__, "__defaults__", (10, 1, 10))
+    monkeypatch.setattr(exclusions.Bounds.__init__, "__defaults__", (10, 1, 10))
     made = await scene.make()
     worktree = Path(made.worktree)
     (worktree / "tracked.log").write_bytes(b"x" * 5000)

@@ -16,7 +16,7 @@ from tests.support.task_harness import Scene, git, store_of, tree_of
 
 from localio.git import GitCommandError
 from symposium.tasks.model import Taskspace, TaskspaceError
-from symposium.tasks.snapshots import file_contents, file_restore
+from symposium.tasks.snapshots import exclusions, file_restore
 from symposium.tasks.snapshots.clone_state import Refs
 from symposium.tasks.snapshots.file_contents import SnapshotReading
 from symposium.tasks.snapshots.mirror import Mirror
@@ -93,7 +93,7 @@ async def test_no_longer_ignored_files_are_complete_after_a_failed_snapshot(
     scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worktree, excluded = Path(made.worktree), scene.clone / ".git/info/exclude"
-    monkeypatch.setattr(file_contents.Bounds.__init__, "__defaults__", (100, 2000, 10000))
+    monkeypatch.setattr(exclusions.Bounds.__init__, "__defaults__", (100, 2000, 10000))
     excluded.write_text("large\n", encoding="utf-8")
     (worktree / "large").write_text("x" * 1000, encoding="utf-8")
     await scene.engine.history.snapshot(made.id, "ignored")

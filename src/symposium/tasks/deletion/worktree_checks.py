@@ -11,7 +11,7 @@ from typing import Final
 from localio.git import Git
 from symposium.config.git import git_at
 from symposium.tasks.model import NotSafeError
-from symposium.tasks.snapshots.file_contents import is_rebuilt
+from symposium.tasks.snapshots.exclusions import is_rebuilt
 from symposium.tasks.worktree_status import WorkTreeStatus, status_of
 
 _MAX_ENTRIES: Final = 2_000_000

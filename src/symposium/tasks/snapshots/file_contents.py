@@ -1,70 +1,16 @@
-"""Read new and changed files into the store, and choose the ignored files to keep."""
+"""Read new and changed files into the store."""
 
 import errno
-import fnmatch
 import os
 import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
+from symposium.tasks.snapshots.exclusions import Bounds, exclusion_of
 from symposium.tasks.snapshots.mirror import File, Folder, Mirror
 from symposium.tasks.snapshots.objects import Objects
-
-REBUILT: Final = (
-    *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs", "*.egg-info"),
-    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".coverage", ".cache"),
-    *(".next", ".nuxt", ".gradle", ".parcel-cache", ".turbo", "bower_components", ".DS_Store"),
-    *("*.pyc", "*.o", "*.so", "*.class"),
-)
-"""Ignored names that a build recreates; any other ignored file may be work."""
-
-BUILT: Final = ("target", "build", "dist", "out", "coverage")
-"""Build folders, if a file next to them defines the build."""
-
-BUILDS: Final = (
-    *("package.json", "pyproject.toml", "setup.py", "Cargo.toml", "CMakeLists.txt", "Makefile"),
-    *("pom.xml", "build.gradle", "build.gradle.kts", "meson.build", "build.zig", "go.mod"),
-    *("mix.exs", "composer.json", "Gemfile", "Package.swift", "dune-project", "build.sbt"),
-)
-
-_PATTERNS: Final = tuple(each for each in REBUILT if "*" in each)
-_NAMES: Final = frozenset(REBUILT) - set(_PATTERNS)
-_FOLDERS: Final = frozenset(BUILT)
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The limits of ignored work; what git does not ignore has none.
-
-    Attributes:
-        file: bytes of one ignored file.
-        files: files of one ignored folder and the folders in it.
-        folder: bytes of these files together.
-    """
-
-    file: int = 8 << 20
-    files: int = 2000
-    folder: int = 64 << 20
-
-
-def may_be_rebuilt(name: str) -> bool:
-    """Whether a name is one of those that a build makes again, if git ignores it."""
-    return (
-        name in _NAMES
-        or name in _FOLDERS
-        or ("." in name and any(fnmatch.fnmatchcase(name, each) for each in _PATTERNS))
-    )
-
-
-def is_rebuilt(folder: Path, name: str) -> bool:
-    """Whether a build makes an ignored name in this folder again."""
-    if name in _FOLDERS and name not in _NAMES:
-        return any(os.path.isfile(folder / each) for each in BUILDS)  # noqa: PTH113 - called for each folder
-    return may_be_rebuilt(name)
-
 
 _RACY: Final = 50_000_000
 """Nanoseconds: a file that changed so shortly before it was read may change again unseen."""
@@ -135,11 +81,8 @@ class SnapshotReading:
 
     def _is_left_out(self, pending: PendingReads, file: File) -> bool:
         where = self.mirror.root / pending.path.rpartition("/")[0]
-        reason = ""
-        is_precious = any(fnmatch.fnmatchcase(pending.name, each) for each in self.precious)
-        if file.size > self.bounds.file and not is_precious:
-            reason = f"git ignores it, and it has {file.size} bytes"
-        elif not is_rebuilt(where, pending.name):
+        reason = exclusion_of(where, pending.name, file.size, self.bounds, self.precious)
+        if reason is None:
             return False
         file.id, file.stamp = b"", stamp_of(pending.state)
         if reason:

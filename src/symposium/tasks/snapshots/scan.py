@@ -13,15 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from symposium.tasks.snapshots.file_contents import (
-    Bounds,
-    PendingReads,
-    is_racy,
-    is_rebuilt,
-    may_be_rebuilt,
-    note_xattrs,
-    stamp_of,
-)
+from symposium.tasks.snapshots.exclusions import Bounds, is_rebuilt, may_be_rebuilt
+from symposium.tasks.snapshots.file_contents import PendingReads, is_racy, note_xattrs, stamp_of
 from symposium.tasks.snapshots.folder_states import FolderReader, FolderStates
 from symposium.tasks.snapshots.inotify import Noticed, Watch
 from symposium.tasks.snapshots.mirror import File, Folder, Mirror
@@ -146,7 +139,8 @@ class Look:
                 for each in folder.entries.values():
                     if isinstance(each, File):
                         files, size = files + 1, size + each.size
-            if files <= self.bounds.files and size <= self.bounds.folder:
+            reason = self.bounds.exclusion_of_folder(files, size)
+            if not reason:
                 continue
             path = top.path
             self._unwatch(top)
@@ -158,7 +152,7 @@ class Look:
             if top.parent is not None:
                 top.parent.changed()
             self._forget_below(path)
-            self.mirror.unkept[path] = f"git ignores it, and it has {files} files, {size} bytes"
+            self.mirror.unkept[path] = reason
 
     def _walk(self, waiting: list[tuple[Folder, str, str | None]]) -> None:
         root = str(self.mirror.root)
