@@ -76,7 +76,7 @@ class OverlapDetector:
         for taskspace in taskspaces:
             subject = subject_of(self._context, taskspace, repository)
             # No snapshot: an undo returns to the start of a tool call, not to the time of a check.
-            work = await self._context.snapshots.look(subject)
+            work = await self._context.snapshots.work_commit(subject)
             base = base_of(taskspace)
             tip = await commit_of(repository.git, base.ref) if base else None
             commits |= {work, tip} if tip else {work}

@@ -18,7 +18,7 @@ from symposium.tasks.snapshots.file_contents import SnapshotReading, stamp_of
 from symposium.tasks.snapshots.folder_states import FolderReader
 from symposium.tasks.snapshots.mirror import File, Mirror, decode
 from symposium.tasks.snapshots.objects import Objects
-from symposium.tasks.snapshots.scan import Look
+from symposium.tasks.snapshots.scan import Scan
 
 FILES = 600
 
@@ -167,12 +167,12 @@ def mirror(tmp_path: Path) -> Mirror:
 
 def looked(mirror: Mirror) -> list[str]:
     """Look at all files; the paths of those that are read again."""
-    look = Look(mirror)
-    look.walk()
+    scan = Scan(mirror)
+    scan.walk()
     objects = Objects(mirror.root.parent / "objects", "sha1")
-    SnapshotReading(mirror, objects).read(look.pending, {})
+    SnapshotReading(mirror, objects).read(scan.pending, {})
     mirror.build(objects, lambda _: None)
-    return sorted(each.path for each in look.pending)
+    return sorted(each.path for each in scan.pending)
 
 
 @pytest.mark.requirement("snapshots.folder-states")
@@ -247,10 +247,10 @@ def test_recently_changed_file_is_not_trusted_when_the_process_waits_after_the_r
     (mirror.root / "file").write_bytes(b"x")
     written = (mirror.root / "file").stat().st_ctime_ns
     monkeypatch.setattr(time, "time_ns", lambda: written + 1000 + objects.waited)
-    look = Look(mirror)
-    look.walk()
+    scan = Scan(mirror)
+    scan.walk()
 
-    SnapshotReading(mirror, objects).read(look.pending, {})
+    SnapshotReading(mirror, objects).read(scan.pending, {})
 
     file = mirror.top.entries["file"]
     assert isinstance(file, File)

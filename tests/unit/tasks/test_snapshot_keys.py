@@ -180,7 +180,7 @@ async def test_worktree_that_was_not_used_for_a_while_is_not_watched(
     known = snapshots.Snapshots()
 
     for name in "abacb":
-        await known.look(subjects[name])
+        await known.work_commit(subjects[name])
 
     assert ended == ["b", "a"]
     known.close()

@@ -21,12 +21,12 @@ from symposium.tasks.snapshots.clone_state import Refs
 from symposium.tasks.snapshots.file_contents import SnapshotReading
 from symposium.tasks.snapshots.mirror import Mirror
 from symposium.tasks.snapshots.objects import Objects
-from symposium.tasks.snapshots.scan import Look
+from symposium.tasks.snapshots.scan import Scan
 
 STEPS: tuple[tuple[type, str], ...] = (
-    (Look, "visit"),
-    (Look, "decide"),
-    (Look, "bound"),
+    (Scan, "visit"),
+    (Scan, "apply_ignored"),
+    (Scan, "exclude_large_folders"),
     (SnapshotReading, "read"),
     (Objects, "put_file"),
     (Mirror, "build"),
@@ -102,7 +102,7 @@ async def test_no_longer_ignored_files_are_complete_after_a_failed_snapshot(
     await scene.engine.history.snapshot(made.id, "ignored, after a restart")
     excluded.write_text("", encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(Look, "visit", full)
+        patch.setattr(Scan, "visit", full)
         with pytest.raises(TaskspaceError, match="No space left"):
             await scene.engine.history.snapshot(made.id, "tool call")
 

@@ -13,7 +13,7 @@ from symposium.tasks.snapshots.file_contents import SnapshotReading
 from symposium.tasks.snapshots.inotify import Noticed, Watch
 from symposium.tasks.snapshots.mirror import Mirror, decode, encode
 from symposium.tasks.snapshots.objects import FOLDER, Objects, entries_of
-from symposium.tasks.snapshots.scan import Look
+from symposium.tasks.snapshots.scan import Scan
 
 _LIMITS = Bounds(file=100, files=3, folder=30)
 
@@ -36,31 +36,31 @@ class Scanned:
 
     def look(self, noticed: Noticed | None = None, watch: Watch | None = None) -> None:
         """Take in all files, or those that were noticed."""
-        look = Look(self.mirror, watch, _LIMITS)
+        scan = Scan(self.mirror, watch, _LIMITS)
         self.asked = []
         if noticed is None:
-            look.walk()
+            scan.walk()
         else:
-            look.visit(noticed)
-        self._finish(look)
+            scan.visit(noticed)
+        self._finish(scan)
 
     def recheck(self) -> None:
         """Take in other rules of what git ignores."""
         self.asked = []
-        self._finish(Look(self.mirror, None, _LIMITS, has_new_rules=True))
+        self._finish(Scan(self.mirror, None, _LIMITS, has_new_rules=True))
 
-    def _finish(self, look: Look) -> None:
-        if look.has_new_rules:
-            look.all_unknown()
-            assert not look.has_new_rules
-        while look.unknown:
-            asked, look.unknown = look.unknown, {}
+    def _finish(self, scan: Scan) -> None:
+        if scan.has_new_rules:
+            scan.recheck_all()
+            assert not scan.has_new_rules
+        while scan.unknown:
+            asked, scan.unknown = scan.unknown, {}
             self.asked.append({where: sorted(paths) for where, paths in asked.items()})
-            look.decide(asked, frozenset(self.ignored))
-        look.bound()
-        reading = SnapshotReading(self.mirror, self.objects, look.bounds, ("*.keep",))
-        for each in reading.read(look.pending, {}):
-            look.drop(each.folder, each.folder.path, each.name)
+            scan.apply_ignored(asked, frozenset(self.ignored))
+        scan.exclude_large_folders()
+        reading = SnapshotReading(self.mirror, self.objects, scan.bounds, ("*.keep",))
+        for each in reading.read(scan.pending, {}):
+            scan.drop(each.folder, each.folder.path, each.name)
 
     def saved(self) -> set[str]:
         """The saved files, by path; those that git ignores with a `!`."""

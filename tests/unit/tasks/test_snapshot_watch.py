@@ -19,7 +19,7 @@ from symposium.tasks.snapshots.capture import CACHE
 from symposium.tasks.snapshots.inotify import Noticed, Watch, WatchError
 from symposium.tasks.snapshots.mirror import decode
 from symposium.tasks.snapshots.objects import Objects
-from symposium.tasks.snapshots.scan import Look
+from symposium.tasks.snapshots.scan import Scan
 from symposium.tasks.snapshots.snapshots import Snapshots
 
 
@@ -66,13 +66,13 @@ async def made(scene: Scene) -> Taskspace:
 def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record every scan of all files."""
     seen: list[str] = []
-    walk = Look.walk
+    walk = Scan.walk
 
-    def noted(look: Look) -> None:
-        seen.append(str(look.mirror.root))
-        walk(look)
+    def noted(scan: Scan) -> None:
+        seen.append(str(scan.mirror.root))
+        walk(scan)
 
-    monkeypatch.setattr(Look, "walk", noted)
+    monkeypatch.setattr(Scan, "walk", noted)
     return seen
 
 
@@ -285,7 +285,7 @@ async def test_known_state_of_a_worktree_is_saved_only_after_a_change(
 
     async def saved() -> int:
         """Inode of the saved file; each save creates a new file."""
-        await snapshots.look(subject)
+        await snapshots.work_commit(subject)
         snapshots.close()
         return (subject.shadow / CACHE).stat().st_ino
 
@@ -334,7 +334,7 @@ def test_nested_folders_and_repositories_are_found_after_each_change(tmp_path: P
         "rm -r a/b; echo x > a/b",
     ):
         run(commands, root)
-        Look(mirror).walk()
+        Scan(mirror).walk()
         mirror.build(objects, lambda _: None)
         found = {each.path: each.is_repository for each in mirror.top.below()}
         here = {str(each.relative_to(root)): each for each in root.rglob("*") if each.is_dir()}

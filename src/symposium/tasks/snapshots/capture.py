@@ -38,7 +38,7 @@ from symposium.tasks.snapshots.subject import (
     encode_details,
     message_of,
 )
-from symposium.tasks.snapshots.watched_files import Watched
+from symposium.tasks.snapshots.watched_files import WatchedFiles
 
 _CLONE_FILES: Final = ("HEAD", "config", "info/exclude", "info/attributes", "shallow")
 CACHE: Final = "files.cache"
@@ -51,9 +51,9 @@ class CaptureMemory:
     """Results of the last snapshot of a worktree, to find changes cheaply."""
 
     store: Store
-    files: Watched
+    files: WatchedFiles
     refs: Refs
-    modules: Watched | None = None
+    modules: WatchedFiles | None = None
     private: tuple[Signature, str | None, str, str | None, frozenset[str]] | None = None
     index: tuple[str, str] | None = None
     anchors: dict[frozenset[str], str | None] = field(
@@ -76,7 +76,7 @@ class CaptureMemory:
         for each in self._watched():
             each.end_watch()
 
-    def _watched(self) -> list[Watched]:
+    def _watched(self) -> list[WatchedFiles]:
         return [self.files] if self.modules is None else [self.files, self.modules]
 
 
@@ -120,7 +120,7 @@ async def remember(subject: SnapshotTarget) -> CaptureMemory:
     """
     await asyncio.to_thread(subject.prepare)
     store = await open_store(subject.store, subject.common)
-    files = Watched(subject.worktree, subject.shadow / CACHE, has_rules=True)
+    files = WatchedFiles(subject.worktree, subject.shadow / CACHE, has_rules=True)
     return CaptureMemory(store, files, Refs(subject.common))
 
 
@@ -133,7 +133,7 @@ async def parts_of(subject: SnapshotTarget, memory: CaptureMemory, *, is_whole: 
     """
     store, admin = memory.store, admin_directory(subject.worktree, subject.common)
     subject.worktree.mkdir(parents=True, exist_ok=True)
-    await memory.files.look(subject, store, is_whole=is_whole)
+    await memory.files.update(subject, store, is_whole=is_whole)
     files = await memory.files.build(store, _commits(subject))
     staged, flags, private, named = await _private(subject, memory, admin)
     modules = await _modules(subject, memory, admin, is_whole=is_whole)
@@ -169,7 +169,7 @@ async def work_of(subject: SnapshotTarget, memory: CaptureMemory) -> str:
         OSError: the same.
     """
     store = memory.store
-    await memory.files.look(subject, store, is_whole=False)
+    await memory.files.update(subject, store, is_whole=False)
     await memory.files.build(store, _commits(subject))
     work = memory.files.mirror.top.work or store.objects.put_tree([])
     _, tip = _head(admin_directory(subject.worktree, subject.common), await memory.refs.read())
@@ -274,8 +274,8 @@ async def _modules(
             memory.modules = None
         return None
     if memory.modules is None or memory.modules.mirror.root != place:
-        memory.modules = Watched(place, subject.shadow / f"modules-{CACHE}", has_rules=False)
-    await memory.modules.look(subject, memory.store, is_whole=is_whole)
+        memory.modules = WatchedFiles(place, subject.shadow / f"modules-{CACHE}", has_rules=False)
+    await memory.modules.update(subject, memory.store, is_whole=is_whole)
     return await memory.modules.build(memory.store, lambda _: None)
 
 

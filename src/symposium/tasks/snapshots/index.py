@@ -27,7 +27,7 @@ async def keep_index(store: Store, admin: Path, shadow: Path) -> tuple[str | Non
     """
     if not _copied(admin, shadow, store.directory):
         return None, ""
-    blind = store.looking_at(shadow, shadow / _COPY)
+    blind = store.with_work_tree(shadow, shadow / _COPY)
     listed = await blind.run("ls-files", "-s", "-v", "-z")
     if listed.code:
         return None, ""
@@ -94,7 +94,7 @@ async def seeds(subject: SnapshotTarget, store: Store) -> dict[str, str]:
     index = admin_directory(subject.worktree, subject.common) / "index"
     if _files_convert(index, subject.common) or await _git_converts(subject, index):
         return {}
-    git = store.looking_at(subject.worktree, index)
+    git = store.with_work_tree(subject.worktree, index)
     listed = await git.run("ls-files", "-s", "-v", "-z")
     changed = await git.run("diff-files", "--name-only", "--no-renames", "-z")
     if listed.code or changed.code:

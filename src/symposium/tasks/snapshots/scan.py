@@ -1,9 +1,9 @@
-"""Looks at files and brings a mirror up to date: at all of them, or at those that have changed.
+"""Scan files for changes and update a mirror: all files, or those that the kernel reported.
 
-A look has four steps. `walk` or `visit` reads folders; `decide` is given what git ignores of the
-names that are new; `bound` leaves out ignored folders that are too large; `read` writes the
-content of new and changed files into the store. Only `read` is slow, and only for what has
-changed. The caller repeats `decide` until no name is new.
+A scan has four steps. `walk` or `visit` reads folders. `apply_ignored` receives the new names that
+git ignores. `exclude_large_folders` leaves out ignored folders above the size limit.
+`SnapshotReading.read` writes new and changed files into the store. The caller repeats
+`apply_ignored` until no name is new.
 """
 
 import os
@@ -25,7 +25,7 @@ _MAX_DELETED: Final = 10_000
 
 
 @dataclass(slots=True)
-class Look:
+class Scan:
     """One look at the files below a folder.
 
     Attributes:
@@ -93,7 +93,7 @@ class Look:
                 self._visit(folder, inner, waiting, repository)
         self._walk(waiting)
 
-    def decide(self, asked: Mapping[str, Iterable[str]], ignored: frozenset[str]) -> None:
+    def apply_ignored(self, asked: Mapping[str, Iterable[str]], ignored: frozenset[str]) -> None:
         """Take in which of the unknown names git ignores; paths below the root.
 
         Raises:
@@ -113,7 +113,7 @@ class Look:
                 inside.append((folder, path, repository))
         self._walk(inside)
 
-    def all_unknown(self) -> None:
+    def recheck_all(self) -> None:
         """Recheck every name after a change of ignore rules."""
         self.has_new_rules = False
         self.unknown = {}
@@ -130,7 +130,7 @@ class Look:
                 if isinstance(each, Folder) and not each.is_kept:
                     self._waiting.append((each, inner, repository))
 
-    def bound(self) -> None:
+    def exclude_large_folders(self) -> None:
         """Skip ignored folders above the size limit."""
         uppermost = {id(top): top for each in self.pending if (top := _ignored_top(each.folder))}
         for top in uppermost.values():

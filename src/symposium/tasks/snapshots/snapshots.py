@@ -97,7 +97,7 @@ class Snapshots:
         async with self._turns[subject.id]:
             return await self._take(subject, reason, called_at)
 
-    async def look(self, subject: SnapshotTarget) -> str:
+    async def work_commit(self, subject: SnapshotTarget) -> str:
         """A commit of a worktree's files as they are now, in its store; no snapshot is made of it.
 
         Raises:

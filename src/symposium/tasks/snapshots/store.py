@@ -84,7 +84,7 @@ class Store:
         objects = str(self.common / "objects")
         return self.git().with_variables({"GIT_ALTERNATE_OBJECT_DIRECTORIES": objects})
 
-    def looking_at(self, tree: Path, index: Path) -> Git:
+    def with_work_tree(self, tree: Path, index: Path) -> Git:
         """Git in the store with a work tree and an index."""
         return self.git().with_variables({"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)})
 

@@ -12,7 +12,7 @@ from symposium.tasks.snapshots.file_contents import SnapshotReading
 from symposium.tasks.snapshots.index import seeds
 from symposium.tasks.snapshots.inotify import Watch, WatchError
 from symposium.tasks.snapshots.mirror import Mirror, decode, encode
-from symposium.tasks.snapshots.scan import Look
+from symposium.tasks.snapshots.scan import Scan
 from symposium.tasks.snapshots.store import Store
 from symposium.tasks.snapshots.subject import SnapshotTarget
 
@@ -28,7 +28,7 @@ _HERE: Final = "./"
 _log = logging.getLogger(__name__)
 
 
-class Watched:
+class WatchedFiles:
     """The files of a subject, or the histories of its submodules.
 
     Args:
@@ -74,7 +74,7 @@ class Watched:
         """Whether the next look need not read every folder."""
         return self._watch is not None
 
-    async def look(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
+    async def update(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
         """Bring the mirror up to date: every change made before this call is in it.
 
         Args:
@@ -87,12 +87,12 @@ class Watched:
             OSError: the store cannot be written.
         """
         try:
-            await self._look_watching(subject, store, is_whole=is_whole)
+            await self._update_watched(subject, store, is_whole=is_whole)
         except BaseException:
             self._forget()
             raise
 
-    async def _look_watching(
+    async def _update_watched(
         self, subject: SnapshotTarget, store: Store, *, is_whole: bool
     ) -> None:
         if self._watch is not None and _identity(self.mirror.root) != self._root:
@@ -101,12 +101,12 @@ class Watched:
         if self._watch is None and self._is_watchable:
             self._start()
         try:
-            await self._look(subject, store, is_whole=is_whole)
+            await self._update(subject, store, is_whole=is_whole)
         except WatchError as error:
             _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
             self._is_watchable = False
             self.end_watch()
-            await self._look(subject, store, is_whole=True)
+            await self._update(subject, store, is_whole=True)
 
     def end_watch(self) -> None:
         """Stop the kernel watches, which takes some milliseconds."""
@@ -135,46 +135,46 @@ class Watched:
         # What is known is of before the watch.
         self.mirror.is_seen = False
 
-    async def _look(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
+    async def _update(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
         noticed = self._watch.read() if self._watch is not None else None
-        look = Look(self.mirror, self._watch)
+        scan = Scan(self.mirror, self._watch)
         if self._has_rules:
             excluded = store.copy_excludes()
-            look.has_new_rules = self._excluded is not None and excluded != self._excluded
+            scan.has_new_rules = self._excluded is not None and excluded != self._excluded
             self._excluded = excluded
         was_seen = self.mirror.is_seen
         if noticed is None or not noticed.is_whole or is_whole or not was_seen:
-            await asyncio.to_thread(look.walk)
-        elif noticed.names or self.mirror.linked or look.has_new_rules:
-            await asyncio.to_thread(look.visit, noticed)
-            if look.has_new_links:
+            await asyncio.to_thread(scan.walk)
+        elif noticed.names or self.mirror.linked or scan.has_new_rules:
+            await asyncio.to_thread(scan.visit, noticed)
+            if scan.has_new_links:
                 # A folder gets no event for a file that gets another name elsewhere.
-                await asyncio.to_thread(look.walk)
+                await asyncio.to_thread(scan.walk)
         else:
             return
-        await self._decide(look, subject, store)
-        await asyncio.to_thread(look.bound)
+        await self._apply_ignore_rules(scan, subject, store)
+        await asyncio.to_thread(scan.exclude_large_folders)
         known = {}
-        if len(look.pending) > _SEEDED and self._has_rules:
+        if len(scan.pending) > _SEEDED and self._has_rules:
             known = await seeds(subject, store)
-        reading = SnapshotReading(self.mirror, store.objects, look.bounds, subject.precious)
-        for each in await asyncio.to_thread(reading.read, look.pending, known):
-            look.drop(each.folder, each.folder.path, each.name)
-        if not was_seen and self.mirror.is_seen and (look.pending or not self._is_cached):
+        reading = SnapshotReading(self.mirror, store.objects, scan.bounds, subject.precious)
+        for each in await asyncio.to_thread(reading.read, scan.pending, known):
+            scan.drop(each.folder, each.folder.path, each.name)
+        if not was_seen and self.mirror.is_seen and (scan.pending or not self._is_cached):
             await asyncio.to_thread(self._save)
             self._is_cached = True
 
-    async def _decide(self, look: Look, subject: SnapshotTarget, store: Store) -> None:
+    async def _apply_ignore_rules(self, scan: Scan, subject: SnapshotTarget, store: Store) -> None:
         if not self._has_rules:
             return
-        if look.has_new_rules and self._is_cached:
-            look.all_unknown()
-        while look.unknown:
-            asked, look.unknown = look.unknown, {}
+        if scan.has_new_rules and self._is_cached:
+            scan.recheck_all()
+        while scan.unknown:
+            asked, scan.unknown = scan.unknown, {}
             ignored: set[str] = set()
             for repository, paths in asked.items():
                 ignored |= await _ignored(subject, store, repository, paths)
-            await asyncio.to_thread(look.decide, asked, frozenset(ignored))
+            await asyncio.to_thread(scan.apply_ignored, asked, frozenset(ignored))
 
     async def build(self, store: Store, commit_of: Callable[[str], str | None]) -> str:
         """Write the trees that have changed; the id of the uppermost.
@@ -219,7 +219,7 @@ async def _ignored(
     asked = b"".join(_raw(path.removeprefix(start)) for path in paths)
     said = ""
     for each in dict.fromkeys((index, subject.shadow / _NO_INDEX)):
-        git = store.looking_at(place, each).at(place)
+        git = store.with_work_tree(place, each).at(place)
         done = await git.run("check-ignore", "--no-index", "-z", "--stdin", stdin=asked)
         if done.code == 0:
             # With an index, git compares each name with each tracked file.
