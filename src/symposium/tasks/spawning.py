@@ -1,7 +1,7 @@
-"""Child tasks, their limits, and the commands of their agents.
+"""Child tasks, their limits, and the command lines of their agents.
 
-A table of agents that run on a terminal (bus-mcp-taskspaces §3.4); any other program is named
-`terminal:PROGRAM`. The task itself is not on the command line: the agent asks for it (seed 000).
+`BUILT_IN` lists agents that run in a terminal (bus-mcp-taskspaces §3.4). Any other program is named
+`terminal:PROGRAM`. The command line does not contain the task; the agent asks for it (seed 000).
 """
 
 import asyncio
@@ -39,12 +39,14 @@ class ChildResult:
 
 @dataclass(frozen=True, slots=True)
 class SpawnRequest:
-    """Options of an agent for a child task.
+    """Request of an agent to create a child task.
 
     Attributes:
         task: the first prompt of the child's agent.
-        collaborator, agent: default: those of the parent.
-        limits: default: half of the parent's remaining limits.
+        collaborator: default: the parent's.
+        agent: default: the parent's.
+        limits: limits of the child. Default: half of the children left, and the parent's other
+            limits.
     """
 
     name: str
@@ -59,7 +61,7 @@ def shared(parent: Taskspace, wanted: Limits | None) -> Limits:
     """Limits of a child: the wanted ones, never more than its parent has left.
 
     Raises:
-        LimitError: the parent may not spawn any more.
+        LimitError: the parent has reached a limit.
     """
     have = parent.limits
     if have.depth <= 0:
@@ -179,16 +181,16 @@ _ASK: Final = "Call the tool expand_reference with the reference 'yiasou' and do
 
 
 TERMINAL: Final = "terminal:"
-"""Prefix of a program that gets a terminal; anything else is a SPEC of an ACP agent."""
+"""Prefix of a program that runs in a terminal; any other agent is an ACP agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCommands:
-    """The words of one agent's command line; `{name}`, `{id}`, `{worktree}`, `{branch}` are filled.
+    """Command lines of one agent; `{name}`, `{id}`, `{worktree}`, and `{branch}` are replaced.
 
     Attributes:
-        hatch: starts an agent that has not had a conversation yet.
-        resume: continues a session.
+        hatch: starts the agent of a new task.
+        resume: continues the agent's last session.
     """
 
     hatch: tuple[str, ...]

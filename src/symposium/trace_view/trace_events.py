@@ -292,11 +292,11 @@ def lanes_of(path: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TraceSelection:
-    """A choice of events; an empty field excludes none.
+    """Filter for events; an empty field matches all events.
 
     Attributes:
-        sessions: ids, or the beginnings of ids.
-        methods: patterns as in a shell: `session/*`; an answer has the method it answers.
+        sessions: session ids or their prefixes.
+        methods: shell patterns, such as `session/*`; a response has the method of its request.
         protocol: `acp` or `mcp`.
     """
 
@@ -305,7 +305,7 @@ class TraceSelection:
     protocol: str = ""
 
     def has(self, event: Event) -> bool:
-        """Whether the event is chosen."""
+        """Whether an event matches the filter."""
         return (
             (not self.sessions or event.session.startswith(self.sessions))
             and (not self.methods or any(fnmatchcase(event.method, m) for m in self.methods))

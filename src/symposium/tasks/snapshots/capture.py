@@ -82,12 +82,12 @@ class CaptureMemory:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All that makes one state.
+    """The parts of one state.
 
     Attributes:
         files: tree of all saved files.
         work: tree of files that git does not ignore.
-        flags: a digest of the index: its entries and their flags.
+        flags: digest of the index entries and their flags.
         damage: missing links between the worktree and its clone.
         others: branches that other worktrees have checked out.
     """
@@ -112,11 +112,11 @@ class Parts:
 
 
 async def remember(subject: SnapshotTarget) -> CaptureMemory:
-    """Begin to look at a worktree.
+    """Open the store of a worktree and load the mirror of its files.
 
     Raises:
-        TaskspaceError: its store cannot be made.
-        OSError: the same.
+        TaskspaceError: git cannot create the store.
+        OSError: a file of the store cannot be read or written.
     """
     await asyncio.to_thread(subject.prepare)
     store = await open_store(subject.store, subject.common)
@@ -125,11 +125,11 @@ async def remember(subject: SnapshotTarget) -> CaptureMemory:
 
 
 async def parts_of(subject: SnapshotTarget, memory: CaptureMemory, *, is_whole: bool) -> Parts:
-    """The state of a worktree now; its files become objects.
+    """Capture the current state of a worktree, and store its files as objects.
 
     Raises:
-        TaskspaceError: it cannot be kept.
-        OSError: the same.
+        TaskspaceError: git fails.
+        OSError: a file or the store fails.
     """
     store, admin = memory.store, admin_directory(subject.worktree, subject.common)
     subject.worktree.mkdir(parents=True, exist_ok=True)
@@ -162,11 +162,11 @@ async def parts_of(subject: SnapshotTarget, memory: CaptureMemory, *, is_whole: 
 
 
 async def work_of(subject: SnapshotTarget, memory: CaptureMemory) -> str:
-    """A commit of the files as they are now, which no ref names: to be compared, not kept.
+    """Write a commit of the current files, without a ref, for comparisons.
 
     Raises:
-        TaskspaceError: the files cannot be read.
-        OSError: the same.
+        TaskspaceError: git fails.
+        OSError: a file or the store fails.
     """
     store = memory.store
     await memory.files.update(subject, store, is_whole=False)
@@ -211,7 +211,7 @@ async def _private(
     subject: SnapshotTarget, memory: CaptureMemory, admin: Path
 ) -> tuple[str | None, str, str | None, frozenset[str]]:
     names = list(private_files(admin))
-    # Git rewrites logs/HEAD with each commit: HEAD and the index tell enough of a change.
+    # Git rewrites `logs/HEAD` with each commit.
     seen = signature(admin, names)
     if memory.private is None or memory.private[0] != seen:
         staged, flags = await keep_index(memory.store, admin, subject.shadow)
@@ -222,7 +222,7 @@ async def _private(
 
 
 def _store_private(memory: CaptureMemory, admin: Path, names: list[str], flags: str) -> str | None:
-    """A tree of the private files; the index again only when it says something else."""
+    """Write a tree of the private files; reuse the stored index if its entries are equal."""
     objects, root = memory.store.objects, _Tree()
     for name in names:
         if name == "index" and flags and memory.index is not None and memory.index[0] == flags:
@@ -265,7 +265,7 @@ def _entry(name: str, id_: str, mode: str = FOLDER) -> TreeEntry:
 async def _modules(
     subject: SnapshotTarget, memory: CaptureMemory, admin: Path, *, is_whole: bool
 ) -> str | None:
-    """The histories of submodules: git keeps those of a worktree in the clone's record of it."""
+    """Write the git directories of submodules, which are in the clone's directory of a worktree."""
     place = admin / "modules"
     if admin == subject.common or place.is_symlink() or not place.is_dir():
         if memory.modules is not None:
@@ -303,7 +303,7 @@ def _clone_files(common: Path, head: str) -> dict[str, bytes]:
 def key_of(parts: Parts) -> str:
     """Key of a state; equal for two states without work between them.
 
-    What other worktrees have checked out, and what was fetched, is not of this one.
+    The key excludes branches that other worktrees have checked out, and fetched refs.
     """
     facts = [
         *(parts.files, parts.staged or "", parts.flags, parts.modules or "", parts.head, parts.tip),

@@ -1,4 +1,4 @@
-"""Whether a tool call has been at work before its snapshot was taken: the agent did not wait."""
+"""Detect files that a tool call changed before its snapshot was taken."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ from symposium.tasks.snapshots.store import Store
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 
 SLACK: Final = 1.0
-"""Seconds that a tool call may have been made before it was heard of."""
+"""Maximum seconds between the start of a tool call and its announcement."""
 
 _MAX_PATHS: Final = 2000
-"""Changed paths that are looked at: a tool that changes more has changed one of these."""
+"""Maximum number of changed paths to check; one recent change among them is enough."""
 
 
 async def changed_since_call(
@@ -25,20 +25,20 @@ async def changed_since_call(
     last: Snapshot | None,
     called_at: float | None,
 ) -> str:
-    """Return the ref of the snapshot with the state before a tool call.
+    """Return the ref of the last snapshot if a tool call has changed files since its start.
 
     Args:
         subject: the worktree.
-        store: has the snapshots.
+        store: the store of its snapshots.
         parts: the current state.
-        last: its newest snapshot.
+        last: the newest snapshot; None if there is no snapshot.
         called_at: time of the tool call's announcement; None if no call can have started.
 
     Returns:
-        Empty if what is now is what the tool call found: nothing has changed just then.
+        The ref, or an empty text if no file has changed since the start of the call.
 
     Raises:
-        TaskspaceError: git cannot say what has changed.
+        TaskspaceError: git fails to compare the states.
     """
     if last is None or called_at is None:
         return ""
@@ -60,7 +60,7 @@ def _changed_at(path: Path) -> float:
     """Time of the last change of a file, or of its directory if the file is missing."""
     for here in (path, *path.parents):
         try:
-            # Not its mtime, which programs can set.
+            # Programs can set the mtime, but not the ctime.
             return here.lstat().st_ctime
         except OSError:
             continue
@@ -68,7 +68,7 @@ def _changed_at(path: Path) -> float:
 
 
 def _git_files(subject: SnapshotTarget, nested: list[str]) -> Iterator[Path]:
-    """Files that git writes when it changes its state without changing files of the worktree."""
+    """Files that git writes when it changes its state but no file of the worktree."""
     admin = admin_directory(subject.worktree, subject.common)
     yield from (admin / name for name in private_files(admin))
     yield from (subject.common / name for name in ("refs/stash", "logs/refs/stash"))

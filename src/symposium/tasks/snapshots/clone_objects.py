@@ -14,14 +14,14 @@ from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, copied_packs, c
 
 _READ_ONLY: Final = 0o444
 _DERIVED: Final = ("info/commit-graph", "pack/multi-pack-index")
-"""Files that git makes from the objects, and works without."""
+"""Optional files that git derives from the objects."""
 
 _SLACK: Final = 2.0
-"""Seconds: clocks of file systems are coarse."""
+"""Tolerance in seconds for the coarse clocks of file systems."""
 
 
 def clone_git(store: Store) -> Git:
-    """Git in the store, which reads the clone's objects alone."""
+    """Git in the store, with only the objects of the clone."""
     return store.git().with_variables({"GIT_OBJECT_DIRECTORY": str(store.common / "objects")})
 
 
@@ -32,20 +32,20 @@ async def give_back(
     since: float,
     found: Iterable[str] | None = None,
 ) -> list[str]:
-    """Have the clone hold these objects, with everything that they refer to.
+    """Copy missing objects to the clone, with everything that they refer to.
 
     Args:
-        store: has them.
+        store: the source of the objects.
         wanted: objects that the clone must have.
-        remotes: what was fetched: it is looked at only where something is seen to be wrong.
-        since: what was written to the clone before this moment was whole then.
-        found: objects that git has just found in the clone, if it was asked for these.
+        remotes: fetched commits; they are checked only if an object is missing or damaged.
+        since: time of the snapshot; only loose objects written later are checked for damage.
+        found: objects that git has just found in the clone, if already known.
 
     Returns:
         Notes on objects that could not be restored.
 
     Raises:
-        OSError: the disk cannot.
+        OSError: an object cannot be written.
     """
     objects = store.common / "objects"
     (objects / "pack").mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def _repair(store: Store, since: float) -> bool:
         for path in (index, pack, pack.with_suffix(".rev")):
             path.unlink(missing_ok=True)
     if is_damaged:
-        # Also those that a `git gc` took away: git drops them again when it likes.
+        # This includes packs that `git gc` removed; git can remove them again.
         copy_packs(ours, theirs, names=copied, mode=_READ_ONLY)
     objects = store.common / "objects"
     for path in list(_written_since(objects, since)):

@@ -1,4 +1,4 @@
-"""Restores a worktree's state in its clone: refs, HEAD, index, stash, unfinished operations."""
+"""Restore the state of a worktree in its clone: refs, HEAD, index, stash, open operations."""
 
 import os
 import shutil
@@ -39,8 +39,8 @@ class RestoreTarget:
     """State to restore.
 
     Attributes:
-        refs: every ref of the clone then; `branches` alone of an old snapshot.
-        clone: files of the clone's own directory then.
+        refs: all refs of the clone; only branches from an old snapshot.
+        clone: content of files in the clone's git directory, by path.
     """
 
     snapshot: Snapshot
@@ -53,7 +53,7 @@ def repair_clone(common: Path, clone: Mapping[str, bytes]) -> list[str]:
     """Repair a clone until git can read it; keep the readable parts.
 
     Raises:
-        OSError: the disk cannot.
+        OSError: a file cannot be written.
     """
     notes: list[str] = []
     for folder in _FOLDERS:
@@ -182,7 +182,7 @@ async def _extra(
         is_own = branch.startswith(HEADS) and (
             branch in {head, target.snapshot.head} or _was_on(admin, branch)
         )
-        # One that replaces an object makes the history another one.
+        # A replacement ref changes the visible history, so remove it.
         if is_own or name.startswith(_REPLACED):
             done = await subject.clone().run("update-ref", "--no-deref", "-d", name)
             (left if done.code else gone).append(name)
@@ -217,7 +217,7 @@ async def restore_private(subject: SnapshotTarget, store: Store, snapshot: Snaps
 
     Raises:
         TaskspaceError: an object is missing.
-        OSError: the disk cannot.
+        OSError: a file cannot be written.
     """
     admin = admin_directory(subject.worktree, subject.common)
     _tie(subject, admin)
@@ -254,7 +254,7 @@ async def files_in(store: Store, tree: str) -> dict[str, str]:
 
 
 def _write_below(folder: Path, name: str, data: bytes) -> None:
-    """Write a file, through no link that an agent may have made."""
+    """Write a file without following links, which an agent may have created."""
     for above in [*Path(name).parents][-2::-1]:
         place = folder / above
         if place.is_symlink() or (place.exists() and not place.is_dir()):
@@ -273,7 +273,7 @@ def _write_below(folder: Path, name: str, data: bytes) -> None:
 
 
 def _tie(subject: SnapshotTarget, admin: Path) -> None:
-    """Tie the worktree to its clone again, from either end."""
+    """Restore both links between the worktree and its clone."""
     worktree = subject.worktree
     if admin == subject.common:
         return
@@ -284,7 +284,7 @@ def _tie(subject: SnapshotTarget, admin: Path) -> None:
     link = worktree / ".git"
     text = f"gitdir: {admin}\n".encode(errors="surrogateescape")
     if link.is_dir() and not link.is_symlink():
-        # An agent made a repository here: it is moved, not deleted.
+        # An agent created a repository here; move it instead of deleting it.
         aside = subject.displaced(f"git-{os.urandom(4).hex()}")
         make_private_directory(aside.parent, is_synced=True)
         shutil.move(link, aside)
@@ -295,7 +295,7 @@ async def restore_logs(subject: SnapshotTarget, target: RestoreTarget) -> None:
     """Restore the branch's reflog if it was cut.
 
     Raises:
-        OSError: the disk cannot.
+        OSError: a file cannot be written.
     """
     for name, data in target.clone.items():
         if name.startswith(_LOGS) and not _bytes(subject.common / name).startswith(data):

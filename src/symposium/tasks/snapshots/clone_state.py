@@ -29,7 +29,7 @@ _RACY: Final = 20_000_000
 """Nanoseconds, more than a tick of a file system's clock."""
 
 Fingerprint = tuple[int, int, int, int]
-"""Size, times, and inode of a file: the same means unchanged."""
+"""Size, times, and inode of a file; equal fingerprints mean an unchanged file."""
 
 Signature = tuple[tuple[str, Fingerprint], ...]
 """Each file and its fingerprint."""
@@ -62,7 +62,7 @@ def _said_by(worktree: Path, common: Path) -> Path | None:
         return None
     path = Path(text.removeprefix("gitdir:").strip())
     admin = path if path.is_absolute() else (worktree / path).resolve()
-    # Another place than the clone's own is what an agent wrote there.
+    # Do not trust a path outside of the clone, because an agent can write this file.
     return admin if admin.parent == common / "worktrees" else None
 
 
@@ -123,7 +123,7 @@ def private_files(admin: Path) -> Iterator[str]:
 
 
 def signature(admin: Path, names: list[str]) -> Signature:
-    """Of these files, to see cheaply whether one has changed."""
+    """Fingerprints of these files, to detect changes without reading them."""
     found: list[tuple[str, Fingerprint]] = []
     for name in names:
         try:
@@ -135,10 +135,10 @@ def signature(admin: Path, names: list[str]) -> Signature:
 
 
 def fingerprint(state: os.stat_result) -> Fingerprint:
-    """Of a file that is read next; of one that has just changed, another each time.
+    """Fingerprint of a file before it is read; unique for a file that has just changed.
 
-    Its mtime alone is what a program says of it. Two changes within one tick of the clock have the
-    same times.
+    It includes the ctime because programs can set the mtime. Two changes within one clock tick have
+    equal times, so the current time replaces a recent ctime.
     """
     now, changed_at = time.time_ns(), state.st_ctime_ns
     stamp = now if now - changed_at < _RACY else changed_at
@@ -146,7 +146,7 @@ def fingerprint(state: os.stat_result) -> Fingerprint:
 
 
 def objects_named(admin: Path, names: list[str]) -> set[str]:
-    """The ids that small ones of them hold: commits that must stay while they do."""
+    """Object ids in small files, such as `ORIG_HEAD`, whose commits must be kept."""
     found: set[str] = set()
     for name in names:
         path = admin / name
@@ -161,10 +161,10 @@ def objects_named(admin: Path, names: list[str]) -> set[str]:
 
 
 def submodule_directory(worktree: Path, common: Path, link: str) -> Path | None:
-    """Directory of a submodule's history, as its `.git` names it.
+    """Git directory of a submodule, as its `.git` file names it.
 
-    It is in what the clone keeps for the worktree alone, and goes with that. None for any other
-    place: an agent may have written anything there.
+    It is in the clone's directory for this worktree, and git removes it with the worktree. None for
+    any other path, because an agent can write this file.
     """
     place = link.strip().removeprefix("gitdir:").strip().replace(os.sep, "/")
     _, found, name = place.rpartition("/worktrees/")
@@ -216,7 +216,7 @@ class Refs:
         if (self._common / "reftable").is_dir():
             return await self._ask_git()
         loose = dict(_loose(self._common))
-        # Packed refs last: git writes them before it removes loose refs.
+        # Read packed refs last, because git writes them before it removes loose refs.
         found = {**self._read_packed(), **loose}
         return {
             name: value
@@ -266,7 +266,7 @@ def _loose(common: Path) -> Iterator[tuple[str, str]]:
 
 
 def resolved(refs: Mapping[str, str], head: str) -> str:
-    """The object that the text of a HEAD means; empty where it means none."""
+    """Resolve the text of a HEAD to an object id; empty if there is no object."""
     for _ in range(_DEEPEST):
         if not head.startswith("ref:"):
             break
@@ -275,7 +275,7 @@ def resolved(refs: Mapping[str, str], head: str) -> str:
 
 
 def commit_inside(git_directory: Path) -> str | None:
-    """The commit of a repository's HEAD, from its files alone; None if it has no commit."""
+    """The commit of a repository's HEAD, read without git; None if it has no commit."""
     try:
         head = (git_directory / "HEAD").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -313,7 +313,7 @@ def elsewhere(common: Path, admin: Path) -> set[str]:
 
 
 def stashed(common: Path, top: str | None) -> tuple[Stashed, ...]:
-    """The entries of the stash, newest last; `top` is the newest, should its log be lost."""
+    """The entries of the stash, newest last; `top` is the newest, in case its log is missing."""
     found = logged(common)
     if top and not any(entry.commit == top for entry in found):
         found.append(Stashed(top, "stash"))

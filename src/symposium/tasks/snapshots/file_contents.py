@@ -13,7 +13,7 @@ from symposium.tasks.snapshots.mirror import File, Folder, Mirror
 from symposium.tasks.snapshots.objects import Objects
 
 _RACY: Final = 50_000_000
-"""Nanoseconds: a file that changed so shortly before it was read may change again unseen."""
+"""Nanoseconds after a change during which another change may not alter the file's times."""
 
 _TRIES: Final = 3
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -22,7 +22,7 @@ _USER: Final = "user."
 
 @dataclass(frozen=True, slots=True)
 class PendingReads:
-    """A file that is to be read."""
+    """A file to read."""
 
     folder: Folder
     name: str
@@ -35,7 +35,7 @@ class SnapshotReading:
     """Reads files below a folder.
 
     Attributes:
-        objects: where their content is written.
+        objects: receives their content.
         precious: patterns of ignored files that are saved at any size.
     """
 
@@ -45,11 +45,11 @@ class SnapshotReading:
     precious: tuple[str, ...] = ()
 
     def read(self, pending: list[PendingReads], seeds: Mapping[str, str]) -> list[PendingReads]:
-        """Write the content of files; return files that no longer exist.
+        """Write the content of files; return the files that no longer exist.
 
         Args:
             pending: the files.
-            seeds: ids that are known without reading, by path.
+            seeds: ids from git's index, by path; these files need not be read.
 
         Raises:
             OSError: the store cannot be written.
@@ -105,7 +105,7 @@ class SnapshotReading:
         for left in reversed(range(_TRIES)):
             with os.fdopen(os.open(path, _READ), "rb") as opened:
                 before = os.fstat(opened.fileno())
-                # Not after the read: the process may have waited long since.
+                # Check before the read, because a slow read makes a recent change look old.
                 was_racy = is_racy(before)
                 try:
                     id_ = self.objects.put_file(opened, before.st_size)
@@ -122,14 +122,14 @@ class SnapshotReading:
 
 
 def note_xattrs(mirror: Mirror, folder: Folder, name: str, path: str) -> None:
-    """Take in the extended attributes of a file, or of a folder under an empty name."""
+    """Update the extended attributes of a file; for the folder itself, `name` is empty."""
     place, found = f"{mirror.root}/{path}" if path else str(mirror.root), dict[str, bytes]()
     try:
         for key in os.listxattr(place, follow_symlinks=False):
             if key.startswith(_USER):
                 found[key] = os.getxattr(place, key, follow_symlinks=False)
     except (OSError, AttributeError):
-        # The file system, or the system, has none.
+        # The file system or the operating system does not support them.
         found = {}
     known = folder.xattrs or {}
     if found != known.get(name, {}):
@@ -140,7 +140,7 @@ def note_xattrs(mirror: Mirror, folder: Folder, name: str, path: str) -> None:
 
 
 class _StoreError(Exception):
-    """The store failed, not the file that was read."""
+    """An error of the store, in contrast to one of the file that was read."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(str(cause))
@@ -155,10 +155,10 @@ def _stored(objects: Objects, data: bytes) -> str:
 
 
 def stamp_of(state: os.stat_result) -> int:
-    """A number that changes whenever the file system has noticed a change of a file."""
+    """Hash of a file's size, times, inode, and mode, to detect changes."""
     return hash((state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_mode))
 
 
 def is_racy(state: os.stat_result) -> bool:
-    """Whether a file changed so shortly ago that its times may not show its next change."""
+    """Whether a file changed so recently that another change may not alter its times."""
     return time.time_ns() - state.st_ctime_ns < _RACY

@@ -1,8 +1,8 @@
-"""Brings the files below a folder back to a tree of a snapshot.
+"""Restore the files below a folder to a tree of a snapshot.
 
-Only what differs is touched, and only what the mirror holds is removed or replaced: it is in the
-snapshot that was taken first. Anything else in the way is moved aside. Folders are opened one by
-one without following links, so a link that an agent made leads nowhere.
+Only files that differ are changed. Only files in the mirror are removed or replaced, because the
+snapshot before the restore contains them. Other files in the way are moved aside. Each folder is
+opened without following links, so a link that an agent created has no effect.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
 
     Raises:
         TaskspaceError: an object is missing.
-        OSError: the disk cannot; what was written stays.
+        OSError: a file cannot be written; restored files stay.
     """
     plan = await _planned(store, mirror.top, tree)
     for path in mirror.linked:
@@ -135,7 +135,7 @@ def _compare(
     entries: list[TreeEntry],
     metas: dict[str, bytes],
 ) -> Iterator[tuple[Folder | None, str, str]]:
-    """Plan one folder; those in it that differ, with their trees."""
+    """Plan one folder; return its folders that differ, with their trees."""
     start = f"{path}/" if path else ""
     wanted = {os.fsdecode(each.name[1:]): each for each in entries if each.name != META}
     raw = next((metas[each.id] for each in entries if each.name == META), None)
@@ -262,11 +262,11 @@ class _Restore:
         path.unlink()
 
     def finish(self, plan: _Plan) -> None:
-        """Give files and folders the permissions and attributes that they had."""
+        """Restore permissions and extended attributes of files and folders."""
         for path, mode in plan.modes:
             self._mode(path, mode)
         written = {each.path for each in plan.writes}
-        # The innermost first: an outer one may be closed.
+        # Inner folders first, because an outer folder may become read-only.
         for path, meta, folder in reversed(plan.metas):
             start = f"{path}/" if path else ""
             before = (folder.xattrs or {}) if folder is not None else {}
@@ -359,7 +359,7 @@ class _Restore:
         if known is not None and known.id:
             with self._in(path) as (parent, name):
                 if _is_held(self._algorithm, known, name, parent):
-                    # The one that comes replaces it.
+                    # The restored file replaces it.
                     return
         self._move_aside(self._root / path, Path(path))
 
@@ -399,13 +399,13 @@ class _Restore:
 
 
 def _is_held(algorithm: str, known: File, name: str, parent: int) -> bool:
-    """Whether a file is still the one that the snapshot holds."""
+    """Whether a file is unchanged since the scan."""
     state = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if known.stamp:
         return stamp_of(state) == known.stamp
     if stat.S_IFMT(state.st_mode) != stat.S_IFMT(known.mode):
         return False
-    # It changed just before it was read, and may have changed again within the same tick.
+    # It changed just before it was read, and may have changed again within one clock tick.
     return (
         stat.S_ISFIFO(state.st_mode) or _content(algorithm, name, parent, state) == known.id.hex()
     )
@@ -434,7 +434,7 @@ def _open_folder(name: str, parent: int) -> int:
 
 
 def _open_up(handle: int) -> None:
-    """Let files be made in a folder of the user's that was closed."""
+    """Make a folder of the user writable."""
     mode = stat.S_IMODE(os.fstat(handle).st_mode)
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         with suppress(PermissionError):
@@ -442,11 +442,7 @@ def _open_up(handle: int) -> None:
 
 
 def relink(root: Path, groups: tuple[tuple[str, ...], ...]) -> list[str]:
-    """Give files that had several names these again; notes on those that cannot.
-
-    Raises:
-        OSError: the disk cannot.
-    """
+    """Restore hard links; return notes on files whose links cannot be restored."""
     notes: list[str] = []
     for first, *rest in groups:
         try:

@@ -1,4 +1,4 @@
-"""The user's index: its content, and the object ids of its files."""
+"""Save the git index of a worktree, and read the object ids of its files."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ _STAGES = "index-of-stages"
 async def keep_index(store: Store, admin: Path, shadow: Path) -> tuple[str | None, str]:
     """Make a tree of the staged files, and a digest of the entries and their flags.
 
-    Without a readable index there is no tree. Entries in conflict are in it
-    under `.stages/<n>/`. The user's index is read, never written.
+    Without a readable index, there is no tree. The tree contains entries in conflict under
+    `.stages/<n>/`. The user's index is only read.
 
     Raises:
         TaskspaceError: the store cannot be written.
@@ -37,7 +37,7 @@ async def keep_index(store: Store, admin: Path, shadow: Path) -> tuple[str | Non
     if not done.code:
         await asyncio.to_thread(store.objects.take_note, begun)
         return done.text, digest
-    # Content that is only staged exists only in the clone.
+    # Staged content that is in no file exists only in the clone.
     seeing = store.git_with_clone().with_variables(dict(blind.variables))
     done = await seeing.run("write-tree")
     tree = done.text if not done.code else await _keep_stages(seeing, shadow)
@@ -86,10 +86,10 @@ async def _keep_stages(git: Git, shadow: Path) -> str | None:
 
 
 async def seeds(subject: SnapshotTarget, store: Store) -> dict[str, str]:
-    """The id of each file that git says is unchanged; to be asked after the files were looked at.
+    """Object ids of the files that git reports as unchanged; call it after the scan.
 
-    Only where git stores files byte for byte: an entry changed by a filter or line endings
-    has other bytes than the file.
+    Empty if git may convert files with filters or line endings, because their objects then differ
+    from the files.
     """
     index = admin_directory(subject.worktree, subject.common) / "index"
     if _files_convert(index, subject.common) or await _git_converts(subject, index):
@@ -104,7 +104,7 @@ async def seeds(subject: SnapshotTarget, store: Store) -> dict[str, str]:
     for entry in listed.names:
         facts, _, name = entry.partition("\t")
         words = facts.split(" ")
-        # Files that git is configured to skip have another letter than H.
+        # Only files with the tag H are compared by git.
         if words[0] == "H" and words[-1] == "0" and name not in dirty:
             found[name] = words[-2]
     return found
@@ -123,7 +123,7 @@ def _files_convert(index: Path, common: Path) -> bool:
 async def _git_converts(subject: SnapshotTarget, index: Path) -> bool:
     clone = subject.clone().with_variables({"GIT_INDEX_FILE": str(index)})
     for key in ("core.autocrlf", "core.attributesFile"):
-        # The user's, and the clone's own: git there obeys both.
+        # Git in the clone uses the user's settings and those of the clone.
         said = {
             await clone.text_or_none("config", key),
             (await clone.config("--get", key)).text or None,

@@ -1,7 +1,7 @@
-"""The kernel's notices of changes below a folder (inotify(7)), called through ctypes.
+"""Events of the kernel about changes below a folder (inotify(7)), read through ctypes.
 
-A notice is queued before the system call that causes it returns. Reading the queue until it is
-empty therefore shows every change made before: no thread, no delay, and no sentinel file.
+The kernel queues an event before the system call that causes it returns. An empty queue therefore
+means that all earlier changes have been read, without a thread, a delay, or a sentinel file.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ _CREATE: Final = 0x100
 _MASK: Final = (
     0x2  # IN_MODIFY
     | 0x4  # IN_ATTRIB
-    | 0x8  # IN_CLOSE_WRITE: ends what was written through a mapping
+    | 0x8  # IN_CLOSE_WRITE: the only event for writes through a memory mapping
     | 0x40  # IN_MOVED_FROM
     | 0x80  # IN_MOVED_TO
     | _CREATE
@@ -41,7 +41,7 @@ _AT_ONCE: Final = 1 << 16
 
 
 class WatchError(Exception):
-    """The kernel cannot watch, or not as many folders as there are."""
+    """The kernel does not support watches, or their limit is reached."""
 
 
 @dataclass(slots=True)
@@ -49,8 +49,8 @@ class Noticed:
     """Changes since the last reading.
 
     Attributes:
-        names: by folder, the names in it that have changed.
-        replaced: those of them that were made, deleted, or moved.
+        names: changed names, by folder.
+        replaced: paths of names that were created, deleted, or moved.
         is_whole: whether no event was lost; otherwise all folders must be read.
     """
 
@@ -91,12 +91,12 @@ class Watch:
         """Watch a folder before it is read, so that changes during the read are noticed.
 
         Args:
-            root: its absolute path begins with this and a slash.
-            folder: the rest of it; empty for the root.
+            root: absolute path of the root.
+            folder: path below the root; empty for the root.
 
         Raises:
             WatchError: the limit of watches is reached.
-            OSError: the folder cannot be watched, as one that is gone.
+            OSError: the folder cannot be watched, for example because it does not exist.
         """
         path = os.fsencode(f"{root}/{folder}" if folder else root)
         number = self._libc.inotify_add_watch(self._handle, path, _MASK)
@@ -149,7 +149,7 @@ class Watch:
                 if self._numbers.get(folder) == number:
                     del self._numbers[folder]
             if not raw:
-                # The parent of every folder but the root has noticed it, too.
+                # The parent of every folder except the root gets this event, too.
                 if not folder and mask & _LOST:
                     found.is_whole = False
                 elif not folder:

@@ -1,8 +1,8 @@
 """Metadata of all files below a folder, and the git trees that store them.
 
-The tree of a snapshot's `files` is no checkout: each name has the prefix `+`, so that `.git` is a
-name like any other, and the entry `-` of a folder stores metadata that git does not keep of it and
-of its files (permissions, pipes, extended attributes), where that differs from the usual.
+The tree `files` of a snapshot differs from a checkout. Each name has the prefix `+`, because git
+rejects the name `.git`. The entry `-` of a folder stores unusual metadata of the folder and its
+files that git does not store: permissions, pipes, and extended attributes.
 """
 
 import os
@@ -26,7 +26,7 @@ from symposium.tasks.snapshots.objects import (
 )
 
 META: Final = b"-"
-"""Name of a folder's entry for files that git does not store."""
+"""Name of a folder's entry for metadata that git does not store."""
 
 USUAL_FILE: Final = 0o644
 USUAL_PROGRAM: Final = 0o755
@@ -39,9 +39,9 @@ class File:
     """A file, a symbolic link, or a pipe.
 
     Attributes:
-        mode: its `st_mode`.
-        id: id of its blob; empty if it is not saved.
-        stamp: changes with each change that the file system knows of; 0 if it cannot be trusted.
+        mode: `st_mode` of the file.
+        id: id of the blob; empty if the file is not saved.
+        stamp: result of `stamp_of`; 0 if the file must be read again.
     """
 
     __slots__ = ("id", "is_ignored", "mode", "size", "stamp")
@@ -60,10 +60,10 @@ class Folder:
     Attributes:
         tree: tree of all saved files; None if unknown.
         work: tree of files that git does not ignore; None without such files.
-        is_kept: whether it is looked into.
-        inner: the folders in it, while `tree` is known; looking for them in `entries` takes long.
-        digest: of its names and their states, when all of them were as here; 0 if unknown.
-        xattrs: extended attributes, by name; those of the folder itself under an empty one.
+        is_kept: whether its content is scanned and saved.
+        inner: its folders while `tree` is known; a search in `entries` is slower.
+        digest: digest of its names and their states, if they match `entries`; 0 if unknown.
+        xattrs: extended attributes, by name; those of the folder itself under an empty name.
     """
 
     __slots__ = (
@@ -105,11 +105,11 @@ class Folder:
 
     @property
     def is_repository(self) -> bool:
-        """Whether it is one inside another."""
+        """Whether the folder is a nested repository."""
         return self.parent is not None and ".git" in self.entries
 
     def changed(self) -> None:
-        """Have its trees found out again, and those of the folders that it is in."""
+        """Discard the trees of the folder and of its parents."""
         self.digest = 0
         here: Folder = self
         while here.tree is not None:
@@ -117,16 +117,16 @@ class Folder:
             here = here.parent or here
 
     def folders(self) -> "list[Folder]":
-        """The folders in it."""
+        """The folders in this folder."""
         return [each for each in self.entries.values() if isinstance(each, Folder)]
 
     def kept_folders(self) -> "list[Folder]":
-        """The folders in it that are looked into."""
+        """The folders in this folder that are scanned."""
         inner = self.inner if self.tree is not None else self.folders()
         return [each for each in inner if each.is_kept]
 
     def below(self) -> "Iterator[Folder]":
-        """It, and every folder in it; each before those in it."""
+        """The folder and all folders below it, parents first."""
         waiting: list[Folder] = [self]
         while waiting:
             here = waiting.pop()
@@ -134,7 +134,7 @@ class Folder:
             waiting += here.inner if here.tree is not None else here.folders()
 
     def at(self, path: str) -> "Folder | None":
-        """The folder of a path below it."""
+        """The folder at a relative path; None if it does not exist."""
         here = self
         for name in path.split("/") if path else ():
             found = here.entries.get(name)
@@ -148,10 +148,10 @@ class Meta(msgspec.Struct, omit_defaults=True, frozen=True):
     """Metadata of a folder that git does not store; names as in `encode_name`.
 
     Attributes:
-        mode: of the folder.
-        modes: of the files that have other permissions than 0644 or 0755.
-        pipes: modes of named pipes.
-        xattrs: by name, of the folder itself under an empty one.
+        mode: permissions of the folder.
+        modes: permissions of files other than 0644 and 0755, by name.
+        pipes: permissions of named pipes, by name.
+        xattrs: extended attributes, by name; those of the folder itself under an empty name.
     """
 
     mode: int = USUAL_FOLDER
@@ -166,18 +166,18 @@ def encode_name(name: str) -> str:
 
 
 def decode_name(text: str) -> str:
-    """The name that was encoded."""
+    """Decode a name from JSON."""
     return os.fsdecode(text.encode("latin-1"))
 
 
 @dataclass(slots=True)
 class Mirror:
-    """The files below one folder as they were when last looked at.
+    """The files below one folder at the last scan.
 
     Attributes:
-        linked: device and inode of the files that have more than one name.
-        unkept: reason why a path is not saved.
-        deleted: files that git did not ignore; an undo creates them again.
+        linked: device and inode of files with several hard links, by path.
+        unkept: reasons why paths are not saved, by path.
+        deleted: deleted files that git did not ignore; git is not asked again if they reappear.
     """
 
     root: Path
@@ -188,14 +188,14 @@ class Mirror:
     is_seen: bool = False
 
     def build(self, objects: Objects, commit_of: Callable[[str], str | None]) -> str:
-        """Write the trees that have changed; the id of the uppermost.
+        """Write the changed trees; return the id of the root's tree.
 
         Args:
-            objects: where they are written.
-            commit_of: the commit of a repository inside, by its path.
+            objects: receives the trees.
+            commit_of: returns the commit of a nested repository, by its path.
 
         Raises:
-            OSError: the disk cannot.
+            OSError: a tree cannot be written.
         """
         order = [self.top] if self.top.tree is None else []
         for folder in order:
@@ -206,7 +206,7 @@ class Mirror:
         return self.top.tree
 
     def links(self) -> list[list[str]]:
-        """The names of each file that has several here."""
+        """The paths of each file with several hard links in this folder."""
         found: dict[tuple[int, int], list[str]] = {}
         for path, inode in self.linked.items():
             found.setdefault(inode, []).append(path)
@@ -238,7 +238,7 @@ def _build(folder: Folder, objects: Objects, commit_of: Callable[[str], str | No
 def _work_entry(
     folder: Folder, raw: bytes, commit_of: Callable[[str], str | None]
 ) -> list[TreeEntry]:
-    """A folder as git sees it: a repository inside is a commit."""
+    """The entry of a folder in git's own tree; a nested repository is a commit."""
     if folder.is_repository and not folder.is_ignored:
         commit = commit_of(folder.path)
         return [TreeEntry(COMMIT, raw, commit)] if commit else []
@@ -277,7 +277,7 @@ _Cache = tuple[int, list[_Row], dict[str, str]]
 
 
 def encode(mirror: Mirror) -> bytes:
-    """Serialize the mirror for the next start: a hint that each file's stamp confirms."""
+    """Serialize the mirror for the next start, which compares each file's stamp."""
     rows: list[_Row] = []
     for folder in mirror.top.below():
         files = [
@@ -288,7 +288,7 @@ def encode(mirror: Mirror) -> bytes:
         xattrs = {encode_name(name): each for name, each in (folder.xattrs or {}).items()}
         path = encode_name(folder.path)
         rows.append((path, folder.mode, folder.is_ignored, folder.is_kept, files, xattrs))
-    # Equal states give equal bytes, in any order of reading.
+    # Sort, so that equal states give equal bytes.
     rows.sort(key=itemgetter(0))
     unkept = {encode_name(path): why for path, why in sorted(mirror.unkept.items())}
     return msgspec.msgpack.encode((_CACHE_VERSION, rows, unkept))
@@ -303,7 +303,7 @@ def decode(root: Path, text: bytes) -> Mirror:
         return mirror
     if version != _CACHE_VERSION:
         return mirror
-    # A file or folder that is unchanged is not looked at again, so nothing else names it.
+    # Unchanged files are not read again, so their reasons come only from here.
     mirror.unkept = {decode_name(path): why for path, why in unkept.items()}
     for encoded, mode, is_ignored, is_kept, files, xattrs in rows:
         path = decode_name(encoded)

@@ -27,20 +27,20 @@ _SYNCED_ONE_BY_ONE: Final = 256
 """Objects above which one system `sync` is faster, although it reports no disk errors."""
 
 _RECENT_SECONDS: Final = 86400.0
-"""Seconds, less than the age at which an object that no ref reaches is pruned."""
+"""Seconds; less than the age at which an unreachable object is pruned."""
 
 _TICK: Final = 0.1
 """Maximum lag of a file system's clock in seconds."""
 
 _PREFIX: Final = 2
-"""Letters of an object's name that name its folder."""
+"""Number of leading letters of an object id that name its folder."""
 
 _INDEX_MAGIC: Final = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT: Final = 8
 
 
 _unsynced: Final[dict[str, set[str]]] = {}
-"""Objects that are not on the disk for sure, by directory: several worktrees write to one."""
+"""Paths of objects that are not synced to disk, by directory, which worktrees share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class TreeEntry:
 class Objects:
     """The object database of one store.
 
-    What `put_*` writes lasts once `sync` has returned.
+    Objects written by `put_*` are on disk after `sync`.
 
     Args:
         directory: its `objects` directory.
@@ -70,10 +70,10 @@ class Objects:
         self._unsynced = _unsynced.setdefault(str(directory), set())
 
     def put(self, kind: str, data: bytes) -> str:
-        """Write a new object; returns its id.
+        """Write an object if it is new; return its id.
 
         Raises:
-            OSError: the disk cannot.
+            OSError: the object cannot be written.
         """
         raw = f"{kind} {len(data)}".encode() + b"\0" + data
         id_ = hashlib.new(self._algorithm, raw, usedforsecurity=False).hexdigest()
@@ -82,7 +82,7 @@ class Objects:
         return id_
 
     def put_tree(self, entries: Iterable[TreeEntry]) -> str:
-        """Write a tree; its id."""
+        """Write a tree; return its id."""
         ordered = sorted(entries, key=lambda each: each.name + b"/" * (each.mode == FOLDER))
         return self.put(
             "tree",
@@ -93,10 +93,14 @@ class Objects:
         )
 
     def put_file(self, file: BinaryIO, size: int) -> str:
-        """Write the content of an open file of so many bytes; its id.
+        """Write the content of an open file; return its id.
+
+        Args:
+            file: the file.
+            size: its size in bytes.
 
         Raises:
-            OSError: it cannot be read or written, or it changes meanwhile.
+            OSError: the file cannot be read, it changes during the read, or the store fails.
         """
         if size <= _CHUNK:
             return self.put("blob", file.read(_CHUNK + 1))
@@ -107,11 +111,11 @@ class Objects:
         return id_
 
     def has(self, id_: str) -> bool:
-        """Whether an object is there, loose or in a pack."""
+        """Whether an object exists, loose or in a pack."""
         return os.path.exists(self._path(id_)) or self._is_packed(id_)  # noqa: PTH110 - often called
 
     def _has_fresh(self, id_: str) -> bool:
-        """Whether an object is there; as in git, one that is used again is not pruned as old."""
+        """Whether an object exists; touch it, as git does, so that it is not pruned."""
         path = self._path(id_)
         try:
             if os.stat(path).st_mtime < time.time() - _RECENT_SECONDS:  # noqa: PTH116 - often called
@@ -121,10 +125,10 @@ class Objects:
         return True
 
     def loose(self, id_: str) -> tuple[str, bytes] | None:
-        """Kind and content of a loose object; None where it is in a pack, or missing.
+        """Kind and content of a loose object; None if it is packed or missing.
 
         Raises:
-            OSError: it is damaged.
+            OSError: the object is damaged.
         """
         try:
             with open(self._path(id_), "rb") as file:  # noqa: PTH123 - often called
@@ -136,17 +140,17 @@ class Objects:
         return kind.partition(b" ")[0].decode(), data
 
     def loose_size(self, id_: str) -> int | None:
-        """Bytes on the disk of a loose object."""
+        """Size of a loose object on disk; None if it does not exist."""
         try:
             return os.stat(self._path(id_)).st_size  # noqa: PTH116 - often called
         except OSError:
             return None
 
     def copy_loose(self, id_: str, target: BinaryIO) -> None:
-        """Write the content of a loose blob into a file, however large.
+        """Write the content of a loose blob into a file, in chunks.
 
         Raises:
-            OSError: it is missing or damaged, or the file cannot be written.
+            OSError: the blob is missing or damaged, or the file cannot be written.
         """
         inflate, is_body = zlib.decompressobj(), False
         with Path(self._path(id_)).open("rb") as file:
@@ -162,25 +166,25 @@ class Objects:
         """Sync written objects to disk, before a ref names them.
 
         Raises:
-            OSError: the disk cannot.
+            OSError: an object cannot be synced.
         """
         written = list(self._unsynced)
         if len(written) > _SYNCED_ONE_BY_ONE:
             os.sync()
         elif written:
             folders = {path.rpartition("/")[0] for path in written}
-            # The object may have been pruned meanwhile.
+            # Another process may have pruned an object.
             there = filter(os.path.exists, [*written, *folders, str(self._directory)])
             with ThreadPoolExecutor(8) as pool:
-                # The disk writes what is asked for at once in one go.
+                # Parallel requests let the disk combine its writes.
                 list(pool.map(sync_path, there))
-        # Not before: another writer that needs one of them must not take it for synced.
+        # Remove them only now, because another writer relies on this set.
         self._unsynced.difference_update(written)
 
     def take_note(self, since: float) -> None:
-        """Have the next `sync` make last what git has written since a moment, too.
+        """Include objects that git has written since a time in the next `sync`.
 
-        Git syncs no loose objects by default (git-config(1), `core.fsync`).
+        Git does not sync loose objects by default (git-config(1), `core.fsync`).
         """
         since -= _TICK
         for folder in os.scandir(self._directory):
@@ -236,16 +240,16 @@ def _deflate(algorithm: str, id_: str, source: BinaryIO, header: bytes, target: 
             digest.update(chunk)
         target.write(deflate.compress(chunk))
     target.write(deflate.flush())
-    # A file is read twice, and may have changed since its id was found out.
+    # The file is read twice and may have changed after its id was computed.
     if header and digest.hexdigest() != id_:
         raise BlockingIOError("it changes while it is read")
 
 
 def id_of_file(algorithm: str, file: BinaryIO, size: int) -> str:
-    """The id that the content of an open file of so many bytes has.
+    """Compute the id of an open file's content.
 
     Raises:
-        OSError: it cannot be read, or its size has changed.
+        OSError: the file cannot be read, or its size is not `size`.
     """
     digest = hashlib.new(algorithm, _blob_header(size), usedforsecurity=False)
     read = 0
@@ -269,7 +273,7 @@ def entries_of(tree: bytes, id_size: int) -> Iterable[TreeEntry]:
 
 
 def commit_text(tree: str, parents: Iterable[str], at: int, message: str) -> bytes:
-    """The content of a commit of Symposium's."""
+    """The content of a commit whose author is Symposium."""
     by = f"symposium <symposium@localhost> {at} +0000"
     lines = [f"tree {tree}", *(f"parent {each}" for each in parents)]
     lines += [f"author {by}", f"committer {by}", "", message]

@@ -1,7 +1,7 @@
 """Restore a worktree from a snapshot, also from one of an earlier version.
 
-They are moved into the store when a worktree is first looked at. Their trees are translated when
-one is restored.
+Snapshots of earlier versions are moved into the store at the first use of a worktree. A restore
+translates their trees.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ HIDDEN: Final = "uploadpack.hideRefs"
 async def move_in(store: Store, id_: str) -> None:
     """Move the snapshots of a worktree from the clone into the store.
 
-    A ref leaves the clone once the store has all that it names.
+    A ref is deleted in the clone after its objects are in the store.
 
     Raises:
         TaskspaceError: git cannot be run.
@@ -74,7 +74,7 @@ async def move_in(store: Store, id_: str) -> None:
 
 
 def _has_any(common: Path) -> bool:
-    """Whether the clone has refs of Symposium's, or a setting for them."""
+    """Whether the clone has refs of Symposium, or a setting for them."""
     if (common / "refs" / "symposium").is_dir():
         return True
     for name in ("packed-refs", "config"):
@@ -87,7 +87,7 @@ def _has_any(common: Path) -> bool:
 
 
 async def files_of_earlier(store: Store, snapshot: Snapshot, details: Details) -> str:
-    """The tree of all files of an old snapshot, as new ones have it.
+    """Translate an old snapshot into a tree of all files in the current format.
 
     Raises:
         TaskspaceError: an object is missing.
@@ -112,7 +112,7 @@ async def files_of_earlier(store: Store, snapshot: Snapshot, details: Details) -
 
 
 async def modules_of_earlier(store: Store, snapshot: Snapshot, details: Details) -> str | None:
-    """The tree of the submodules' histories in an old snapshot; None without submodules."""
+    """Tree of the submodules' git directories in an old snapshot; None without submodules."""
     top = Folder("", None, stat.S_IFDIR | USUAL_FOLDER)
     mirror = Mirror(Path("/"), top)
     found = False
@@ -159,7 +159,7 @@ def _file(folder: Folder, name: str, id_: str, mode: int) -> None:
 
 
 def _give_modes(top: Folder, details: Details) -> None:
-    """Old snapshots say what most files have, and which differ."""
+    """Set permissions from an old snapshot: the usual ones, and those that differ."""
     for folder in top.below():
         path = folder.path
         start = f"{path}/" if path else ""
@@ -181,7 +181,7 @@ _FETCHED: Final = "refs/remotes/"
 class RestoredSnapshot:
     """Result of a restore.
 
-    before: a snapshot of the state before; restores that.
+    Attributes:
         before: snapshot of the state before; restoring it reverses this undo.
         notes: parts that could not be restored completely, with reasons.
     """
@@ -194,14 +194,14 @@ class RestoredSnapshot:
 async def restore_worktree(
     subject: SnapshotTarget, memory: CaptureMemory, snapshot: Snapshot, current: Snapshot
 ) -> list[str]:
-    """Make the worktree what it was; the memory must know what it is now.
+    """Restore the worktree; the memory must contain its current state.
 
     Returns:
         Notes on files that could not be restored.
 
     Raises:
-        TaskspaceError: an object is missing, or git cannot; what was written stays.
-        OSError: the disk cannot.
+        TaskspaceError: an object is missing, or git fails; restored files stay.
+        OSError: a file cannot be written.
     """
     store = memory.store
     target = await _target(store, snapshot)
@@ -262,7 +262,7 @@ async def _objects(store: Store, target: RestoreTarget) -> list[str]:
     if "private" in entries:
         wanted |= await _named(store, entries["private"][1])
     staged = {entries["staged"][1]} if "staged" in entries else set[str]()
-    # One git process for all of them: to start one takes longer than to ask.
+    # Use one git process for all objects, because starting git is slow.
     found = await existing(clone_git(store), wanted | staged)
     for tree in staged - wanted - set(found):
         if not await _has_blobs(store, tree, target):
@@ -271,7 +271,7 @@ async def _objects(store: Store, target: RestoreTarget) -> list[str]:
 
 
 async def _has_blobs(store: Store, staged: str, target: RestoreTarget) -> bool:
-    """Whether the clone has every file that is staged: git needs no tree of an index."""
+    """Whether the clone has the blobs of all staged files; git does not need their tree."""
     base = (
         target.snapshot.tip if target.snapshot.tip in store.complete else store.objects.put_tree([])
     )
@@ -284,7 +284,7 @@ async def _has_blobs(store: Store, staged: str, target: RestoreTarget) -> bool:
 
 
 async def _named(store: Store, private: str) -> set[str]:
-    """The objects that a half-done operation names."""
+    """Objects that an operation in progress names, such as a merge."""
     files = await files_in(store, private)
     small = {
         name: id_
@@ -303,7 +303,7 @@ async def _named(store: Store, private: str) -> set[str]:
 async def _modules(
     subject: SnapshotTarget, memory: CaptureMemory, target: RestoreTarget, aside: Path
 ) -> list[str]:
-    """Restore the histories of submodules, and the links to them."""
+    """Restore the git directories of submodules, and their `.git` files."""
     store, admin = memory.store, admin_directory(subject.worktree, subject.common)
     place = admin / "modules"
     entries = await store.commit_entries(target.snapshot.commit)
@@ -314,7 +314,7 @@ async def _modules(
     if tree is not None and admin != subject.common:
         known = memory.modules.mirror if memory.modules is not None else None
         if place.is_symlink():
-            # It would lead to another place.
+            # A restore through the link would write to another directory.
             place.unlink()
         mirror = known if known is not None and known.root == place else _empty(place)
         notes = await restore_files(store, mirror, tree, aside / "modules")
@@ -331,7 +331,7 @@ async def _modules(
 
 
 def _link_to(link: str, module: Path, folder: Path) -> str:
-    """The content of a `.git` file, also if the record in the clone has another name now."""
+    """Content of a `.git` file; a new path if the clone's directory was renamed."""
     said = Path(link.strip().removeprefix("gitdir:").strip())
     there = said if said.is_absolute() else folder / said
     if there.resolve() == module.resolve():

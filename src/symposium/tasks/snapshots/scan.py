@@ -26,13 +26,13 @@ _MAX_DELETED: Final = 10_000
 
 @dataclass(slots=True)
 class Scan:
-    """One look at the files below a folder.
+    """One scan of the files below a folder.
 
     Attributes:
-        unknown: names that are new, by the repository that they are in.
-        pending: files that are new or have changed, to be read.
-        has_new_links: whether a file has names that have not been seen.
-        has_new_rules: whether a list of ignored names has changed: all names are new then.
+        unknown: new names that git has not been asked about, by repository.
+        pending: new and changed files to read.
+        has_new_links: whether a file has another hard link that the mirror does not contain.
+        has_new_rules: whether ignore rules changed, so that git must be asked about every name.
     """
 
     mirror: Mirror
@@ -47,7 +47,7 @@ class Scan:
     )
 
     def walk(self) -> None:
-        """Look at every file.
+        """Scan every file.
 
         Raises:
             WatchError: there are more folders than can be watched.
@@ -68,13 +68,13 @@ class Scan:
         self.mirror.is_seen = True
 
     def visit(self, noticed: Noticed) -> None:
-        """Scan for changes.
+        """Scan the files that the kernel reported as changed.
 
         Raises:
             WatchError: there are more folders than can be watched.
         """
         waiting: list[tuple[Folder, str, str | None]] = []
-        # A file with several names may be written under one that is not watched.
+        # A process can write a hard-linked file under a name that is not watched.
         names = {path: set(found) for path, found in noticed.names.items()}
         for path in self.mirror.linked:
             where, _, name = path.rpartition("/")
@@ -94,7 +94,7 @@ class Scan:
         self._walk(waiting)
 
     def apply_ignored(self, asked: Mapping[str, Iterable[str]], ignored: frozenset[str]) -> None:
-        """Take in which of the unknown names git ignores; paths below the root.
+        """Mark new names as ignored or not; all paths are relative to the root.
 
         Raises:
             WatchError: there are more folders than can be watched.
@@ -114,7 +114,7 @@ class Scan:
         self._walk(inside)
 
     def recheck_all(self) -> None:
-        """Recheck every name after a change of ignore rules."""
+        """Queue every name for `apply_ignored` after a change of ignore rules."""
         self.has_new_rules = False
         self.unknown = {}
         self.mirror.deleted.clear()
@@ -145,7 +145,7 @@ class Scan:
             path = top.path
             self._unwatch(top)
             for folder in list(top.below()):
-                # Also those inside: a file that is in no folder is not read.
+                # Clear inner folders, too: `read` skips a file that no folder contains.
                 folder.entries.clear()
             top.is_kept = False
             top.changed()
@@ -161,7 +161,7 @@ class Scan:
             folder, path, repository = waiting.pop()
             if self.watch is not None:
                 with suppress(OSError):
-                    # Before the read, so that files created meanwhile are noticed.
+                    # Watch before reading, to be notified of files created during the read.
                     self.watch.add(root, path)
             try:
                 found = reader.read(f"{root}/{path}")
@@ -190,7 +190,7 @@ class Scan:
         waiting: list[tuple[Folder, str, str | None]],
         repository: str | None,
     ) -> bool:
-        """Take in the entries of a folder; return whether the mirror had each of them."""
+        """Update the entries of a folder; return whether the mirror already had all of them."""
         start = f"{path}/" if path else ""
         known, is_same = folder.entries, True
         for name, links, mode, stamp in found.states():
@@ -211,7 +211,7 @@ class Scan:
                 self.drop(folder, path, name)
                 is_same = False
                 continue
-            # A folder's attribute that is set in the same tick later changes no time.
+            # An attribute set later in the same clock tick does not change the folder's times.
             is_same &= isinstance(before, Folder) and not is_racy(state)
             self._entry(folder, inner, state, waiting, repository)
             is_same &= known.get(name) is before
@@ -235,7 +235,7 @@ class Scan:
             return
         known = folder.entries.get(name)
         if isinstance(known, File):
-            # Its stamp is not asked: that it was noticed says more.
+            # The kernel reported a change, so read the file even if its stamp is equal.
             known.stamp = 0
         count = len(waiting)
         self._entry(folder, path, state, waiting, repository)
@@ -307,7 +307,7 @@ class Scan:
         note_xattrs(self.mirror, folder, "", path)
 
     def drop(self, folder: Folder, where: str, name: str) -> None:
-        """Forget a name of a folder, and everything in it."""
+        """Remove a name of a folder, and everything below it, from the mirror."""
         known = folder.entries.pop(name, None)
         if known is None:
             return
@@ -352,7 +352,7 @@ class Scan:
 
 
 def _repository_of(folder: Folder) -> str | None:
-    """The repository that a folder is in; empty for the worktree, None in a `.git`."""
+    """Path of the repository that contains a folder; empty for the worktree, None in a `.git`."""
     here: Folder | None = folder
     found: str | None = None
     while here is not None:
@@ -365,7 +365,7 @@ def _repository_of(folder: Folder) -> str | None:
 
 
 def _ignored_top(folder: Folder) -> Folder | None:
-    """The uppermost ignored folder that this one is in."""
+    """The outermost ignored folder that contains this folder, or the folder itself."""
     found: Folder | None = None
     here = folder
     while here.parent is not None:

@@ -1,4 +1,4 @@
-"""Takes, lists, prunes and restores the snapshots of worktrees."""
+"""Take, list, prune, and restore snapshots of worktrees."""
 
 import asyncio
 import time
@@ -24,10 +24,10 @@ from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, open_store, ref
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
 
 DAYS: Final = 14
-"""Age limit of snapshots; the newest one of a task is kept."""
+"""Maximum age of snapshots in days; the newest one of a task is always kept."""
 
 MAX_SNAPSHOTS: Final = 2000
-"""Snapshots of one taskspace."""
+"""Maximum number of snapshots of one task."""
 
 UNDO: Final = "before undo"
 """Reason of the snapshot before a restore."""
@@ -36,7 +36,7 @@ BACK: Final = "back to "
 """Prefix of the reason of the snapshot after a restore; the ref of its target follows."""
 
 MAX_REMEMBERED: Final = 32
-"""Worktrees that are watched; the one unused for longest is read whole next time."""
+"""Maximum number of watched worktrees; the next snapshot of any other scans every file."""
 
 
 class _Memories:
@@ -53,11 +53,11 @@ class _Memories:
         if memory is None:
             memory = await remember(subject)
             await move_in(memory.store, subject.id)
-        # The one last used is last.
+        # The dict is in the order of use.
         self.known[subject.id] = memory
         while len(self.known) > MAX_REMEMBERED:
             unused = self.known.pop(next(iter(self.known)))
-            # Saved before anything else runs: a prune removes what is saved.
+            # Save without an await, because a prune removes saved files.
             unused.save()
             await asyncio.to_thread(unused.end_watches)
         return memory
@@ -88,20 +88,20 @@ class Snapshots:
         Args:
             subject: the worktree.
             reason: reason for the user.
-            called_at: when a tool call was heard of that may have begun by now, in seconds since
-                1970: if something has changed since, undo passes this state over.
+            called_at: when a tool call was announced that may have started, in seconds since 1970.
+                If files have changed since, undo skips this state.
 
         Raises:
-            TaskspaceError: it cannot be kept.
+            TaskspaceError: the snapshot cannot be written.
         """
         async with self._turns[subject.id]:
             return await self._take(subject, reason, called_at)
 
     async def work_commit(self, subject: SnapshotTarget) -> str:
-        """A commit of a worktree's files as they are now, in its store; no snapshot is made of it.
+        """Write a commit of a worktree's current files into its store, without a snapshot.
 
         Raises:
-            TaskspaceError: they cannot be read.
+            TaskspaceError: the files cannot be read.
         """
         async with self._turns[subject.id]:
             try:
@@ -125,7 +125,7 @@ class Snapshots:
             )
             # Always write the snapshot after a restore: it records the target.
             if last is not None and last.key == key_of(parts) and not reason.startswith(BACK):
-                # An older version did not write the tree.
+                # A snapshot of an older version has no `tree`.
                 last = replace(last, tree=parts.work)
                 self._last[subject.id] = last
                 return last
@@ -140,10 +140,10 @@ class Snapshots:
         return made
 
     async def store(self, subject: SnapshotTarget) -> Store:
-        """The store that has a worktree's snapshots; those of earlier versions are moved there.
+        """Open the store of a worktree's snapshots; move snapshots of earlier versions into it.
 
         Raises:
-            TaskspaceError: it cannot be made.
+            TaskspaceError: the store cannot be created or read.
         """
         try:
             known = self._memories.known.get(subject.id)
@@ -156,10 +156,10 @@ class Snapshots:
         return store
 
     async def history(self, subject: SnapshotTarget) -> list[Snapshot]:
-        """The snapshots of a worktree, oldest first; one that is damaged is passed over.
+        """The snapshots of a worktree, oldest first, without damaged ones.
 
         Raises:
-            TaskspaceError: they cannot be listed.
+            TaskspaceError: the snapshots cannot be listed.
         """
         store = await self.store(subject)
         try:
@@ -179,7 +179,7 @@ class Snapshots:
         """Restore a worktree to a snapshot, after a snapshot of its current state.
 
         Raises:
-            TaskspaceError: what is there cannot be kept, or the other not be written.
+            TaskspaceError: the current state cannot be saved, or the snapshot cannot be restored.
         """
         async with self._turns[subject.id]:
             before = await self._take(subject, UNDO, is_whole=True)
@@ -218,10 +218,10 @@ class Snapshots:
     async def prune(
         self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS
     ) -> int:
-        """Drop old snapshots; how many.
+        """Remove old snapshots; return their number.
 
         Raises:
-            TaskspaceError: git cannot.
+            TaskspaceError: git fails to remove them.
         """
         dropped = await self.old(subject, days=days, most=most)
         await self._drop(subject, dropped)
@@ -233,7 +233,7 @@ class Snapshots:
         git = (await self.store(subject)).git()
         commands = "".join(f"delete {each.ref} {each.commit}\n" for each in dropped)
         await git.ask("update-ref", "--no-deref", "--stdin", stdin=commands.encode())
-        # What is known of files names objects that may go now.
+        # Caches name objects that this prune may remove.
         self._memories.close()
         for cache in subject.shadow.parent.glob(f"*/*{CACHE}"):
             cache.unlink(missing_ok=True)
@@ -242,10 +242,10 @@ class Snapshots:
     async def old(
         self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS
     ) -> list[Snapshot]:
-        """Snapshots that `prune` removes; the last one is always kept.
+        """Snapshots that `prune` removes, never the last one.
 
         Raises:
-            TaskspaceError: git cannot.
+            TaskspaceError: the snapshots cannot be listed.
         """
         found = await self.history(subject)
         oldest = self._now() - days * 86400
@@ -257,29 +257,29 @@ class Snapshots:
         """Remove all snapshots of a permanently deleted worktree.
 
         Raises:
-            TaskspaceError: git cannot.
+            TaskspaceError: git fails to remove them.
         """
         self.drop_memory(subject.id)
         await self._drop(subject, await self.history(subject))
 
     def drop_memory(self, id_: str) -> None:
-        """Read a worktree completely next time."""
+        """Scan every file at the next snapshot of a worktree."""
         self._memories.drop(id_)
         self._last.pop(id_, None)
 
     def close(self) -> None:
-        """End the watches of all worktrees."""
+        """Stop watching all worktrees."""
         self._memories.close()
 
 
 def state_before(found: list[Snapshot], key: str) -> Snapshot | None:
-    """The newest other state that led to this one; None if no such state exists.
+    """The newest state before the current one that was not undone; None if it does not exist.
 
-    What was undone lies between a restore and its target and led nowhere: it is passed over, so
-    that undoing twice goes back twice. So is a state that a tool call had begun to change.
+    Undone states lie between a restore and its target. They are skipped, so that a second undo goes
+    back one state more. A state that a running tool call had already changed is skipped, too.
     """
     places = {each.ref: place for place, each in enumerate(found)}
-    # If a ref of others was not restored, the final state has another key than the target.
+    # A restore may skip refs of other worktrees, so its key can differ from the target's.
     same = {key}
     place = len(found) - 1
     while place >= 0:

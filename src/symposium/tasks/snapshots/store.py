@@ -1,9 +1,8 @@
-"""The store of a clone's snapshots: a git directory of Symposium's, outside of the clone.
+"""The store of a clone's snapshots: a separate git directory, outside of the clone.
 
-It shares nothing with the clone. What a snapshot needs of the clone's objects is copied before
-the snapshot is made, so a clone that is damaged or gone takes no snapshot with it. No setting of
-the clone is read: git runs in the store. A command that copies from the clone also reads its
-objects, through a variable, for that command only.
+The store copies the objects of the clone that a snapshot needs, so snapshots survive a damaged or
+deleted clone. Git runs in the store, so the settings of the clone have no effect. Only a command
+that copies from the clone also reads the clone's objects, through an environment variable.
 """
 
 import asyncio
@@ -42,10 +41,10 @@ _COMPLETE: Final = "complete"
 _COPIED: Final = "copied-packs"
 _MAX_COMPLETE: Final = 5000
 _UNPACKED: Final = 4 << 20
-"""Bytes of a pack that is taken apart: many small packs make git slow."""
+"""Maximum bytes of a pack that is unpacked, because many small packs make git slow."""
 
 COPY_TIMEOUT: Final = 900.0
-"""Seconds that copying a clone's objects may take."""
+"""Timeout in seconds for copying a clone's objects."""
 
 _LOCAL_ERRORS: Final = (
     *(os.strerror(each) for each in (ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, ENOMEM)),
@@ -65,8 +64,8 @@ class Store:
     Attributes:
         directory: its git directory.
         common: the clone's git directory.
-        algorithm: how objects are named, as in the clone.
-        complete: objects that the store has with everything that they refer to, and their kind.
+        algorithm: hash algorithm of object ids, as in the clone.
+        complete: kinds of the objects that the store has with everything they refer to, by id.
     """
 
     directory: Path
@@ -76,7 +75,7 @@ class Store:
     complete: dict[str, str] = field(default_factory=dict[str, str])
 
     def git(self) -> Git:
-        """Git in the store, blind to the clone."""
+        """Git in the store, without the objects of the clone."""
         return replace(git_of(self.directory), is_own=True)
 
     def git_with_clone(self) -> Git:
@@ -90,17 +89,17 @@ class Store:
 
     @property
     def id_size(self) -> int:
-        """Bytes of an object's id."""
+        """Number of bytes of an object id."""
         return 32 if self.algorithm == "sha256" else 20
 
     async def bring_in(self, wanted: Iterable[str]) -> list[str]:
         """Copy objects from the clone, with everything that they refer to.
 
         Returns:
-            Those that the clone does not have whole.
+            The objects that are incomplete or missing in the clone.
 
         Raises:
-            TaskspaceError: git cannot, as on a full disk.
+            TaskspaceError: git cannot write, for example because the disk is full.
         """
         missing = [id_ for id_ in dict.fromkeys(wanted) if id_ not in self.complete]
         if not missing:
@@ -113,7 +112,7 @@ class Store:
         return [id_ for id_ in missing if id_ not in there]
 
     async def bring_in_loose(self) -> None:
-        """Copy what the clone's refs reach and no pack holds.
+        """Copy the unpacked objects that the clone's refs reach.
 
         Raises:
             TaskspaceError: git cannot be run.
@@ -134,14 +133,14 @@ class Store:
         return sorted(await existing(self.git(), newest))
 
     async def _pack(self, wanted: set[str], bases: tuple[str, ...]) -> set[str]:
-        """Pack these without the objects of the bases; return those that could be packed."""
+        """Pack objects without those of the bases; return the ones that could be packed."""
         _copy_shallow(self)
         words = ("pack-objects", "--revs", "--quiet", "--missing=error")
         try:
             await self._packed(words, [*sorted(wanted), *bases])
         except GitCommandError as error:
             _check_ours(error)
-            # One that is damaged is not to cost the others.
+            # Pack each object separately, so that a damaged one does not affect the others.
             done: set[str] = set()
             for each in sorted(wanted):
                 try:
@@ -165,7 +164,7 @@ class Store:
         new = {id_: kinds[id_] for id_ in sorted(kinds) if id_ not in self.complete}
         if not new:
             return
-        # They are never copied again.
+        # Sync first, because complete objects are never copied again.
         await asyncio.to_thread(self.objects.sync)
         self.complete.update(new)
         kept = list(self.complete.items())[-_MAX_COMPLETE:]
@@ -173,10 +172,10 @@ class Store:
         write_whole(self.directory / _COMPLETE, text)
 
     def set_ref(self, name: str, id_: str) -> None:
-        """Have a ref of the store name an object; it lasts.
+        """Set a ref of the store to an object, and sync it to disk.
 
         Raises:
-            OSError: the disk cannot.
+            OSError: the ref cannot be written.
         """
         path = self.directory / name
         if not path.exists() or path.read_text(encoding="utf-8").strip() != id_:
@@ -184,7 +183,7 @@ class Store:
             write_whole(path, f"{id_}\n")
 
     def copy_excludes(self) -> bytes:
-        """Ignore what the clone's own list says; that list."""
+        """Copy the clone's `info/exclude` into the store; return its content."""
         try:
             excluded = (self.common / "info" / "exclude").read_bytes()
         except OSError:
@@ -198,7 +197,7 @@ class Store:
         """Content of objects; missing ones are omitted.
 
         Raises:
-            TaskspaceError: one is damaged.
+            TaskspaceError: an object is damaged.
         """
         found: dict[str, bytes] = {}
         packed: list[str] = []
@@ -250,17 +249,17 @@ def refs_in(store: Store, below: str) -> dict[str, str]:
 
 
 def _check_ours(error: GitCommandError) -> None:
-    """Raise an error that is not caused by missing objects of the clone."""
+    """Raise an error of git unless missing objects of the clone caused it."""
     is_ended = error.code < 0
     if is_ended or any(each in error.said for each in _LOCAL_ERRORS):
         raise error
 
 
 async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
-    """Objects among these that git finds, and their kind.
+    """The objects among these that git finds, with their kinds.
 
     Raises:
-        TaskspaceError: git was ended before it had said that.
+        TaskspaceError: git was killed or had a local error.
     """
     asked = "".join(f"{id_}\n" for id_ in ids).encode()
     if not asked:
@@ -274,7 +273,7 @@ async def existing(git: Git, ids: Iterable[str]) -> dict[str, str]:
 
 
 async def contents(git: Git, ids: Iterable[str]) -> dict[str, bytes]:
-    """The content of objects that git has."""
+    """The content of objects, by id; missing ones are omitted."""
     asked = "".join(f"{id_}\n" for id_ in ids).encode()
     out = (await git.run("cat-file", "--batch", stdin=asked, timeout=COPY_TIMEOUT)).out
     found: dict[str, bytes] = {}
@@ -291,7 +290,7 @@ async def contents(git: Git, ids: Iterable[str]) -> dict[str, bytes]:
 
 
 async def _take_pack(store: Store, pack: Path, name: str) -> None:
-    """Take a pack in: a small one object by object."""
+    """Add a pack to the store; unpack a small one."""
     small = await asyncio.to_thread(_small, pack)
     if small is not None:
         begun = time.time()
@@ -315,7 +314,7 @@ def _move_pack(store: Store, pack: Path, name: str) -> None:
 
 
 def _copy_shallow(store: Store) -> None:
-    """Git walks no further than where the clone's history is cut off."""
+    """Copy the clone's `shallow` file, so that git stops where its history ends."""
     ours, theirs = store.directory / "shallow", store.common / "shallow"
     try:
         write_whole(ours, theirs.read_bytes())
@@ -324,7 +323,7 @@ def _copy_shallow(store: Store) -> None:
 
 
 def copied_packs(store: Store) -> list[str]:
-    """The packs that the clone had when the store was made."""
+    """Names of the packs that the clone had when the store was created."""
     try:
         return (store.directory / _COPIED).read_text(encoding="utf-8").split()
     except OSError:
@@ -342,11 +341,11 @@ def directory_of(state: Path, common: Path) -> Path:
 
 
 async def open_store(directory: Path, common: Path) -> Store:
-    """Open the store of a clone; creates it, with a copy of the clone's packs, if necessary.
+    """Open the store of a clone; create it, with a copy of the clone's packs, if necessary.
 
     Raises:
-        TaskspaceError: it cannot be made.
-        OSError: the same.
+        TaskspaceError: git cannot create the store.
+        OSError: a file of the store cannot be read or written.
     """
     config = directory / "config"
     if not config.exists():
@@ -362,7 +361,7 @@ async def open_store(directory: Path, common: Path) -> Store:
 
 
 async def _make(directory: Path, common: Path) -> None:
-    """Make a store; half a one has no `config`, and is made again."""
+    """Create a store; `config` is written last, so an incomplete store is created again."""
     for folder in ("objects/pack", "refs", "info"):
         make_private_directory(directory / folder, is_synced=True)
     for place in (directory.parent, directory):
@@ -383,7 +382,7 @@ async def _make(directory: Path, common: Path) -> None:
 
 
 def _object_folders(first: Path) -> Iterator[Path]:
-    """A clone's objects, and those that it borrows (gitrepository-layout(5))."""
+    """Object directories of a clone and of its alternates (gitrepository-layout(5))."""
     waiting, seen = [(first, 0)], set[Path]()
     while waiting:
         folder, deep = waiting.pop()
@@ -403,12 +402,12 @@ def copy_packs(
 
     Args:
         source: a folder of packs.
-        target: where they are copied.
-        names: which; all without it.
-        mode: of the copies.
+        target: the folder for the copies.
+        names: names of the packs to copy. Default: all.
+        mode: permissions of the copies.
 
     Raises:
-        OSError: the disk cannot.
+        OSError: a pack cannot be read or written.
     """
     wanted = None if names is None else set(names)
     for pack in sorted(source.glob("pack-*.pack")):
@@ -417,7 +416,7 @@ def copy_packs(
         index = pack.with_suffix(".idx")
         if (target / index.name).exists() or not index.is_file():
             continue
-        # The index last: git ignores a pack without an index.
+        # Copy the index last, because git ignores a pack without an index.
         for path in (pack, index):
             partial = target / f"{path.name}.partial"
             shutil.copyfile(path, partial, follow_symlinks=False)
@@ -429,7 +428,7 @@ def copy_packs(
 
 
 async def write_blobs(store: Store, wanted: list[str]) -> dict[str, bytes]:
-    """Small blobs that are in packs; large ones are left to `write_large_blob`."""
+    """Read small packed blobs; use `large_blob` for the large ones."""
     asked = "".join(f"{id_}\n" for id_ in wanted).encode()
     done = await store.git().ask(
         "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked
@@ -440,7 +439,7 @@ async def write_blobs(store: Store, wanted: list[str]) -> dict[str, bytes]:
 
 
 async def large_blob(store: Store, id_: str) -> Path:
-    """A file of Symposium's with the content of a large blob; to be moved or deleted.
+    """Write a large blob into a temporary file, which the caller moves or deletes.
 
     Raises:
         TaskspaceError: the blob is missing.

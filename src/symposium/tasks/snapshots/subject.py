@@ -26,9 +26,9 @@ class SnapshotTarget:
     """A worktree that is snapshotted.
 
     Attributes:
-        id: names its refs in the store.
+        id: part of the names of its refs in the store.
         common: the clone's git directory.
-        shadow: a folder of Symposium's for this worktree; made when first needed.
+        shadow: Symposium's own folder for this worktree, created by `prepare`.
         precious: patterns of ignored files that are saved at any size.
     """
 
@@ -45,11 +45,11 @@ class SnapshotTarget:
 
     @property
     def store(self) -> Path:
-        """The directory of the store that has its snapshots."""
+        """Directory of the store of its snapshots."""
         return directory_of(self.shadow.parent.parent, self.common)
 
     def clone(self) -> Git:
-        """Git in the clone, wherever its worktrees are."""
+        """Git in the clone."""
         return git_of(self.common)
 
     def displaced(self, moment: str) -> Path:
@@ -57,10 +57,10 @@ class SnapshotTarget:
         return self.shadow / _DISPLACED / moment
 
     def prepare(self) -> None:
-        """Make the shadow; of an older version's, take what is no longer used away.
+        """Create the shadow folder; remove unused files of an older version from it.
 
         Raises:
-            OSError: the disk cannot.
+            OSError: the folder cannot be created or changed.
         """
         make_private_directory(self.shadow, is_synced=True)
         for folder in (self.shadow.parent, self.shadow):
@@ -89,9 +89,9 @@ class Nested:
     """A repository inside the worktree.
 
     Attributes:
-        tree: of its files.
-        gitdir: of its `.git` directory, or of the directory of a submodule's history.
-        link: what its `.git` says where that is a file: a submodule, or a worktree.
+        tree: tree of its files.
+        gitdir: tree of its `.git` directory, or of the git directory of a submodule.
+        link: content of its `.git` file, in a submodule or a worktree; else None.
     """
 
     path: str
@@ -113,15 +113,15 @@ class Details:
     """Metadata of a snapshot in addition to its trees.
 
     Attributes:
-        branches: full ref to commit, of the whole clone.
-        stash: newest last.
+        branches: commits of the clone's branches, by full ref; only in older snapshots.
+        stash: entries of the stash, newest last.
         upstream: upstream of the branch: `remote` and `merge`.
-        modes: of files and folders that have other permissions than most; git would widen them.
+        modes: permissions that differ from `usual`, by path; only in older snapshots.
         skipped: files that could not be saved, with the reason.
-        usual: the permissions of most, by kind.
-        links: the names of each file that has several.
-        is_whole: whether `files` holds everything, as since version 2; of older ones only
-            `branches`, `empty`, `modes`, and `usual` say the rest.
+        usual: the most frequent permissions, by kind; only in older snapshots.
+        links: the paths of each file with several hard links.
+        is_whole: whether the tree `files` contains everything, as since version 2. Older snapshots
+            need `branches`, `empty`, `modes`, and `usual` in addition.
     """
 
     branches: dict[str, str] = field(default_factory=dict[str, str])
@@ -141,16 +141,16 @@ class Snapshot:
     """One moment of a taskspace.
 
     Attributes:
-        ref: its full name; sorts by time.
-        commit: holds it all.
+        ref: full name of its ref; sorts by time.
+        commit: commit with all trees of the snapshot.
         work: commit with the worktree's files as tree and its HEAD as parent.
         key: equal for two states without changes between them.
         at: seconds since 1970.
         head: the branch's full ref; empty when detached.
         tip: the commit of HEAD; empty before the first.
-        called_on: the ref of the snapshot that holds what a tool call found, where it had begun
-            before this one was taken; else empty.
-        tree: of the worktree's files that git does not ignore; empty if an older version wrote it.
+        called_on: the ref of the snapshot before a tool call, if the call had already changed files
+            when this snapshot was taken; else empty.
+        tree: tree of the files that git does not ignore; empty in snapshots of older versions.
     """
 
     ref: str
@@ -166,13 +166,13 @@ class Snapshot:
 
 
 def message_of(snapshot: Snapshot) -> str:
-    """The message of its commit, in ASCII: msgspec refuses a branch name that is not UTF-8."""
+    """Message of a snapshot's commit; ASCII, because msgspec rejects names that are not UTF-8."""
     fields = {**msgspec.to_builtins(snapshot), "ref": "", "commit": ""}
     return f"{_TITLE}\n\n{json.dumps(fields, separators=(',', ':'))}\n"
 
 
 def snapshot_of(ref: str, commit: str, message: str) -> Snapshot | None:
-    """The snapshot whose commit has this message; None if it is another's."""
+    """Parse the message of a snapshot's commit; None for any other commit."""
     title, _, encoded = message.partition("\n")
     if title != _TITLE:
         return None
@@ -192,7 +192,7 @@ def decode_details(text: bytes) -> Details:
     """Parse serialized details.
 
     Raises:
-        msgspec.MsgspecError: it is something else.
+        msgspec.MsgspecError: the text has another format.
     """
     return msgspec.convert(_mapped(msgspec.json.decode(text), _to_name), Details)
 

@@ -17,24 +17,25 @@ from symposium.tasks.snapshots.store import Store
 from symposium.tasks.snapshots.subject import SnapshotTarget
 
 _SEEDED: Final = 500
-"""So many files to read are worth asking git first."""
+"""Number of files above which ids are read from git's index first."""
 
 _UNKNOWN: Final = b"\0"
-"""No list of ignored names: another than any that there is."""
+"""Differs from the content of every exclude file, so the rules count as changed."""
 
 _NO_INDEX: Final = "no-index"
 _HERE: Final = "./"
-"""Before each path: a colon at its start would mean something to git."""
+"""Prefix of each path, because git interprets a colon at the start of a path."""
+
 _log = logging.getLogger(__name__)
 
 
 class WatchedFiles:
-    """The files of a subject, or the histories of its submodules.
+    """Mirror of a worktree's files, or of the git directories of its submodules.
 
     Args:
         root: the folder.
-        cache: file of the known state for the next start.
-        has_rules: whether git ignores files in it.
+        cache: file that saves the mirror for the next start.
+        has_rules: whether git's ignore rules apply.
     """
 
     def __init__(self, root: Path, cache: Path, *, has_rules: bool) -> None:
@@ -49,13 +50,13 @@ class WatchedFiles:
         self._is_cached = bool(self.mirror.top.entries)
 
     def save(self) -> None:
-        """Save the known state."""
+        """Save the mirror."""
         if self.mirror.is_seen:
             self._save()
 
     def _save(self) -> None:
         text = encode(self.mirror)
-        # Each write waits for the disk, and many worktrees are looked at in turn.
+        # Each write waits for the disk, so skip writes of an equal state.
         if hash(text) != self._saved:
             write_whole(self._cache, text)
             self._saved = hash(text)
@@ -71,19 +72,19 @@ class WatchedFiles:
 
     @property
     def is_watched(self) -> bool:
-        """Whether the next look need not read every folder."""
+        """Whether the kernel reports changes, so that the next update reads only some folders."""
         return self._watch is not None
 
     async def update(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
-        """Bring the mirror up to date: every change made before this call is in it.
+        """Update the mirror with every change made before this call.
 
         Args:
-            subject: owner of the files.
-            store: where new content is written.
+            subject: the worktree.
+            store: receives new content.
             is_whole: whether to scan every file, regardless of kernel events.
 
         Raises:
-            TaskspaceError: git cannot say what it ignores.
+            TaskspaceError: git fails to list ignored files.
             OSError: the store cannot be written.
         """
         try:
@@ -96,7 +97,7 @@ class WatchedFiles:
         self, subject: SnapshotTarget, store: Store, *, is_whole: bool
     ) -> None:
         if self._watch is not None and _identity(self.mirror.root) != self._root:
-            # A folder above was moved: the kernel reports events of the previous folder.
+            # The folder was replaced, but the kernel still watches the previous one.
             self.end_watch()
         if self._watch is None and self._is_watchable:
             self._start()
@@ -115,12 +116,13 @@ class WatchedFiles:
             self._watch = None
 
     def _forget(self) -> None:
-        """Start over: the kernel reports a change once, and this one is in no mirror.
+        """Reload the mirror from the cache after a failed update.
 
-        A thread may still be at work on the mirror of a look that was canceled: it keeps that one.
+        The kernel reports each change once, so the failed update has lost its changes. A thread of
+        a canceled scan may still change the previous mirror.
         """
         self.end_watch()
-        # What git ignores may have changed, too, since the cache was written.
+        # Ignore rules may have changed since the cache was written.
         self._excluded = _UNKNOWN
         self.mirror = self._known(self.mirror.root)
         self._is_cached = bool(self.mirror.top.entries)
@@ -132,7 +134,7 @@ class WatchedFiles:
         except WatchError as error:
             self._is_watchable = False
             _log.warning("reading every file at each snapshot of %s: %s", self.mirror.root, error)
-        # What is known is of before the watch.
+        # The mirror is older than the watch, so the next update scans every file.
         self.mirror.is_seen = False
 
     async def _update(self, subject: SnapshotTarget, store: Store, *, is_whole: bool) -> None:
@@ -148,7 +150,7 @@ class WatchedFiles:
         elif noticed.names or self.mirror.linked or scan.has_new_rules:
             await asyncio.to_thread(scan.visit, noticed)
             if scan.has_new_links:
-                # A folder gets no event for a file that gets another name elsewhere.
+                # The kernel sends no event to a folder for a new hard link in another folder.
                 await asyncio.to_thread(scan.walk)
         else:
             return
@@ -177,7 +179,7 @@ class WatchedFiles:
             await asyncio.to_thread(scan.apply_ignored, asked, frozenset(ignored))
 
     async def build(self, store: Store, commit_of: Callable[[str], str | None]) -> str:
-        """Write the trees that have changed; the id of the uppermost.
+        """Write the changed trees; return the id of the root's tree.
 
         Raises:
             OSError: the store cannot be written.
@@ -208,7 +210,7 @@ def _build(mirror: Mirror, store: Store, commit_of: Callable[[str], str | None])
 async def _ignored(
     subject: SnapshotTarget, store: Store, repository: str, paths: list[str]
 ) -> set[str]:
-    """Paths among these that git ignores; a repository inside follows its own rules."""
+    """Paths among these that git ignores; a nested repository has its own rules."""
     place = subject.worktree / repository
     if not place.is_dir():
         return set()
@@ -222,12 +224,12 @@ async def _ignored(
         git = store.with_work_tree(place, each).at(place)
         done = await git.run("check-ignore", "--no-index", "-z", "--stdin", stdin=asked)
         if done.code == 0:
-            # With an index, git compares each name with each tracked file.
+            # With an index, git compares each name with each tracked file, so check only matches.
             done = await git.run("check-ignore", "-z", "--stdin", stdin=done.out)
         if done.code in {0, 1}:
             return {start + name.removeprefix(_HERE) for name in done.names}
         said = done.said
-    _log.warning("%s: git cannot say what it ignores: %s", place, said)
+    _log.warning("%s: cannot list ignored files: %s", place, said)
     return set()
 
 
