@@ -18,6 +18,7 @@ import pytest
 pytestmark = pytest.mark.project
 
 ROOT: Final = Path(__file__).parents[1]
+CHANGE: Final = re.compile(r"^\| [^|]+ \| (?:`(\w+)` in )?`([^`]+)` \|$", re.MULTILINE)
 PLACE: Final = re.compile(r"^\| (?P<what>[^|]+?) \| `(?P<place>[^`]+)`", re.MULTILINE)
 
 
@@ -135,7 +136,19 @@ NO_PROGRAM: Final = {"a dependency": "pyproject.toml", "a change that users noti
 def rows() -> dict[str, str]:
     """Each row of the table: what is added, and its first path."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return {row["what"]: row["place"] for row in PLACE.finditer(page)}
+    additions = page.partition("| To change | See |")[0]
+    return {row["what"]: row["place"] for row in PLACE.finditer(additions)}
+
+
+@pytest.mark.requirement("house.one-place-table")
+def test_a_change_of_a_value_is_listed_with_a_file_that_defines_it() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = CHANGE.findall(page.partition("| To change | See |")[2].partition("\n\n")[0])
+
+    assert len(listed) == 6
+    for name, place in listed:
+        text = (ROOT / place).read_text(encoding="utf-8")
+        assert not name or re.search(rf"^(?:class )?{name}\b", text, re.MULTILINE), place
 
 
 @pytest.fixture(scope="module")
