@@ -14,7 +14,8 @@ from symposium.bus.messages.agents import LogProgress, ProgressCategory, Recorde
 from symposium.bus.messages.broker import Progress
 from symposium.mcp_server import outbox as module
 from symposium.mcp_server.outbox import Outbox
-from symposium.mcp_server.progress import REPORT_TIMEOUT, DeliveryReport, ProgressRelay
+from symposium.mcp_server.progress import ProgressRelay
+from symposium.mcp_server.report_delivery import REPORT_TIMEOUT, DeliveryReport
 
 REPORT = {"message": "Half of it works", "category": "milestone"}
 

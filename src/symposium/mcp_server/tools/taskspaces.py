@@ -17,7 +17,8 @@ from symposium.bus.messages.agents import (
     TaskspaceState,
     WaitForTaskspaces,
 )
-from symposium.mcp_server.progress import DeliveryReport, report, request_with_progress
+from symposium.mcp_server.progress import request_with_progress
+from symposium.mcp_server.report_delivery import DeliveryReport, report
 from symposium.mcp_server.task_lookup import look_up
 from symposium.mcp_server.tool import Hints, ToolAnswer, ToolInvocation, tool
 
