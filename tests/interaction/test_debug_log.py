@@ -8,7 +8,7 @@ import pytest
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain.blueprint import Blueprint, InProcess, Served
 from symposium.chain.conductor import Conductor, Settings
-from symposium.chain.recording import open_debug_log
+from symposium.chain.debug_log import open_debug_log
 from symposium.mods.arrow import Arrow
 from symposium.testing import FakeAgent, chain_of
 

@@ -18,7 +18,7 @@ from peerwire.mcp.client import open_server
 from symposium.bridge import shim, stdio_endpoint
 from symposium.bridge.endpoint import SHIM, TOKEN_VARIABLE
 from symposium.chain.conductor import Settings
-from symposium.chain.recording import open_debug_log
+from symposium.chain.debug_log import open_debug_log
 from symposium.chain.trace import open_trace
 from symposium.testing import FakeAgent, FakeEditor, chain_of
 

@@ -21,7 +21,7 @@ from peerwire.jsonrpc.values import Body, encode_value
 from symposium.chain.ends import CANCEL_REQUEST
 from symposium.chain.messages import Answer, ChainMessage, Direction
 from symposium.chain.mod import EVERY_METHOD, Forward, Interception, Mod, Revision
-from symposium.chain.recording import RecordFile, new_file, time_stem
+from symposium.chain.record_files import RecordFile, new_file, time_stem
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from localio.redaction import secret_values
-from symposium.chain.recording import DebugLog, open_debug_log
+from symposium.chain.debug_log import DebugLog, open_debug_log
 from symposium.chain.trace import TraceRecorder, open_trace
 
 

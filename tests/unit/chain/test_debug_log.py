@@ -9,7 +9,8 @@ from localio.redaction import REDACTED, Redactor
 from peerwire.jsonrpc.transport import Listener, OversizedLine
 from peerwire.testing import LinePeer
 from peerwire.transports.memory import memory_pair
-from symposium.chain.recording import DebugLog, new_file, open_debug_log
+from symposium.chain.debug_log import DebugLog, open_debug_log
+from symposium.chain.record_files import new_file
 
 pytestmark = pytest.mark.requirement("conductor.debug-log")
 

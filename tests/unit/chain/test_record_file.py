@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.chain.recording import FLUSH_BYTES, RecordingError, new_file
+from symposium.chain.record_files import FLUSH_BYTES, RecordingError, new_file
 from symposium.chain.trace import open_trace
 
 
@@ -150,7 +150,7 @@ async def test_full_disk_stops_the_recording_after_a_whole_line_with_one_warning
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from symposium.chain.recording import new_file
+from symposium.chain.record_files import new_file
 
 async def main():
     file = new_file(Path(sys.argv[1]), "now", ".jsons")

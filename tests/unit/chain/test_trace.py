@@ -13,7 +13,7 @@ from localio.redaction import REDACTED, Redactor
 from peerwire.errors import RpcError
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Interception
-from symposium.chain.recording import new_file
+from symposium.chain.record_files import new_file
 from symposium.chain.trace import TraceRecorder
 
 VALUES = st.recursive(
