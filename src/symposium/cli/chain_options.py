@@ -42,9 +42,9 @@ def recorded(
     if trace_dir is None and log_dir is None:
         yield RecordedChain(settings, _as_it_is)
         return
-    from symposium.cli.recorders import recorders
+    from symposium.cli.trace_and_log import trace_and_log
 
-    with recorders(chain.secrets, trace_dir, log_dir) as (trace, log):
+    with trace_and_log(chain.secrets, trace_dir, log_dir) as (trace, log):
         client = _as_it_is
         if trace is not None:
             settings = replace(settings, watcher=trace)

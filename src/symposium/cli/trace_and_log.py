@@ -1,4 +1,4 @@
-"""Open the recorders of a chain; imported only if something is recorded."""
+"""Open the trace and the debug log of a chain; imported only if one is requested."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -11,7 +11,7 @@ from symposium.chain.trace import TraceRecorder, open_trace
 
 
 @contextmanager
-def recorders(
+def trace_and_log(
     secrets: Sequence[str], trace_dir: str | None, log_dir: str | None
 ) -> Generator[tuple[TraceRecorder | None, DebugLog | None]]:
     """Open a trace and a debug log where a directory is given; close them after the block.
