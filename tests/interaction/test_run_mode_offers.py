@@ -9,7 +9,7 @@ from tests.support.chain_harness import Peer
 from tests.support.run_mode_harness import CONFIG, RunModeHarness, run_mode_harness
 
 from symposium.errors import SymposiumError
-from symposium.run_mode.offers import NO_SUGGESTIONS, Suggestions
+from symposium.run_mode.offers import NO_OFFERS, OpenOffers
 
 
 class FakeOffer:
@@ -54,7 +54,7 @@ class FakeOffering:
 
 def offering(it: RunModeHarness, *names: str) -> FakeOffering:
     made = FakeOffering(*names)
-    it.agent.offers = Suggestions(it.agent.sessions, it.agent.write, it.agent.spawn, made)
+    it.agent.offers = OpenOffers(it.agent.sessions, it.agent.write, it.agent.spawn, made)
     it.agent.sessions.on_begun = it.agent.offers.begin
     return made
 
@@ -136,7 +136,7 @@ async def test_command_shows_the_offers_or_that_there_are_no_offers(tmp_path: Pa
         assert await it.say("/symposium:recommendations") == ["one?"]
         assert made.asked[-1] == ("/", True)
         assert await it.say("yes") == ["done. "]
-        assert await it.say("symposium:recommendations") == [NO_SUGGESTIONS]
+        assert await it.say("symposium:recommendations") == [NO_OFFERS]
 
 
 @pytest.mark.requirement("recommendations.agent-undisturbed")

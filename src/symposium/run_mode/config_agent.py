@@ -18,7 +18,7 @@ from symposium.chain.runner import ComponentTasks, overflow
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.menu.config_mode import ConfigMode
 from symposium.run_mode.new_sessions import NewSessions
-from symposium.run_mode.offers import Offering
+from symposium.run_mode.offers import OfferSource
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.router import RequestRouter
 from symposium.run_mode.session_requests import AgentRecovery, SessionRequests
@@ -33,9 +33,9 @@ class ConfigAgent(EditorConnection):
     """Serves one editor. `run` owns every chain and task behind it."""
 
     def __init__(
-        self, editor: Transport, settings: RunSettings, offering: Offering | None = None
+        self, editor: Transport, settings: RunSettings, offers: OfferSource | None = None
     ) -> None:
-        super().__init__(settings, offering)
+        super().__init__(settings, offers)
         self.sessions.on_named = self._named
         self.editor = Link("editor", editor, self)
         self.editor.state = PeerState.READY

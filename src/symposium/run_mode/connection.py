@@ -8,7 +8,7 @@ from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError
 from symposium.chain.calls import ModCall
 from symposium.chain.link import Link
 from symposium.chain.runner import ComponentTasks, log_failures
-from symposium.run_mode.offers import Offering, Suggestions
+from symposium.run_mode.offers import OfferSource, OpenOffers
 from symposium.run_mode.sessions import Sessions
 from symposium.run_mode.settings import RunSettings
 from symposium.run_mode.supervisor import Supervisor
@@ -23,7 +23,7 @@ class EditorConnection:
         editor: the link to the editor.
         settings: settings of run mode.
         sessions: the sessions that the editor knows.
-        offers: open suggestions, such as mods or trust.
+        offers: open offers, for example to trust a workspace or to add mods.
         supervisor: the chains; set by `ConfigAgent.run`.
         stage: the tasks of the connection; set by `ConfigAgent.run`.
     """
@@ -32,10 +32,10 @@ class EditorConnection:
     supervisor: Supervisor
     stage: ComponentTasks
 
-    def __init__(self, settings: RunSettings, offering: Offering | None) -> None:
+    def __init__(self, settings: RunSettings, offer_source: OfferSource | None) -> None:
         self.settings = settings
         self.sessions = Sessions()
-        self.offers = Suggestions(self.sessions, self.write, self.spawn, offering)
+        self.offers = OpenOffers(self.sessions, self.write, self.spawn, offer_source)
         self.sessions.on_begun = self.offers.begin
 
     def write(self, line: bytes) -> None:

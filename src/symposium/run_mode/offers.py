@@ -1,4 +1,4 @@
-"""The open suggestions of a connection.
+"""The open offers of a connection.
 
 An input answers an offer only right after it was shown; any other input goes to the agent.
 """
@@ -20,11 +20,11 @@ from symposium.run_mode.sessions import Session, Sessions
 
 _log = logging.getLogger(__name__)
 
-NO_SUGGESTIONS: Final = "There is nothing to decide and nothing to recommend for this workspace.\n"
+NO_OFFERS: Final = "There is nothing to decide and nothing to recommend for this workspace.\n"
 
 
-class Suggestion(Protocol):
-    """One question in a chat."""
+class Offer(Protocol):
+    """A question in a chat, such as an offer to trust a workspace."""
 
     def text(self) -> str:
         """Format the question as Markdown."""
@@ -39,10 +39,10 @@ class Suggestion(Protocol):
         ...
 
 
-class Offering(Protocol):
+class OfferSource(Protocol):
     """Source of offers; its methods read and write files without waiting."""
 
-    def offer(self, directory: str, *, include_postponed: bool) -> Suggestion | None:
+    def offer(self, directory: str, *, include_postponed: bool) -> Offer | None:
         """Return the next offer for a session's directory.
 
         Args:
@@ -57,11 +57,11 @@ class Offering(Protocol):
 
 
 class _Open(Struct):
-    offer: Suggestion
+    offer: Offer
     is_said: bool = False
 
 
-class Suggestions:
+class OpenOffers:
     """Open offers by session; does nothing without a source of offers."""
 
     def __init__(
@@ -69,25 +69,25 @@ class Suggestions:
         sessions: Sessions,
         write: Callable[[bytes], None],
         spawn: Callable[[str, Callable[[], Coroutine[Any, Any, None]]], None],
-        offering: Offering | None,
+        source: OfferSource | None,
     ) -> None:
         self._sessions = sessions
         self._write = write
         self._spawn = spawn
-        self._offering = offering
+        self._source = source
         self._open: dict[str, _Open] = {}
         self._begun: set[str] = set()
 
     def begin(self, session: Session) -> None:
         """Look for offers in the background when a session has its agent."""
-        if self._offering is not None and session.id not in self._begun:
+        if self._source is not None and session.id not in self._begun:
             self._begun.add(session.id)
             self._spawn("recommendations", lambda: self._begin(session))
-            self._spawn("recommendations of others", self._offering.refresh)
+            self._spawn("recommendations of others", self._source.refresh)
 
     def takes(self, session: Session, text: str) -> bool:
         """Whether the input answers the open offer."""
-        if self._offering is None:
+        if self._source is None:
             return False
         is_open = self._open.get(session.id)
         answers = is_open is not None and is_open.is_said and is_open.offer.takes(text)
@@ -97,7 +97,7 @@ class Suggestions:
         """Carry out the answer; return a message for the user."""
         is_open = self._open.pop(session.id, None)
         if text in RECOMMENDATIONS or is_open is None:
-            return await self._next(session, include_postponed=True) or NO_SUGGESTIONS
+            return await self._next(session, include_postponed=True) or NO_OFFERS
         try:
             message = await asyncio.to_thread(is_open.offer.do, text)
         except ExplainedError as error:
@@ -136,13 +136,13 @@ class Suggestions:
         return is_open.offer.text()
 
     async def _look(self, session: Session, *, include_postponed: bool) -> _Open | None:
-        assert self._offering is not None
+        assert self._source is not None
         directory = _directory_of(session)
         if not directory:
             return None
         try:
             offer = await asyncio.to_thread(
-                self._offering.offer, directory, include_postponed=include_postponed
+                self._source.offer, directory, include_postponed=include_postponed
             )
         except (ExplainedError, OSError) as error:
             _log.warning("cannot look for recommendations: %s", error)
@@ -160,7 +160,7 @@ def _directory_of(session: Session) -> str:
     return directory if isinstance(directory, str) else ""
 
 
-class Recommending:
+class WorkspaceOfferSource:
     """Offer mods that suit a workspace, and trust in what it stores."""
 
     def __init__(self, config: Path, *, is_offline: bool = False) -> None:
@@ -169,7 +169,7 @@ class Recommending:
         self._passed: set[str] = set()
         self._is_asked = is_offline
 
-    def offer(self, directory: str, *, include_postponed: bool) -> Suggestion | None:
+    def offer(self, directory: str, *, include_postponed: bool) -> Offer | None:
         """Return the next offer for a session's directory."""
         from symposium.run_mode.workspace_offers import (
             adviser_for,

@@ -1,4 +1,4 @@
-"""Suggestions of trust and of mods.
+"""Offers for a workspace: to trust its contents, and to add or remove mods.
 
 Each offer is one text, a few words that answer it, and what they do. Nothing happens unasked.
 """
@@ -166,12 +166,12 @@ class ChangeOffer:
         return f"{' '.join(messages)} New sessions use this.\n\n"
 
 
-Offer: TypeAlias = TrustOffer | ChangeOffer
+WorkspaceOffer: TypeAlias = TrustOffer | ChangeOffer
 
 
 def next_offer(
     adviser: Advisor, directory: str, config: Path, passed: set[str], *, include_postponed: bool
-) -> Offer | None:
+) -> WorkspaceOffer | None:
     """Return the next offer for a session's directory; None if there is nothing to ask.
 
     Args:

@@ -22,11 +22,11 @@ from symposium.planning.advisor import (
     RecommendationRemoval,
 )
 from symposium.planning.recommendations import ALWAYS, Recommendation
-from symposium.run_mode.offers import Recommending
+from symposium.run_mode.offers import WorkspaceOfferSource
 from symposium.run_mode.workspace_offers import (
     ChangeOffer,
-    Offer,
     TrustOffer,
+    WorkspaceOffer,
     adviser_for,
     custom_mods,
     next_offer,
@@ -70,7 +70,7 @@ class Scene:
         env = {"SYMPOSIUM_HOME": str(self.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
         return Advisor(paths(env), env, tuple)
 
-    def offer(self, *, include_postponed: bool = False) -> Offer | None:
+    def offer(self, *, include_postponed: bool = False) -> WorkspaceOffer | None:
         return next_offer(
             self.adviser(),
             str(self.workspace),
@@ -289,7 +289,7 @@ def test_mod_is_not_recommended_under_its_other_name(scene: Scene) -> None:
     scene.users('[[recommendation]]\nsource.builtin = "guidance"\n')
     env = {"SYMPOSIUM_HOME": str(scene.home), "SYMPOSIUM_RECOMMENDATIONS": "none"}
 
-    def offer() -> Offer | None:
+    def offer() -> WorkspaceOffer | None:
         adviser = Advisor(paths(env), env, lambda: ("guidance",))
         return next_offer(
             adviser, str(scene.workspace), scene.config, set(), include_postponed=False
@@ -350,7 +350,7 @@ async def test_recommendations_of_others_are_requested_once_unless_offline(
         monkeypatch.setenv("SYMPOSIUM_HOME", str(scene.home))
         monkeypatch.setenv("XDG_CACHE_HOME", str(scene.home / "cache"))
         monkeypatch.setenv("SYMPOSIUM_RECOMMENDATIONS", web.url("/r.toml"))
-        recommending = Recommending(scene.config, is_offline=is_offline)
+        recommending = WorkspaceOfferSource(scene.config, is_offline=is_offline)
         await recommending.refresh()
         await recommending.refresh()
         assert len(web.asked) == (0 if is_offline else 1)

@@ -28,7 +28,7 @@ from symposium.planning.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent
 from symposium.run_mode.directory import FullDirectory, LocalDirectory
-from symposium.run_mode.offers import Recommending
+from symposium.run_mode.offers import WorkspaceOfferSource
 from symposium.run_mode.settings import PauseScope, RunSettings
 
 EXAMPLE = example("symposium run --pause conductor")
@@ -106,7 +106,7 @@ async def serve(options: RunOptions) -> int:
             names=paths().home / "session-names",
             chain_settings=lambda chain: record(chain, options.trace_dir).settings,
         )
-        offering = Recommending(settings.config, is_offline=options.no_registry)
-        agent = ConfigAgent(editor, settings, offering)
+        offers = WorkspaceOfferSource(settings.config, is_offline=options.no_registry)
+        agent = ConfigAgent(editor, settings, offers)
         async with serve_status("run", lambda: {"chains": agent.reports()}):
             return await agent.run()

@@ -31,7 +31,7 @@ from symposium.run_mode.menu.waiting import (
     start_problem,
     wait_with_input,
 )
-from symposium.run_mode.offers import NO_SUGGESTIONS
+from symposium.run_mode.offers import NO_OFFERS
 from symposium.run_mode.responses import LoginRequired, help_text
 from symposium.run_mode.sessions import Session
 
@@ -124,7 +124,7 @@ RETRY_TEXT: Final = (
 )
 
 _WITHOUT_AGENT: Final = {
-    **dict.fromkeys(RECOMMENDATIONS, NO_SUGGESTIONS),
+    **dict.fromkeys(RECOMMENDATIONS, NO_OFFERS),
     **dict.fromkeys(RETRY, NOTHING_TO_SEND),
     **dict.fromkeys(RECAP, NOTHING_SAID),
 }
