@@ -121,9 +121,9 @@ class PathReach:
         # `>&-` closes a stream; `> -` writes a file with this name.
         if path in (_HARMLESS if redirect.operator in _DUPLICATES else _STREAMS):
             return None
-        if not self.directories.is_known and not path.startswith("/"):
-            return Touch(Effect.ASK, what, None, "the script changes its directory")
         found: list[Touch] = []
+        if not self.directories.is_known and not path.startswith("/"):
+            found.append(Touch(Effect.ASK, what, None, "the script changes its directory"))
         for place in self._placed((path,)):
             if redirect.operator in READS:
                 found += self._redirected(Access.READ, place, what)

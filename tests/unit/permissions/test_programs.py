@@ -293,6 +293,70 @@ def test_directories_are_followed_up_to_a_limit(tmp_path: Path) -> None:
     assert judge(f"cd {tmp_path}/src/.. && cat x", tmp_path).effect is Effect.ALLOW
 
 
+@pytest.mark.requirement("policy.unknown-directory")
+@pytest.mark.parametrize(
+    ("script", "decisive"),
+    [
+        ("cd src && ls > x", "forbid: > x (rule locked)"),
+        ("ls > src/x", "forbid: > src/x (rule locked)"),
+        ("cd - && ls > src/x", "forbid: > src/x (rule locked)"),
+        ("ls > src/x && cd -", "forbid: > src/x (rule locked)"),
+        ("cat < .env && cd -", "forbid: < .env (rule secrets)"),
+        ("cd - && ls > free/x", "ask: > free/x (the script changes its directory)"),
+        ("cd - && cat < notes", "ask: < notes (the script changes its directory)"),
+        ("cd docs && ls > free/x", "ask: > free/x (no rule on files allows this)"),
+        ("cd src && ls > x 2> free/x", "forbid: > x (rule locked)"),
+    ],
+)
+def test_the_strictest_judgment_of_a_redirect_counts_in_all_directories(
+    script: str, decisive: str, tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    rules = (
+        *ALLOWS,
+        Rule("secrets", Effect.FORBID, files=(Access.READ, (".env",))),
+        Rule("locked", Effect.FORBID, files=(Access.WRITE, (str(tmp_path / "src/*"),))),
+        Rule("free", Effect.ALLOW, files=(Access.WRITE, (str(tmp_path / "free/*"),))),
+    )
+
+    judged = judge(script, tmp_path, rules)
+
+    assert decisive in map(str, judged.reasons)
+    assert judged.effect.value == decisive.partition(":")[0]
+
+
+@pytest.mark.requirement("policy.no-such-path", "policy.reads-and-writes", "policy.known-options")
+@pytest.mark.parametrize(
+    ("script", "reasons"),
+    [
+        ("mytool src/x", ["allow: mytool src/x (rule mytool)"]),
+        (
+            "cat loop/x",
+            [
+                "allow: cat loop/x (rule cat)",
+                "ask: cat loop/x (loop/x) (not a valid file name)",
+            ],
+        ),
+        (
+            "mytool -- --out",
+            [
+                "allow: mytool -- --out (rule mytool)",
+                "ask: mytool -- --out (`--out` is not a known option of `mytool`)",
+            ],
+        ),
+    ],
+)
+def test_an_allowed_command_is_asked_with_exactly_its_doubts(
+    script: str, reasons: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    every = [Rule(each.value, Effect.ALLOW, files=(each, (INSIDE,))) for each in Access]
+
+    judged = judge(script, tmp_path, (*ALLOWS, *every))
+
+    assert list(map(str, judged.reasons)) == reasons
+
+
 @pytest.mark.requirement("policy.outputs")
 def test_the_reason_names_the_option_that_writes_a_file(tmp_path: Path) -> None:
     assert "ask: sort -o x a (x) (`-o` writes it, and no rule on files allows this)" in map(
@@ -329,6 +393,10 @@ def test_the_vocabulary_has_bundles_of_flags_and_lists_of_operands() -> None:
         ("s/[/]/w x/", False),
         ("s,a,b,;w x", False),
         ("s/a/b", False),
+        ("s\na\nb\n", False),
+        ("\\\na\nd", False),
+        ("/a", False),
+        ("/[/]/w x", False),
         ("M", True),
         ("v", False),
     ],
