@@ -254,6 +254,20 @@ def test_deleted_settings_file_is_created_again(tmp_path: Path) -> None:
     assert (again.before, again.after) == (None, first.after)
 
 
+@pytest.mark.requirement("editors.write", "editors.undo")
+def test_receipt_of_another_file_does_not_change_the_plan(tmp_path: Path) -> None:
+    mine = '{"agent_servers": {"Symposium": "mine"}}'
+    (tmp_path / "settings.json").write_text(mine)
+    setting = JsonSetting(lambda where: where.user / "settings.json", KEYS, lambda _: OURS)
+    launch = EditorLaunch("/bin/symposium", ("run",))
+    _, elsewhere = editor_settings.set_member(FILE, "{}", KEYS, OURS)
+
+    change = plan_write(setting, launch, EditorEnvironment(tmp_path, {}, "linux"), elsewhere)
+
+    assert change.receipt is not None
+    assert (change.receipt.original, change.receipt.previous) == (mine, ("mine",))
+
+
 @pytest.mark.requirement("editors.unreadable")
 def test_error_names_a_directory_used_as_settings_file(tmp_path: Path) -> None:
     setting = JsonSetting(lambda where: where.user, KEYS, lambda _: OURS)

@@ -63,6 +63,43 @@ def test_decisions_are_on_the_disk_soon_and_each_once(folder: Path) -> None:
     assert {each["host"] for each in found} == {os.getpid()}
 
 
+@pytest.mark.requirement("stories.a-07-record")
+def test_secrets_of_the_environment_are_redacted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXAMPLE_API_KEY", "correct-horse-battery")
+
+    record_one(selected(_meta={POLICY_META: {"rule": "a correct-horse-battery b"}}))
+
+    (entry,) = written(folder)
+    assert entry["outcome"] == "selected"
+    assert "correct-horse" not in str(entry)
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_an_unwritable_log_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "file"))
+
+    record_one(selected())
+
+    (line,) = caplog.messages
+    assert line.startswith("could not record a permission: ")
+
+
+def record_one(answer: Answer) -> None:
+    async def run(clock: SetClock) -> None:
+        (component,) = with_audit("agent", [])()
+        observer = component.mod
+        assert isinstance(observer, PermissionObserver)
+        ask(observer, answer)
+        await clock.advance(FLUSH_DELAY)
+
+    on_set_clock(run)
+
+
 def taken(answer: Answer) -> Mapping[str, Any]:
     entries: list[Mapping[str, Any]] = []
     ask(PermissionObserver("agent", lambda entry: entries.append(entry())), answer)

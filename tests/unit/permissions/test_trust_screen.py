@@ -131,6 +131,21 @@ def test_a_file_with_very_many_commands_says_how_many_more(tmp_path: Path) -> No
     assert whole == ["command: x"] * MAX_EFFECTS
 
 
+@pytest.mark.requirement("trust.others-shown", "trust.links-named")
+def test_a_link_to_a_file_that_starts_nothing_is_shown(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "outside.json").write_text("{}")
+    (work / ".mcp.json").symlink_to("../outside.json")
+
+    (found,) = foreign_items(work)
+
+    target = tmp_path / "outside.json"
+    assert [each.detail for each in found.effects] == [
+        f".mcp.json -> {target} (outside the workspace)"
+    ]
+
+
 @pytest.mark.requirement("trust.others-shown")
 def test_file_that_other_programs_cannot_read_is_left_out(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").mkdir()

@@ -169,6 +169,26 @@ def test_a_kept_copy_that_was_changed_is_not_used_for_a_diff(tmp_path: Path) -> 
     assert "no longer stored" in question.changes
 
 
+@pytest.mark.requirement("trust.damage-trusts-nothing")
+def test_a_decision_with_an_impossible_digest_is_asked_again_without_a_diff(tmp_path: Path) -> None:
+    asked = store(tmp_path)
+    asked.grant([item()])
+    file = tmp_path / "trust.json"
+    file.write_text(file.read_text().replace(item().digest, "\\u0000"))
+    (question,) = asked.questions([item()])
+    assert "no longer stored" in question.changes
+
+
+@pytest.mark.requirement("trust.damage-trusts-nothing", "trust.revoke")
+def test_revoking_nothing_keeps_a_damaged_file(tmp_path: Path) -> None:
+    asked = store(tmp_path)
+    asked.grant([item()])
+    (tmp_path / "trust.json").write_bytes(b"{")
+    assert asked.revoke(lambda _: True) == []
+    assert (tmp_path / "trust.json").read_bytes() == b"{"
+    assert (tmp_path / "trust" / item().digest).exists()
+
+
 @pytest.fixture
 def open_umask() -> Iterator[None]:
     before = os.umask(0)

@@ -42,6 +42,25 @@ def test_a_file_that_is_moved_while_it_is_read_is_an_error(
             read_item(tmp_path, "mods", "a")
 
 
+@pytest.mark.requirement("trust.read-once", "trust.links-named")
+def test_a_link_that_changes_while_its_file_is_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").write_text("same")
+    (tmp_path / "other").hardlink_to(tmp_path / "real")
+    (tmp_path / "a").symlink_to("real")
+    (tmp_path / "b").symlink_to("other")
+    true_open = os.open
+
+    def relink_then_open(path: str, flags: int) -> int:
+        (tmp_path / "b").replace(tmp_path / "a")
+        return true_open(path, flags)
+
+    monkeypatch.setattr(os, "open", relink_then_open)
+    with pytest.raises(TrustError, match="changed while being read"):
+        read_item(tmp_path, "mods", "a")
+
+
 @pytest.mark.requirement("trust.read-once")
 def test_missing_content_is_not_an_error(tmp_path: Path) -> None:
     assert read_item(tmp_path, "mods", "nothing") is None
