@@ -219,6 +219,9 @@ FILES: Final = (*_JSON, *_TOML)
 """Files in which agents and editors look for programs to start in a workspace."""
 
 _COMMANDS: Final = frozenset({"command", "cmd", "apiKeyHelper"})
+_PROGRAMS: Final = frozenset({*_COMMANDS, "binary"})
+"""Members that may be an object with a `path`: context servers and language servers in Zed."""
+
 _URLS: Final = frozenset({"url", "httpUrl", "serverUrl", "baseUrl", "base_url"})
 _VARIABLES: Final = frozenset({"env", "environment", "headers"})
 
@@ -266,20 +269,33 @@ def _effects(value: Any, depth: int) -> Iterator[TrustEffect]:
         table = cast("Mapping[str, Any]", value)
         for key, detail in table.items():
             if key in _COMMANDS and isinstance(detail, str | list):
-                yield TrustEffect("command", _line(detail, table.get("args")))
+                yield TrustEffect("command", _line(detail, _arguments(table)))
             elif key in _URLS and isinstance(detail, str):
                 yield TrustEffect("server", detail)
             elif key in _VARIABLES and isinstance(detail, Mapping):
                 names = cast("Mapping[str, Any]", detail)
                 yield from (TrustEffect("variable", f"{name}={names[name]}") for name in names)
-            elif key not in _COMMANDS:
+            else:
+                if key in _PROGRAMS and isinstance(detail, Mapping):
+                    yield from _program(cast("Mapping[str, Any]", detail))
                 yield from _effects(detail, depth + 1)
 
 
-def _line(command: Any, arguments: Any) -> str:
+def _program(program: Mapping[str, Any]) -> Iterator[TrustEffect]:
+    path = program.get("path")
+    if isinstance(path, str):
+        yield TrustEffect("command", _line(path, _arguments(program)))
+
+
+def _arguments(table: Mapping[str, Any]) -> list[Any] | None:
+    """All arguments of a command; readers differ in the member that they use."""
+    given = [table[name] for name in ("args", "arguments") if isinstance(table.get(name), list)]
+    return [each for some in given for each in some] if given else None
+
+
+def _line(command: Any, arguments: list[Any] | None) -> str:
     """Command line; a string without arguments is a shell command."""
-    if isinstance(command, str) and not isinstance(arguments, list):
+    if isinstance(command, str) and arguments is None:
         return command
     words = [command] if isinstance(command, str) else cast("list[Any]", command)
-    more = cast("list[Any]", arguments) if isinstance(arguments, list) else []
-    return shlex.join(str(word) for word in [*words, *more])
+    return shlex.join(str(word) for word in [*words, *(arguments or ())])

@@ -106,6 +106,21 @@ FOREIGN: list[tuple[str, str, list[str]]] = [
         ["command: rm x; true", "variable: ANTHROPIC_BASE_URL=https://evil"],
     ),
     ("opencode.json", '{"mcp": {"a": {"command": ["bun", "x"]}}}', ["command: bun x"]),
+    (
+        ".zed/settings.json",
+        """{"context_servers": {"a": {"command":
+        {"path": "sh", "args": ["-c", "x y"], "env": {"K": "v"}}}}}""",
+        ["command: sh -c 'x y'", "variable: K=v"],
+    ),
+    (
+        ".zed/settings.json",
+        """{"lsp": {"a": {"binary": {"path": "sh", "arguments": ["-c", "x y"]}}},
+        "formatter": {"external": {"command": "sh", "args": [], "arguments": ["-c", "z"]}},
+        "other": {"command": "a b", "args": "c"},
+        "theme": {"path": "t"}}""",
+        ["command: sh -c 'x y'", "command: sh -c z", "command: a b"],
+    ),
+    ("opencode.json", '{"command": {"a": {"url": "https://u"}, "path": 1}}', ["server: https://u"]),
     (".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\n', ["command: x"]),
     (".mcp.json", "// c\n{}", ["command: content that Symposium cannot read"]),
     (".mcp.json", "[" * 5000, ["command: content that Symposium cannot read"]),
