@@ -117,7 +117,7 @@ def read_script(text: str) -> Script:
         elif node.type == "command":
             commands.append(_command(node, displaced.get(node.id, [])))
         elif node.type == "file_redirect":
-            redirects += _redirect(node)
+            redirects += _redirect(node, source)
         else:
             doubts += _hazards(node)
     return Script(tuple(commands), tuple(redirects), tuple(dict.fromkeys(doubts)))
@@ -225,8 +225,11 @@ def _assignment(node: Node) -> tuple[str, ShellWord]:
     return known, _word(value)
 
 
-def _redirect(node: Node) -> list[Redirect]:
-    operator = next((each.type for each in node.children if not each.is_named), "")
+def _redirect(node: Node, source: bytes) -> list[Redirect]:
+    found = next((each for each in node.children if not each.is_named), node)
+    operator = found.type
+    if b"<>" in source[max(0, found.start_byte - 1) : found.end_byte + 1]:
+        operator = "<>"  # The grammar does not have this operator and skips a part of it.
     if operator not in READS | WRITES:
         return []
     target = node.child_by_field_name("destination")

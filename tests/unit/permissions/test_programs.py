@@ -293,12 +293,17 @@ def test_directories_are_followed_up_to_a_limit(tmp_path: Path) -> None:
     assert judge(f"cd {tmp_path}/src/.. && cat x", tmp_path).effect is Effect.ALLOW
 
 
-@pytest.mark.requirement("policy.unknown-directory")
+@pytest.mark.requirement("policy.unknown-directory", "policy.reads-and-writes")
 @pytest.mark.parametrize(
     ("script", "decisive"),
     [
         ("cd src && ls > x", "forbid: > x (rule locked)"),
         ("ls > src/x", "forbid: > src/x (rule locked)"),
+        ("ls <> src/x", "forbid: <> src/x (rule locked)"),
+        ("ls 1<>src/x", "forbid: <> src/x (rule locked)"),
+        ("cat <>.env", "forbid: <> .env (rule secrets)"),
+        ("<>.env cat", "forbid: <> .env (rule secrets)"),
+        ("cat <> notes", "ask: cat <> notes (it is not a valid bash script)"),
         ("cd - && ls > src/x", "forbid: > src/x (rule locked)"),
         ("ls > src/x && cd -", "forbid: > src/x (rule locked)"),
         ("cat < .env && cd -", "forbid: < .env (rule secrets)"),
