@@ -202,7 +202,7 @@ class Intake:
             self._cancelled(decoded.params)
         elif method not in ENVELOPES or (link.wrapped is None and not link.plain.is_open):
             message = ChainMessage(method, decoded.params, is_request=False, line=line)
-            message.decoded = decoded
+            message.message = decoded
             link.plain.take(message)
         elif link.wrapped is None:
             _log.warning("%s sent an envelope and is no proxy; it is dropped", link.name)

@@ -35,7 +35,7 @@ class ChainMessage:
         body: params as bytes; unset if missing or replaced by a mod.
         is_request: whether it needs an answer.
         line: original line while unchanged; empty otherwise.
-        decoded: the decoded line; only for notifications.
+        message: the decoded line; only for notifications.
     """
 
     __slots__ = (
@@ -44,9 +44,9 @@ class ChainMessage:
         "_source",
         "_value",
         "body",
-        "decoded",
         "is_request",
         "line",
+        "message",
         "method",
     )
 
@@ -57,7 +57,7 @@ class ChainMessage:
         self.body = body
         self.is_request = is_request
         self.line = line
-        self.decoded: Message | None = None
+        self.message: Message | None = None
         self._extra = b""
         self._source = line
         self._size = 0
@@ -82,9 +82,9 @@ class ChainMessage:
     @property
     def extra(self) -> bytes:
         """Members that JSON-RPC does not define; written after the others."""
-        if self.decoded is not None:
-            self._extra = extra_members(self.decoded, self._source)
-            self.decoded = None
+        if self.message is not None:
+            self._extra = extra_members(self.message, self._source)
+            self.message = None
         return self._extra
 
     @extra.setter
