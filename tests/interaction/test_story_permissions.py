@@ -15,7 +15,7 @@ from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Mod, Reply, from_agent
 from symposium.chain.runner import ChainSettings
 from symposium.mods.policy import PolicyMod
-from symposium.permissions.audit_mod import POLICY_META, PermissionObserver
+from symposium.permissions.audit_entries import POLICY_META, PermissionObserver
 from symposium.planning.chain_spec import ChainSpec
 
 OPTIONS: list[dict[str, Any]] = [

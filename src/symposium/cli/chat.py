@@ -42,7 +42,7 @@ from symposium.client.conversation import (
 from symposium.client.permissions import Permission, summarize
 from symposium.client.session_settings import SessionSetting, SettingChoice
 from symposium.errors import StepError, SymposiumError
-from symposium.permissions.audit_mod import with_audit
+from symposium.permissions.audit_entries import with_audit
 from symposium.planning.chain_spec import ChainSpec
 
 HELP: Final = (

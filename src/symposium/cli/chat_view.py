@@ -13,7 +13,7 @@ import click
 
 from localio.text import one_line, plain_text
 from peerwire.jsonrpc.values import as_object
-from symposium.cli.markdown_lines import NARROWEST, MarkdownSpan, wrapped
+from symposium.cli.markdown_layout import NARROWEST, MarkdownSpan, wrapped
 from symposium.cli.markdown_stream import MarkdownStream
 from symposium.cli.output import Output
 from symposium.cli.session_view import note_lines

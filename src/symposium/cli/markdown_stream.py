@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from localio.text import plain_text
-from symposium.cli.markdown_lines import (
+from symposium.cli.markdown_layout import (
     CODE,
     DIM,
     NARROWEST,

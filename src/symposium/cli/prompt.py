@@ -30,7 +30,7 @@ from symposium.cli.talk_options import (
 from symposium.cli.terminal import ask_line
 from symposium.client.conversation import ClientTurn, ConversationConfig, converse, on_interrupt
 from symposium.client.permissions import ChosenOption, Decision, Permission, summarize
-from symposium.permissions.audit_mod import with_audit
+from symposium.permissions.audit_entries import with_audit
 from symposium.permissions.policy_notes import read_note
 from symposium.planning.chain_spec import ChainSpec
 

@@ -25,7 +25,7 @@ from symposium.client.permissions import (
     Permission,
 )
 from symposium.errors import NotFoundError
-from symposium.permissions.audit_mod import Chooser
+from symposium.permissions.audit_entries import Chooser
 from symposium.planning.chain_spec import ChainSpec, read_chain
 
 _RULES: Final = {"all": "rule:approve-all", "none": "rule:deny-all"}

@@ -27,7 +27,7 @@ from symposium.chain.mod import (
     from_client,
 )
 from symposium.config.paths import policy_file
-from symposium.permissions.audit_mod import DECIDED, POLICY_META
+from symposium.permissions.audit_entries import DECIDED, POLICY_META
 from symposium.permissions.policy_notes import NoteWriter
 from symposium.permissions.verdict import UNREADABLE, Judges, RuleLocation, Verdict, exists
 

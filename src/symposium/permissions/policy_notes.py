@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.mod import Mod
-from symposium.permissions.audit_mod import POLICY_META
+from symposium.permissions.audit_entries import POLICY_META
 from symposium.permissions.verdict import Verdict
 
 _NOTE: Final = "note"

@@ -25,7 +25,7 @@ from symposium.chain.restart_policy import SESSION_SERVER, FailureWindow, resume
 from symposium.client.conversation import ClientTurn, Conversation, ConversationConfig, converse
 from symposium.client.permissions import ChosenOption, Decider, Decision, Permission, summarize
 from symposium.errors import NotFoundError, StepError
-from symposium.permissions.audit_mod import with_audit
+from symposium.permissions.audit_entries import with_audit
 from symposium.permissions.verdict import PolicyError
 from symposium.planning.chain_spec import ChainSpec, read_chain
 from symposium.sessions.agent_exit import exit_reason, login_of, wants_login

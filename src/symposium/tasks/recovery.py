@@ -14,7 +14,7 @@ from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import undo_creation
 from symposium.tasks.deletion import removal
 from symposium.tasks.deletion.archive import read_archive, trash_of
-from symposium.tasks.deletion.undo import go_on_undoing
+from symposium.tasks.deletion.restore_task import go_on_undoing
 from symposium.tasks.events import Changed
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project

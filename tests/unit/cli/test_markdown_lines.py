@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from symposium.cli.markdown_lines import markdown_lines
+from symposium.cli.markdown_layout import markdown_lines
 
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

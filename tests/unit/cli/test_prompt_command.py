@@ -19,7 +19,7 @@ from symposium.chain.conductor import Settings
 from symposium.cli.prompt import PromptRun, send_prompt
 from symposium.cli.prompt_reports import PlainReport
 from symposium.cli.talk_options import Permits
-from symposium.permissions.audit_mod import POLICY_META
+from symposium.permissions.audit_entries import POLICY_META
 from symposium.planning.chain_spec import ChainSpec
 
 OPTIONS = [

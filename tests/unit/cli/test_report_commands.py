@@ -20,7 +20,7 @@ from symposium.client.events import ToolCall
 from symposium.client.permissions import Decision, Declined, Permission
 from symposium.config.paths import paths, policy_file
 from symposium.documents.timelines import TimelineStore
-from symposium.permissions.audit import AuditLog
+from symposium.permissions.audit_log import AuditLog
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 
 

@@ -22,7 +22,7 @@ from symposium.client.events import (
     content_text,
     read_event,
 )
-from symposium.permissions.audit_mod import POLICY_META
+from symposium.permissions.audit_entries import POLICY_META
 from symposium.permissions.policy_notes import PolicyNote
 
 JSON = st.recursive(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localio.redaction import Redactor
-from symposium.permissions.audit import MAX_STORED, AuditLog
+from symposium.permissions.audit_log import MAX_STORED, AuditLog
 
 NOW = "audit.ndjson"
 

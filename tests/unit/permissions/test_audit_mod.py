@@ -13,8 +13,13 @@ from localio.redaction import Redactor
 from peerwire.errors import RpcError
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward
-from symposium.permissions.audit import AuditLog
-from symposium.permissions.audit_mod import FLUSH_DELAY, POLICY_META, PermissionObserver, with_audit
+from symposium.permissions.audit_entries import (
+    FLUSH_DELAY,
+    POLICY_META,
+    PermissionObserver,
+    with_audit,
+)
+from symposium.permissions.audit_log import AuditLog
 
 QUESTION = b'{"sessionId":"s","toolCall":{"title":"rm x"},"options":[{"optionId":"y"}]}'
 

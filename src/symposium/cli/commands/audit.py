@@ -14,7 +14,7 @@ from symposium.cli.options import example
 from symposium.client.events import read_tool_call
 from symposium.client.permissions import summarize
 from symposium.config.paths import paths
-from symposium.permissions.audit import AuditLog
+from symposium.permissions.audit_log import AuditLog
 
 _WIDTH = 60
 

@@ -23,7 +23,7 @@ from symposium.cli.options import (
 )
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
-from symposium.permissions.audit_mod import with_audit
+from symposium.permissions.audit_entries import with_audit
 from symposium.planning.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.config_agent import ConfigAgent

@@ -22,7 +22,7 @@ from symposium.cli.options import (
     taking,
     trace_option,
 )
-from symposium.permissions.audit_mod import with_audit
+from symposium.permissions.audit_entries import with_audit
 from symposium.planning.chain_spec import ChainSpec, read_chain
 
 EXAMPLE = example("symposium run-with --proxy arrow --agent 'npx some-agent --acp'")

@@ -19,7 +19,7 @@ from symposium.tasks.deletion.archive import (
     write_archive,
     write_nothing,
 )
-from symposium.tasks.deletion.undo import purge
+from symposium.tasks.deletion.restore_task import purge
 from symposium.tasks.events import Removed, Removing, Said
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project

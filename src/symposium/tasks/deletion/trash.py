@@ -13,8 +13,8 @@ from localio.git import GitRunError
 from symposium.tasks.context import EngineContext, is_root
 from symposium.tasks.deletion.archive import read_archive, trash_of
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction, remove
-from symposium.tasks.deletion.safety_report import assess
-from symposium.tasks.deletion.undo import is_old, purge, undo_removal
+from symposium.tasks.deletion.restore_task import is_old, purge, undo_removal
+from symposium.tasks.deletion.safety_checks import assess
 from symposium.tasks.deletion.worktree_checks import DeletionReport
 from symposium.tasks.model import NotSafeError, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project

@@ -145,7 +145,7 @@ class _Record:
 
     def _open(self) -> Callable[[Sequence[Entry]], None]:
         from localio.redaction import Redactor, secret_values
-        from symposium.permissions.audit import AuditLog
+        from symposium.permissions.audit_log import AuditLog
 
         redactor = Redactor((*self._secrets, *secret_values(os.environ)))
         log = AuditLog(paths().audit, redactor)
