@@ -15,18 +15,12 @@ from tests.support.task_harness import GIT, EngineOptions, Scene, attempt, git, 
 
 from localio.git import Git
 from symposium.config.git import stand_ins
-from symposium.tasks.deletion import safety_checks, worktree_checks
+from symposium.tasks.deletion import process_checks, worktree_checks
 from symposium.tasks.deletion.commit_checks import of_operations
-from symposium.tasks.deletion.safety_checks import Running, family_of, running_in
+from symposium.tasks.deletion.process_checks import Running, family_of, running_in
+from symposium.tasks.deletion.safety_report import DeletionReport, Finding, Risk, Unknown
 from symposium.tasks.deletion.trash import DeletionConsent
-from symposium.tasks.deletion.worktree_checks import (
-    DeletionReport,
-    Finding,
-    Risk,
-    Unknown,
-    of_ignored,
-    repositories_in,
-)
+from symposium.tasks.deletion.worktree_checks import of_ignored, repositories_in
 from symposium.tasks.land import LandOptions
 from symposium.tasks.model import NotSafeError, Taskspace
 from symposium.tasks.records import PresenceKind, PresentAgents
@@ -164,7 +158,7 @@ async def test_missing_base_and_unlistable_programs_are_unknown(
     git("update-ref", "-d", "refs/remotes/origin/main", cwd=scene.clone)
     (scene.root / "git").symlink_to(GIT)
     monkeypatch.setenv("PATH", str(scene.root))
-    monkeypatch.setattr(safety_checks, "_HAS_PROC", False)
+    monkeypatch.setattr(process_checks, "_HAS_PROC", False)
 
     report = await report_on(scene, made)
 
@@ -595,7 +589,7 @@ async def test_git_run_by_symposium_is_not_reported(scene: Scene) -> None:
 async def test_running_programs_are_listed_by_lsof_where_there_is_no_proc(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(safety_checks, "_HAS_PROC", False)
+    monkeypatch.setattr(process_checks, "_HAS_PROC", False)
     monkeypatch.setenv("PATH", str(tmp_path))
     place = tmp_path / "place"
     place.mkdir()

@@ -6,7 +6,7 @@ from typing import Final
 from localio.git import Git, GitRunError
 from symposium.tasks import repository
 from symposium.tasks.creation import LOCK, base_of
-from symposium.tasks.deletion.worktree_checks import Finding, Risk, Unknown
+from symposium.tasks.deletion.safety_report import Finding, Risk, Unknown
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.repository import BaseBranch, commit_of, worktrees
 from symposium.tasks.snapshots.clone_state import stashed

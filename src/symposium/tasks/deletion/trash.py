@@ -15,7 +15,7 @@ from symposium.tasks.deletion.archive import read_archive, trash_of
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction, remove
 from symposium.tasks.deletion.restore_task import is_old, purge, undo_removal
 from symposium.tasks.deletion.safety_checks import assess
-from symposium.tasks.deletion.worktree_checks import DeletionReport
+from symposium.tasks.deletion.safety_report import DeletionReport
 from symposium.tasks.model import NotSafeError, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project
 from symposium.tasks.records import TaskPresence

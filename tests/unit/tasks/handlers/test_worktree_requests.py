@@ -36,8 +36,8 @@ from symposium.sessions.client import hand_over_environment
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, Status
 from symposium.tasks.conflict_resolutions import Resolution, ResolutionStage
 from symposium.tasks.context import EngineContext
+from symposium.tasks.deletion.safety_report import DeletionReport, Finding, Risk, Unknown
 from symposium.tasks.deletion.trash import Trash
-from symposium.tasks.deletion.worktree_checks import DeletionReport, Finding, Risk, Unknown
 from symposium.tasks.engine import Engine, TaskHistory
 from symposium.tasks.handlers.conflict_resolution import Resolving
 from symposium.tasks.handlers.worktrees import WorktreeHandlers

@@ -1,0 +1,84 @@
+"""What a deletion would lose, as it is shown to the user."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Risk(StrEnum):
+    """One cell of the matrix (bus-mcp-taskspaces §3.7)."""
+
+    UNCOMMITTED = "uncommitted"
+    UNTRACKED = "untracked"
+    IGNORED = "ignored"
+    REBUILT = "rebuilt"
+    UNPUSHED = "unpushed"
+    NOT_IN_BASE = "not-in-base"
+    DETACHED = "detached"
+    BASE = "base"
+    STASH = "stash"
+    SUBMODULE = "submodule"
+    OPERATION = "operation"
+    LOCKED = "locked"
+    BRANCH_ELSEWHERE = "branch-elsewhere"
+    AGENT = "agent"
+    AGENT_IDLE = "agent-idle"
+    PROCESSES = "processes"
+    WATCHED = "watched"
+
+
+_LOSES_NOTHING: Final = frozenset(
+    {Risk.NOT_IN_BASE, Risk.BRANCH_ELSEWHERE, Risk.WATCHED, Risk.REBUILT, Risk.AGENT_IDLE}
+)
+"""Reported, but the work is also elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Work or activity in the worktree.
+
+    Attributes:
+        count: how many files, commits, processes.
+        detail: one line for the user.
+        samples: a few of them by name.
+    """
+
+    risk: Risk
+    count: int
+    detail: str
+    samples: tuple[str, ...] = ()
+
+    @property
+    def loses(self) -> bool:
+        """Whether a deletion without an archive would lose it."""
+        return self.risk not in _LOSES_NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A check that failed."""
+
+    risk: Risk
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionReport:
+    """Results of all checks."""
+
+    taskspace: str
+    findings: tuple[Finding, ...] = ()
+    unknowns: tuple[Unknown, ...] = ()
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing would be lost and no check failed."""
+        return not self.unknowns and not any(finding.loses for finding in self.findings)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For the user, one line for each."""
+        return (
+            *(finding.detail for finding in self.findings),
+            *(f"not known: {unknown.risk}: {unknown.reason}" for unknown in self.unknowns),
+        )
