@@ -1,4 +1,4 @@
-"""What a deletion would lose, as it is shown to the user."""
+"""Work that a deletion would lose, and the lines that the user reads about it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
