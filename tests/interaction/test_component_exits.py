@@ -331,14 +331,14 @@ async def test_last_messages_held_by_a_mod_arrive_before_the_error() -> None:
 
 @pytest.mark.requirement("conductor.death-while-starting")
 async def test_exit_while_a_mod_holds_the_response_to_initialize_ends_the_chain() -> None:
-    holds, may_go_on = asyncio.Event(), asyncio.Event()
+    holds, may_continue = asyncio.Event(), asyncio.Event()
 
     class Slow(Mod):
         @from_client("initialize")
         def greet(self, _: ChainMessage) -> Forward:
             async def wait(_: Answer) -> None:
                 holds.set()
-                await may_go_on.wait()
+                await may_continue.wait()
 
             return Forward(then=wait)
 
@@ -350,7 +350,7 @@ async def test_exit_while_a_mod_holds_the_response_to_initialize_ends_the_chain(
         await agent.hang_up()
         it.client.ask(2, "session/new")
         assert (await it.client.read())["id"] == 2  # arrives after the exit of the agent
-        may_go_on.set()
+        may_continue.set()
         assert (await it.client.read())["result"] == VERSION_ONE
         assert await it.exit_code() == 1
 

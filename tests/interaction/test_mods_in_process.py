@@ -486,7 +486,7 @@ async def test_mod_that_watches_session_new_has_the_response_before_any_update(
 ) -> None:
     known: list[str] = []
     seen: list[tuple[str, bool]] = []
-    go_on = asyncio.Event()
+    may_continue = asyncio.Event()
 
     class Watches(Mod):
         @from_client("session/new")
@@ -497,7 +497,7 @@ async def test_mod_that_watches_session_new_has_the_response_before_any_update(
             known.append(answer.result["sessionId"])
 
         async def _later(self, answer: Answer) -> None:
-            await go_on.wait()
+            await may_continue.wait()
             self._now(answer)
 
         @from_agent("session/update")
@@ -513,7 +513,7 @@ async def test_mod_that_watches_session_new_has_the_response_before_any_update(
             b'{"jsonrpc":"2.0","id":%d,"result":{ "sessionId":"fresh","x":1.0}}' % request["id"]
         )
         agent.write(update("fresh", 1))
-        go_on.set()
+        may_continue.set()
         assert await it.client.line() == (
             b'{"jsonrpc":"2.0","id":"n","result":{ "sessionId":"fresh","x":1.0}}'
         )

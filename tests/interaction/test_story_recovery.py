@@ -491,20 +491,20 @@ async def test_new_agent_is_started_after_every_process_of_the_old_one_has_ended
     tmp_path: Path,
 ) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
-        ended, go_on = asyncio.Event(), asyncio.Event()
+        ended, may_continue = asyncio.Event(), asyncio.Event()
         seen: list[int] = []
 
         class Slow(Mod):
             async def aclose(self) -> None:
                 if not seen:
                     ended.set()
-                    await go_on.wait()
+                    await may_continue.wait()
                     seen.append(len(it.workshop.started.items))
 
         it.workshop.mods["sparkle"] = Slow
         story = await begun(it, RESUMES)
         await story.agent.hang_up()
         await ended.wait()
-        go_on.set()
+        may_continue.set()
         await resumed(story)
         assert seen == [1]

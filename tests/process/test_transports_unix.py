@@ -177,13 +177,13 @@ async def test_many_clients_may_connect_at_once(place: Server) -> None:
 
 @pytest.mark.requirement("process.unix-listen")
 async def test_two_servers_may_wait_for_one_address(place: Server) -> None:
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(place.path))
-        door.settimeout(0)
-        door.listen()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place.path))
+        listener.settimeout(0)
+        listener.listen()
         came: list[FdTransport] = []
         listeners = [
-            UnixListener(door.dup(), str(place.path), lambda who, _: came.append(who), 1)
+            UnixListener(listener.dup(), str(place.path), lambda who, _: came.append(who), 1)
             for _ in range(2)
         ]
     visitor = connect_unix(place.path)

@@ -39,10 +39,10 @@ class Scene:
         self.raw[name].clear()
         return name
 
-    def connect(self, name: str, door: SocketKind = SocketKind.BUS) -> str:
+    def connect(self, name: str, socket_kind: SocketKind = SocketKind.BUS) -> str:
         """Connect a peer without a hello."""
         self.raw[name] = []
-        self.broker.connected(name, door, self.now)
+        self.broker.connected(name, socket_kind, self.now)
         return name
 
     def legacy(self, *names: str) -> None:

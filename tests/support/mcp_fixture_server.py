@@ -25,7 +25,7 @@ from symposium.mcp_server.transports import (
     Receive,
     Scope,
     Send,
-    open_door,
+    open_listener,
     run_app,
     with_notices,
 )
@@ -94,11 +94,11 @@ async def serve(workplace: ServerContext, transport: str) -> None:
         finally:
             await lines.aclose()
         return
-    door = open_door(0)
+    http = open_listener(0)
     app = server.app(event_store=Events(), retry=100)
-    print(door.url, flush=True)  # noqa: T201 - the parent process reads it
-    guarded = WithToken(Guard(app, door.token), door.token)
-    await with_notices(server, workplace, lambda: run_app(guarded, door.listener))
+    print(http.url, flush=True)  # noqa: T201 - the parent process reads it
+    guarded = WithToken(Guard(app, http.token), http.token)
+    await with_notices(server, workplace, lambda: run_app(guarded, http.listener))
 
 
 async def main(transport: str) -> None:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from tests.support.mcp_fixture_server import WithToken
 
-from symposium.mcp_server.transports import Guard, Receive, Scope, Send, open_door, run_app
+from symposium.mcp_server.transports import Guard, Receive, Scope, Send, open_listener, run_app
 
 LIMIT = 1 << 24
 
@@ -153,11 +153,11 @@ async def respond_with(stream: Stream, send: Send, session: str) -> None:
 
 
 async def main(command: list[str]) -> None:
-    door = open_door(0)
+    http = open_listener(0)
     async with asyncio.TaskGroup() as tasks:
         bridge = Bridge(command, tasks)
-        print(door.url, flush=True)  # noqa: T201 - the parent process reads it
-        await run_app(WithToken(Guard(bridge, door.token), door.token), door.listener)
+        print(http.url, flush=True)  # noqa: T201 - the parent process reads it
+        await run_app(WithToken(Guard(bridge, http.token), http.token), http.listener)
 
 
 if __name__ == "__main__":

@@ -105,14 +105,14 @@ class HttpTransport:
     def start(self, listener: Listener) -> None:
         """Start; the first connection opens with the first line."""
         self._listener = listener
-        self._go_on()
+        self._start_posting()
 
     def send(self, line: bytes) -> None:
         """POST one line, after the server received the lines before it."""
         if not self._is_closed:
             self._waiting.append(line)
             self._size += len(line)
-            self._go_on()
+            self._start_posting()
 
     def pause_reading(self) -> None:
         """Do nothing: responses are expected, and limited in size."""
@@ -141,7 +141,7 @@ class HttpTransport:
                 if task is not None:
                     task.cancel()
 
-    def _go_on(self) -> None:
+    def _start_posting(self) -> None:
         if self._listener is not None and self._waiting and self._posting is None:
             self._posting = self._tasks.create_task(self._post_all(self._listener))
 

@@ -132,9 +132,9 @@ class Broker:
             name: (self._route_of(kind.about), kind.about) for name, kind in self._types.items()
         }
 
-    def connected(self, connection: str, door: SocketKind, now: float) -> None:
+    def connected(self, connection: str, socket_kind: SocketKind, now: float) -> None:
         """Add a peer; `now` is always in seconds since the epoch."""
-        self.peers.add(BusPeer(connection, door, now, connection))
+        self.peers.add(BusPeer(connection, socket_kind, now, connection))
 
     def disconnected(self, connection: str) -> list[Action]:
         """Remove a peer and answer its requests."""

@@ -36,7 +36,7 @@ class BusPeer:
 
     Attributes:
         id: its connection id, added to its messages.
-        door: its socket.
+        socket_kind: kind of its socket.
         since: time of connection, in seconds since the epoch.
         name: display name.
         hello: its `hello`; None before it, and for version 1.
@@ -56,7 +56,7 @@ class BusPeer:
     """
 
     id: str
-    door: SocketKind
+    socket_kind: SocketKind
     since: float
     name: str
     hello: Hello | None = None
@@ -77,7 +77,7 @@ class BusPeer:
     def __post_init__(self) -> None:
         self.only = (self.id,)
         self.stamp = stamp(self.id)
-        self.is_legacy = self.door is SocketKind.COMPAT
+        self.is_legacy = self.socket_kind is SocketKind.COMPAT
 
     def accept_hello(self, hello: Hello) -> None:
         """Apply a `hello`: name, role, and permissions."""

@@ -196,7 +196,7 @@ class _Handshake:
         self._successors.add(call)
         self._stop_timer()
 
-    def go_on(self, call: ModCall, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Restart the component's timer: the successor answered."""
         if call in self._successors:
             self._successors.discard(call)

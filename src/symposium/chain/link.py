@@ -101,7 +101,7 @@ class Handshake(Protocol):
         """Stop the timer: the peer waits for its successor's `initialize`."""
         ...
 
-    def go_on(self, call: ModCall, answer: Answer) -> None:
+    def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Restart the timer: a request of the peer was answered."""
         ...
 
@@ -244,7 +244,7 @@ class Link:
         if self.serving.get(key) is call:
             del self.serving[key]
         if self.handshake is not None:
-            self.handshake.go_on(call, answer)
+            self.handshake.on_answer(call, answer)
         if not self.open and self.on_quiet is not None:
             self.on_quiet()
 

@@ -72,14 +72,14 @@ class ConnectionTable:
         self._senders[name] = take_lines
         self._local[name] = take_envelope
 
-    def connect(self, transport: FdTransport, door: SocketKind) -> None:
+    def connect(self, transport: FdTransport, socket_kind: SocketKind) -> None:
         self._count += 1
-        name = f"{'v' if door is SocketKind.COMPAT else 'c'}{self._count}"
+        name = f"{'v' if socket_kind is SocketKind.COMPAT else 'c'}{self._count}"
         link = DaemonLink(name, transport, self, self.half_lines.read)
         self._links[name] = link
         self._senders[name] = transport.send
-        self.broker.connected(name, door, time.time())
-        if door is SocketKind.BUS:
+        self.broker.connected(name, socket_kind, time.time())
+        if socket_kind is SocketKind.BUS:
             self._loop.call_later(HELLO_TIME, self._expect_hello, link)
         self._on_change(len(self._links))
         link.start()

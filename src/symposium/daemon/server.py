@@ -164,13 +164,13 @@ class Daemon:
     def _parts(self) -> Iterable[Part]:
         return self._setting.parts.values()
 
-    def _listen(self, path: Path, door: SocketKind) -> UnixListener:
+    def _listen(self, path: Path, socket_kind: SocketKind) -> UnixListener:
         def connected(transport: FdTransport, uid: int) -> None:
             if uid != os.getuid():
                 _log.warning("rejected a connection of user %d at %s", uid, path)
                 transport.close()
                 return
-            self.board.connect(transport, door)
+            self.board.connect(transport, socket_kind)
 
         return serve_unix(path, connected, limit=MAX_LINE, waiting=WAITING)
 

@@ -151,7 +151,7 @@ class HttpListener:
         return f"http://{ADDRESS}:{self.listener.getsockname()[1]}/mcp"
 
 
-def open_door(port: int, environment: Mapping[str, str] | None = None) -> HttpListener:
+def open_listener(port: int, environment: Mapping[str, str] | None = None) -> HttpListener:
     """Listen on a loopback port; 0 for any free port.
 
     Raises:
@@ -177,13 +177,13 @@ async def serve_http(site: Site, port: int, opened: Callable[[str, str], None]) 
     Raises:
         ServingError: the port is in use, or the token is weak.
     """
-    door = open_door(port, site.environment)
+    http = open_listener(port, site.environment)
 
     async def serve(workplace: ServerContext) -> None:
         server = own_server(workplace)
-        opened(door.url, door.token)
-        app = Guard(server.app(), door.token)
-        await with_notices(server, workplace, lambda: run_app(app, door.listener))
+        opened(http.url, http.token)
+        app = Guard(server.app(), http.token)
+        await with_notices(server, workplace, lambda: run_app(app, http.listener))
 
     await open_workplace(site, serve)
 

@@ -107,14 +107,14 @@ class Input(Struct, frozen=True):
     Attributes:
         text: the input.
         answered: called when the script has answered the input.
-        unheard: called instead if the script ended without reading the input.
+        unhandled: called instead if the script ended without reading the input.
         is_wanted: whether the editor still waits for the answer.
         keep: saves the input for a later agent; returns the text that reports it, if any.
     """
 
     text: str
     answered: Callable[[], None]
-    unheard: Callable[[], None]
+    unhandled: Callable[[], None]
     is_wanted: Callable[[], bool]
     keep: Callable[[], str | None] = _nothing
 
@@ -189,9 +189,9 @@ class Dialog:
     def end(self) -> Sequence[Input]:
         """Answer the last input after the script; return the unread inputs."""
         self._answered()
-        unheard = [given for given in self._inputs if given.is_wanted()]
+        unread = [given for given in self._inputs if given.is_wanted()]
         self._inputs.clear()
-        return unheard
+        return unread
 
     def _answered(self) -> None:
         given, self._current = self._current, None

@@ -336,7 +336,7 @@ class SessionRequests:
                 call.message.replace(method=None, params={"sessionId": session.id, "prompt": kept})
                 self.forward(call, session)
 
-        def unheard() -> None:
+        def unhandled() -> None:
             if self.sessions.find(session.id) is session:
                 self.prompt(call, session)
             else:
@@ -345,5 +345,5 @@ class SessionRequests:
 
         blocks = blocks_of(call.message.params)
         return Input(
-            text, answered, unheard, lambda: not call.is_settled, lambda: session.keep(blocks)
+            text, answered, unhandled, lambda: not call.is_settled, lambda: session.keep(blocks)
         )

@@ -165,7 +165,7 @@ class Engine:
         self.trash = Trash(context, self.presence, self.spawning.wake)
         self.history = TaskHistory(context)
         self.resolutions = Resolutions(context)
-        self._radar = OverlapDetector(context)
+        self._detector = OverlapDetector(context)
         self._lease = EngineLock(context.state / "lease")
 
     async def start(self) -> Recovered:
@@ -306,4 +306,4 @@ class Engine:
         await load_project(self._context, opened)
         known = await self.queries.live(str(opened.project.directory))
         live = [each for each in await check(self._context, known) if each.standing in LIVE]
-        return await self._radar.find_overlaps(live, opened.repository)
+        return await self._detector.find_overlaps(live, opened.repository)

@@ -14,7 +14,7 @@ from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import undo_creation
 from symposium.tasks.deletion import removal
 from symposium.tasks.deletion.archive import read_archive, trash_of
-from symposium.tasks.deletion.restore_task import go_on_undoing
+from symposium.tasks.deletion.restore_task import resume_undo
 from symposium.tasks.events import Changed
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project
@@ -82,7 +82,7 @@ async def _end(context: EngineContext, taskspace: Taskspace, operation: Operatio
                 await context.journal.write(lambda link: tables.end(link, taskspace.id))
                 return "was restored"
             manifest = await asyncio.to_thread(read_archive, trash)
-            await go_on_undoing(context, taskspace, repository, operation, manifest)
+            await resume_undo(context, taskspace, repository, operation, manifest)
             return "was restored"
         case OperationKind.LAND:
             return await _end_land(context, taskspace, repository, operation)

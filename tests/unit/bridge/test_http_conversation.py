@@ -118,12 +118,12 @@ async def test_rest_of_a_rejected_request_is_read_up_to_a_limit() -> None:
 
 @pytest.mark.requirement("bridge.http-bounds")
 async def test_client_is_busy_while_connecting() -> None:
-    go_on = asyncio.Event()
+    may_continue = asyncio.Event()
 
     class Owner:
         async def open(self, server_id: str, client: object) -> object:
             assert (server_id, client is not None) == ("s", True)
-            await go_on.wait()
+            await may_continue.wait()
             return self
 
     client = McpHttpSession(Owner(), "s")  # type: ignore[arg-type] - as much of one as is used
@@ -133,7 +133,7 @@ async def test_client_is_busy_while_connecting() -> None:
         await asyncio.sleep(0)
         assert client.is_busy
         assert not client.is_connected
-        go_on.set()
+        may_continue.set()
     assert not client.is_busy
     assert client.is_connected
 

@@ -131,12 +131,12 @@ def test_the_time_of_a_component_stops_while_its_successor_is_greeted() -> None:
         await clock.advance(9)
         handshake.wait_for(successor)
         await clock.advance(100)
-        handshake.go_on(other, VERSION_ONE)
+        handshake.on_answer(other, VERSION_ONE)
         await clock.advance(100)
         assert greeted.asker.answers == []
-        handshake.go_on(successor, VERSION_ONE)
+        handshake.on_answer(successor, VERSION_ONE)
         await clock.advance(9)
-        handshake.go_on(successor, VERSION_ONE)
+        handshake.on_answer(successor, VERSION_ONE)
         await clock.advance(2)
         assert greeted.reasons() == [TIMED_OUT], "its time runs once, from the first answer"
 
@@ -167,7 +167,7 @@ def test_a_mod_must_answer_with_the_version_of_its_successor(answered: Any, sele
         assert handshake is not None
         successor = greeted.request()
         handshake.wait_for(successor)
-        handshake.go_on(successor, VERSION_ONE)
+        handshake.on_answer(successor, VERSION_ONE)
         greeted.answer(Answer(value={"protocolVersion": answered}))
         (answer,) = greeted.asker.answers
         data: Any = None if answer.error is None else answer.error.data
@@ -236,9 +236,9 @@ def test_each_answer_to_a_component_starts_its_time_again() -> None:
         first, second = greeted.request(), greeted.request()
         handshake.wait_for(first)
         handshake.wait_for(second)
-        handshake.go_on(first, VERSION_ONE)
+        handshake.on_answer(first, VERSION_ONE)
         await clock.advance(9)
-        handshake.go_on(second, VERSION_ONE)
+        handshake.on_answer(second, VERSION_ONE)
         await clock.advance(9)
         assert greeted.asker.answers == []
 

@@ -328,7 +328,7 @@ class Greeting:
     def wait_for(self, call: Any) -> None:
         self.waits.append(call)
 
-    def go_on(self, call: Any, answer: Any) -> None: ...
+    def on_answer(self, call: Any, answer: Any) -> None: ...
 
 
 @pytest.mark.requirement("conductor.intake")

@@ -58,16 +58,16 @@ def test_every_request_is_measured_and_one_notification_of_many() -> None:
 
 @pytest.mark.requirement("stories.a-12-latency")
 async def test_slow_mod_is_measured_until_it_ends() -> None:
-    go_on = asyncio.Event()
+    may_continue = asyncio.Event()
 
     async def slow(_: ChainMessage) -> Forward:
-        await go_on.wait()
+        await may_continue.wait()
         return Forward()
 
     handler, durations = measured(slow)
     waiting = handler(ChainMessage("m", b"{}", is_request=True))
     assert count(durations) == 0
-    go_on.set()
+    may_continue.set()
 
     assert isinstance(waiting, Awaitable)
     assert isinstance(await waiting, Forward)

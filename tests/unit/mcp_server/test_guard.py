@@ -15,7 +15,7 @@ from symposium.mcp_server.transports import (
     Scope,
     Send,
     ServingError,
-    open_door,
+    open_listener,
     token_of,
 )
 
@@ -146,12 +146,12 @@ async def test_websocket_is_closed() -> None:
 
 @pytest.mark.requirement("mcp-server.http-guard")
 def test_server_listens_only_on_loopback() -> None:
-    with open_door(0, {}).listener as listener:
+    with open_listener(0, {}).listener as listener:
         taken = listener.getsockname()
 
         assert taken[0] == ADDRESS == "127.0.0.1"
         with pytest.raises(ServingError, match="cannot open port"):
-            open_door(taken[1], {})
+            open_listener(taken[1], {})
 
 
 @pytest.mark.requirement("mcp-server.http-guard")

@@ -206,14 +206,14 @@ async def test_a_source_that_fills_up_to_the_mark_is_resumed_until_it_is_dry(end
             ends.ours.send(left.pop(0))
         most = max(most, ends.ours.backlog)
 
-    def go_on() -> None:
+    def send_more() -> None:
         fill()
         # What was taken whole brings no further call.
         if left and ends.we.pauses == ends.we.resumes:
-            asyncio.get_running_loop().call_soon(go_on)
+            asyncio.get_running_loop().call_soon(send_more)
 
-    ends.we.on_resume = go_on
-    go_on()
+    ends.we.on_resume = send_more
+    send_more()
 
     assert await ends.they.received(len(lines)) == lines
     assert most < HIGH_WATER + 2 * len(lines[0])

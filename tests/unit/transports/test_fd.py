@@ -263,7 +263,7 @@ async def test_a_peer_that_reads_no_more_ends_it_after_its_last_words(raw: Raw) 
 
 
 @pytest.mark.requirement("process.fd-write")
-async def test_a_slow_peer_that_goes_lets_its_sources_go_on(raw: Raw) -> None:
+async def test_a_slow_peer_that_closes_unblocks_its_sources(raw: Raw) -> None:
     raw.transport.send(b"x" * 5 * HIGH_WATER)
     await raw.recorder.paused(1)
 

@@ -77,12 +77,12 @@ class Taskspaces:
         budgets = Budgets(self._engine, self._store)
         snoozed = SnoozedItems(home / "inbox-put-off.json")
         inbox = TaskInbox(self._engine, self._store, trust, budgets, snoozed, self._live)
-        self._radar = OverlapWatcher(self._engine)
-        viewing = TaskViewing(self._engine, self._agents, self._live, self._radar, budgets)
+        self._overlaps = OverlapWatcher(self._engine)
+        viewing = TaskViewing(self._engine, self._agents, self._live, self._overlaps, budgets)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)
         self._news = TaskNews(self._engine, viewing, inbox)
         self._resolving = inbox.resolving
-        self._radar.on_change = self._news.changed
+        self._overlaps.on_change = self._news.changed
         self._live.on_change = self._session_changed
         self._resolving.on_change = self._news.inbox_changed
         self._engine.trash.requests.on_change = inbox.on_change = self._news.inbox_changed
@@ -136,7 +136,7 @@ class Taskspaces:
                 tasks.create_task(self._keep_files_current())
                 tasks.create_task(self._live.run())
                 tasks.create_task(self._news.run(bus))
-                tasks.create_task(self._radar.run())
+                tasks.create_task(self._overlaps.run())
                 tasks.create_task(self._notifying.run())
                 tasks.create_task(self._resolving.run())
         finally:

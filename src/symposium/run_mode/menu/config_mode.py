@@ -102,13 +102,13 @@ class ConfigMode:
         menu, session.menu = session.menu, None
         if menu is None:
             return
-        unheard = menu.end()
+        unread = menu.end()
         for gate, scope in self._paused.pop(session.id, ()):
             gate.open(scope)
         if session.chain is not None:
             self._connection.sessions.on_begun(session)
-        for given in unheard:
-            given.unheard()
+        for given in unread:
+            given.unhandled()
 
     def say(self, session: Session, text: str) -> None:
         """Show a text as a separate paragraph; editors join consecutive texts."""

@@ -58,10 +58,10 @@ async def _undo(
     operation = Operation(taskspace.id, OperationKind.UNDO, "undo.recorded", {})
     await context.journal.write(lambda connection: tables.note(connection, operation))
     context.pass_stage(taskspace.id, "undo.recorded")
-    return await go_on_undoing(context, taskspace, repository, operation, manifest)
+    return await resume_undo(context, taskspace, repository, operation, manifest)
 
 
-async def go_on_undoing(
+async def resume_undo(
     context: EngineContext,
     taskspace: Taskspace,
     repository: Repository,

@@ -202,7 +202,7 @@ class Resolving:
             elif resolution is None or resolution.stage not in _UNDECIDED:
                 self._undecided.discard(id_)
             elif await self._agents.is_done(id_):
-                await self._go_on(resolution)
+                await self._advance(resolution)
         except (ExplainedError, OSError) as error:
             self._undecided.add(id_)
             _log.warning("cannot look at the conflicts of %s: %s", id_, error)
@@ -212,7 +212,7 @@ class Resolving:
                 # It was announced after the agent had been asked.
                 self._is_due.set()
 
-    async def _go_on(self, resolution: Resolution) -> None:
+    async def _advance(self, resolution: Resolution) -> None:
         if resolution.stage is ResolutionStage.ASKED:
             # An earlier daemon stopped before it knew that the agent had the prompt.
             await self._ask_again(resolution)

@@ -161,7 +161,7 @@ class TaskViewing:
         engine: the tasks.
         agents: their agents.
         live: their running sessions.
-        radar: finds tasks that change the same lines.
+        overlaps: finds tasks that change the same lines.
         budgets: spending of agents.
     """
 
@@ -170,13 +170,13 @@ class TaskViewing:
         engine: Engine,
         agents: TaskAgents,
         live: LiveSessions,
-        radar: OverlapWatcher,
+        overlaps: OverlapWatcher,
         budgets: Budgets,
     ) -> None:
         self._engine = engine
         self._agents = agents
         self._live = live
-        self._radar = radar
+        self._overlaps = overlaps
         self._budgets = budgets
         self._looks = asyncio.Semaphore(MAX_LOOKS)
 
@@ -214,7 +214,7 @@ class TaskViewing:
             is_paused=reckoning is not None and reckoning.is_over,
             spent=reckoning.text if reckoning is not None else spent.text if spent.turns else "",
             costs=spent.costs,
-            conflicts=self._radar.lines(id_),
+            conflicts=self._overlaps.lines(id_),
             is_idle=known.is_idle,
             is_landed=is_landed,
             ended=self._agents.why_ended(id_),
