@@ -63,7 +63,8 @@ _left out_
 
 **MCP servers of this session:**
 
-- `web` (http): unavailable, the agent lacks http, and the bridge is off
+- `web` (http): direct, the agent supports http
+- `events` (sse): unavailable, the agent lacks sse, and Symposium does not bridge sse
 - `files` (stdio): direct, the agent supports programs
 
 """
@@ -71,6 +72,8 @@ PLAN: dict[str, Any] = {"sessionUpdate": "plan", "entries": []}
 IMAGE = {"type": "image", "data": "", "mimeType": "image/png"}
 TEXT = {"type": "text", "text": "look"}
 ACCEPTS_IMAGES = {**VERSION_ONE, "agentCapabilities": {"promptCapabilities": {"image": True}}}
+SUPPORTS_HTTP = {**VERSION_ONE, "agentCapabilities": {"mcpCapabilities": {"http": True}}}
+REMOTE = (("http", "web"), ("sse", "events"))
 LOADS = {**VERSION_ONE, "agentCapabilities": {"loadSession": True}}
 
 
@@ -571,9 +574,10 @@ async def test_status_shows_the_chain_its_mods_and_the_servers_of_the_session(
     async with run_mode_harness(tmp_path, {"agent": "claude", "proxies": mods}) as it:
         it.workshop.mods["tag"] = Tag
         it.workshop.notes = ["_left out_"]
-        agent = await it.open()
+        agent = await it.open(SUPPORTS_HTTP)
         assert agent is not None
-        servers = [{"type": "http", "name": "web", "url": "https://x"}, {"name": "files"}]
+        web, events = ({"type": kind, "name": name, "url": "https://x"} for kind, name in REMOTE)
+        servers = [web, events, {"name": "files"}]
         it.editor.ask("new", "session/new", {"cwd": "/", "mcpServers": servers})
         agent.answer(await agent.read(), {"sessionId": "s"})
         await it.editor.reads(3)

@@ -1,12 +1,14 @@
-"""Events put together again, however a stream was cut."""
+"""Events put together again, however a stream was cut, and requests without an answer."""
 
+import asyncio
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.mcp.streamable_http import EventReader
+from peerwire.mcp.streamable_http import EventReader, HttpTransport
+from peerwire.testing import LinePeer
 from symposium.bridge.http_server import event
 
 LINES = st.binary(max_size=40).filter(lambda data: not set(data) & set(b"\r\n"))
@@ -53,3 +55,27 @@ def test_any_bytes_are_read_without_a_fault(data: bytes) -> None:
     for each in data:
         list(reader.feed(bytes([each])))
     assert reader.size <= len(data)
+
+
+@pytest.mark.requirement("bridge.client-http")
+async def test_close_ends_a_request_that_the_server_never_answers() -> None:
+    received, answered = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        received.set()
+        await answered.wait()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, asyncio.timeout(10):
+        async with asyncio.TaskGroup() as tasks:
+            transport = HttpTransport(f"http://127.0.0.1:{port}/mcp", (), tasks)
+            peer = LinePeer(transport)
+            peer.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+            await received.wait()
+            await transport.aclose(grace=0.01)
+        answered.set()
+
+    assert peer.lines.items == []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -301,6 +302,8 @@ async def test_only_tasks_that_may_conflict_are_merged(
     # Six merges with the base, and one of two tasks.
     assert len(merges) == 7
     assert merges_again == []
+    shutil.rmtree(two.worktree)
+    assert await scene.engine.radar(scene.clone) == [], "a task without its worktree is left out"
 
 
 @pytest.mark.requirement("tasks.scale-radar")

@@ -173,3 +173,15 @@ def test_objects_of_git_that_were_written_since_a_moment_are_synced(
 
     names = ("aa", "aa/new", "ab", "ab/new", ".")
     assert sorted(synced) == sorted(str(tmp_path / name) for name in names)
+
+
+@pytest.mark.requirement("snapshots.object-store")
+def test_objects_are_private_in_new_and_in_known_folders(tmp_path: Path) -> None:
+    objects = Objects(tmp_path, "sha1")
+    found: set[str] = set()
+    while len(found) == len({name[:2] for name in found}):
+        found.add(objects.put("blob", str(len(found)).encode()))
+
+    modes = {(tmp_path / name[:2] / name[2:]).stat().st_mode & 0o777 for name in found}
+    assert modes == {0o600}
+    assert {each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {0o700}
