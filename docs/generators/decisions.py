@@ -11,7 +11,7 @@ HEAD = """# Decisions
 One page for each decision: the context, the choice, its cost, and what would change it.
 """
 
-REPLACED = re.compile(r"^Replaced by \[(\d{4})\]", re.MULTILINE)
+REPLACED = re.compile(r"^Replaced (in part )?by \[(\d{4})\]", re.MULTILINE)
 
 
 def entries() -> Iterator[str]:
@@ -20,7 +20,7 @@ def entries() -> Iterator[str]:
         text = page.read_text(encoding="utf-8")
         title = text.partition("\n")[0].removeprefix("# ")
         replaced = REPLACED.search(text)
-        suffix = f", replaced by {replaced[1]}" if replaced else ""
+        suffix = f", replaced {replaced[1] or ''}by {replaced[2]}" if replaced else ""
         yield f"- [{title}]({page.name}){suffix}"
 
 
