@@ -33,6 +33,10 @@ def said(*words: str) -> str:
     return done.stdout
 
 
+def help_of(path: str) -> str:
+    return said(*path.split()[1:], "--help")
+
+
 @pytest.mark.requirement("front.help-whole")
 @pytest.mark.parametrize("path", ["symposium", *GROUPS])
 def test_lists_of_commands_do_not_cut_summaries(path: str) -> None:
@@ -48,6 +52,15 @@ def test_help_has_a_short_name(path: str) -> None:
     words = path.split()[1:]
 
     assert said(*words, "-h") == said(*words, "--help")
+
+
+@pytest.mark.requirement("cli.help")
+def test_help_of_every_command_and_subcommand_ends_with_an_example_of_it() -> None:
+    endings = {path: re.split(r"^ +Example:\n", help_of(path), flags=re.MULTILINE) for path in ALL}
+
+    assert [path for path, parts in endings.items() if len(parts) != 2] == []
+    assert [path for path, (_, example) in endings.items() if path not in example] == []
+    assert [path for path, (_, example) in endings.items() if example.count("\n") != 1] == []
 
 
 @pytest.mark.requirement("front.help-whole")

@@ -54,7 +54,7 @@ def command() -> None:
     """List, install, test, and remove agents."""
 
 
-@command.command("list")
+@command.command("list", epilog=example("symposium agents list --json"))
 @AS_JSON
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
@@ -77,7 +77,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium agents show gemini"))
 @ID
 @AS_JSON
 @REGISTRY
@@ -106,7 +106,7 @@ def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium agents add 'npx some-agent --acp' --id mine"))
 @click.argument("what", metavar="ID|COMMAND")
 @click.option(
     "--id", "chosen_id", metavar="ID", help="Id for COMMAND. Default: its program's name."
@@ -186,7 +186,7 @@ async def _must_answer(given: Command, registry: RegistryContext) -> None:
         raise type(error)(text, f"{hint}add --no-test to add it anyway") from error
 
 
-@command.command()
+@command.command(epilog=example("symposium agents test gemini"))
 @click.argument("agent_id", metavar="ID|COMMAND")
 @click.option("--timeout", default=HANDSHAKE_TIME, show_default=True, help="Time limit in seconds.")
 @AS_JSON
@@ -210,7 +210,7 @@ def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium agents update"))
 @click.argument("agent_ids", metavar="[ID]...", nargs=-1)
 @AS_JSON
 @REGISTRY
@@ -249,7 +249,7 @@ def update(agent_ids: Sequence[str], *, as_json: bool, address: str | None) -> i
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium agents remove gemini"))
 @ID
 @AS_JSON
 def remove(agent_id: str, *, as_json: bool) -> int:

@@ -63,7 +63,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(epilog=example("symposium bus tail --type log_progress -n 20"))
 @TYPE
 @FROM
 @TASKSPACE
@@ -112,7 +112,7 @@ def tail(
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium bus send daemon_status"))
 @click.argument("type_", metavar="TYPE")
 @click.argument("payload", default="{}", metavar="[JSON]")
 @click.option(
@@ -147,7 +147,7 @@ def send(
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium bus replay messages.jsonl --dry-run"))
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @TYPE
 @FROM
@@ -185,7 +185,7 @@ def replay(
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium bus bridge --identity-prefix my-editor"))
 @click.option(
     "--identity-prefix", default="client", show_default=True, help="Name of the client on the bus."
 )

@@ -39,7 +39,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(epilog=example("symposium daemon start --idle-timeout 0"))
 @SOCKET
 @click.option(
     "--compat-socket",
@@ -94,7 +94,7 @@ def start(
     return 0
 
 
-@command.command()
+@command.command(epilog=example("symposium daemon stop"))
 @SOCKET
 def stop(socket: Path | None) -> int:
     """Stop the daemon. Agents of tasks keep running."""
@@ -114,7 +114,7 @@ def stop(socket: Path | None) -> int:
         return 0
 
 
-@command.command()
+@command.command(epilog=example("symposium daemon status --json"))
 @SOCKET
 @AS_JSON
 def status(socket: Path | None, *, as_json: bool) -> int:
@@ -139,7 +139,7 @@ def status(socket: Path | None, *, as_json: bool) -> int:
         return ExitCode.NOT_FOUND
 
 
-@command.command()
+@command.command(epilog=example("symposium daemon logs -n 200"))
 @SOCKET
 @click.option(
     "-n", "--lines", default=50, show_default=True, help="Number of latest lines to show."

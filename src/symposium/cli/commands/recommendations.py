@@ -49,7 +49,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(epilog=example("symposium recommendations show --json"))
 @CWD
 @AS_JSON
 def show(directory: Path, *, as_json: bool) -> int:
@@ -80,7 +80,7 @@ def show(directory: Path, *, as_json: bool) -> int:
     return 0
 
 
-@command.command()
+@command.command(epilog=example("symposium recommendations update"))
 @AS_JSON
 def update(*, as_json: bool) -> int:
     """Download the latest public recommendations."""
@@ -98,7 +98,7 @@ def update(*, as_json: bool) -> int:
     return run(work())
 
 
-@command.command()
+@command.command(epilog=example("symposium recommendations forget"))
 @AS_JSON
 def forget(*, as_json: bool) -> int:
     """Forget declined recommendations, so that they are offered again."""

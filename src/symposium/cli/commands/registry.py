@@ -31,7 +31,7 @@ def command() -> None:
     """Query the registry of agents and mods. Every command prints JSON."""
 
 
-@command.command("list")
+@command.command("list", epilog=example("symposium registry list"))
 @AS_JSON
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
@@ -47,7 +47,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
     return run(work())
 
 
-@command.command("list-mods")
+@command.command("list-mods", epilog=example("symposium registry list-mods"))
 @AS_JSON
 @REGISTRY
 def list_mods(*, as_json: bool, address: str | None) -> int:
@@ -68,7 +68,7 @@ def list_mods(*, as_json: bool, address: str | None) -> int:
     return run(work())
 
 
-@command.command("resolve-agent")
+@command.command("resolve-agent", epilog=example("symposium registry resolve-agent gemini"))
 @ID
 @AS_JSON
 @REGISTRY
@@ -84,7 +84,7 @@ def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
     return run(work())
 
 
-@command.command("resolve-mod")
+@command.command("resolve-mod", epilog=example("symposium registry resolve-mod ferris"))
 @ID
 @AS_JSON
 @REGISTRY

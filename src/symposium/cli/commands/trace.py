@@ -9,18 +9,22 @@ from shutil import get_terminal_size
 import click
 
 from symposium.cli.app import CommandGroup
+from symposium.cli.options import example
 from symposium.trace_view.trace_events import Damage, TraceReader, TraceSelection, lanes_of
 from symposium.trace_view.views import ASCII, DRAWN, TraceLine, TraceListing, write_page
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
+EXAMPLE = example("symposium trace show traces/20261121-103300-30957.jsons")
 
 
-@click.group(name="trace", cls=CommandGroup)
+@click.group(name="trace", cls=CommandGroup, epilog=EXAMPLE)
 def command() -> None:
     """Show a message trace recorded with --trace-dir."""
 
 
-@command.command()
+@command.command(
+    epilog=example("symposium trace show traces/20261121-103300-30957.jsons --method 'session/*'")
+)
 @FILE
 @click.option("--session", "sessions", multiple=True, metavar="ID", help="Show only this session.")
 @click.option(
@@ -58,7 +62,7 @@ def show(
     _tell(reader.damage)
 
 
-@command.command()
+@command.command(epilog=example("symposium trace view traces/20261121-103300-30957.jsons --open"))
 @FILE
 @click.option(
     *("-o", "--output"),

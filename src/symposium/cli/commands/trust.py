@@ -40,7 +40,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", epilog=example("symposium trust list --json"))
 @AS_JSON
 def list_decisions(*, as_json: bool) -> int:
     """List your decisions for all workspaces."""
@@ -57,7 +57,7 @@ def list_decisions(*, as_json: bool) -> int:
     return 0
 
 
-@command.command()
+@command.command(epilog=example("symposium trust show"))
 @CWD
 @AS_JSON
 def show(directory: Path, *, as_json: bool) -> int:
@@ -74,7 +74,7 @@ def show(directory: Path, *, as_json: bool) -> int:
     return 0
 
 
-@command.command()
+@command.command(epilog=example("symposium trust grant"))
 @NAMES
 @CWD
 @click.option("--yes", "is_agreed", is_flag=True, help="Do not ask for confirmation.")
@@ -102,7 +102,7 @@ def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bo
     return 0
 
 
-@command.command()
+@command.command(epilog=example("symposium trust revoke --all"))
 @NAMES
 @CWD
 @click.option("--all", "is_everywhere", is_flag=True, help="Revoke in every workspace.")
