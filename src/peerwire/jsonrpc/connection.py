@@ -1,5 +1,7 @@
 """One end of a JSON-RPC connection: requests, responses, and notifications.
 
+It does not know what a method means, except `$/cancel_request`, or how a transport moves lines.
+
 For endpoints: agents, clients, and tests. Programs that only forward messages do not decode them,
 and do not use this module.
 """

@@ -1,5 +1,8 @@
 """Routes messages between peers: lines in, deliveries out. No I/O.
 
+It does not know sockets: the daemon carries out the actions that it returns. Only the daemon uses
+this module; every other program uses `bus/client.py`.
+
 After `hello`, a peer speaks version 2 and receives only messages addressed to it or subscribed.
 Peers of the compat socket without `hello` speak version 1: each receives every line of the others
 and its own, as from the reference's daemon (bus §1.2 to §1.5).

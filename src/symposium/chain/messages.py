@@ -1,4 +1,7 @@
-"""A message in the chain, and its answer. No I/O."""
+"""A message in the chain, and its answer. No I/O.
+
+It does not know the mods, the routes, or the links of a chain.
+"""
 
 from collections.abc import Mapping
 from enum import Enum
