@@ -10,7 +10,8 @@ from typing import Any
 from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.transports.memory import MemoryTransport, memory_pair
 from symposium.bus.endpoint import Bus, OnProgress
-from symposium.bus.envelope import NO_HANDLER, Address
+from symposium.bus.envelope import Address
+from symposium.bus.error_codes import NO_HANDLER
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.protocol import BusMessage, BusRequest
 from symposium.code.query.functions import IdePort, NoIde

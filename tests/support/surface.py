@@ -24,7 +24,7 @@ import symposium.testing
 from peerwire.acp.methods import METHODS
 from peerwire.acp.names import ENVELOPES, ERAS, MCP_ERAS, PROXY_INITIALIZE
 from symposium.__main__ import main
-from symposium.bus import envelope
+from symposium.bus import error_codes
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.protocol import message_types
 from symposium.catalog import ENTRY_POINTS, OTHER_NAMES, agent_names, mod_names
@@ -96,11 +96,7 @@ def exit_codes() -> Iterator[str]:
 
 
 def _bus_codes() -> list[str]:
-    values = vars(envelope)
-    # The module has the codes of refusals, and one message name.
-    names = [name for name in values if name.isupper() and isinstance(values[name], str)]
-    names.remove("RESPONSE")
-    return sorted(values[name] for name in names if re.fullmatch("[a-z_]+", values[name]))
+    return sorted(code for name, code in vars(error_codes).items() if name.isupper())
 
 
 def json_outputs() -> Iterator[str]:

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw
 
 from localio.text import near_names
 from peerwire.jsonrpc.transport import OversizedLine
-from symposium.bus import envelope as refusals
+from symposium.bus import error_codes
 from symposium.bus.broker_requests import (
     BrokerRequests,
     BusHistory,
@@ -25,13 +25,17 @@ from symposium.bus.broker_requests import (
     passed_by,
 )
 from symposium.bus.envelope import (
+    DAEMON_SENDER,
+    NO_ID,
     Envelope,
     EnvelopeError,
+    answer,
     early_id,
     envelope_of,
     id_of,
     read_envelope,
     read_outcome,
+    refusal,
     stamped,
     version_one,
     write_envelope,
@@ -154,7 +158,7 @@ class Broker:
             if not request.answerers:
                 self.open.close(request)
                 text = f"{peer.name} disconnected before it answered {request.type}"
-                line = refusals.refusal(request.id, refusals.GONE, text)
+                line = refusal(request.id, error_codes.GONE, text)
                 actions += self._to_asker(request, line)
         return actions + (self.requests.left(peer) if peer.hello is not None else [])
 
@@ -163,7 +167,7 @@ class Broker:
         actions: list[Action] = []
         for request in self.open.overdue(self._clock()):
             text = f"{request.type} timed out"
-            line = refusals.refusal(request.id, refusals.TIMEOUT, text)
+            line = refusal(request.id, error_codes.TIMEOUT, text)
             actions += self._to_asker(request, line)
             actions += cancelled(request.id, request.answerers, self.peers)
         return actions
@@ -203,7 +207,7 @@ class Broker:
             return self.requests.hello(peer, envelope)
         if not peer.is_legacy:
             reason = "send hello first; a peer without a role cannot send anything else"
-            return [_refusal(peer, envelope.id, refusals.HELLO_REQUIRED, reason)]
+            return [_refusal(peer, envelope.id, error_codes.HELLO_REQUIRED, reason)]
         peer.sender = envelope.sender
         seen = self._remember(peer, text, now)
         actions = self._from_legacy(peer, text, envelope, now)
@@ -215,7 +219,7 @@ class Broker:
         if not text:
             return ()
         if not peer.is_legacy:
-            return [_refusal(peer, id_of(text), refusals.BAD_MESSAGE, reason)]
+            return [_refusal(peer, id_of(text), error_codes.BAD_MESSAGE, reason)]
         if text.startswith(b"#"):
             return self._legacy.control(peer, text)
         seen = self._remember(peer, text, now)
@@ -230,7 +234,7 @@ class Broker:
             return None
         passed = passed_by(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         news = Traffic(passed=self.history.logged(passed))
-        return Deliver(watchers, write_envelope(envelope_of(news, refusals.DAEMON_SENDER)))
+        return Deliver(watchers, write_envelope(envelope_of(news, DAEMON_SENDER)))
 
     # -- well-formed messages
 
@@ -250,17 +254,19 @@ class Broker:
         try:
             return self.requests.take(peer, envelope, now)
         except PayloadError as error:
-            return [_refusal(peer, envelope.id, refusals.BAD_PAYLOAD, f"{envelope.type}: {error}")]
+            return [
+                _refusal(peer, envelope.id, error_codes.BAD_PAYLOAD, f"{envelope.type}: {error}")
+            ]
 
     def _ask(
         self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> list[Action]:
         if self.open.get(envelope.id) is not None:
             reason = "a request with this id is already open; use a new id"
-            return [_refusal(peer, envelope.id, refusals.DUPLICATE, reason)]
+            return [_refusal(peer, envelope.id, error_codes.DUPLICATE, reason)]
         if self.open.count_of(peer.id) >= MAX_OPEN:
             reason = f"this peer already has {MAX_OPEN} open requests; wait for their responses"
-            return [_refusal(peer, envelope.id, refusals.TOO_MANY, reason)]
+            return [_refusal(peer, envelope.id, error_codes.TOO_MANY, reason)]
         chosen = assign(about, envelope, peer, self.peers, now)
         if chosen is not None:
             answerers: tuple[str, ...] = (chosen.id,)
@@ -271,7 +277,7 @@ class Broker:
             answerers, line = (), b""
         if not answerers:
             reason = f"no connected peer handles {envelope.type}"
-            return [_refusal(peer, envelope.id, refusals.NO_HANDLER, reason)]
+            return [_refusal(peer, envelope.id, error_codes.NO_HANDLER, reason)]
         since = self._clock()
         self.open.add(
             OpenRequest(
@@ -311,8 +317,8 @@ class Broker:
         if legacy:
             actions.append(Deliver(legacy, version_one(envelope)))
         if envelope.ack is True:
-            answer = Raw(b'{"delivered":%d}' % (len(hearers) + len(legacy)))
-            actions.append(Deliver((peer.id,), refusals.answer(envelope, answer)))
+            data = Raw(b'{"delivered":%d}' % (len(hearers) + len(legacy)))
+            actions.append(Deliver((peer.id,), answer(envelope, data)))
         return actions
 
     def _to_requester(
@@ -364,7 +370,7 @@ def _refuse_legacy(
     if kind is None or not kind.about.budget or len(peers.legacy()) > 1:
         return []
     reason = f"{envelope.type} requires protocol version 2; use a newer MCP server"
-    line = refusals.refusal(envelope.id, refusals.FORBIDDEN, reason)
+    line = refusal(envelope.id, error_codes.FORBIDDEN, reason)
     return [Deliver((peer.id,), _plain(line))]
 
 
@@ -393,22 +399,22 @@ def _not_asked(peer: BusPeer, envelope: Envelope, request: OpenRequest | None) -
         return []
     if request is None:
         reason = f"request {envelope.id} is not open; it timed out, was canceled, or never existed"
-        return [_refusal(peer, refusals.NO_ID, refusals.NOT_ASKED, reason)]
+        return [_refusal(peer, NO_ID, error_codes.NOT_ASKED, reason)]
     reason = f"request {request.id} was sent to another peer; ignored the {envelope.type}"
-    answer = _refusal(peer, refusals.NO_ID, refusals.FORBIDDEN, reason)
+    rejection = _refusal(peer, NO_ID, error_codes.FORBIDDEN, reason)
     if peer.has_forged:
         # Warn once, so that a broken peer cannot fill the log.
-        return [answer]
+        return [rejection]
     peer.has_forged = True
     who = f"{peer.name} ({peer.id}, {peer.role.value})"
-    return [answer, Warn(f"{who} sent a {envelope.type} to a {request.type} of another peer")]
+    return [rejection, Warn(f"{who} sent a {envelope.type} to a {request.type} of another peer")]
 
 
 def _overlong(peer: BusPeer | None, line: bytes | OversizedLine | Envelope) -> Sequence[Action]:
     if peer is None or peer.is_legacy or not isinstance(line, OversizedLine):
         return ()
     text = f"a line may have at most {line.limit} bytes; dropped a longer one"
-    return [_refusal(peer, early_id(line.head), refusals.TOO_LONG, text)]
+    return [_refusal(peer, early_id(line.head), error_codes.TOO_LONG, text)]
 
 
 def _forbidden(
@@ -418,13 +424,13 @@ def _forbidden(
     if type_ in known:
         reason = f"a peer of role {role} may not send {type_}"
         # A rejected response must not look like an answer to the request of that id.
-        request_id = refusals.NO_ID if type_ == "response" else envelope.id
-        return [_refusal(peer, request_id, refusals.FORBIDDEN, reason)]
+        request_id = NO_ID if type_ == "response" else envelope.id
+        return [_refusal(peer, request_id, error_codes.FORBIDDEN, reason)]
     near = near_names(type_, known)
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     reason = f"unknown message type {type_!r}{meant}"
-    return [_refusal(peer, envelope.id, refusals.UNKNOWN_TYPE, reason)]
+    return [_refusal(peer, envelope.id, error_codes.UNKNOWN_TYPE, reason)]
 
 
 def _refusal(peer: BusPeer, request_id: str, code: str, text: str) -> Deliver:
-    return Deliver((peer.id,), refusals.refusal(request_id, code, text))
+    return Deliver((peer.id,), refusal(request_id, code, text))

@@ -9,8 +9,18 @@ import msgspec
 from msgspec import Raw, Struct
 
 from localio.redaction import Redactor
-from symposium.bus import envelope as refusals
-from symposium.bus.envelope import Envelope, envelope_of, stamped, version_one, write_envelope
+from symposium.bus import error_codes
+from symposium.bus.envelope import (
+    DAEMON_SENDER,
+    NO_ID,
+    Envelope,
+    answer,
+    envelope_of,
+    refusal,
+    stamped,
+    version_one,
+    write_envelope,
+)
 from symposium.bus.messages import broker as history_message
 from symposium.bus.messages.broker import (
     PROTOCOL,
@@ -162,7 +172,7 @@ class BrokerRequests:
             said = Hello.read(envelope.payload)
             _check(said)
         except PayloadError as error:
-            line = refusals.refusal(envelope.id, refusals.BAD_HELLO, str(error))
+            line = refusal(envelope.id, error_codes.BAD_HELLO, str(error))
             return [Deliver((peer.id,), line), Close(peer.id, str(error)[:MAX_NAME])]
         peer.accept_hello(said)
         peer.sender = envelope.sender
@@ -232,7 +242,7 @@ class BrokerRequests:
         wanted = Subscribe.read(envelope.payload).types
         if EVERYTHING in wanted and peer.role not in WATCHERS:
             text = f"a peer of role {peer.role.value} may not watch all messages"
-            return [_refusal(peer, envelope, refusals.FORBIDDEN, text)]
+            return [_refusal(peer, envelope, error_codes.FORBIDDEN, text)]
         peer.subscribes = wanted
         self._peers.changed()
         return [_answer(peer, envelope, Raw(b"{}"))]
@@ -287,11 +297,11 @@ class BrokerRequests:
             return []
         if request.asker != peer.id:
             text = "only the sender of a request can cancel it"
-            line = refusals.refusal(refusals.NO_ID, refusals.FORBIDDEN, text)
+            line = refusal(NO_ID, error_codes.FORBIDDEN, text)
             return [Deliver(peer.only, line)]
         self._open.close(request)
         text = "canceled by the sender"
-        line = refusals.refusal(request.id, refusals.CANCELLED, text)
+        line = refusal(request.id, error_codes.CANCELLED, text)
         return [Deliver((peer.id,), line), *cancelled(request.id, request.answerers, self._peers)]
 
 
@@ -329,20 +339,20 @@ def _check_log(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
 def _repeated_hello(peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
     del now
     text = "this connection already sent hello"
-    line = refusals.refusal(envelope.id, refusals.BAD_HELLO, text)
+    line = refusal(envelope.id, error_codes.BAD_HELLO, text)
     return [Deliver(peer.only, line), Close(peer.id, text)]
 
 
 def _line(message: BusMessage) -> bytes:
-    return write_envelope(envelope_of(message, refusals.DAEMON_SENDER))
+    return write_envelope(envelope_of(message, DAEMON_SENDER))
 
 
 def _answer(peer: BusPeer, envelope: Envelope, data: Raw) -> Deliver:
-    return Deliver((peer.id,), refusals.answer(envelope, data))
+    return Deliver((peer.id,), answer(envelope, data))
 
 
 def _refusal(peer: BusPeer, envelope: Envelope, code: str, text: str) -> Deliver:
-    return Deliver((peer.id,), refusals.refusal(envelope.id, code, text))
+    return Deliver((peer.id,), refusal(envelope.id, code, text))
 
 
 IDENTIFY: Final = b"#identify:"

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from peerwire.jsonrpc.transport import OversizedLine, Transport
-from symposium.bus import envelope as refusals
+from symposium.bus import error_codes
 from symposium.bus.daemon_start import DaemonOptions, PlaceError, dial
 from symposium.bus.endpoint import CONNECT_TIMEOUT, BusEndpoint, OnProgress
 from symposium.bus.envelope import MAX_LINE, Address, Envelope, Sender, write_envelope
@@ -178,7 +178,7 @@ class BusClient:
         line = write_envelope(envelope)
         if len(line) > MAX_LINE:
             text = f"a message may have at most {MAX_LINE} bytes, not {len(line)}"
-            raise BusRefusedError(text, refusals.TOO_LONG, "send less, or a path to a file")
+            raise BusRefusedError(text, error_codes.TOO_LONG, "send less, or a path to a file")
         if self._transport is None or not self._is_in:
             return False
         self._transport.send(line)
@@ -264,7 +264,7 @@ class BusClient:
 
 def _is_final(error: Exception) -> bool:
     """Whether a retry cannot help."""
-    is_no_guest = isinstance(error, BusRefusedError) and error.code == refusals.BAD_HELLO
+    is_no_guest = isinstance(error, BusRefusedError) and error.code == error_codes.BAD_HELLO
     return is_no_guest or isinstance(error, PlaceError)
 
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from symposium.bus import envelope as refusals
+from symposium.bus import error_codes
 from symposium.bus.envelope import (
     Address,
     BusOutcome,
@@ -289,7 +289,7 @@ class BusEndpoint:
         try:
             outcome = read_outcome(envelope)
         except EnvelopeError as error:
-            outcome = BusOutcome(success=False, error=str(error), code=refusals.BAD_PAYLOAD)
+            outcome = BusOutcome(success=False, error=str(error), code=error_codes.BAD_PAYLOAD)
         if pending is None:
             if not outcome.success:
                 _log.warning("the bus refused %s: %s", envelope.id, outcome.error)
@@ -311,7 +311,7 @@ def _late(kind: type[BusMessage], reason: str | None) -> BusError:
     """Error for a missing response: sent without an answer, or not sent for a reason."""
     type_ = kind.about.type
     if reason is None:
-        return BusRefusedError(f"{type_} timed out", refusals.TIMEOUT)
+        return BusRefusedError(f"{type_} timed out", error_codes.TIMEOUT)
     text = f"bus reconnecting: {reason}"
     hint = f"nothing was done: {type_} was not sent; try again in a moment"
     return BusReconnectingError(text, hint)
@@ -324,7 +324,7 @@ def _reply(kind: type[BusRequest[_Answer]], outcome: BusOutcome) -> _Answer:
         return read_reply(kind, outcome.data)
     except PayloadError as error:
         text = f"malformed reply to {kind.about.type}: {error}"
-        raise BusRefusedError(text, refusals.BAD_PAYLOAD) from error
+        raise BusRefusedError(text, error_codes.BAD_PAYLOAD) from error
 
 
 def _fail(pending: Pending, error: Exception) -> None:

@@ -190,24 +190,6 @@ def early_id(head: bytes) -> str:
     return name.decode(errors="replace") if found and ended else ""
 
 
-BAD_MESSAGE: Final = "bad_message"
-BAD_PAYLOAD: Final = "bad_payload"
-UNKNOWN_TYPE: Final = "unknown_type"
-TOO_LONG: Final = "too_long"
-HELLO_REQUIRED: Final = "hello_required"
-BAD_HELLO: Final = "bad_hello"
-FORBIDDEN: Final = "forbidden"
-NO_HANDLER: Final = "no_handler"
-TIMEOUT: Final = "timeout"
-GONE: Final = "gone"
-CANCELLED: Final = "cancelled"
-TOO_MANY: Final = "too_many"
-DUPLICATE: Final = "duplicate_id"
-NOT_ASKED: Final = "not_asked"
-FAILED: Final = "failed"
-NOT_FOUND: Final = "not_found"
-BAD_VALUE: Final = "bad_value"
-
 MAX_TEXT: Final = 1000
 """Maximum length of an error message, in characters."""
 

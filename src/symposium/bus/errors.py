@@ -35,7 +35,7 @@ class BusRefusedError(BusError):
     """The handler of a request answered with an error.
 
     Attributes:
-        code: kind of the error (`symposium.bus.envelope`); empty from a peer of version 1.
+        code: kind of the error (`symposium.bus.error_codes`); empty from a peer of version 1.
     """
 
     def __init__(self, message: str, code: str = "", hint: str = "") -> None:

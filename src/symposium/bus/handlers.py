@@ -32,7 +32,7 @@ from msgspec import UNSET, Raw
 from localio.errors import ExplainedError, ProgramNotFoundError
 from localio.files import storage_error_text
 from peerwire.errors import ErrorBoundary
-from symposium.bus import envelope as refusals
+from symposium.bus import error_codes
 from symposium.bus.envelope import BusOutcome, Envelope, Sender, envelope_of, response, success
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.broker import CancelRequest, Progress
@@ -220,11 +220,11 @@ class HandlerTasks:
         if isinstance(boundary.error, OSError):
             # A full disk or a read-only home directory is not a bug.
             text = f"{envelope.type} failed: {storage_error_text(boundary.error)}"
-            outcome = BusOutcome(success=False, error=text, code=refusals.FAILED)
+            outcome = BusOutcome(success=False, error=text, code=error_codes.FAILED)
         elif boundary.error is not None:
             kind = type(boundary.error).__name__
             text = f"this is a bug in the handler of {envelope.type}: {kind}: {boundary.error}"
-            outcome = BusOutcome(success=False, error=text, code=refusals.FAILED)
+            outcome = BusOutcome(success=False, error=text, code=error_codes.FAILED)
         if outcome is not None:
             self._send(response(envelope.id, self._sender, outcome))
 
@@ -233,14 +233,14 @@ class HandlerTasks:
         try:
             message = read_message(envelope)
         except (PayloadError, KeyError) as error:
-            return _error_outcome(f"{envelope.type}: {error}", refusals.BAD_PAYLOAD)
+            return _error_outcome(f"{envelope.type}: {error}", error_codes.BAD_PAYLOAD)
         respond = self._answers.find(message)
         if respond is None:
-            return _error_outcome(f"no handler for {envelope.type}", refusals.NO_HANDLER)
+            return _error_outcome(f"no handler for {envelope.type}", error_codes.NO_HANDLER)
         try:
             reply = await respond(message, self._context(envelope))
         except BusRefusedError as error:
-            return _error_outcome(error.message, error.code or refusals.FAILED)
+            return _error_outcome(error.message, error.code or error_codes.FAILED)
         except ExplainedError as error:
             return _error_outcome(str(error), _code_of(error))
         is_asked = message.about.type in self._answers.requests
@@ -258,11 +258,11 @@ class HandlerTasks:
 def _code_of(error: ExplainedError) -> str:
     match error:
         case NotFoundError() | ProgramNotFoundError():
-            return refusals.NOT_FOUND
+            return error_codes.NOT_FOUND
         case BadValueError():
-            return refusals.BAD_VALUE
+            return error_codes.BAD_VALUE
         case _:
-            return refusals.FAILED
+            return error_codes.FAILED
 
 
 def _error_outcome(text: str, code: str) -> BusOutcome:

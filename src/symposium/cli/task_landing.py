@@ -8,7 +8,7 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from symposium.bus.envelope import NOT_FOUND
+from symposium.bus.error_codes import NOT_FOUND
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.tasks import TaskView
 from symposium.bus.messages.worktrees import LandingShown, LandTaskspace, ShowLanding

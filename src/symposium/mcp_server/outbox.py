@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 
 from localio.files import sync_path, write_whole
 from symposium.bus.endpoint import Bus
-from symposium.bus.envelope import GONE, NO_HANDLER, TIMEOUT
+from symposium.bus.error_codes import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusError, BusRefusedError
 from symposium.bus.protocol import BusMessage, BusRequest, PayloadError, message_types, payload_of
 

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from symposium.bus.envelope import GONE, NO_HANDLER, TIMEOUT
+from symposium.bus.error_codes import GONE, NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusError, BusRefusedError
 from symposium.bus.messages.agents import Recorded
 from symposium.bus.protocol import BusRequest

@@ -7,7 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from localio.errors import LocalIOError, ProgramNotFoundError
-from symposium.bus import envelope as refusals
+from symposium.bus import error_codes
 from symposium.bus.envelope import (
     BusOutcome,
     Envelope,
@@ -16,6 +16,7 @@ from symposium.bus.envelope import (
     envelope_of,
     read_envelope,
     read_outcome,
+    refusal,
 )
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.handlers import HandlerTable, HandlerTasks, RequestContext
@@ -63,15 +64,15 @@ def raising(error: Exception) -> HandlerTable:
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
-        (NotFoundError("no task x", ""), refusals.NOT_FOUND, "no task x"),
-        (ProgramNotFoundError("no program x", ""), refusals.NOT_FOUND, "no program x"),
-        (BadValueError("no budget", ""), refusals.BAD_VALUE, "no budget"),
-        (LocalIOError("no archive", ""), refusals.FAILED, "no archive"),
-        (SymposiumError("git failed", ""), refusals.FAILED, "git failed"),
+        (NotFoundError("no task x", ""), error_codes.NOT_FOUND, "no task x"),
+        (ProgramNotFoundError("no program x", ""), error_codes.NOT_FOUND, "no program x"),
+        (BadValueError("no budget", ""), error_codes.BAD_VALUE, "no budget"),
+        (LocalIOError("no archive", ""), error_codes.FAILED, "no archive"),
+        (SymposiumError("git failed", ""), error_codes.FAILED, "git failed"),
         (BusRefusedError("has changed", "changed"), "changed", "has changed"),
-        (BusRefusedError("no", ""), refusals.FAILED, "no"),
-        (OSError(28, "No space left on device"), refusals.FAILED, "delete_taskspace failed: "),
-        (KeyError("x"), refusals.FAILED, "this is a bug in the handler of delete_taskspace"),
+        (BusRefusedError("no", ""), error_codes.FAILED, "no"),
+        (OSError(28, "No space left on device"), error_codes.FAILED, "delete_taskspace failed: "),
+        (KeyError("x"), error_codes.FAILED, "this is a bug in the handler of delete_taskspace"),
     ],
 )
 async def test_each_kind_of_error_has_its_code_and_message(
@@ -88,9 +89,9 @@ async def test_each_kind_of_error_has_its_code_and_message(
 @pytest.mark.parametrize(
     ("envelope", "code"),
     [
-        (Envelope("delete_taskspace", "1", US), refusals.BAD_PAYLOAD),
-        (Envelope("no_such_type", "1", US, payload_of(DELETE)), refusals.BAD_PAYLOAD),
-        (envelope_of(LOG, US), refusals.NO_HANDLER),
+        (Envelope("delete_taskspace", "1", US), error_codes.BAD_PAYLOAD),
+        (Envelope("no_such_type", "1", US, payload_of(DELETE)), error_codes.BAD_PAYLOAD),
+        (envelope_of(LOG, US), error_codes.NO_HANDLER),
     ],
     ids=["no payload", "unknown type", "no function"],
 )
@@ -121,7 +122,7 @@ async def test_handler_receives_the_connection_of_the_sender(by: str) -> None:
 @pytest.mark.requirement("bus.error-codes")
 @pytest.mark.parametrize(("more", "ends"), [(0, "xx"), (1, "x…")])
 def test_error_text_is_cut_beyond_a_thousand_characters(more: int, ends: str) -> None:
-    line = refusals.refusal("1", refusals.FAILED, "x" * (1000 + more))
+    line = refusal("1", error_codes.FAILED, "x" * (1000 + more))
     error = read_outcome(read_envelope(line)).error
 
     assert error is not None

@@ -16,7 +16,7 @@ from tests.support.typed_answer import typed
 
 from localio.text import day_of, iso_of, minute_of, second_of
 from symposium.__main__ import main
-from symposium.bus.envelope import FAILED, NOT_FOUND
+from symposium.bus.error_codes import FAILED, NOT_FOUND
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.agents import LogProgress, ProgressCategory, Recorded
 from symposium.bus.messages.tasks import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.mcp_harness import FakeBus, call_tool, workplace_in
 
-from symposium.bus.envelope import NO_HANDLER, TIMEOUT
+from symposium.bus.error_codes import NO_HANDLER, TIMEOUT
 from symposium.bus.errors import BusLostError, BusRefusedError, BusUnreachableError
 from symposium.bus.messages.editor import CreateSyntheticPr, PresentWalkthrough, UpdateSyntheticPr
 from symposium.bus.protocol import Ack

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field, to_builtins
 
 from symposium.bus.endpoint import Bus
-from symposium.bus.envelope import TIMEOUT
+from symposium.bus.error_codes import TIMEOUT
 from symposium.bus.errors import BusError, BusLostError, BusRefusedError
 from symposium.bus.messages.editor import PresentWalkthrough
 from symposium.documents.walkthroughs.places import BlockDiagnostic

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from symposium.bus.envelope import TIMEOUT
+from symposium.bus.error_codes import TIMEOUT
 from symposium.bus.errors import BusError, BusLostError, BusRefusedError
 from symposium.bus.messages.editor import (
     CommentThread as ShownThread,

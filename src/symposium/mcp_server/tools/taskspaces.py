@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from symposium.bus.envelope import TIMEOUT
+from symposium.bus.error_codes import TIMEOUT
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.agents import (
     DeleteTaskspace,

@@ -1,0 +1,21 @@
+"""Error codes in refused requests on the bus. Peers compare them; they never change."""
+
+from typing import Final
+
+BAD_MESSAGE: Final = "bad_message"
+BAD_PAYLOAD: Final = "bad_payload"
+UNKNOWN_TYPE: Final = "unknown_type"
+TOO_LONG: Final = "too_long"
+HELLO_REQUIRED: Final = "hello_required"
+BAD_HELLO: Final = "bad_hello"
+FORBIDDEN: Final = "forbidden"
+NO_HANDLER: Final = "no_handler"
+TIMEOUT: Final = "timeout"
+GONE: Final = "gone"
+CANCELLED: Final = "cancelled"
+TOO_MANY: Final = "too_many"
+DUPLICATE: Final = "duplicate_id"
+NOT_ASKED: Final = "not_asked"
+FAILED: Final = "failed"
+NOT_FOUND: Final = "not_found"
+BAD_VALUE: Final = "bad_value"
