@@ -8,13 +8,12 @@ Peers of the compat socket without `hello` speak version 1: each receives every 
 and its own, as from the reference's daemon (bus §1.2 to §1.5).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Raw
 
-from localio.text import near_names
 from peerwire.jsonrpc.transport import OversizedLine
 from symposium.bus import error_codes
 from symposium.bus.assignment import assign
@@ -27,25 +26,21 @@ from symposium.bus.broker_requests import (
 )
 from symposium.bus.envelope import (
     DAEMON_SENDER,
-    NO_ID,
     Envelope,
     EnvelopeError,
     answer,
-    early_id,
     envelope_of,
     id_of,
     read_envelope,
-    read_outcome,
     refusal,
     stamped,
     version_one,
+    version_one_response,
     write_envelope,
 )
 from symposium.bus.messages.broker import Traffic
 from symposium.bus.peers import EVERYTHING, BusPeer, Canonical, Peers, SocketKind, plain_parts
 from symposium.bus.protocol import (
-    ASSIGNED_ROLES,
-    BusMessage,
     MessageSpec,
     MessageTarget,
     PayloadError,
@@ -53,18 +48,23 @@ from symposium.bus.protocol import (
     message_types,
     read_as,
 )
+from symposium.bus.refusals import (
+    refuse,
+    refuse_answer,
+    refuse_legacy,
+    refuse_overlong,
+    refuse_type,
+)
 from symposium.bus.routing import (
     MAX_OPEN,
     Action,
     Deliver,
     OpenBusRequests,
     OpenRequest,
-    Warn,
 )
 
 _UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
 """Message types left out of the history."""
-
 
 _Route: TypeAlias = Callable[[BusPeer, bytes, Envelope, MessageSpec, float], Sequence[Action]]
 """Handler of a message type: sender, line, envelope, spec, time."""
@@ -142,7 +142,7 @@ class Broker:
         """Handle a line of a peer, or a message of a peer in this process."""
         peer = self.peers.get(connection)
         if peer is None or isinstance(message, OversizedLine):
-            return _overlong(peer, message)
+            return refuse_overlong(peer, message)
         if isinstance(message, Envelope):
             text, envelope = write_envelope(message), message
         else:
@@ -161,7 +161,7 @@ class Broker:
             take, about = self._routes[type_]
             actions = take(peer, text, envelope, about, now)
         else:
-            actions = _forbidden(peer, envelope, self._types)
+            actions = refuse_type(peer, envelope, self._types)
         return actions if seen is None else [seen, *actions]
 
     def _without_hello(
@@ -171,7 +171,7 @@ class Broker:
             return self.requests.hello(peer, envelope)
         if not peer.is_legacy:
             reason = "send hello first; a peer without a role cannot send anything else"
-            return [_refusal(peer, envelope.id, error_codes.HELLO_REQUIRED, reason)]
+            return [refuse(peer, envelope.id, error_codes.HELLO_REQUIRED, reason)]
         peer.sender = envelope.sender
         seen = self._remember(peer, text, now)
         actions = self._from_legacy(peer, text, envelope, now)
@@ -183,7 +183,7 @@ class Broker:
         if not text:
             return ()
         if not peer.is_legacy:
-            return [_refusal(peer, id_of(text), error_codes.BAD_MESSAGE, reason)]
+            return [refuse(peer, id_of(text), error_codes.BAD_MESSAGE, reason)]
         if text.startswith(b"#"):
             return self._legacy.control(peer, text)
         seen = self._remember(peer, text, now)
@@ -218,19 +218,17 @@ class Broker:
         try:
             return self.requests.take(peer, envelope, now)
         except PayloadError as error:
-            return [
-                _refusal(peer, envelope.id, error_codes.BAD_PAYLOAD, f"{envelope.type}: {error}")
-            ]
+            return [refuse(peer, envelope.id, error_codes.BAD_PAYLOAD, f"{envelope.type}: {error}")]
 
     def _ask(
         self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
     ) -> list[Action]:
         if self.open.get(envelope.id) is not None:
             reason = "a request with this id is already open; use a new id"
-            return [_refusal(peer, envelope.id, error_codes.DUPLICATE, reason)]
+            return [refuse(peer, envelope.id, error_codes.DUPLICATE, reason)]
         if self.open.count_of(peer.id) >= MAX_OPEN:
             reason = f"this peer already has {MAX_OPEN} open requests; wait for their responses"
-            return [_refusal(peer, envelope.id, error_codes.TOO_MANY, reason)]
+            return [refuse(peer, envelope.id, error_codes.TOO_MANY, reason)]
         chosen = assign(about, envelope, peer, self.peers, now)
         if chosen is not None:
             answerers: tuple[str, ...] = (chosen.id,)
@@ -241,7 +239,7 @@ class Broker:
             answerers, line = (), b""
         if not answerers:
             reason = f"no connected peer handles {envelope.type}"
-            return [_refusal(peer, envelope.id, error_codes.NO_HANDLER, reason)]
+            return [refuse(peer, envelope.id, error_codes.NO_HANDLER, reason)]
         since = self._clock()
         self.open.add(
             OpenRequest(
@@ -293,7 +291,7 @@ class Broker:
         request_id = envelope.id if is_response else _about_request(envelope)
         request = self.open.get(request_id)
         if request is None or peer.id not in request.answerers:
-            return _not_asked(peer, envelope, request)
+            return refuse_answer(peer, envelope, request)
         if not is_response:
             return [Deliver((request.asker,), stamped(text, envelope, peer.stamp))]
         self.open.answered(request, self._clock())
@@ -303,7 +301,7 @@ class Broker:
         asker = self.peers.get(request.asker)
         if asker is None:
             return []
-        return [Deliver((asker.id,), _plain(line) if asker.is_legacy else line)]
+        return [Deliver((asker.id,), version_one_response(line) if asker.is_legacy else line)]
 
     # -- version 1
 
@@ -318,7 +316,7 @@ class Broker:
             return actions + self.requests.polos(self.peers.legacy())
         kind = self._types.get(envelope.type)
         if kind is None or Role.LEGACY not in kind.about.sent_by:
-            return actions + _refuse_legacy(peer, envelope, kind, self.peers)
+            return actions + refuse_legacy(peer, envelope, kind, self.peers)
         take, about = self._routes[envelope.type]
         plain = msgspec.structs.replace(envelope, to=UNSET)
         # If no peer of version 2 handles it, one of version 1 may, so do not reject it first.
@@ -327,74 +325,8 @@ class Broker:
         return actions
 
 
-def _refuse_legacy(
-    peer: BusPeer, envelope: Envelope, kind: type[BusMessage] | None, peers: Peers
-) -> list[Action]:
-    """Reject requests that version 1 cannot send, unless another such peer may answer."""
-    if kind is None or not kind.about.budget or len(peers.legacy()) > 1:
-        return []
-    reason = f"{envelope.type} requires protocol version 2; use a newer MCP server"
-    line = refusal(envelope.id, error_codes.FORBIDDEN, reason)
-    return [Deliver((peer.id,), _plain(line))]
-
-
-def _plain(line: bytes) -> bytes:
-    """A response without members unknown to version 1."""
-    envelope = read_envelope(line)
-    try:
-        outcome = msgspec.structs.replace(read_outcome(envelope), code=None)
-    except EnvelopeError:
-        return version_one(envelope)
-    payload = Raw(msgspec.json.encode(outcome))
-    return version_one(msgspec.structs.replace(envelope, payload=payload))
-
-
 def _about_request(envelope: Envelope) -> str:
     try:
         return str(read_as(dict[str, object], envelope.payload).get("request_id", ""))
     except PayloadError:
         return ""
-
-
-def _not_asked(peer: BusPeer, envelope: Envelope, request: OpenRequest | None) -> Sequence[Action]:
-    """Reject a response to a request of another peer, or to one that is not open."""
-    if peer.role in ASSIGNED_ROLES or (request is None and envelope.type != "response"):
-        # Version 1 has no such error, and late progress is harmless.
-        return []
-    if request is None:
-        reason = f"request {envelope.id} is not open; it timed out, was canceled, or never existed"
-        return [_refusal(peer, NO_ID, error_codes.NOT_ASKED, reason)]
-    reason = f"request {request.id} was sent to another peer; ignored the {envelope.type}"
-    rejection = _refusal(peer, NO_ID, error_codes.FORBIDDEN, reason)
-    if peer.has_forged:
-        # Warn once, so that a broken peer cannot fill the log.
-        return [rejection]
-    peer.has_forged = True
-    who = f"{peer.name} ({peer.id}, {peer.role.value})"
-    return [rejection, Warn(f"{who} sent a {envelope.type} to a {request.type} of another peer")]
-
-
-def _overlong(peer: BusPeer | None, line: bytes | OversizedLine | Envelope) -> Sequence[Action]:
-    if peer is None or peer.is_legacy or not isinstance(line, OversizedLine):
-        return ()
-    text = f"a line may have at most {line.limit} bytes; dropped a longer one"
-    return [_refusal(peer, early_id(line.head), error_codes.TOO_LONG, text)]
-
-
-def _forbidden(
-    peer: BusPeer, envelope: Envelope, known: Mapping[str, type[BusMessage]]
-) -> Sequence[Action]:
-    type_, role = envelope.type, peer.role.value
-    if type_ in known:
-        reason = f"a peer of role {role} may not send {type_}"
-        # A rejected response must not look like an answer to the request of that id.
-        request_id = NO_ID if type_ == "response" else envelope.id
-        return [_refusal(peer, request_id, error_codes.FORBIDDEN, reason)]
-    near = near_names(type_, known)
-    meant = f"; did you mean {' or '.join(near)}?" if near else ""
-    reason = f"unknown message type {type_!r}{meant}"
-    return [_refusal(peer, envelope.id, error_codes.UNKNOWN_TYPE, reason)]
-
-
-def _refusal(peer: BusPeer, request_id: str, code: str, text: str) -> Deliver:
-    return Deliver((peer.id,), refusal(request_id, code, text))

@@ -39,6 +39,7 @@ from symposium.bus.messages.broker import (
 )
 from symposium.bus.peers import EVERYTHING, BusPeer, Peers
 from symposium.bus.protocol import ASSIGNED_ROLES, BusMessage, PayloadError, Role, payload_of
+from symposium.bus.refusals import refuse
 from symposium.bus.routing import Action, Close, Deliver, OpenBusRequests, is_same_taskspace
 
 MAX_MESSAGES: Final = 1024
@@ -242,7 +243,7 @@ class BrokerRequests:
         wanted = Subscribe.read(envelope.payload).types
         if EVERYTHING in wanted and peer.role not in WATCHERS:
             text = f"a peer of role {peer.role.value} may not watch all messages"
-            return [_refusal(peer, envelope, error_codes.FORBIDDEN, text)]
+            return [refuse(peer, envelope.id, error_codes.FORBIDDEN, text)]
         peer.subscribes = wanted
         self._peers.changed()
         return [_answer(peer, envelope, Raw(b"{}"))]
@@ -349,10 +350,6 @@ def _line(message: BusMessage) -> bytes:
 
 def _answer(peer: BusPeer, envelope: Envelope, data: Raw) -> Deliver:
     return Deliver((peer.id,), answer(envelope, data))
-
-
-def _refusal(peer: BusPeer, envelope: Envelope, code: str, text: str) -> Deliver:
-    return Deliver((peer.id,), refusal(envelope.id, code, text))
 
 
 IDENTIFY: Final = b"#identify:"

@@ -1,7 +1,8 @@
 """The envelope of bus messages: reading, writing, and error responses.
 
 Version 2 adds `to` (receiver) and `ack` (confirm delivery); the broker adds `from` (real sender).
-Payload bytes are never changed: the broker does not decode them (bus §1.2).
+Payload bytes are forwarded unchanged (bus §1.2), except the outcome of a response to a peer of
+version 1.
 """
 
 import uuid
@@ -164,6 +165,17 @@ def read_outcome(envelope: Envelope) -> BusOutcome:
     except PayloadError as error:
         text = f"malformed payload in response {envelope.id}: {error}"
         raise EnvelopeError(text) from error
+
+
+def version_one_response(line: bytes) -> bytes:
+    """Response without members unknown to version 1."""
+    envelope = read_envelope(line)
+    try:
+        outcome = msgspec.structs.replace(read_outcome(envelope), code=None)
+    except EnvelopeError:
+        return version_one(envelope)
+    payload = Raw(_encode(outcome))
+    return version_one(msgspec.structs.replace(envelope, payload=payload))
 
 
 class _Identified(Struct, frozen=True):
