@@ -66,5 +66,5 @@ async def test_window_answers_for_its_task_until_it_disconnects(
 
     assert found.selected_text == "picked"
     assert recorded.watchers == 1
-    assert "1 windows are open" in str(shown)
-    assert "windows are open" not in str(left)
+    assert "1 window is open" in str(shown)
+    assert "window is open" not in str(left)

@@ -47,6 +47,18 @@ async def test_fresh_task_is_safe(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("taskspaces.report-files")
+def test_line_has_some_names_and_the_number_of_the_others() -> None:
+    names = tuple(f"file {number}" for number in range(10))
+    many = Finding(Risk.UNTRACKED, 13, "13 untracked files", names)
+    odd = Finding(Risk.UNCOMMITTED, 1, "uncommitted changes in 1 file", ("\x1b[2J" + "x" * 99,))
+    other = Finding(Risk.DETACHED, 1, "HEAD is detached at 1234", ("12345678",))
+
+    assert many.line == f"13 untracked files: {', '.join(names)}, and 3 more"
+    assert odd.line == f"uncommitted changes in 1 file: ␛[2J{'x' * 55}…"
+    assert other.line == "HEAD is detached at 1234"
+
+
+@pytest.mark.requirement("taskspaces.report-files")
 async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
@@ -64,9 +76,9 @@ async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
 
     assert counts(report) == {Risk.UNCOMMITTED: 2, Risk.UNTRACKED: 3, Risk.IGNORED: 1}
     assert report.lines == (
-        "uncommitted changes in 2 files",
-        "3 untracked files",
-        "1 ignored files that no build recreates, 5 bytes",
+        "uncommitted changes in 2 files: README.md, src/app.py",
+        "3 untracked files: new two, new one, new three",
+        "1 ignored file that no build recreates, 5 bytes: secret/key",
     )
     assert [each.samples for each in report.findings] == [
         ("README.md", "src/app.py"),
@@ -223,10 +235,10 @@ async def test_only_stashes_of_the_branch_are_reported(scene: Scene) -> None:
     second = await report_on(scene, made)
 
     assert counts(first) == {Risk.STASH: 1}
-    assert first.lines == ("1 stashes",)
+    assert first.lines == (f"1 stash: On {made.branch}: kept",)
     assert first.findings[0].samples == (f"On {made.branch}: kept",)
-    homeless = "not known: stash: 1 stashes were made on no branch: their task is unknown"
-    assert second.lines == ("1 stashes", homeless)
+    homeless = "not known: stash: 1 stash was made on no branch: its task is unknown"
+    assert second.lines == (*first.lines, homeless)
 
 
 @pytest.mark.requirement("taskspaces.report-inside")
@@ -527,7 +539,7 @@ async def test_landed_task_is_safe_to_delete_while_its_agent_is_idle(place: Path
     assert counts(unlanded)[Risk.AGENT] == 1
     assert [(each.detail, *each.samples) for each in idle.findings] == [
         ("its work has landed; its idle agent is stopped",),
-        ("1 programs run there", f"cat ({other.pid})"),
+        ("1 program runs there", f"cat ({other.pid})"),
     ]
     assert counts(working)[Risk.AGENT] == 1
     assert counts(changed)[Risk.AGENT] == counts(changed)[Risk.UNTRACKED] == 1

@@ -96,9 +96,14 @@ def of_stash(common: Path, top: str | None, branch: str) -> list[Finding | Unkno
             homeless += 1
     found: list[Finding | Unknown] = []
     if ours:
-        found.append(Finding(Risk.STASH, len(ours), f"{len(ours)} stashes", tuple(ours[:10])))
+        detail = "1 stash" if len(ours) == 1 else f"{len(ours)} stashes"
+        found.append(Finding(Risk.STASH, len(ours), detail, tuple(ours[:10])))
     if homeless:
-        reason = f"{homeless} stashes were made on no branch: their task is unknown"
+        reason = (
+            "1 stash was made on no branch: its task is unknown"
+            if homeless == 1
+            else f"{homeless} stashes were made on no branch: their task is unknown"
+        )
         found.append(Unknown(Risk.STASH, reason))
     return found
 

@@ -133,17 +133,15 @@ async def _processes(subject: _Subject) -> _Found:
     if not running:
         return []
     names = tuple(f"{each.name} ({each.pid})" for each in running[:10])
-    return [Finding(Risk.PROCESSES, len(running), f"{len(running)} programs run there", names)]
+    detail = "1 program runs there" if len(running) == 1 else f"{len(running)} programs run there"
+    return [Finding(Risk.PROCESSES, len(running), detail, names)]
 
 
 async def _watched(subject: _Subject) -> _Found:
     there = subject.presence.at(subject.taskspace.id) if subject.presence else []
     names = tuple(f"{each.kind}: {each.window_title or each.key}" for each in there)
-    return (
-        [Finding(Risk.WATCHED, len(there), f"{len(there)} windows are open", names)]
-        if there
-        else []
-    )
+    detail = "1 window is open" if len(there) == 1 else f"{len(there)} windows are open"
+    return [Finding(Risk.WATCHED, len(there), detail, names)] if there else []
 
 
 _CHECKS: tuple[tuple[Risk, Callable[[_Subject], Awaitable[_Found]]], ...] = (

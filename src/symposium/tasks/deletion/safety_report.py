@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from localio.text import one_line
+
 
 class Risk(StrEnum):
     """One cell of the matrix (bus-mcp-taskspaces §3.7)."""
@@ -33,6 +35,15 @@ _LOSES_NOTHING: Final = frozenset(
 """Reported, but the work is also elsewhere."""
 
 
+_COUNTED: Final = frozenset(
+    {Risk.UNCOMMITTED, Risk.UNTRACKED, Risk.IGNORED, Risk.STASH, Risk.PROCESSES, Risk.WATCHED}
+)
+"""Their details are numbers."""
+
+_NAME_WIDTH: Final = 60
+"""Maximum characters of a name in a line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Work or activity in the worktree.
@@ -47,6 +58,15 @@ class Finding:
     count: int
     detail: str
     samples: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The detail, with some names where it is a number of them."""
+        if self.risk not in _COUNTED or not self.samples:
+            return self.detail
+        names = ", ".join(one_line(name, width=_NAME_WIDTH) for name in self.samples)
+        more = self.count - len(self.samples)
+        return f"{self.detail}: {names}{f', and {more} more' if more > 0 else ''}"
 
     @property
     def loses(self) -> bool:
@@ -79,6 +99,6 @@ class DeletionReport:
     def lines(self) -> tuple[str, ...]:
         """For the user, one line for each."""
         return (
-            *(finding.detail for finding in self.findings),
+            *(finding.line for finding in self.findings),
             *(f"not known: {unknown.risk}: {unknown.reason}" for unknown in self.unknowns),
         )

@@ -106,7 +106,8 @@ def of_ignored(worktree: Path, ignored: tuple[str, ...]) -> list[Finding]:
     found: list[Finding] = []
     if names := tuple(kept_ignored(worktree, ignored)):
         size = sum((worktree / name).lstat().st_size for name in names)
-        detail = f"{len(names)} ignored files that no build recreates, {size} bytes"
+        files = "file" if len(names) == 1 else "files"
+        detail = f"{len(names)} ignored {files} that no build recreates, {size} bytes"
         found.append(Finding(Risk.IGNORED, len(names), detail, names[:_SAMPLES]))
     if built := tuple(name for name in ignored if _is_rebuilt(worktree, name)):
         detail = f"not archived, because a build recreates it: {', '.join(built[:_SAMPLES])}"
