@@ -501,7 +501,7 @@ async def test_long_tool_call_delays_nothing() -> None:
         async with asyncio.TaskGroup() as tasks:
             params = {"name": "slow"}
             call = tasks.create_task(message(agent, connection, "tools/call", params))
-            turn = await editor.prompt("go on")
+            turn = await editor.prompt("continue")
             assert turn.stop_reason == "end_turn"
             agent.say(session, "still here")
             await editor.until(lambda update: update["content"]["text"] == "still here")

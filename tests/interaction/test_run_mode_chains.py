@@ -207,7 +207,7 @@ async def test_session_is_loaded_with_its_history_before_the_response(tmp_path: 
         assert history["params"] == {"sessionId": "old", "update": PLAN}
         assert (answer["id"], answer["result"]) == (1, {"modes": None})
         assert commands["params"]["update"]["sessionUpdate"] == "available_commands_update"
-        it.prompt("go on", "old")
+        it.prompt("continue", "old")
         assert (await agent.read())["params"]["sessionId"] == "old"
 
 
@@ -497,7 +497,7 @@ async def test_fork_is_a_new_session_of_the_same_chain(tmp_path: Path) -> None:
         request = await agent.read()
         agent.answer(request, {"sessionId": "fork"})
         assert (await it.editor.reads(2))[0]["result"] == {"sessionId": "fork"}
-        it.prompt("go on", "fork")
+        it.prompt("continue", "fork")
         assert (await agent.read())["params"]["sessionId"] == "fork"
 
 

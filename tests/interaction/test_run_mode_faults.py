@@ -51,7 +51,7 @@ async def test_menu_that_fails_says_so_and_the_session_continues(tmp_path: Path)
         assert await it.say("/symposium:config") == [
             "The menu failed; nothing was changed: defect\n\n"
         ]
-        it.prompt("go on")
+        it.prompt("continue")
         assert (await agent.read())["method"] == "session/prompt"
 
 
@@ -65,7 +65,7 @@ async def test_command_that_fails_is_an_error_of_that_prompt_only(tmp_path: Path
             -32603,
             {"reason": "run_mode_failed", "fault": "defect"},
         )
-        it.prompt("go on")
+        it.prompt("continue")
         assert (await agent.read())["method"] == "session/prompt"
 
 

@@ -77,8 +77,8 @@ async def test_config_mode_is_entered_and_left_with_save(tmp_path: Path) -> None
         assert (await it.editor.read())["params"]["update"] == {"sessionUpdate": "plan"}
         assert '"name": "ferris", "enabled": true' in " ".join(it.config.read_text().split())
 
-        it.prompt("go on")
-        assert (await agent.read())["params"]["prompt"][0]["text"] == "go on"
+        it.prompt("continue")
+        assert (await agent.read())["params"]["prompt"][0]["text"] == "continue"
 
 
 @pytest.mark.requirement("run-mode.menu-save-tells")

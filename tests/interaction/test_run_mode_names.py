@@ -60,7 +60,7 @@ async def test_first_session_can_be_loaded_after_a_restart(tmp_path: Path) -> No
         assert history["params"]["sessionId"] == session
         assert answer["result"] == {}
         assert commands["params"]["sessionId"] == session
-        turn = it.prompt("Go on", session)
+        turn = it.prompt("Continue", session)
         prompt = await agent.read()
         assert prompt["params"]["sessionId"] == "inner"
         agent.answer(prompt, {"stopReason": "end_turn"})
@@ -170,5 +170,5 @@ async def test_fork_of_a_session_from_an_earlier_start_is_a_new_session(tmp_path
         assert request["params"] == {"sessionId": "inner", "cwd": "/w"}
         agent.answer(request, {"sessionId": "fork"})
         assert (await it.editor.reads(2))[0]["result"] == {"sessionId": "fork"}
-        it.prompt("go on", "fork")
+        it.prompt("continue", "fork")
         assert (await agent.read())["params"]["sessionId"] == "fork"

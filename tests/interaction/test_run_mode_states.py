@@ -295,7 +295,7 @@ async def test_cancel_in_config_mode_returns_to_the_session(tmp_path: Path) -> N
         it.editor.tell("session/cancel", {"sessionId": "s"})
         farewell = await it.editor.read()
         assert farewell["params"]["update"]["content"]["text"] == CANCELLED
-        it.prompt("go on")
+        it.prompt("continue")
         assert (await agent.read())["method"] == "session/prompt"
         assert it.config.read_bytes() == before
 
@@ -405,7 +405,7 @@ async def test_config_mode_without_a_file_is_the_setup_and_returns(tmp_path: Pat
         await it.say("2")
         saved = await it.say("save")
         assert saved[-1] == "Configuration saved. Returning to your session.\n\n"
-        it.prompt("go on")
+        it.prompt("continue")
         assert (await agent.read())["method"] == "session/prompt"
 
 
@@ -419,7 +419,7 @@ async def test_broken_file_is_reported_in_the_chat_and_the_session_continues(
         it.write_config(broken)
         notice = "".join(await it.say("/symposium:config"))
         assert f"{it.config}:3:15" in notice
-        it.prompt("go on")
+        it.prompt("continue")
         assert (await agent.read())["method"] == "session/prompt"
         assert it.config.read_text() == broken
 

@@ -92,7 +92,7 @@ def test_preview_needs_no_agent(
 ) -> None:
     symposium("prompt", "--proxy", "timeline", "--agent", "eliza", "Fix the login test")
 
-    shown, missing = symposium("handoff", "--print"), symposium("handoff", "Go on")
+    shown, missing = symposium("handoff", "--print"), symposium("handoff", "Continue")
 
     assert (shown.returncode, missing.returncode) == (0, 2)
     assert "> Fix the login test" in shown.stdout

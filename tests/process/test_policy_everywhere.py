@@ -61,7 +61,7 @@ class Starts:
 
     def prompt(self, *words: str) -> Asked:
         ran = self._task_cli.run(
-            *(words or ("prompt",)), "--approve-all", "--agent", self._spec, "Go on"
+            *(words or ("prompt",)), "--approve-all", "--agent", self._spec, "Continue"
         )
         return Asked(ran.stderr, ran.returncode)
 
@@ -70,21 +70,21 @@ class Starts:
 
     def chat(self) -> Asked:
         process = self._start("chat", "--approve-all", "--agent", self._spec)
-        out, err = process.communicate("Go on\n")
+        out, err = process.communicate("Continue\n")
         return Asked(out + err, process.returncode)
 
     def session(self) -> Asked:
-        words = ("session", "start", "--acp", "--prompt", "Go on", "--", self._spec)
+        words = ("session", "start", "--acp", "--prompt", "Continue", "--", self._spec)
         id_ = self._task_cli.ok(*words).strip()
         return self._by_inbox(id_, ("session", "attach", id_))
 
     def task(self) -> Asked:
-        id_ = self._task_cli.new("ask", "Go on", "--agent", self._spec)["id"]
+        id_ = self._task_cli.new("ask", "Continue", "--agent", self._spec)["id"]
         return self._by_inbox(id_, ("task", "attach", id_))
 
     def _by_editor(self, editor: Editor) -> Asked:
         editor.ask("initialize", INITIALIZE)
-        id_ = editor.prompt(editor.session(), "Go on")
+        id_ = editor.prompt(editor.session(), "Continue")
         while id_ not in editor.answers:
             editor.until(lambda: bool(editor.asked_of_us) or id_ in editor.answers)
             for each in editor.asked_of_us:
@@ -177,12 +177,12 @@ def starts(agent: str, clone: Path) -> dict[str, list[str]]:
     return {
         "run": ["run", "--no-registry"],
         "run-with": ["run-with", "--agent", agent],
-        "prompt": ["prompt", "--approve-all", "--agent", agent, "Go on"],
-        "exec": ["exec", "--approve-all", "--agent", agent, "Go on"],
+        "prompt": ["prompt", "--approve-all", "--agent", agent, "Continue"],
+        "exec": ["exec", "--approve-all", "--agent", agent, "Continue"],
         "chat": ["chat", "--approve-all", "--agent", agent],
-        "session": ["session", "start", "--acp", "--prompt", "Go on", "--", agent],
+        "session": ["session", "start", "--acp", "--prompt", "Continue", "--", agent],
         "session on a terminal": ["session", "start", "--", "true"],
-        "task": ["task", "new", "t", "Go on", "--agent", agent, "--project", str(clone)],
+        "task": ["task", "new", "t", "Continue", "--agent", agent, "--project", str(clone)],
     }
 
 
@@ -216,7 +216,9 @@ async def test_session_server_starts_no_agent_while_the_policy_is_unusable(
     task_cli.home.mkdir(exist_ok=True)
     (task_cli.home / "policy.toml").write_text("[[rule")
     agent = playing("asking_agent.py", str(commands), str(commands.with_name("answers.json")))
-    spec = SessionSpec(str(uuid4()), SessionKind.ACP, (agent,), str(task_cli.clone), prompt="Go on")
+    spec = SessionSpec(
+        str(uuid4()), SessionKind.ACP, (agent,), str(task_cli.clone), prompt="Continue"
+    )
 
     with pytest.raises(SessionError, match=r"policy\.toml: line 1, column 7: "):
         await launch(SessionStore(paths(task_cli.environment)), spec, task_cli.environment)
@@ -256,7 +258,7 @@ def test_crashed_agent_is_not_restarted_while_the_policy_is_unusable(
     until(lambda: task_cli.json("session", "show", id_)["open"])
 
     file.write_text("[[rule")
-    task_cli.ok("session", "say", id_, "Go on")
+    task_cli.ok("session", "say", id_, "Continue")
     (found,) = until(
         lambda: [each for each in task_cli.json("session", "list") if each["status"] == "exited"]
     )
@@ -273,7 +275,7 @@ def test_snapshot_is_made_before_a_destructive_action_is_allowed(
     task_cli.home.mkdir(exist_ok=True)
     rule = '[[rule]]\nname = "rm"\neffect = "allow"\ncommand = "rm made.txt"\n'
     (task_cli.home / "policy.toml").write_text(rule if is_ruled else "# none\n")
-    made = task_cli.new("removes", "Go on", "--agent", playing("removing_agent.py"))
+    made = task_cli.new("removes", "Continue", "--agent", playing("removing_agent.py"))
     id_, file = made["id"], Path(made["worktree"]) / "made.txt"
     if not is_ruled:
         until(lambda: task_cli.json("session", "questions", id_)["questions"])
@@ -323,7 +325,7 @@ def test_denial_is_an_event_of_prompt_in_json(task_cli: TaskCli, scripted: Spec)
     (task_cli.home / "policy.toml").write_text(FORBIDDEN["rule"])
     call = {"kind": "execute", "rawInput": {"command": "git push -f"}}
     agent = scripted(f"prompt=ask:{json.dumps(call)}")
-    ran = task_cli.run("prompt", "--json", "--proxy", "policy", "--agent", agent, "Go on")
+    ran = task_cli.run("prompt", "--json", "--proxy", "policy", "--agent", agent, "Continue")
 
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     notes = [each["data"].get("_meta") for each in events if each["type"] == "update"]

@@ -1,8 +1,8 @@
 """The check of texts: banned words, first words of docstrings, names, and commit subjects.
 
 `python -m tests.support.voice` prints each violation and exits with 1 if there is one. It reads
-comments, docstrings, string literals, and names of `src` and `tests`, the Markdown pages, and the
-commit subjects since the check exists.
+comments, docstrings, string literals, and names of `src` and `tests`, the Markdown pages, the
+comments of the Makefile and of pyproject.toml, and the commit subjects since the check exists.
 """
 
 import ast
@@ -30,12 +30,15 @@ BANNED: Final = re.compile(
         r"|bur(?:y|ied|ial)|told|tells? (?:of|it|them)|speaks? of|hears? of"
         r"|put(?:s|ting)? (?:off|down|away)|let(?:s|ting)? go"
         r"|stands? (?:in|for|beside|behind|before|there)"
-        r"|(?:is|are|was|were) (?:not there|none|no more)|of ours|goes? on|went on"
+        r"|(?:is|are|was|were) (?:not there|none|no more)|of ours|go(?:es)? on|went on"
         r"|as it (?:was|came|is|stands)|in its place|to its end|has the word|may well"
         r"|any (?:more|longer) than|no longer wanted)\b"
     ).replace(" ", r"\s+"),
     re.IGNORECASE,
 )
+PRONOUNS: Final = re.compile(r"(?<![-\w])(?:we|us|ours?|ourselves)(?![-\w:])")
+"""Words for the authors in texts of `src`; not an option as `--ours`, nor a member as `ours:`."""
+
 DOCSTRING_START: Final = re.compile(
     r"^(?:What|Who|Whom|Whose|Where|How|Those|Which|As|Nothing|Never)\b"
 )
@@ -53,16 +56,21 @@ _STORED: Final = frozenset({"nobody", "audience", "told"})
 """Fixed strings: a value of the audit log, a member of MCP, and a key of stored files."""
 
 _QUOTED: Final = re.compile(r"`[^`\n]*`")
-"""Names of the wire and of programs, which are not ours to choose."""
+"""Names of the wire and of programs."""
 
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FIXED: Final = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+|nobody")
 """Ids of requirements, and the value `nobody` of the audit log, never change."""
 
+_COMMENT: Final = re.compile(r"""^(?:[^"'#]|"[^"]*"|'[^']*')*?#(.*)""")
+"""The comment of a line of TOML or of a Makefile."""
+
 _RELEASED: Final = re.compile(r"^## \[?\d", re.MULTILINE)
+_READ: Final = ("src/*.py", "tests/*.py", "*.md", "Makefile", "pyproject.toml")
 _EXEMPT: Final = (
     "docs/transcripts/",
-    "src/symposium/agents/eliza/",  # her script is of 1966
+    "src/symposium/agents/eliza/doctor.py",  # the script, in the style of 1966
+    "src/symposium/agents/eliza/programming.py",
     "tests/golden/",
     "tests/traces/",
     "tests/support/voice.py",
@@ -91,6 +99,8 @@ def problems_of_source(path: str, source: str) -> Iterator[Violation]:
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and text not in _STORED:
             yield from _banned(path, line, text)
+            if " " in text:
+                yield from _pronouns(path, line, text)
         text = ast.get_docstring(node) if isinstance(node, documented) else None
         if text and (found := DOCSTRING_START.match(text)):
             yield Violation(path, line, f"a docstring starts with {found[0]!r}")
@@ -102,6 +112,12 @@ def problems_of_source(path: str, source: str) -> Iterator[Violation]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield from _banned(path, token.start[0], token.string)
+            yield from _pronouns(path, token.start[0], token.string)
+
+
+def _pronouns(path: str, line: int, text: str) -> Iterator[Violation]:
+    if path.startswith("src/"):
+        yield from _found(PRONOUNS, path, line, _QUOTED.sub("` `", text))
 
 
 def _names_of(node: ast.AST) -> Iterator[str]:
@@ -126,6 +142,13 @@ def problems_of_page(path: str, text: str) -> Iterator[Violation]:
     yield from _banned(path, 1, text)
 
 
+def problems_of_comments(path: str, text: str) -> Iterator[Violation]:
+    """Violations in the comments of a Makefile or a TOML file; `make` prints those after `##`."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if comment := _COMMENT.match(line):
+            yield from _banned(path, number, comment[1])
+
+
 def problems_of_subject(commit: str, subject: str) -> Iterator[Violation]:
     """Violations in the subject of a commit."""
     if len(subject) > MAX_SUBJECT:
@@ -136,7 +159,11 @@ def problems_of_subject(commit: str, subject: str) -> Iterator[Violation]:
 
 def _banned(path: str, line: int, text: str) -> Iterator[Violation]:
     plain = "" if _FIXED.fullmatch(text) else _QUOTED.sub("` `", text)
-    for found in BANNED.finditer(plain):
+    yield from _found(BANNED, path, line, plain)
+
+
+def _found(pattern: re.Pattern[str], path: str, line: int, plain: str) -> Iterator[Violation]:
+    for found in pattern.finditer(plain):
         words = " ".join(found[0].split())
         problem = f"write something plainer than {words!r}"
         yield Violation(path, line + plain.count("\n", 0, found.start()), problem)
@@ -151,13 +178,14 @@ def problems_of_file(path: str) -> list[Violation]:
     wrong = IDENTIFIER_WORDS.intersection(words) if name.suffix == ".py" else set[str]()
     named = [Violation(path, 1, f"the name of the file contains {each!r}") for each in wrong]
     text = (ROOT / path).read_text()
-    read = problems_of_source if name.suffix == ".py" else problems_of_page
+    readers = {".py": problems_of_source, ".md": problems_of_page}
+    read = readers.get(name.suffix, problems_of_comments)
     return sorted({*named, *read(path, text)})
 
 
 def files() -> list[str]:
     """Every file that the check reads."""
-    return _git("ls-files", "--", "src/*.py", "tests/*.py", "*.md").splitlines()
+    return _git("ls-files", "--", *_READ).splitlines()
 
 
 def subjects() -> list[tuple[str, str]]:

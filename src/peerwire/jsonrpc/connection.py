@@ -158,7 +158,7 @@ class Connection:
         self._unanswered += self._open.fail_all(self._ending)
         cut_short = self._answering.stop()
         if self._unanswered or cut_short:
-            text = "the connection ended with %d of our requests unanswered and %d of the peer's"
+            text = "the connection ended with %d sent and %d received requests unanswered"
             _log.info(text, self._unanswered, cut_short)
 
 

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Pipes(Struct, frozen=True):
-    """Our ends of a program's standard streams; the receiver closes them."""
+    """Parent's ends of a program's standard streams; the receiver closes them."""
 
     stdin: int
     stdout: int
@@ -103,7 +103,7 @@ class Child:
 
 
 def start(command: Command) -> tuple[Child, Pipes]:
-    """Start a program with three pipes; `command.env` extends our environment.
+    """Start a program with three pipes; `command.env` extends the environment of this process.
 
     Raises:
         SpawnError: it could not be started; the message gives the reason and the fix.

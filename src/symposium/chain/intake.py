@@ -177,7 +177,7 @@ class Intake:
         if self._malformed_so_far <= MAX_NOTIFIED:
             _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
         if self._malformed_so_far == MAX_NOTIFIED:
-            # A client that does not read our stderr would block us once the pipe is full.
+            # If the client does not read stderr, a full pipe would block this process.
             _log.warning("suppressing further warnings about %s", self._link.name)
         if malformed.answer:
             _refuse(malformed.id, malformed.error, place)
@@ -310,7 +310,7 @@ def _refusal(link: Link) -> RpcError | None:
         return SHUTTING_DOWN
     if len(link.open) < MAX_OPEN and link.open_size <= OVERFLOW:
         return None
-    # Keep reading: responses to our requests arrive on the same connection.
+    # Keep reading: the peer's responses arrive on the same connection.
     limits = {"requests": MAX_OPEN, "bytes": OVERFLOW}
     reason = {"reason": "too_many_open_requests", "peer": link.name, "limits": limits}
     return RpcError(INTERNAL_ERROR, reason)

@@ -222,7 +222,7 @@ async def _after(
 
 
 def _also(message: ChainMessage, outcome: Outcome, ours: Handler) -> Outcome:
-    """Call our handler after the mod's own, which handles the answer last."""
+    """Call the added handler after the mod's own, which handles the answer last."""
     if not isinstance(outcome, Forward):
         return outcome
     if outcome.params is not UNCHANGED:

@@ -96,7 +96,7 @@ class LocalPeer(BusEndpoint):
 
 
 class Part(Protocol):
-    """One part of the daemon."""
+    """Component of the daemon that handles messages while the daemon runs."""
 
     def answers(self) -> HandlerTable:
         """Return handlers of messages."""
@@ -171,7 +171,7 @@ class StateOwnerFile:
             self._file.unlink(missing_ok=True)
 
     def other(self) -> tuple[int, str] | None:
-        """Process id and socket of another live owner; a daemon at our socket is exiting."""
+        """Process id and socket of another live owner; one at the same socket is exiting."""
         found = self._read()
         if found is None or found.socket == self._ours.socket or not Path(found.socket).exists():
             return None

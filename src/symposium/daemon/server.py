@@ -87,12 +87,12 @@ class DaemonConfig:
     """Settings of a daemon.
 
     Attributes:
-        place: its address, locked by the caller.
-        options: of the command line.
-        parts: by name.
+        place: address of the daemon, locked by the caller.
+        options: options of the command line.
+        parts: components, by name.
         clock: current time in seconds, for idleness only.
         grace: timeout in seconds for the parts to stop.
-        abandon: ends the process although a part has not stopped.
+        abandon: kills the process, even if a part is still running.
     """
 
     place: DaemonAddress
@@ -149,16 +149,16 @@ class Daemon:
                     task.cancel()
 
     async def _end_of(self, parts: Mapping[asyncio.Task[None], str]) -> None:
-        """Wait for the end of the parts; exit without those that do not stop in time.
+        """Wait for the parts to stop; after the timeout, exit without waiting for the rest.
 
-        The next daemon recovers their unfinished work from the journal.
+        The next daemon finishes their interrupted work from the journal.
         """
         grace = self._setting.grace
         _, late = await asyncio.wait(parts, timeout=grace)
         if late:
             names = ", ".join(sorted(parts[each] for each in late))
             _log.error("exiting although %s did not stop within %g s", names, grace)
-            # The task group and the event loop would wait for them without a limit.
+            # Kill the process: the task group and the event loop have no timeout.
             self._setting.abandon()
 
     def _parts(self) -> Iterable[Part]:

@@ -44,7 +44,7 @@ def locate_agent(directory: Path, environment: Mapping[str, str] | None = None) 
 
     Args:
         directory: where the agent works.
-        environment: ours, by default.
+        environment: environment variables. Default: those of this process.
     """
     env = os.environ if environment is None else environment
     found = locate(directory)
@@ -143,7 +143,8 @@ def terminal_of(pid: int, environment: Mapping[str, str] | None = None) -> Termi
 
     Args:
         pid: the process.
-        environment: ours, by default; `$SYMPOSIUM_SHELL_PID` counts more than what is found.
+        environment: environment variables. Default: those of this process.
+            `$SYMPOSIUM_SHELL_PID` overrides the detected shell.
     """
     env = os.environ if environment is None else environment
     said = env.get(SHELL_PID, "")

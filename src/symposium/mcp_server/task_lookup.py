@@ -81,7 +81,7 @@ class Readings:
             self._add(text.id, text.layer, text.sha256)
 
     def note_prompt(self, name: str, content: str) -> None:
-        """Queue a prompt that names texts as read."""
+        """Queue a whole prompt as one text, identified by its name."""
         self._add(name, "", hashlib.sha256(content.encode()).hexdigest())
 
     async def run(self, bus: Bus) -> None:

@@ -55,7 +55,7 @@ async def launch(
     log = os.open(directory / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     reading, writing = os.pipe()
     try:
-        starter = subprocess.Popen(  # noqa: ASYNC220, S603 - ourselves, and it forks at once
+        starter = subprocess.Popen(  # noqa: ASYNC220, S603 - the same interpreter; it forks at once
             [sys.executable, "-P", "-m", "symposium.sessions", spec.id, str(writing)],
             stdin=subprocess.DEVNULL,
             stdout=log,

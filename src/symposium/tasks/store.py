@@ -58,7 +58,7 @@ _WARNINGS: Final = re.compile(
 
 
 def upgrade_to_2(connection: sqlite3.Connection) -> None:
-    """Add the columns, indexes, and topics of version 2, unless they are there."""
+    """Add the columns, indexes, and topics of version 2, if they are missing."""
     if connection.execute("PRAGMA user_version").fetchone() == (2,):
         # Another process has upgraded the file since its version was read.
         return
@@ -74,12 +74,12 @@ def upgrade_to_2(connection: sqlite3.Connection) -> None:
 def _find_topics(
     connection: sqlite3.Connection, match: Callable[[str], re.Match[str] | None]
 ) -> None:
-    """Give the warnings of version 1 their topics, so that none is written again."""
+    """Set the topic of each warning of version 1, so that it is not logged twice."""
     rows = connection.execute(
         "SELECT number, message FROM log WHERE category = 'warn' ORDER BY number"
     )
     found = [(warning[0], number) for number, text in rows if (warning := match(text))]
-    # The oldest of several equal ones has the topic: the index allows one.
+    # The index allows each topic once per task: the oldest warning gets it.
     connection.executemany("UPDATE OR IGNORE log SET topic = ? WHERE number = ?", found)
 
 

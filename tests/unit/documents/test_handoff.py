@@ -51,13 +51,13 @@ def test_a_hand_over_holds_goal_decisions_open_tasks_changes_and_evidence() -> N
             },
         ),
         ("stop", {"reason": "end_turn"}),
-        ("prompt", {"text": "Go on"}),
+        ("prompt", {"text": "Continue"}),
         workplace=TimelineWorkplace("fix", " login.py | 2 +-\n"),
     )
 
     assert "Claude began in `/w`" in sections["# Hand-over of the session s1"]
     assert sections["Goal"] == "> Fix the login test"
-    assert sections["Asked since"] == "- Go on"
+    assert sections["Asked since"] == "- Continue"
     assert sections["Decisions"] == "- Edit login.py: Allow once"
     assert sections["Open tasks"] == "- [in_progress] repair"
     assert sections["Changes"].startswith("On branch `fix`. Against the last commit:")
@@ -69,10 +69,10 @@ def test_a_hand_over_holds_goal_decisions_open_tasks_changes_and_evidence() -> N
 @pytest.mark.requirement("showing.user-words")
 def test_only_the_users_words_of_a_task_prompt_are_handed_over() -> None:
     told = with_own(prompt_for("proj", "Fix the login test"), ["the ports 20000"])
-    sections = handed(("prompt", {"text": told}), ("prompt", {"text": "Go on"}))
+    sections = handed(("prompt", {"text": told}), ("prompt", {"text": "Continue"}))
 
     assert sections["Goal"] == "> Fix the login test"
-    assert sections["Asked since"] == "- Go on"
+    assert sections["Asked since"] == "- Continue"
 
 
 @pytest.mark.requirement("timelines.digest")

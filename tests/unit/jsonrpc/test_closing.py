@@ -53,7 +53,7 @@ async def test_end_of_input_ends_a_connection_cleanly_while_a_handler_runs(
 
     assert scene.ended.items == ["ended"]
     assert scene.connection.error is None
-    assert "0 of our requests unanswered and 1 of the peer's" in caplog.text
+    assert "0 sent and 1 received requests unanswered" in caplog.text
 
 
 @pytest.mark.requirement("jsonrpc.close-fails-pending", "jsonrpc.close-request-after")
@@ -94,7 +94,7 @@ async def test_close_logs_the_requests_of_both_sides_that_got_no_answer_and_not_
     await scene.far.aclose()
     await scene.run
 
-    assert "2 of our requests unanswered and 3 of the peer's" in caplog.text
+    assert "2 sent and 3 received requests unanswered" in caplog.text
     assert [str(await _error_of(one)) for one in asked[:2]] == ["the peer ended the connection"] * 2
 
 

@@ -90,8 +90,8 @@ async def test_resumed_session_gets_no_second_guidance(tmp_path: Path, method: s
         await editor.initialize()
         params: dict[str, Any] = {"sessionId": "old", "cwd": str(tmp_path), "mcpServers": []}
         await editor.connection.request(method, params)
-        await editor.prompt("go on", session_id="old")
-    assert [texts(each) for each in prompts(agent)] == [["go on"]]
+        await editor.prompt("continue", session_id="old")
+    assert [texts(each) for each in prompts(agent)] == [["continue"]]
 
 
 @pytest.mark.requirement("built-in-mods.guidance-once")

@@ -100,7 +100,7 @@ async def test_what_a_loaded_session_replays_is_not_kept_again(tmp_path: Path) -
         await editor.initialize()
         params: dict[str, Any] = {"sessionId": "s", "cwd": "/", "mcpServers": []}
         await editor.connection.request("session/load", params)
-        await editor.prompt("Go on", session_id="s")
+        await editor.prompt("Continue", session_id="s")
 
     assert [data["text"] for kind, data in entries_of(store, "s") if kind == "said"] == ["New."]
 

@@ -1,4 +1,4 @@
-"""Eliza on the wire: an ACP agent that answers at once, and the same every time."""
+"""ACP agent that answers at once with the program Eliza."""
 
 import asyncio
 from functools import partial
@@ -24,7 +24,7 @@ from symposium.agents.eliza.engine import DETERMINISTIC_SEED, Eliza
 from symposium.chain.mod import AgentSpec
 
 VERSION: Final = 1
-"""The version of ACP that it speaks, whatever the client offers."""
+"""Version of ACP, for every client."""
 
 CAPABILITIES: Final[dict[str, Any]] = {
     "loadSession": True,
@@ -45,7 +45,7 @@ COMMANDS: Final[list[dict[str, Any]]] = [
         "input": {"hint": 'SERVER::TOOL with {"argument": "value"}'},
     },
 ]
-"""Announced as clients offer them; each stands for the words in `WORDS`."""
+"""Commands announced to clients; each is replaced by its words in `WORDS`."""
 
 WORDS: Final = {"/list-tools": "list tools from", "/use-tool": "use tool"}
 
@@ -60,11 +60,11 @@ class _Session(Struct):
 
 
 class ElizaAgent:
-    """One client's Eliza, with a conversation for each of its sessions.
+    """Agent for one client, with one conversation per session.
 
     Args:
-        transport: to the client.
-        seed: where the answers begin; None for another beginning in every session.
+        transport: connection to the client.
+        seed: start of the answers; None for a random one in each session.
     """
 
     def __init__(self, transport: Transport, seed: int | None) -> None:
@@ -104,14 +104,14 @@ class ElizaAgent:
         return {"sessionId": session_id}
 
     def _load(self, request: Request) -> dict[str, Any]:
-        # As the reference's: she remembers nothing, and the servers of then are not hers to call.
+        # As in the reference: a loaded session has neither its history nor its MCP servers.
         params = read_params(request.params, SetUpAgain)
         self._open(params.session_id, params.cwd, [])
         return {}
 
     def _open(self, session_id: str, directory: str, servers: list[dict[str, Any]]) -> None:
         self._sessions[session_id] = _Session(Eliza(self._seed), directory, servers)
-        # The client knows the session only once it has the answer.
+        # Send the commands after the response, so that the client knows the session id.
         asyncio.get_running_loop().call_soon(
             self._update,
             session_id,
@@ -155,7 +155,7 @@ class ElizaAgent:
     ) -> None:
         self._calls += 1
         call = {"toolCallId": f"call-{self._calls}"}
-        self._update(session_id, {"sessionUpdate": "tool_call", **call, **_told(command)})
+        self._update(session_id, {"sessionUpdate": "tool_call", **call, **_call_fields(command)})
         status = "failed"
         from symposium.agents.eliza.tools import carry_out
 
@@ -193,7 +193,7 @@ def _in_words(text: str) -> str:
     return " ".join([WORDS[command], *rest])
 
 
-def _told(command: ListToolsCommand | UseTool) -> dict[str, Any]:
+def _call_fields(command: ListToolsCommand | UseTool) -> dict[str, Any]:
     match command:
         case ListToolsCommand(server):
             return {
@@ -211,7 +211,7 @@ def _told(command: ListToolsCommand | UseTool) -> dict[str, Any]:
 
 
 async def serve_eliza(transport: Transport, *, seed: int | None = None) -> None:
-    """Be Eliza to one client until it ends the connection."""
+    """Serve Eliza to one client until it ends the connection."""
     await ElizaAgent(transport, seed).run()
 
 

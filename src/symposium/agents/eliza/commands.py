@@ -1,7 +1,7 @@
-"""What a prompt asks of our Eliza beyond talk: to list or to use the tools of an MCP server.
+"""Commands in prompts for Eliza: list or call the tools of an MCP server.
 
-The words are those of the reference's test agent (acp-host §5, row `elizacp`), so that its test
-scenarios run here unchanged. Knows no MCP: it names what is to be done and words the outcome.
+The commands are those of the reference's test agent (acp-host §5, row `elizacp`), so that its test
+scenarios run here unchanged. This module parses commands and renders results; it sends no messages.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,13 +29,13 @@ class UseTool(Struct, frozen=True):
 
 
 class Unreadable(Struct, frozen=True):
-    """A command was meant, its arguments cannot be read; `reply` says how to mend it."""
+    """A command with unreadable arguments; `reply` says how to fix it."""
 
     reply: str
 
 
 class Talk(Struct, frozen=True):
-    """No command: a remark to be answered."""
+    """A remark, not a command."""
 
     text: str
 
@@ -44,7 +44,7 @@ Command: TypeAlias = ListToolsCommand | UseTool | Unreadable | Talk
 
 
 def parse_command(text: str) -> Command:
-    """What a prompt asks for; the words of a command in any case, its names as they are."""
+    """Parse a prompt; the words of a command match in any case, its names exactly."""
     match text.split(maxsplit=3):
         case [first, second, third, server] if _is(f"{first} {second} {third}", "list tools from"):
             return ListToolsCommand(server.rstrip())
@@ -71,35 +71,32 @@ def _with_arguments(server: str, tool: str, arguments: str) -> UseTool | Unreada
     try:
         value = decode_value(arguments.encode())
     except ValueError as error:
-        return Unreadable(_mend(server, tool, f"are not JSON: {_plainly(error)}"))
+        return _unreadable(server, tool, f"are not JSON: {_plainly(error)}")
     if not isinstance(value, dict):
-        return Unreadable(_mend(server, tool, "are JSON, but not an object"))
+        return _unreadable(server, tool, "are JSON, but not an object")
     return UseTool(server, tool, cast("dict[str, Any]", value))
 
 
 def _plainly(error: ValueError) -> str:
-    return "it holds half a character" if isinstance(error, UnicodeError) else str(error)
+    return "it contains a lone surrogate" if isinstance(error, UnicodeError) else str(error)
 
 
-def _mend(server: str, tool: str, problem: str) -> str:
-    return render_error(
-        f"the arguments for {server}::{tool} {problem}; write: {_USE_FORM}".encode(
-            errors="replace"
-        ).decode()
-    )
+def _unreadable(server: str, tool: str, problem: str) -> Unreadable:
+    reason = f"the arguments for {server}::{tool} {problem}; write: {_USE_FORM}"
+    return Unreadable(render_error(reason.encode(errors="replace").decode()))
 
 
 def render_tools(tools: Iterable[tuple[str, str | None]]) -> str:
-    """The answer to `list tools`: one line a tool, from its name and description."""
+    """Render the answer to `list tools`, one line per tool."""
     lines = [f"  - {name}: {description or '(no description)'}" for name, description in tools]
     return "\n".join(["Available tools:", *(lines or ["  (none)"])])
 
 
 def render_result(text: str) -> str:
-    """The answer to `use tool` when the tool has done it."""
+    """Render the answer to a `use tool` that succeeded."""
     return f"OK: {text}"
 
 
 def render_error(reason: str) -> str:
-    """The answer to a command that could not be carried out."""
+    """Render the answer to a command that failed."""
     return f"ERROR: {reason}"

@@ -1,12 +1,12 @@
 """Weizenbaum's algorithm: keywords, decomposition, reassembly.
 
-Every run of words between two gaps goes to the first place where it fits. That never loses a fit,
-since an earlier place only leaves more room, so there is no way back to try: the time grows with
-the length of the clause and of the pattern, not with their combinations.
+Each run of words between two gaps is matched at its first possible position. An earlier position
+only leaves more room, so no backtracking is needed: the time grows with the lengths of the clause
+and the pattern, not with their combinations.
 
-The first clause with a keyword in it is answered, the rest is not heard. Its keywords are tried,
-the one of highest rank first; the first pattern that fits takes its reassemblies in rotation.
-Without a keyword that fits, something said earlier is brought up again, else a fallback.
+Eliza answers the first clause that contains a keyword and ignores the rest. Its keywords are tried
+from the highest rank down; the first matching pattern uses its reassemblies in rotation. If no
+keyword matches, Eliza returns to an earlier remark, or uses a fallback.
 """
 
 import os
@@ -32,11 +32,11 @@ from symposium.agents.eliza.script import (
 
 
 def decompose(pattern: Pattern, words: Sequence[str]) -> tuple[slice, ...] | None:
-    """The words of each element as a slice, or None where the clause does not fit.
+    """Match a pattern; return the words of each element as a slice, or None.
 
     Args:
-        pattern: as `parse_pattern` makes it.
-        words: of the clause, in lower case.
+        pattern: result of `parse_pattern`.
+        words: words of the clause, in lower case.
     """
     spans: list[slice] = []
     taken = 0
@@ -78,11 +78,11 @@ def _first_fit(run: Sequence[OneOf], words: Sequence[str], starts: range) -> int
     return None
 
 
-LONGEST_TEXT = 65_536
-"""Characters of one remark that are read; nobody waits for the end of a longer one."""
+MAX_TEXT = 65_536
+"""Maximum characters read of one remark, which bounds the time to answer it."""
 
-LONGEST_CLAUSE = 200
-"""Words after which a clause ends though no mark ends it: what bounds the work on one."""
+MAX_CLAUSE = 200
+"""Maximum words of a clause; a longer one is split, which bounds the work on each."""
 
 _TYPESET_APOSTROPHE = chr(0x2019)
 _ENDS = frozenset(',;:!?()[]{}"\n\r|…。')
@@ -118,26 +118,26 @@ _BEFORE_SUBJECT = frozenset(
         *("hope", "know", "say", "suppose", "think", "wish"),
     )
 )
-"""After these, and at the start, `you` does something; after any other word it is done to."""
+"""After these words, and at the start, `you` is a subject; elsewhere it is an object."""
 
 
 class Clause(Struct, frozen=True):
-    """Words up to a mark of punctuation or "but"."""
+    """Words up to a punctuation mark or "but"."""
 
     words: tuple[str, ...]
-    """As they were typed."""
+    """The words as typed."""
     keys: tuple[str, ...]
-    """The same in lower case."""
+    """The words in lower case."""
 
 
 def clauses(text: str, contractions: Mapping[str, str]) -> Iterator[Clause]:
-    """The clauses of a remark in order, each with at least one word.
+    """Split a remark into clauses with at least one word each.
 
-    A word is printable, so control characters and lone surrogates never come back in an answer.
+    A word is printable, so control characters and lone surrogates never occur in an answer.
     """
     words: list[str] = []
-    for word in _words(text[:LONGEST_TEXT]):
-        if word is None or word.lower() == "but" or len(words) >= LONGEST_CLAUSE:
+    for word in _words(text[:MAX_TEXT]):
+        if word is None or word.lower() == "but" or len(words) >= MAX_CLAUSE:
             if words:
                 yield _clause(words)
             words = []
@@ -152,7 +152,7 @@ def _clause(words: Sequence[str]) -> Clause:
 
 
 def _words(text: str) -> Iterator[str | None]:
-    """The words, and None where a clause ends."""
+    """Yield the words, and None at the end of a clause."""
     letters: list[str] = []
     for letter, following in zip(text, text[1:] + "\n", strict=False):
         ends = letter in _ENDS or (letter == "." and not following.isalnum())
@@ -168,8 +168,8 @@ def _words(text: str) -> Iterator[str | None]:
         yield word
 
 
-def turned_around(words: Sequence[str]) -> str:
-    """Someone's words as the other one says them: I becomes you, your becomes my."""
+def with_swapped_pronouns(words: Sequence[str]) -> str:
+    """Swap first and second person: I becomes you, your becomes my."""
     keys = [word.lower() for word in words]
     turned: list[str] = []
     index = 0
@@ -189,27 +189,27 @@ def turned_around(words: Sequence[str]) -> str:
 
 
 DETERMINISTIC_SEED = 0
-"""Every rotation begins with the first answer of its rule, as `--deterministic` promises."""
+"""Seed of `--deterministic`: every rotation begins with the first answer of its rule."""
 
 MEMORY_SIZE = 16
-"""Remarks kept for later; an older one is forgotten first."""
+"""Maximum remarks to return to; the oldest is dropped first."""
 
 _MEMORY = "*memory*"
 _SILENCE = "*silence*"
 _FALLBACK = "*fallback*"
-"""No word is spelled like these, so no keyword is called so."""
+"""Names that no keyword can have, because no word contains an asterisk."""
 
 _Choice = TypeVar("_Choice")
 _Place: TypeAlias = tuple[str, int]
-"""A rule: the name of its keyword, or of a list of answers, and its number there."""
+"""A rule: the name of its keyword or list of answers, and its index there."""
 
 
 class Eliza:
-    """Answers remarks of one person; the same seed and the same remarks give the same answers.
+    """Answer remarks; the same seed and the same remarks give the same answers.
 
     Args:
-        seed: where the rotations begin; None for another beginning every time.
-        script: what to listen for and to say.
+        seed: start of the rotations; None for a random one.
+        script: keywords and answers.
     """
 
     def __init__(self, seed: int | None = None, *, script: ElizaScript = DOCTOR) -> None:
@@ -220,7 +220,7 @@ class Eliza:
         self._memory: deque[str] = deque(maxlen=MEMORY_SIZE)
 
     def reply(self, text: str) -> str:
-        """The answer to one remark, whatever it holds: printable text, never empty."""
+        """Answer any remark with printable text, never empty."""
         has_words = False
         for clause in clauses(text, self._script.contractions):
             has_words = True
@@ -231,7 +231,7 @@ class Eliza:
         return self._without_keyword()
 
     def _keywords_in(self, clause: Clause) -> Sequence[Keyword]:
-        """A keyword of higher rank than all before it goes to the front, others to the end."""
+        """Put a keyword of the highest rank so far first, any other last."""
         stack: deque[Keyword] = deque()
         found: set[str] = set()
         for key in clause.keys:
@@ -303,7 +303,8 @@ class Eliza:
 
 def _render(parts: Sequence[str | int], components: Sequence[Sequence[str]]) -> str:
     said = "".join(
-        turned_around(components[part - 1]) if isinstance(part, int) else part for part in parts
+        with_swapped_pronouns(components[part - 1]) if isinstance(part, int) else part
+        for part in parts
     )
     answer = " ".join(said.split())
     return answer[:1].upper() + answer[1:]

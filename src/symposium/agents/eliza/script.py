@@ -1,7 +1,7 @@
-"""A script's notation: keywords, decomposition patterns and reassemblies, from text to values.
+"""Parse a script: keywords, decomposition patterns, and reassemblies.
 
-Keywords are blocks with a blank line between them. A block begins with the rank and the words that
-call the keyword up; each pattern stands on a line of its own, its reassemblies indented below it:
+Blank lines separate the blocks of keywords. A block begins with the rank and the words that match
+the keyword. Each pattern has its own line, with its reassemblies indented below it:
 
     5: remember recall
     * i remember +
@@ -9,15 +9,14 @@ call the keyword up; each pattern stands on a line of its own, its reassemblies 
     *
         !next
 
-A pattern is words in lower case. `*` stands for any words or none, `+` for at least one, `a|b` for
-either word, `@name` for a word of that class. Its elements are numbered from 1.
+A pattern is words in lower case. `*` matches any number of words, `+` at least one, `a|b` either
+word, `@name` a word of that class. Its elements are numbered from 1.
 
-A reassembly is an answer in which `$4` stands for the words of element 4, turned around to the
-speaker. `=name` instead means "as for that keyword", `!next` "as for the next keyword heard".
+A reassembly is an answer; `$4` is replaced by the words of element 4, with pronouns swapped.
+`=name` instead uses the rules of that keyword, and `!next` tries the next keyword of the clause.
 
-The values are structs, not dataclasses: to make nine dataclasses takes several times as long as all
-else that happens here at start.
-Knows nothing of a conversation (engine.py) and of what is said in it (doctor.py).
+The values are structs, because nine dataclasses would multiply the import time of this module.
+The conversation is in engine.py, and the script in doctor.py.
 """
 
 from collections.abc import Mapping
@@ -48,26 +47,26 @@ Pattern: TypeAlias = tuple[Element, ...]
 
 
 class Say(Struct, frozen=True):
-    """An answer: texts, and numbers of elements whose words go in between."""
+    """An answer: texts, and numbers of elements to insert."""
 
     parts: tuple[str | int, ...]
 
 
 class RuleLink(Struct, frozen=True):
-    """Go on with the rules of another keyword."""
+    """Use the rules of another keyword."""
 
     keyword: str
 
 
 class NextKeyword(Struct, frozen=True):
-    """Give this keyword up; the next one heard has its turn."""
+    """Skip this keyword and try the next one of the clause."""
 
 
 Reassembly: TypeAlias = Say | RuleLink | NextKeyword
 
 
 class ElizaRule(Struct, frozen=True):
-    """What is answered, in rotation, to a clause that fits the pattern."""
+    """Answers, used in rotation, to a clause that matches the pattern."""
 
     pattern: Pattern
     reassemblies: tuple[Reassembly, ...]
@@ -153,7 +152,7 @@ def _parse_element(text: str, classes: Mapping[str, str]) -> Element:
 
 
 def parse_reassembly(text: str) -> Reassembly:
-    """What to do about a clause that fitted.
+    """Parse one reassembly.
 
     Raises:
         ScriptError: a `$` without a number.

@@ -1,4 +1,4 @@
-"""Lists and uses the tools of a session's MCP servers; each server lives for one command."""
+"""List and call tools of a session's MCP servers; each server runs for one command."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from symposium.agents.eliza.commands import (
 
 
 class ElizaReport(Struct, frozen=True):
-    """How a command went; `text` is what she says of it."""
+    """Result of a command, as text for the user."""
 
     text: str
     has_failed: bool = False
@@ -27,12 +27,12 @@ class ElizaReport(Struct, frozen=True):
 async def carry_out(
     command: ListToolsCommand | UseTool, servers: Sequence[Mapping[str, Any]], directory: str
 ) -> ElizaReport:
-    """Do what a command asks for, and say so; a failure is said too.
+    """Run a command and report its result or its failure.
 
     Args:
-        command: what to do.
-        servers: the session's, as the client declared them.
-        directory: the session's, where a server that is a program is started.
+        command: the command.
+        servers: the session's MCP servers, as declared by the client.
+        directory: the session's working directory; stdio servers start there.
     """
     declaration = next((each for each in servers if each.get("name") == command.server), None)
     if declaration is None:

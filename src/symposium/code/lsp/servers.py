@@ -171,7 +171,7 @@ class ServerLaunch:
 def launch_of(spec: ServerSpec, root: Path) -> ServerLaunch | None:
     """First installed server of a language outside the workspace; None if not installed."""
     trusted = trusted_places(os.environ.get("PATH", os.defpath), root)
-    # The directory of our interpreter: tools installed with Symposium may not be on PATH.
+    # The directory of this interpreter: tools installed with Symposium may not be on PATH.
     ours = Path(sys.executable).parent
     if not is_in(ours, root):
         trusted.append(str(ours))

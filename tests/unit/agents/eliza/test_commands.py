@@ -89,7 +89,7 @@ def test_other_text_is_conversation(text: str) -> None:
         ('{"a": NaN}', "are not JSON: NaN is not JSON"),
         ("[1]", "are JSON, but not an object"),
         ("null", "are JSON, but not an object"),
-        ('{"a": "\ud800"}', "it holds half a character"),
+        ('{"a": "\ud800"}', "it contains a lone surrogate"),
         ('{"a": 1e99999999999999999999}', "are not JSON"),
         ("[" * 200_000, "nested too deeply"),
     ],

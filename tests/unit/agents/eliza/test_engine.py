@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symposium.agents.eliza.doctor import DOCTOR
-from symposium.agents.eliza.engine import DETERMINISTIC_SEED, LONGEST_TEXT, MEMORY_SIZE, Eliza
+from symposium.agents.eliza.engine import DETERMINISTIC_SEED, MAX_TEXT, MEMORY_SIZE, Eliza
 from symposium.agents.eliza.script import ElizaScript, parse_keywords
 
 HOW_DO_YOU_DO = "How do you do. Please state your problem."
@@ -290,7 +290,7 @@ def test_a_remark_of_a_hundred_kilobytes_is_answered(text: str) -> None:
     answer = answer_to(text)
 
     assert answer
-    assert len(answer) <= LONGEST_TEXT + 200
+    assert len(answer) <= MAX_TEXT + 200
 
 
 @pytest.mark.requirement("eliza.light-start")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.agents.eliza.engine import LONGEST_CLAUSE, LONGEST_TEXT, clauses, turned_around
+from symposium.agents.eliza.engine import MAX_CLAUSE, MAX_TEXT, clauses, with_swapped_pronouns
 
 
 def clause_texts(text: str) -> list[str]:
@@ -50,10 +50,10 @@ def test_every_word_can_be_printed(text: str) -> None:
 
 @pytest.mark.requirement("eliza.bounded-work")
 def test_endless_clause_and_text_are_truncated() -> None:
-    words = [len(clause.words) for clause in clauses("a " * LONGEST_TEXT, {})]
+    words = [len(clause.words) for clause in clauses("a " * MAX_TEXT, {})]
 
-    assert max(words) == LONGEST_CLAUSE
-    assert sum(words) == LONGEST_TEXT / 2
+    assert max(words) == MAX_CLAUSE
+    assert sum(words) == MAX_TEXT / 2
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_endless_clause_and_text_are_truncated() -> None:
 )
 @pytest.mark.requirement("cli.eliza-reflections", "cli.eliza-pronoun-reflection")
 def test_first_and_second_person_are_swapped(theirs: str, ours: str) -> None:
-    assert turned_around(theirs.split()) == ours
+    assert with_swapped_pronouns(theirs.split()) == ours

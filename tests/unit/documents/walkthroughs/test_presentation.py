@@ -149,7 +149,7 @@ range: HEAD~1..HEAD
 ```action
 button: Next
 
-go on
+continue
 ```
 """
 
