@@ -235,11 +235,15 @@ def _escaped(value: Any) -> str:
 
 
 def as_object(value: object) -> Mapping[str, Any]:
-    """The value if it is a JSON object, else an empty mapping."""
+    """The value if it is a JSON object or a TOML table, else an empty mapping."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def as_objects(value: object) -> Sequence[Mapping[str, Any]]:
     """The objects in the value if it is a JSON array; other items are left out."""
-    listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Mapping[str, Any]", each) for each in listed if isinstance(each, Mapping)]
+    return [cast("Mapping[str, Any]", each) for each in as_list(value) if isinstance(each, Mapping)]
+
+
+def as_list(value: object) -> list[Any]:
+    """The value if it is an array of JSON or TOML, else an empty list."""
+    return cast("list[Any]", value) if isinstance(value, list) else []

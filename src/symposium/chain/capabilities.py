@@ -7,6 +7,8 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
+from peerwire.jsonrpc.values import as_object
+
 VERSION: Final = "1.0"
 """Version of the vocabulary, added to new capabilities."""
 
@@ -90,7 +92,7 @@ def takes_servers_over(transport: str, result: object) -> bool:
 
 def speaks_first_era(result: object) -> bool:
     """Whether the agent declares MCP over ACP only in the oldest form."""
-    members = _object(result)
+    members = as_object(result)
     declared = any(
         has_capability(members.get(name), MCP_OVER_ACP)
         for name in ("agentCapabilities", "capabilities")
@@ -102,7 +104,7 @@ def advertising(result: object) -> Any:
     """Response to `initialize` for the chain: with MCP over ACP unless already declared."""
     if not isinstance(result, Mapping):
         return result
-    members = _object(cast("object", result))
+    members = as_object(cast("object", result))
     if is_second_version(members):
         return _with(members, ("capabilities", "session", "mcp", "acp"), {})
     return _with(members, ("agentCapabilities", "mcpCapabilities", "acp"), True)  # noqa: FBT003 - a JSON value
@@ -110,28 +112,26 @@ def advertising(result: object) -> Any:
 
 def is_second_version(result: object) -> bool:
     """Whether the agent answered with version 2 of ACP exactly."""
-    return _object(result).get("protocolVersion") == 2  # noqa: PLR2004 - the version itself
+    return as_object(result).get("protocolVersion") == 2  # noqa: PLR2004 - the version itself
 
 
 def _mcp(result: object) -> Mapping[str, Any]:
-    members = _object(result)
+    members = as_object(result)
     if is_second_version(result):
-        return _object(_object(_object(members.get("capabilities")).get("session")).get("mcp"))
-    return _object(_object(members.get("agentCapabilities")).get("mcpCapabilities"))
+        return as_object(
+            as_object(as_object(members.get("capabilities")).get("session")).get("mcp")
+        )
+    return as_object(as_object(members.get("agentCapabilities")).get("mcpCapabilities"))
 
 
 def _with(members: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
     name, *rest = path
-    inner = _with(_object(members.get(name)), tuple(rest), value) if rest else value
+    inner = _with(as_object(members.get(name)), tuple(rest), value) if rest else value
     return {**members, name: inner}
 
 
 def _is_set(value: object) -> bool:
     return value is not None and value is not False
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 BRIDGE_COMPONENTS: Final = ("url servers", "dialects", "bridge")
@@ -249,11 +249,6 @@ def capabilities_member(params: object) -> str:
 def client_capabilities(params: object) -> Mapping[str, Any]:
     """The client's capabilities; empty if missing."""
     return as_object(as_object(params).get(capabilities_member(params)))
-
-
-def as_object(value: object) -> Mapping[str, Any]:
-    """The JSON object; empty for any other value."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _declared(capabilities: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 An update of an unknown shape is shown by its name, never dropped (acp-host §7.3 T2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.permissions.policy_notes import PolicyNote, read_note
 from symposium.permissions.tool_calls import script_of
 
@@ -156,7 +157,7 @@ _SPEAKERS: Final = {
 
 def read_event(update: Any) -> Event:
     """Read an update; never raises, whatever the agent wrote."""
-    members = _mapping(update)
+    members = as_object(update)
     return read_note(members) or _read_report(members)
 
 
@@ -168,7 +169,7 @@ def _read_report(members: Mapping[str, Any]) -> Event:
         case "tool_call" | "tool_call_update":
             return read_tool_call(members)
         case "plan":
-            entries = [_mapping(entry) for entry in _list(members.get("entries"))]
+            entries = [as_object(entry) for entry in as_list(members.get("entries"))]
             return AgentPlan(
                 tuple(
                     PlanEntry(_text(entry.get("content")) or "?", _text(entry.get("status")) or "?")
@@ -186,11 +187,11 @@ def _session_state(kind: str, members: Mapping[str, Any]) -> SessionState | None
         case "usage_update", {"used": int(used), "size": int(size)} if (
             min(used, size) >= 0 and max(used, size) < LARGEST_NUMBER
         ):
-            return TokenUsage(used, size, _cost(_mapping(members.get("cost"))))
+            return TokenUsage(used, size, _cost(as_object(members.get("cost"))))
         case "current_mode_update", {"currentModeId": str(mode_id)}:
             return ModeChange(mode_id)
         case "config_option_update", {"configOptions": list()}:
-            return OptionsChange(tuple(map(_mapping, _list(members["configOptions"]))))
+            return OptionsChange(tuple(map(as_object, as_list(members["configOptions"]))))
         case "session_info_update", _:
             return Title(_text(members.get("title")) or "")
         case _:
@@ -206,10 +207,10 @@ def _cost(cost: Mapping[str, Any]) -> str:
 
 def read_tool_call(members: Mapping[str, Any]) -> ToolCall:
     """A tool call as an update, or a permission request, describes it."""
-    outputs = [_mapping(item) for item in _list(members.get("content"))]
-    places = [*map(_mapping, _list(members.get("locations"))), *outputs]
+    outputs = [as_object(item) for item in as_list(members.get("content"))]
+    places = [*map(as_object, as_list(members.get("locations"))), *outputs]
     paths = [path for place in places if (path := _text(place.get("path")))]
-    given = _mapping(members.get("rawInput"))
+    given = as_object(members.get("rawInput"))
     return ToolCall(
         id=_text(members.get("toolCallId")) or "?",
         title=_text(members.get("title")),
@@ -225,14 +226,14 @@ def read_tool_call(members: Mapping[str, Any]) -> ToolCall:
 
 def content_text(content: Any) -> str:
     """A content block as text; what is no text is named."""
-    members = _mapping(content)
+    members = as_object(content)
     match members.get("type"):
         case "text":
             return _text(members.get("text")) or ""
         case "resource_link":
             return f"[link: {_text(members.get('uri')) or '?'}]"
         case "resource":
-            resource = _mapping(members.get("resource"))
+            resource = as_object(members.get("resource"))
             return _text(resource.get("text")) or f"[resource: {resource.get('uri', '?')}]"
         case kind:
             return f"[{_text(kind) or 'content of no kind'}]"
@@ -255,10 +256,10 @@ def _output(item: Mapping[str, Any]) -> str:
 
 def _commands(members: Mapping[str, Any]) -> Commands:
     commands: list[SlashCommand] = []
-    for entry in map(_mapping, _list(members.get("availableCommands"))):
+    for entry in map(as_object, as_list(members.get("availableCommands"))):
         name = _text(entry.get("name"))
         if name:
-            hint = _text(_mapping(entry.get("input")).get("hint")) or ""
+            hint = _text(as_object(entry.get("input")).get("hint")) or ""
             commands.append(SlashCommand(name, _text(entry.get("description")) or "", hint))
     return Commands(tuple(commands))
 
@@ -270,14 +271,6 @@ def _note(members: Mapping[str, Any]) -> str:
         if key not in {"sessionUpdate", "_meta"} and isinstance(value, str | int | float)
     ]
     return " ".join(shown)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str | None:

@@ -9,9 +9,11 @@ and eslint's lines below a file name. Tests: totals of node, TAP, Jest, Vitest, 
 import re
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import msgspec
+
+from peerwire.jsonrpc.values import as_list, as_object
 
 MAX_PROBLEMS: Final = 20
 MAX_NAMES: Final = 50
@@ -166,15 +168,15 @@ class CargoReading:
                 said: Any = msgspec.json.decode(text)
             except (msgspec.DecodeError, RecursionError):
                 return text
-            return self._message(_members(said))
+            return self._message(as_object(said))
         self._tested(text[:MAX_LINE])
         return text
 
     def _message(self, said: Mapping[str, Any]) -> str | None:
         if said.get("reason") == "compiler-message":
-            diagnostic = _members(said.get("message"))
+            diagnostic = as_object(said.get("message"))
             level = _LEVELS.get(str(diagnostic.get("level")))
-            spans = [_members(each) for each in _elements(diagnostic.get("spans"))]
+            spans = [as_object(each) for each in as_list(diagnostic.get("spans"))]
             if level is not None and (spans or level == "error"):
                 self._found("warning" if level == "warning" else "error", diagnostic, spans)
             return str(diagnostic.get("rendered") or "").rstrip("\n") or None
@@ -184,8 +186,8 @@ class CargoReading:
         self, level: Any, diagnostic: Mapping[str, Any], spans: list[Mapping[str, Any]]
     ) -> None:
         primary = (each for each in spans if each.get("is_primary") is True)
-        span: Mapping[str, Any] = next(primary, _members(None))
-        code = _members(diagnostic.get("code")).get("code")
+        span: Mapping[str, Any] = next(primary, as_object(None))
+        code = as_object(diagnostic.get("code")).get("code")
         message = str(diagnostic.get("message"))
         file = span.get("file_name")
         self.problems.add(
@@ -220,14 +222,6 @@ class CargoReading:
     def _counts(self) -> ResultCounts:
         self.tests = self.tests or ResultCounts()
         return self.tests
-
-
-def _members(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _elements(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _number(value: object) -> int | None:

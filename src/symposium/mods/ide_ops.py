@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.handlers import Peer
-from symposium.chain.capabilities import IDE_OPERATIONS, as_object
+from peerwire.jsonrpc.values import as_object
+from symposium.chain.capabilities import IDE_OPERATIONS
 from symposium.chain.mod import ComponentSpec, Needs
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer

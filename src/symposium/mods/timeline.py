@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from peerwire.acp.names import SETUP_METHODS
+from peerwire.jsonrpc.values import as_object
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent, from_client
 from symposium.documents.timelines import Timeline, TimelineStore, TurnObserver
@@ -58,7 +59,7 @@ class TimelineMod(Mod):
         """Store the name of the agent."""
 
         def named(answer: Answer) -> None:
-            info = _object(_object(answer.result).get("agentInfo"))
+            info = as_object(as_object(answer.result).get("agentInfo"))
             self._agent = str(info.get("title") or info.get("name") or "")
 
         return Forward(then=named)
@@ -66,13 +67,13 @@ class TimelineMod(Mod):
     @from_client(*SETUP_METHODS)
     def opening(self, message: ChainMessage) -> Forward:
         """Open a new or existing timeline for the session."""
-        cwd = str(_object(message.params).get("cwd") or "")
+        cwd = str(as_object(message.params).get("cwd") or "")
         loaded = message.session_id if message.method == "session/load" else None
         if loaded is not None:
             self._follow(loaded, cwd, is_replay=True)
 
         def opened(answer: Answer) -> None:
-            made = _object(answer.result).get("sessionId") or message.session_id
+            made = as_object(answer.result).get("sessionId") or message.session_id
             if isinstance(made, str):
                 self._follow(made, cwd, is_replay=False)
 
@@ -84,11 +85,11 @@ class TimelineMod(Mod):
         session = self._sessions.get(message.session_id or "")
         if session is None:
             return Forward()
-        for kind, data in session.observer.prompted(_object(message.params)):
+        for kind, data in session.observer.prompted(as_object(message.params)):
             self._add(session, kind, data)
 
         def answered(answer: Answer) -> None:
-            self._stopped(session, str(_object(answer.result).get("stopReason")))
+            self._stopped(session, str(as_object(answer.result).get("stopReason")))
 
         def failed(answer: Answer) -> None:
             self._stopped(session, f"error: {answer.error}")
@@ -111,14 +112,16 @@ class TimelineMod(Mod):
     def asked(self, message: ChainMessage) -> Forward:
         """Record a permission request and the user's choice."""
         session = self._sessions.get(message.session_id or "")
-        params = _object(message.params)
+        params = as_object(message.params)
 
         def answered(answer: Answer) -> None:
-            chosen = _object(_object(answer.result).get("outcome")).get("optionId")
+            chosen = as_object(as_object(answer.result).get("outcome")).get("optionId")
             options: Any = params.get("options")
             listed = cast("list[Any]", options if isinstance(options, list) else [])
-            names = {_object(each).get("optionId"): _object(each).get("name") for each in listed}
-            title = _object(params.get("toolCall")).get("title")
+            names = {
+                as_object(each).get("optionId"): as_object(each).get("name") for each in listed
+            }
+            title = as_object(params.get("toolCall")).get("title")
             if session is not None:
                 self._add(session, "permission", {"title": title, "chosen": names.get(chosen)})
 
@@ -159,7 +162,9 @@ class TimelineMod(Mod):
         session = self._sessions.get(message.session_id or "")
         if session is None or session.is_replay:
             return
-        for kind, data in session.observer.updated(_object(_object(message.params).get("update"))):
+        for kind, data in session.observer.updated(
+            as_object(as_object(message.params).get("update"))
+        ):
             self._add(session, kind, data)
 
     def _add(self, session: _Session, kind: str, data: Mapping[str, Any]) -> None:
@@ -167,10 +172,6 @@ class TimelineMod(Mod):
             session.timeline.add(kind, data)
         except OSError as error:
             _log.warning("could not write to a timeline: %s", error)
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 spec = ComponentSpec(

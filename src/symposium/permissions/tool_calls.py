@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.permissions.programs.vocabulary import is_harmless
 from symposium.permissions.rules import Access, Action, RunScript, ToolAction, TouchFile
 
@@ -44,7 +45,7 @@ def actions_of(tool_call: Mapping[str, Any]) -> Sequence[Action]:
         tool_call: its members, combined with those of earlier updates.
     """
     given: Any = tool_call.get("rawInput")
-    raw = _object(given)
+    raw = as_object(given)
     kind = str(tool_call.get("kind") or "other")
     title = str(tool_call.get("title") or "")
     scripts = _scripts(raw)
@@ -108,7 +109,7 @@ def _scripts(raw: Mapping[str, Any]) -> list[str]:
                 scripts.append(shlex.join(map(str, words)))
             case _:
                 continue
-    arguments = [str(each) for key in _ARGUMENT_KEYS for each in _list(raw.get(key))]
+    arguments = [str(each) for key in _ARGUMENT_KEYS for each in as_list(raw.get(key))]
     if scripts and arguments:
         scripts[0] = f"{scripts[0]} {shlex.join(arguments)}"
     return list(dict.fromkeys(scripts))
@@ -136,7 +137,7 @@ def _environment(given: Any) -> list[str]:
     if isinstance(given, Mapping):
         pairs = list(cast("Mapping[str, Any]", given).items())
     else:
-        each = [_object(one) for one in _list(given)]
+        each = [as_object(one) for one in as_list(given)]
         pairs = [(str(one.get("name")), one.get("value")) for one in each]
     return [
         f"`{name}` can change what runs"
@@ -146,7 +147,7 @@ def _environment(given: Any) -> list[str]:
 
 
 def _paths(tool_call: Mapping[str, Any]) -> list[str]:
-    located = [_object(each).get("path") for each in _list(tool_call.get("locations"))]
+    located = [as_object(each).get("path") for each in as_list(tool_call.get("locations"))]
     return [path for path in located if isinstance(path, str) and path]
 
 
@@ -172,14 +173,6 @@ def _names_file(key: str, value: Any) -> bool:
 
 
 def _diffs(tool_call: Mapping[str, Any]) -> list[str]:
-    content = [_object(each) for each in _list(tool_call.get("content"))]
+    content = [as_object(each) for each in as_list(tool_call.get("content"))]
     paths = [each.get("path") for each in content if each.get("type") == "diff"]
     return [path for path in paths if isinstance(path, str) and path]
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

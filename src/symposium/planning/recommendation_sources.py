@@ -15,6 +15,7 @@ from msgspec import structs
 
 from localio.http import FetchError
 from localio.http_cache import HttpCache
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.config.component_source import ComponentSource
 from symposium.config.paths import Paths
 from symposium.config.user_config import ModEntry
@@ -30,9 +31,7 @@ from symposium.planning.recommendations import (
     Recommendation,
     RecommendationError,
     effects_of,
-    list_of,
     read_recommendations,
-    table_of,
 )
 
 OFFICIAL: Final = "https://recommendations.symposium.dev/recommendations.toml"
@@ -192,7 +191,7 @@ def _programs(workspace: Path, mod: ModEntry) -> Iterator[tuple[str, TrustItem]]
     """Yield the words of a command that name files of the workspace, with their content."""
     if mod.source is None or mod.source.kind != "local":
         return
-    for value in table_of(mod.source.value.get("env")).values():
+    for value in as_object(mod.source.value.get("env")).values():
         _check(workspace, str(value))
     for word in _words(mod):
         name = _within(workspace, word)
@@ -206,7 +205,7 @@ def _words(mod: ModEntry) -> list[str]:
     if mod.source is None or mod.source.kind != "local":
         return []
     detail: dict[str, Any] = mod.source.value
-    arguments = [str(each) for each in list_of(detail.get("args"))]
+    arguments = [str(each) for each in as_list(detail.get("args"))]
     command = str(detail["command"])
     return [command, *arguments] if "/" in command else arguments
 
@@ -251,7 +250,7 @@ def _with_paths(mod: ModEntry, paths: dict[str, str]) -> ModEntry:
         return mod
     detail: dict[str, Any] = dict(mod.source.value)
     detail["command"] = paths.get(detail["command"], detail["command"])
-    detail["args"] = [paths.get(str(each), each) for each in list_of(detail.get("args"))]
+    detail["args"] = [paths.get(str(each), each) for each in as_list(detail.get("args"))]
     return structs.replace(mod, source=ComponentSource("local", detail))
 
 

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from localio.toml import parse_toml
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.config.component_source import ComponentSource, SourceError, read_source
 from symposium.config.user_config import ModEntry, ModKind
 from symposium.errors import SymposiumError
@@ -227,16 +228,6 @@ _NOUNS: Final[Mapping[Ecosystem, str]] = {
 }
 
 
-def table_of(value: Any) -> Mapping[str, Any]:
-    """Return the value if it is a table, else an empty one."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def list_of(value: Any) -> list[Any]:
-    """Return the value if it is a list, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
 def text_of(value: Any) -> str:
     """Return the value if it is text, else an empty one."""
     return value if isinstance(value, str) else ""
@@ -294,12 +285,12 @@ def read_recommendations(text: str, layer: Layer) -> Listed:
         table: Any = parse_toml(text)
     except ValueError as error:
         raise RecommendationError(f"the recommendations are no TOML: {error}", "") from error
-    entries = list_of(table.get("recommendation"))
+    entries = as_list(table.get("recommendation"))
     problems: list[str] = []
     found: list[Recommendation] = []
     for at, entry in enumerate(entries[:MAX_RECOMMENDATIONS]):
         try:
-            found.append(_recommendation(table_of(entry), f"recommendation[{at}]", layer))
+            found.append(_recommendation(as_object(entry), f"recommendation[{at}]", layer))
         except (SourceError, PredicateError, RecommendationError) as error:
             where = "" if isinstance(error, SourceError) else f"recommendation[{at}]: "
             problems.append(f"{where}{error}")
@@ -327,7 +318,7 @@ def _recommendation(entry: Mapping[str, Any], where: str, layer: Layer) -> Recom
     kind: ModKind = entry.get("kind", "proxy")
     if kind not in {"proxy", "mcp"}:
         raise RecommendationError(f"`kind` is {kind!r}", 'write "proxy" or "mcp"')
-    source = read_source(table_of(entry.get("source")), f"{where}.source")
+    source = read_source(as_object(entry.get("source")), f"{where}.source")
     if kind == "mcp" and source.kind == "builtin":
         raise RecommendationError("a built-in is no MCP server", 'leave `kind = "mcp"` out')
     when = entry.get("when")
@@ -347,7 +338,7 @@ def effects_of(mod: ModEntry) -> tuple[TrustEffect, ...]:
         return (_named(source.kind, source.value),)
     detail: Mapping[str, Any] = source.value
     if source.kind in {"http", "sse"}:
-        headers = [table_of(each).get("name") for each in list_of(detail.get("headers"))]
+        headers = [as_object(each).get("name") for each in as_list(detail.get("headers"))]
         server = TrustEffect("server", f"{detail['name']} at {detail['url']}")
         return server, *(TrustEffect("variable", f"header {name}") for name in headers)
     return *_commands(source.kind, detail), *_variables(detail)
@@ -364,7 +355,7 @@ def _named(kind: str, name: str) -> TrustEffect:
 
 
 def _commands(kind: str, detail: Mapping[str, Any]) -> Iterator[TrustEffect]:
-    arguments = [str(each) for each in list_of(detail.get("args"))]
+    arguments = [str(each) for each in as_list(detail.get("args"))]
     match kind:
         case "local":
             words = [str(detail["command"]), *arguments]
@@ -387,13 +378,13 @@ def _commands(kind: str, detail: Mapping[str, Any]) -> Iterator[TrustEffect]:
 
 def _archives(platforms: Mapping[str, Any]) -> Iterator[TrustEffect]:
     for platform, target in platforms.items():
-        found = table_of(target)
-        arguments = [str(each) for each in list_of(found.get("args"))]
+        found = as_object(target)
+        arguments = [str(each) for each in as_list(found.get("args"))]
         words = shlex.join([str(found.get("cmd")), *arguments])
         yield TrustEffect("command", f"{words}, from {found.get('archive')} ({platform})")
         yield from _variables(found)
 
 
 def _variables(detail: Mapping[str, Any]) -> Iterator[TrustEffect]:
-    for name, value in table_of(detail.get("env")).items():
+    for name, value in as_object(detail.get("env")).items():
         yield TrustEffect("variable", f"{name}={value}")

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from localio.files import regular_content
 from localio.toml import parse_toml
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.planning.recommendations import (
     Ecosystem,
     FileExists,
@@ -21,8 +22,6 @@ from symposium.planning.recommendations import (
     PredicateUses,
     WorkspaceFacts,
     canonical,
-    list_of,
-    table_of,
     text_of,
 )
 
@@ -36,10 +35,10 @@ def crates_of_lock(lock: Mapping[str, Any]) -> frozenset[str]:
     """Return the direct dependencies in a `Cargo.lock`; members are packages without a source."""
     needs: dict[str, set[str]] = defaultdict(set)
     members: set[str] = set()
-    for package in map(table_of, list_of(lock.get("package"))):
+    for package in map(as_object, as_list(lock.get("package"))):
         name = text_of(package.get("name"))
         # An entry is `name`, `name version` or `name version (source)`.
-        listed = [text_of(each).partition(" ")[0] for each in list_of(package.get("dependencies"))]
+        listed = [text_of(each).partition(" ")[0] for each in as_list(package.get("dependencies"))]
         needs[name].update(filter(None, listed))
         if "source" not in package:
             members.add(name)
@@ -53,11 +52,11 @@ def crates_of_manifests(manifests: Iterable[Mapping[str, Any]]) -> frozenset[str
 
 
 def _of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
-    targets = map(table_of, table_of(manifest.get("target")).values())
-    for table in (manifest, table_of(manifest.get("workspace")), *targets):
+    targets = map(as_object, as_object(manifest.get("target")).values())
+    for table in (manifest, as_object(manifest.get("workspace")), *targets):
         for section in _CARGO_SECTIONS:
-            for name, detail in table_of(table.get(section)).items():
-                yield text_of(table_of(detail).get("package")) or name
+            for name, detail in as_object(table.get(section)).items():
+                yield text_of(as_object(detail).get("package")) or name
 
 
 def _through_battery_packs(direct: set[str], needs: Mapping[str, set[str]]) -> set[str]:
@@ -82,14 +81,14 @@ _NPM_SECTIONS: Final = (
 def packages_of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield the dependencies in a `package.json`."""
     for section in _NPM_SECTIONS:
-        yield from table_of(manifest.get(section))
+        yield from as_object(manifest.get(section))
 
 
 def workspaces_of(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield the patterns for the directories of its members."""
-    listed = manifest.get("workspaces")
-    patterns = table_of(listed).get("packages") if isinstance(listed, Mapping) else listed
-    yield from filter(None, map(text_of, list_of(patterns)))
+    listed: Any = manifest.get("workspaces")
+    patterns = as_object(listed).get("packages", listed)
+    yield from filter(None, map(text_of, as_list(patterns)))
 
 
 _NAME: Final = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
@@ -99,19 +98,19 @@ _LOCAL: Final = frozenset({"editable", "virtual", "directory"})
 
 def packages_of_project(project: Mapping[str, Any]) -> Iterator[str]:
     """Yield the dependencies in a `pyproject.toml`, also in tables of uv and Poetry."""
-    own = table_of(project.get("project"))
+    own = as_object(project.get("project"))
     yield from _named(own.get("dependencies"))
-    for extra in table_of(own.get("optional-dependencies")).values():
+    for extra in as_object(own.get("optional-dependencies")).values():
         yield from _named(extra)
-    for group in table_of(project.get("dependency-groups")).values():
+    for group in as_object(project.get("dependency-groups")).values():
         yield from _named(group)
-    tools = table_of(project.get("tool"))
-    yield from _named(table_of(tools.get("uv")).get("dev-dependencies"))
-    poetry = table_of(tools.get("poetry"))
-    groups = map(table_of, table_of(poetry.get("group")).values())
+    tools = as_object(project.get("tool"))
+    yield from _named(as_object(tools.get("uv")).get("dev-dependencies"))
+    poetry = as_object(tools.get("poetry"))
+    groups = map(as_object, as_object(poetry.get("group")).values())
     for table in (poetry, *groups):
         for section in ("dependencies", "dev-dependencies"):
-            yield from (name for name in table_of(table.get(section)) if name != "python")
+            yield from (name for name in as_object(table.get(section)) if name != "python")
 
 
 def packages_of_requirements(text: str) -> Iterator[str]:
@@ -125,18 +124,18 @@ def packages_of_requirements(text: str) -> Iterator[str]:
 
 def packages_of_uv_lock(lock: Mapping[str, Any]) -> Iterator[str]:
     """Yield the direct dependencies of the members in a `uv.lock`."""
-    for package in map(table_of, list_of(lock.get("package"))):
-        if not _LOCAL & table_of(package.get("source")).keys():
+    for package in map(as_object, as_list(lock.get("package"))):
+        if not _LOCAL & as_object(package.get("source")).keys():
             continue
-        extras = table_of(package.get("optional-dependencies")).values()
-        groups = table_of(package.get("dev-dependencies")).values()
+        extras = as_object(package.get("optional-dependencies")).values()
+        groups = as_object(package.get("dev-dependencies")).values()
         for listed in (package.get("dependencies"), *extras, *groups):
-            for each in map(table_of, list_of(listed)):
+            for each in map(as_object, as_list(listed)):
                 yield text_of(each.get("name"))
 
 
 def _named(requirements: Any) -> Iterator[str]:
-    for each in list_of(requirements):
+    for each in as_list(requirements):
         found = _NAME.match(text_of(each))
         if found is not None:
             yield found[1]
@@ -223,7 +222,7 @@ class _Reader:
         if text is None:
             return None
         try:
-            return table_of(parse(text))
+            return as_object(parse(text))
         except (ValueError, RecursionError) as error:
             self.problems.append(f"{name}: {error}")
             return None
@@ -234,7 +233,7 @@ def _crates(reader: _Reader) -> Iterable[str]:
     if lock is not None:
         return crates_of_lock(lock)
     root = reader.toml("Cargo.toml") or {}
-    patterns = map(text_of, list_of(table_of(root.get("workspace")).get("members")))
+    patterns = map(text_of, as_list(as_object(root.get("workspace")).get("members")))
     places = [place for pattern in patterns for place in reader.matching(pattern)]
     members = (reader.toml(f"{place}/Cargo.toml") for place in places[:MAX_MEMBERS])
     return crates_of_manifests([root, *(each for each in members if each is not None)])

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from localio.jsonc import JsoncError, parse
 from localio.toml import parse_toml
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.tasks.recipe import Guess, Recipe, SetUpRecipe
 from symposium.tasks.tables import SPACING
 
@@ -49,8 +50,8 @@ def codex(source: str, text: str) -> Recipe:
         teardown=_script(document, "cleanup"),
         run=tuple(
             action["command"]
-            for action in _list(document.get("actions"))
-            if isinstance(_table(action).get("command"), str)
+            for action in as_list(document.get("actions"))
+            if isinstance(as_object(action).get("command"), str)
         ),
     )
 
@@ -66,13 +67,13 @@ def conductor_json(source: str, text: str) -> Recipe:
 
 
 def _conductor(source: str, document: Mapping[str, Any]) -> Recipe:
-    scripts = _table(document.get("scripts"))
+    scripts = as_object(document.get("scripts"))
     return Recipe(
         source,
         setup=_commands(scripts.get("setup", []), "scripts.setup"),
         run=_commands(scripts.get("run", []), "scripts.run"),
         teardown=_commands(scripts.get("archive", []), "scripts.archive"),
-        copy=_strings(_table(document.get("files")).get("copy", [])),
+        copy=_strings(as_object(document.get("files")).get("copy", [])),
     )
 
 
@@ -125,7 +126,7 @@ def workspace(source: str, text: str) -> Recipe:
         run=_commands(document.get("run", []), "run"),
         check=_commands(document.get("check", []), "check"),
         teardown=_commands(document.get("teardown", []), "teardown"),
-        env={key: str(value) for key, value in _table(document.get("env")).items()},
+        env={key: str(value) for key, value in as_object(document.get("env")).items()},
         ports=ports,
         notes=tuple(f"unknown key `{key}`" for key in document if key not in known),
     )
@@ -167,9 +168,9 @@ def guesses(names: set[str]) -> tuple[Guess, ...]:
     return tuple(Guess(name, command) for name, command in GUESSES.items() if name in names)
 
 
-def _json(text: str) -> dict[str, Any]:
+def _json(text: str) -> Mapping[str, Any]:
     try:
-        return _table(parse(text).value)
+        return as_object(parse(text).value)
     except JsoncError as error:
         raise UnreadableError(error.message) from error
 
@@ -181,19 +182,12 @@ def _toml(text: str) -> dict[str, Any]:
         raise UnreadableError(str(error)) from error
 
 
-def _table(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
 def _strings(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
-    found = [each for each in _list(value) if isinstance(each, str)]
-    if not isinstance(value, list) or len(found) != len(_list(value)):
+    listed = as_list(value)
+    found = [each for each in listed if isinstance(each, str)]
+    if value != listed or len(found) != len(listed):
         raise UnreadableError("expected a list of strings")
     return tuple(found)
 
@@ -206,9 +200,9 @@ def _commands(value: Any, key: str) -> tuple[str, ...]:
 
 
 def _script(document: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    table = _table(document.get(key))
+    table = as_object(document.get(key))
     platform = {"darwin": "darwin", "win32": "win32"}.get(sys.platform, "linux")
-    script: Any = _table(table.get(platform)).get("script", table.get("script", ""))
+    script: Any = as_object(table.get(platform)).get("script", table.get("script", ""))
     return _commands(script, key)
 
 

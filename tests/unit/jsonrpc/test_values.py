@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from peerwire.jsonrpc.values import decode_value, early_id, encode_value, members, object_members
+from peerwire.jsonrpc.values import (
+    as_list,
+    as_object,
+    as_objects,
+    decode_value,
+    early_id,
+    encode_value,
+    members,
+    object_members,
+)
 
 texts = st.text(st.characters(codec=None, exclude_categories=[]))
 scalars = (
@@ -156,3 +165,14 @@ def test_the_id_of_a_line_too_long_is_found_at_either_end(
     head: bytes, tail: bytes, found: tuple[bytes, bool] | None
 ) -> None:
     assert early_id(head, tail) == found
+
+
+@pytest.mark.requirement("jsonrpc.values")
+@pytest.mark.parametrize("other", [None, True, 1, "text", ("a",), {"a"}])
+def test_value_of_another_kind_is_read_as_an_empty_object_or_list(other: object) -> None:
+    value = {"object": {"a": 1}, "list": [{"a": 1}, other]}
+
+    assert (as_object(value["object"]), as_list(value["list"])) == ({"a": 1}, [{"a": 1}, other])
+    assert (as_object(value["list"]), as_list(value["object"])) == ({}, [])
+    assert (as_object(other), as_list(other), as_objects(other)) == ({}, [], [])
+    assert as_objects(value["list"]) == [{"a": 1}]

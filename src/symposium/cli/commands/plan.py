@@ -5,7 +5,8 @@ from typing import IO, Any, cast
 
 import click
 
-from symposium.chain.capabilities import as_object, primitives
+from peerwire.jsonrpc.values import as_object
+from symposium.chain.capabilities import primitives
 from symposium.cli.options import example
 from symposium.errors import SymposiumError
 from symposium.planning.chain_spec import read_chain

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.code.packages.project_files import (
-    elements,
-    members,
     text_of,
     toml_of,
 )
@@ -85,15 +84,15 @@ def cargo_settings(env: Mapping[str, str]) -> CargoSettings:
     """Read the user's Cargo settings."""
     home = Path(env.get("CARGO_HOME") or _home(env) / ".cargo")
     config = toml_of(home / "config.toml") or toml_of(home / "config")
-    is_off = members(config.get("net")).get("offline") is True or _is_on(env, "CARGO_NET_OFFLINE")
+    is_off = as_object(config.get("net")).get("offline") is True or _is_on(env, "CARGO_NET_OFFLINE")
     problem = "Cargo is set to stay offline" if is_off else ""
-    sources = members(config.get("source"))
-    source = members(sources.get("crates-io"))
+    sources = as_object(config.get("source"))
+    source = as_object(sources.get("crates-io"))
     for _ in sources:
         source_name = source.get("replace-with")
         if not isinstance(source_name, str):
             break
-        source = members(sources.get(source_name))
+        source = as_object(sources.get(source_name))
     registry = source.get("registry")
     if not source:
         return CargoSettings(home, CRATES, problem)
@@ -108,7 +107,7 @@ def python_settings(env: Mapping[str, str]) -> PythonSettings:
     config = Path(env.get("XDG_CONFIG_HOME") or _home(env) / ".config")
     pip = dict(_pip_settings(env, config))
     uv = toml_of(config / "uv" / "uv.toml")
-    listed = [members(each) for each in elements(uv.get("index"))]
+    listed = [as_object(each) for each in as_list(uv.get("index"))]
     of_uv = [str(each.get("url", "")) for each in listed if each.get("default") is True]
     named = [
         *(env.get(each, "") for each in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")),

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.code.packages.model import Pinned
 from symposium.code.packages.project_files import (
-    elements,
     json_of,
-    members,
     text_of,
     toml_of,
     upward,
@@ -95,7 +94,7 @@ def _tables(key: str) -> Reader:
 
     def read(file: Path, same: Same) -> Iterator[tuple[str, str]]:
         for version, row in _rows(file, key, same):
-            source = members(row.get("source"))
+            source = as_object(row.get("source"))
             # Poetry has the kind in `type`, uv in the name of the member.
             kinds = [source["type"]] if "type" in source else source
             kind = next((each for each in _UNPUBLISHED if each in kinds), None)
@@ -105,7 +104,7 @@ def _tables(key: str) -> Reader:
 
 
 def _rows(file: Path, key: str, same: Same) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for row in map(members, elements(toml_of(file).get(key))):
+    for row in map(as_object, as_list(toml_of(file).get(key))):
         name, version = row.get("name"), row.get("version")
         if isinstance(name, str) and same(name) and isinstance(version, str):
             yield version, row
@@ -113,8 +112,8 @@ def _rows(file: Path, key: str, same: Same) -> Iterator[tuple[str, Mapping[str, 
 
 def _pipfile(file: Path, same: Same) -> Iterator[tuple[str, str]]:
     lock = json_of(file)
-    groups = (members(lock.get(each)) for each in ("default", "develop"))
-    rows = (members(row) for group in groups for name, row in group.items() if same(name))
+    groups = (as_object(lock.get(each)) for each in ("default", "develop"))
+    rows = (as_object(row) for group in groups for name, row in group.items() if same(name))
     versions = (str(row.get("version", "")) for row in rows)
     return _published(each[2:] for each in versions if each.startswith("=="))
 
@@ -138,12 +137,12 @@ def _requirements(folder: Path) -> Iterator[tuple[str, str]]:
         for line in (text_of(folder / name) or "").splitlines():
             yield name, line
     project = toml_of(folder / "pyproject.toml")
-    table = members(project.get("project"))
+    table = as_object(project.get("project"))
     lists = [table.get("dependencies")]
-    lists += members(table.get("optional-dependencies")).values()
-    lists += members(project.get("dependency-groups")).values()
+    lists += as_object(table.get("optional-dependencies")).values()
+    lists += as_object(project.get("dependency-groups")).values()
     for listed in lists:
-        for each in elements(listed):
+        for each in as_list(listed):
             if isinstance(each, str):
                 yield "pyproject.toml", each
 
@@ -152,14 +151,16 @@ def _package_lock(file: Path, same: Same) -> Iterator[tuple[str, str]]:
     lock = json_of(file)
     direct: list[str] = []
     nested: list[str] = []
-    for path, row in members(lock.get("packages")).items():
+    for path, row in as_object(lock.get("packages")).items():
         above, _, name = path.rpartition("node_modules/")
-        version = members(row).get("version")
+        version = as_object(row).get("version")
         if path and same(name) and isinstance(version, str):
             (nested if above else direct).append(version)
     # Format of npm up to version 6.
-    row = next((row for name, row in members(lock.get("dependencies")).items() if same(name)), None)
-    if isinstance(version := members(row).get("version"), str):
+    row = next(
+        (row for name, row in as_object(lock.get("dependencies")).items() if same(name)), None
+    )
+    if isinstance(version := as_object(row).get("version"), str):
         direct.append(version)
     return _published(direct[:1] or nested)
 
@@ -192,7 +193,7 @@ def _asked_of_npm(project: Path, same: Same) -> Pinned | None:
     for folder in upward(project):
         manifest: Mapping[str, Any] = json_of(folder / "package.json")
         for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
-            for name, wanted in members(manifest.get(key)).items():
+            for name, wanted in as_object(manifest.get(key)).items():
                 if same(name) and isinstance(wanted, str) and wanted[:1] in "^~<>=*0123456789x":
                     return Pinned("package.json", wanted=wanted)
     return None

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from peerwire.jsonrpc.values import as_object
 from symposium.code.packages.index_requests import ask
 from symposium.code.packages.index_settings import NpmSettings
 from symposium.code.packages.lock_files import npm_pin
@@ -25,7 +26,7 @@ from symposium.code.packages.model import (
     Release,
     SourceLocation,
 )
-from symposium.code.packages.project_files import json_of, members, upward
+from symposium.code.packages.project_files import json_of, upward
 from symposium.code.packages.versions import (
     SemanticVersions,
     allowed_by,
@@ -94,10 +95,10 @@ class NpmPackages(SemanticVersions):
         secret = (("Authorization", token),) if token else ()
         body = await ask(url, what=what, headers=(*_SHORT, *secret))
         try:
-            versions = members(members(msgspec.json.decode(body)).get("versions"))
+            versions = as_object(as_object(msgspec.json.decode(body)).get("versions"))
         except (msgspec.DecodeError, RecursionError) as error:
             raise DamagedError(f"{url} returned invalid package metadata: {error}", "") from error
-        found = (self._release(version, members(row)) for version, row in versions.items())
+        found = (self._release(version, as_object(row)) for version, row in versions.items())
         return [each for each in found if each is not None]
 
     def _installed(self, name: str, project: Path) -> Iterator[SourceLocation]:
@@ -111,7 +112,7 @@ class NpmPackages(SemanticVersions):
                 yield SourceLocation(version, root, "project")
 
     def _release(self, version: str, row: Mapping[str, Any]) -> Release | None:
-        dist = members(row.get("dist"))
+        dist = as_object(row.get("dist"))
         url = dist.get("tarball")
         if not isinstance(url, str):
             return None

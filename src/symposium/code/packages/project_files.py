@@ -4,11 +4,12 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from localio.toml import parse_toml
+from peerwire.jsonrpc.values import as_object
 
 MAX_TEXT: Final = 64 * 1024 * 1024
 """Maximum size of a lock file, in bytes; larger ones are ignored."""
@@ -55,16 +56,6 @@ def json_of(file: Path) -> Mapping[str, Any]:
     """Members of a JSON file; empty if missing, malformed, or not an object."""
     text = text_of(file)
     try:
-        return members(None if text is None else msgspec.json.decode(text))
+        return as_object(None if text is None else msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
         return {}
-
-
-def members(value: object) -> Mapping[str, Any]:
-    """Members of an object; empty for other values."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def elements(value: object) -> list[Any]:
-    """Elements of a list; empty for other values."""
-    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -18,6 +18,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from localio.http import without_secret
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.code.packages.index_requests import ask
 from symposium.code.packages.index_settings import PythonSettings
 from symposium.code.packages.lock_files import python_pin
@@ -35,7 +36,7 @@ from symposium.code.packages.model import (
     SourceLocation,
     UnknownPackageError,
 )
-from symposium.code.packages.project_files import elements, members, text_of, upward
+from symposium.code.packages.project_files import text_of, upward
 
 _NAMES: Final = (".venv", "venv")
 _SITES: Final = ("site-packages", "dist-packages")
@@ -239,11 +240,11 @@ def _file(name: str, file: str) -> tuple[str, Kind, int] | None:
 
 def _of_json(body: bytes) -> Iterator[tuple[str, str, Checksum | None, bool]]:
     try:
-        answer: Mapping[str, Any] = members(msgspec.json.decode(body))
+        answer: Mapping[str, Any] = as_object(msgspec.json.decode(body))
     except (msgspec.DecodeError, RecursionError) as error:
         raise DamagedError(f"the index returned an invalid file list: {error}", "") from error
-    for row in map(members, elements(answer.get("files"))):
-        digits = members(row.get("hashes")).get("sha256")
+    for row in map(as_object, as_list(answer.get("files"))):
+        digits = as_object(row.get("hashes")).get("sha256")
         digest = Checksum("sha256", digits) if isinstance(digits, str) else None
         yield str(row.get("filename")), str(row.get("url")), digest, bool(row.get("yanked"))
 

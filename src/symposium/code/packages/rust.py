@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from peerwire.jsonrpc.values import as_object
 from symposium.code.packages.index_requests import ask
 from symposium.code.packages.index_settings import CargoSettings
 from symposium.code.packages.lock_files import cargo_pin
@@ -23,7 +24,6 @@ from symposium.code.packages.model import (
     SourceLocation,
     UnknownPackageError,
 )
-from symposium.code.packages.project_files import members
 from symposium.code.packages.versions import (
     SemanticVersions,
     allowed_by,
@@ -148,6 +148,6 @@ def _release(template: str, row: Any) -> Release:
 
 def _decoded(line: bytes, index: str) -> Any:
     try:
-        return members(msgspec.json.decode(line))
+        return as_object(msgspec.json.decode(line))
     except (msgspec.DecodeError, RecursionError) as error:
         raise DamagedError(f"{index} returned an invalid crate index: {error}", "") from error
