@@ -141,7 +141,7 @@ async def test_messages_held_by_a_mod_count_and_slow_the_agent() -> None:
         agent = await it.open()
         agent.write(*flood("s", 1000))
         await settled(it)
-        waiting = it.conductor.client.plain.back.lanes.waiting_bytes
+        waiting = it.conductor.client.plain.back.queues.waiting_bytes
         assert HIGH_WATER < waiting < BOUND
         assert agent.transport.backlog > 1000 * LINE - 2 * BOUND
         holds.free.set()

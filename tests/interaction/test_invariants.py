@@ -272,7 +272,7 @@ def _nothing_kept(it: ChainHarness) -> None:
     link = it.conductor.client
     assert (link.asked, link.serving, link.open) == ({}, {}, {})
     way = link.plain
-    assert (way.lanes.waiting_bytes, way.back.lanes.waiting_bytes) == (0, 0)
+    assert (way.queues.waiting_bytes, way.back.queues.waiting_bytes) == (0, 0)
 
 
 @pytest.mark.requirement(

@@ -40,7 +40,7 @@ class PeerOfMod:
         call = ModCall(message, waiting, b"", self._way, place=self._position)
         call.is_urgent = self._holds_something()
         # Keep reading the neighbors, even if much waits for this mod: its answer may be behind it.
-        answers = self._way.back.lanes
+        answers = self._way.back.queues
         answers.expect(1)
         try:
             self._way.take(message, call, after=self._position)
@@ -62,7 +62,7 @@ class PeerOfMod:
         # Two mods that hold a message and send requests past each other would deadlock.
         back = self._way.back
         mirrored = back.length - 1 - self._position
-        return self._way.lanes.holds(self._position) or back.lanes.holds(mirrored)
+        return self._way.queues.holds(self._position) or back.queues.holds(mirrored)
 
     def _message(self, method: str, params: Any, *, is_request: bool) -> ChainMessage:
         return ChainMessage(
@@ -153,7 +153,7 @@ class AssemblyContext(Struct, frozen=True):
     Attributes:
         client: link to the client, which is also the last one in a chain without an agent.
         open_link: starts a component and returns its link.
-        lanes: creates the queues of a route that the given link feeds.
+        queues_for: creates the queues of a route that the given link feeds.
         selection: version for every `initialize`.
         watcher: recorder of every leg, if the chain is traced.
         client_end: route end on the client's side; default: the client's link.
@@ -162,7 +162,7 @@ class AssemblyContext(Struct, frozen=True):
 
     client: Link
     open_link: Callable[[Program | Served, int], Link]
-    lanes: Callable[[Link], OrderedQueues]
+    queues_for: Callable[[Link], OrderedQueues]
     selection: VersionSelection
     watcher: Watcher | None = None
     client_end: RouteEnd | None = None
@@ -230,7 +230,7 @@ class _SpanBuilder:
             Direction.TO_AGENT,
             wanted,
             self._lower_end(at, is_last=is_last),
-            self._context.lanes(upper),
+            self._context.queues_for(upper),
             names=names,
         )
         client_end: RouteEnd = self._context.client_end or PlainEnd(upper)
@@ -239,7 +239,7 @@ class _SpanBuilder:
             Direction.TO_CLIENT,
             wanted[::-1],
             upper_end,
-            self._context.lanes(lower),
+            self._context.queues_for(lower),
             names=names[::-1],
         )
         join(to_agent, to_client)

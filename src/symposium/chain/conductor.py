@@ -63,13 +63,13 @@ class ClosedRoute(Route):
 
     def __init__(
         self,
-        lanes: tuple[OrderedQueues, OrderedQueues],
+        queues: tuple[OrderedQueues, OrderedQueues],
         *,
         is_proxy: bool,
         on_initialize: Callable[[ModCall], None],
     ) -> None:
-        super().__init__(Direction.TO_AGENT, (), ClosedEnd(), lanes[0])
-        join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes[1]))
+        super().__init__(Direction.TO_AGENT, (), ClosedEnd(), queues[0])
+        join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), queues[1]))
         # Not idle, so that every message takes the checked path.
         self.other = (Step(0, _stop),)
         self.refusal: RpcError | None = None
@@ -269,8 +269,8 @@ class Conductor:
     # -- opening
 
     def _new_gate(self) -> ClosedRoute:
-        lanes = (self._stage.lanes(self.client), self._stage.lanes(self.client))
-        return ClosedRoute(lanes, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
+        queues = (self._stage.queues_for(self.client), self._stage.queues_for(self.client))
+        return ClosedRoute(queues, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
 
     def _initialize(self, call: ModCall) -> None:
         if self._settings.is_proxy:

@@ -82,7 +82,7 @@ class Intake:
                 and method not in _SPECIAL
             ):
                 plain = link.plain
-                if plain.lanes.idle and not plain.steps.get(method, plain.other):
+                if plain.queues.idle and not plain.steps.get(method, plain.other):
                     plain.far.forward(message, line)
                     continue
             self.receive(message, line, self._alone)
@@ -90,7 +90,7 @@ class Intake:
     def _relayed(self, line: bytes) -> bool:
         """Whether this was an enveloped notification without interceptors, now forwarded."""
         way = self._link.wrapped
-        if way is None or not way.lanes.idle or self._link.dialect is not CANONICAL:
+        if way is None or not way.queues.idle or self._link.dialect is not CANONICAL:
             return False
         if (found := opened(line)) is None:
             return False
@@ -166,7 +166,7 @@ class Intake:
         message.extra = wire.extra_members(decoded, line)
         call = ModCall(message, link, key, way)
         link.serve(call)
-        if way.lanes.idle and not way.steps.get(method, way.other):
+        if way.queues.idle and not way.steps.get(method, way.other):
             way.far.ask(call)
         else:
             way.take(message, call)

@@ -52,7 +52,7 @@ class Route:
         steps: handlers of intercepted methods.
         other: handlers of all other methods; usually none.
         length: number of mods.
-        lanes: queues of held messages.
+        queues: queues of held messages.
         far: its end.
         back: opposite direction of the same span.
     """
@@ -66,13 +66,13 @@ class Route:
         direction: Direction,
         mods: Sequence[Sequence[Interception]],
         far: RouteEnd,
-        lanes: OrderedQueues,
+        queues: OrderedQueues,
         *,
         names: Sequence[str] = (),
     ) -> None:
         self.direction = direction
         self.far = far
-        self.lanes = lanes
+        self.queues = queues
         self.length = len(mods)
         handlers = [
             {one.method: one.handler for one in reversed(wanted) if one.direction is direction}
@@ -90,14 +90,14 @@ class Route:
 
     def take(self, message: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Continue with a message after the mod at `after`; a request has a call."""
-        if self.lanes.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
+        if self.queues.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
             self._pass(message, call)
         else:
             self._carry(message, call, after, BEFORE_ALL)
 
     def carry_back(self, call: ModCall, answer: Answer, *, after: int = -1) -> None:
         """Forward an answer to its asker, after everything sent before it."""
-        if not self.lanes.idle:
+        if not self.queues.idle:
             self._carry_back(call, answer, after, BEFORE_ALL)
         elif not call.thens:
             call.give(answer)
@@ -108,10 +108,10 @@ class Route:
 
     def _pass(self, message: ChainMessage, call: ModCall | None) -> None:
         """Fast path of a message while no mod holds anything."""
-        lanes = self.lanes
+        queues = self.queues
         for step in self.steps.get(message.method, self.other):
             outcome = guarded(step.mod, step.handler, message, message)
-            if type(outcome) is Forward and outcome.method is None and lanes.idle:
+            if type(outcome) is Forward and outcome.method is None and queues.idle:
                 if outcome.params is not UNCHANGED:
                     message.edit(outcome.params)
                 if call is not None and (outcome.then or outcome.catch or outcome.cancelled):
@@ -125,23 +125,23 @@ class Route:
     def _carry(self, message: ChainMessage, call: ModCall | None, after: int, cleared: int) -> None:
         if call is not None and call.is_settled:
             return
-        lanes = self.lanes
-        was_idle = lanes.idle or (call is not None and call.is_urgent)
+        queues = self.queues
+        was_idle = queues.idle or (call is not None and call.is_urgent)
         steps = self.steps.get(message.method, self.other)
         if not was_idle:
-            steps = _with_stops(steps, lanes.stops())
+            steps = _with_stops(steps, queues.stops())
         for step in steps:
             position = step.position
             if position <= after:
                 continue
             if not was_idle and position != cleared:
                 resume = partial(self._carry, message, call, position - 1, position)
-                if lanes.keeps(position, QueuedItem(session_key(message), message.size, resume)):
+                if queues.keeps(position, QueuedItem(session_key(message), message.size, resume)):
                     return
             outcome = guarded(step.mod, step.handler, message, message)
             if not self._apply_outcome(outcome, step, message, call):
                 return
-            if was_idle and not lanes.idle and not (call is not None and call.is_urgent):
+            if was_idle and not queues.idle and not (call is not None and call.is_urgent):
                 # This mod sent a message that another mod now holds.
                 self._carry(message, call, position, BEFORE_ALL)
                 return
@@ -158,10 +158,10 @@ class Route:
         if type(outcome) in {Reply, Refuse, Drop, Deferred} or not hasattr(outcome, "__await__"):
             self._end_here(outcome, step, message, call)
             return False
-        if _is_too_late(self.lanes, call, outcome):
+        if _is_too_late(self.queues, call, outcome):
             return False
         rest = self._rest(step, message, call, outcome)
-        _watch(self.lanes.run_in_order(step.position, session_key(message), rest), call, outcome)
+        _watch(self.queues.run_in_order(step.position, session_key(message), rest), call, outcome)
         return False
 
     async def _rest(
@@ -195,10 +195,10 @@ class Route:
         self, outcome: Any, step: Step, message: ChainMessage, call: ModCall | None
     ) -> None:
         if isinstance(outcome, Deferred):
-            if _is_too_late(self.lanes, call, outcome.work):
+            if _is_too_late(self.queues, call, outcome.work):
                 return
             rest = self._answer_later(step, message, call, outcome.work)
-            _watch(self.lanes.spawn(rest), call, rest, outcome.work)
+            _watch(self.queues.spawn(rest), call, rest, outcome.work)
         elif call is not None:
             answer = answer_of(step.mod, outcome, message)
             call.settle(answer, after=_mirrored(self, step.position))
@@ -233,7 +233,7 @@ class Route:
 
     def _hand_back(self, call: ModCall, answer: Answer, after: int) -> None:
         """Fast path of an answer while no mod holds anything."""
-        lanes, last = self.lanes, _mirrored(self, call.place)
+        queues, last = self.queues, _mirrored(self, call.place)
         while call.thens:
             step, passed = call.thens[-1]
             position = _mirrored(self, step.position)
@@ -247,7 +247,7 @@ class Route:
                     return
                 answer = revised(answer, revision)
             after = position
-            if not lanes.idle:
+            if not queues.idle:
                 # This mod sent a message that another mod now holds.
                 self._carry_back(call, answer, after, BEFORE_ALL)
                 return
@@ -258,7 +258,7 @@ class Route:
             if position != cleared and not call.is_urgent:
                 resume = partial(self._carry_back, call, answer, position - 1, position)
                 item = QueuedItem(session_key(call.message), answer.size, resume)
-                if self.lanes.keeps(position, item):
+                if self.queues.keeps(position, item):
                     return
             after = position
             if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
@@ -275,11 +275,11 @@ class Route:
         """Next mod on the way back that waits for this answer or holds messages."""
         waiting = [_mirrored(self, step.position) for step, _ in call.thens[-1:]]
         last = _mirrored(self, call.place)
-        ahead = [at for at in (*waiting, *self.lanes.stops()) if after < at < last]
+        ahead = [at for at in (*waiting, *self.queues.stops()) if after < at < last]
         return min(ahead, default=None)
 
     def _hold_answer(self, call: ModCall, answer: Answer, step: Step, revision: Any) -> None:
-        if self.lanes.is_over:
+        if self.queues.is_over:
             _close(revision)
             call.give(answer)
             return
@@ -289,7 +289,7 @@ class Route:
             revision_now = await guarded_wait(step.mod, revision, call.message)
             self._carry_back(call, revised(answer, revision_now), position, BEFORE_ALL)
 
-        task = self.lanes.run_in_order(position, session_key(call.message), rest())
+        task = self.queues.run_in_order(position, session_key(call.message), rest())
         task.add_done_callback(lambda _: _close(revision))
         # Cancelled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
@@ -312,9 +312,9 @@ def _watch(task: Started, call: ModCall | None, *work: Any) -> None:
     task.add_done_callback(lambda _: _close(*work))
 
 
-def _is_too_late(lanes: OrderedQueues, call: ModCall | None, work: object) -> bool:
+def _is_too_late(queues: OrderedQueues, call: ModCall | None, work: object) -> bool:
     """Whether the chain has stopped; settles the request as canceled."""
-    if not lanes.is_over:
+    if not queues.is_over:
         return False
     _close(work)
     if call is not None:

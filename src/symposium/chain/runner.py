@@ -62,7 +62,7 @@ class ComponentTasks:
         self._on_stderr = on_stderr
         self._tap = tap
         self._running: set[asyncio.Task[None]] = set()
-        self._lanes: list[OrderedQueues] = []
+        self._all_queues: list[OrderedQueues] = []
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task of the chain."""
@@ -73,9 +73,9 @@ class ComponentTasks:
 
     def stop(self) -> None:
         """Cancel all tasks, and start no more tasks of mods."""
-        for lanes in self._lanes:
+        for queues in self._all_queues:
             # A canceled task resumes the messages behind it.
-            lanes.is_over = True
+            queues.is_over = True
         for task in self._running:
             task.cancel()
 
@@ -84,23 +84,23 @@ class ComponentTasks:
         if self._running:
             await asyncio.wait(self._running)
 
-    def lanes(self, source: Link) -> OrderedQueues:
+    def queues_for(self, source: Link) -> OrderedQueues:
         """Queues of a route fed by this link; the link waits while they are long."""
 
-        def brake(lanes: OrderedQueues) -> None:
+        def brake(queues: OrderedQueues) -> None:
             # Keep reading for a mod that waits for an answer from this link.
-            limit = OVERFLOW if lanes.answers_due else HIGH_WATER
-            if lanes.waiting_bytes > limit:
-                source.hold(lanes)
+            limit = OVERFLOW if queues.answers_due else HIGH_WATER
+            if queues.waiting_bytes > limit:
+                source.hold(queues)
             else:
-                source.let_go(lanes)
+                source.let_go(queues)
 
         def spawn(rest: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
             return self.start(log_failures("a mod", lambda: rest))
 
-        lanes = OrderedQueues(spawn, brake)
-        self._lanes.append(lanes)
-        return lanes
+        queues = OrderedQueues(spawn, brake)
+        self._all_queues.append(queues)
+        return queues
 
     def open_link(self, component: Program | Served, index: int) -> Link:
         """Start a component.
@@ -229,7 +229,7 @@ class RunningChain:
         workshop = AssemblyContext(
             self._client,
             self._open_link,
-            self.components.lanes,
+            self.components.queues_for,
             self._selection,
             self._settings.watcher,
             self._settings.client_end,

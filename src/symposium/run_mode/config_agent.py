@@ -56,9 +56,9 @@ class ConfigAgent(EditorConnection):
             self._session_requests = SessionRequests(
                 self, config_mode, self._recovery, lambda: new_sessions.offered
             )
-            lanes = (self.stage.lanes(self.editor), self.stage.lanes(self.editor))
+            queues = (self.stage.queues_for(self.editor), self.stage.queues_for(self.editor))
             self.editor.plain = self._router = RequestRouter(
-                lanes, new_sessions, self._session_requests
+                queues, new_sessions, self._session_requests
             )
             self.editor.transport.start(Intake(self.editor))
             try:

@@ -37,12 +37,12 @@ class RequestRouter(Route):
 
     def __init__(
         self,
-        lanes: tuple[OrderedQueues, OrderedQueues],
+        queues: tuple[OrderedQueues, OrderedQueues],
         new_sessions: NewSessions,
         session_requests: SessionRequests,
     ) -> None:
-        super().__init__(Direction.TO_AGENT, (), ClosedEnd(), lanes[0])
-        join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes[1]))
+        super().__init__(Direction.TO_AGENT, (), ClosedEnd(), queues[0])
+        join(self, Route(Direction.TO_CLIENT, (), ClosedEnd(), queues[1]))
         # No fast path: every message is routed.
         self.other = (Step(0, _stop),)
         self._new_sessions = new_sessions

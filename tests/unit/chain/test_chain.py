@@ -89,11 +89,11 @@ class Span:
     def __init__(self, *mods: list[Interception]) -> None:
         self.tasks: list[FakeTask] = []
         self.agent, self.client = FakeEnd(), FakeEnd()
-        self.down = Route(Direction.TO_AGENT, mods, self.agent, self._lanes())
-        self.up = Route(Direction.TO_CLIENT, mods[::-1], self.client, self._lanes())
+        self.down = Route(Direction.TO_AGENT, mods, self.agent, self._queues())
+        self.up = Route(Direction.TO_CLIENT, mods[::-1], self.client, self._queues())
         join(self.down, self.up)
 
-    def _lanes(self) -> OrderedQueues:
+    def _queues(self) -> OrderedQueues:
         return OrderedQueues(self._spawn, lambda _: None)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> FakeTask:
@@ -147,10 +147,10 @@ def test_held_message_is_overtaken_only_by_other_sessions() -> None:
         span.tell(method, session)
 
     assert span.agent.came == ["other"]
-    assert span.down.lanes.waiting_bytes > 0
+    assert span.down.queues.waiting_bytes > 0
     span.tasks[0].finish()
     assert span.agent.came == ["other", "held", "next", "none", "b"]
-    assert (span.down.lanes.idle, span.down.lanes.waiting_bytes) == (True, 0)
+    assert (span.down.queues.idle, span.down.queues.waiting_bytes) == (True, 0)
 
 
 @pytest.mark.requirement("conductor.lanes")
@@ -200,16 +200,16 @@ def test_message_that_comes_during_a_release_follows_the_released_ones() -> None
 
     async def nothing() -> None: ...
 
-    lanes = OrderedQueues(spawn, lambda _: None)
+    queues = OrderedQueues(spawn, lambda _: None)
 
     def first() -> None:
         gone.append("first")
-        lanes.run_in_order(0, b"s", nothing())
-        lanes.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("latecomer")))
+        queues.run_in_order(0, b"s", nothing())
+        queues.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("latecomer")))
 
-    lanes.run_in_order(0, b"s", nothing())
-    lanes.keeps(0, QueuedItem(b"s", 0, first))
-    lanes.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("second")))
+    queues.run_in_order(0, b"s", nothing())
+    queues.keeps(0, QueuedItem(b"s", 0, first))
+    queues.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("second")))
     tasks[0].finish()
     tasks[1].finish()
 
@@ -218,10 +218,10 @@ def test_message_that_comes_during_a_release_follows_the_released_ones() -> None
 
 @pytest.mark.requirement("conductor.lanes")
 def test_queues_without_stops_are_idle() -> None:
-    lanes = OrderedQueues(FakeTask, lambda _: None)
+    queues = OrderedQueues(FakeTask, lambda _: None)
 
-    assert not lanes.keeps(0, QueuedItem(b"s", 1, lambda: None))
-    assert not lanes.holds(0)
+    assert not queues.keeps(0, QueuedItem(b"s", 1, lambda: None))
+    assert not queues.holds(0)
 
 
 async def looks(_: Answer) -> None: ...
@@ -243,7 +243,7 @@ def looks_later(_: ChainMessage) -> Forward:
 @pytest.mark.parametrize("handler", [waits, answers_later])
 def test_a_stopped_chain_cancels_a_request_that_a_mod_would_hold(handler: Any) -> None:
     span = Span(down("held", handler))
-    span.down.lanes.is_over = True
+    span.down.queues.is_over = True
     asker = span.ask("held")
     span.tell("held")
 
@@ -257,8 +257,8 @@ def test_a_stopped_chain_cancels_a_request_that_a_mod_would_hold(handler: Any) -
 def test_a_stopped_chain_returns_an_answer_that_a_mod_would_hold(*, idle: bool) -> None:
     span = Span(down("held", looks_later))
     asker = span.ask("held")
-    span.up.lanes.is_over = True
-    span.up.lanes.idle = idle
+    span.up.queues.is_over = True
+    span.up.queues.idle = idle
     span.agent.calls[0].settle(Answer(value=1))
 
     assert span.tasks == []

@@ -62,11 +62,11 @@ def peer(far: ClosedEnd) -> tuple[Intake, Link, FakeTransport]:
     transport = FakeTransport()
     link = Link("peer", transport, FakeOwner())
 
-    def lanes() -> OrderedQueues:
+    def queues() -> OrderedQueues:
         return OrderedQueues(lambda work: pytest.fail(str(work)), lambda _: None)
 
-    link.plain = Route(Direction.TO_CLIENT, (), far, lanes())
-    join(Route(Direction.TO_AGENT, (), ClosedEnd(), lanes()), link.plain)
+    link.plain = Route(Direction.TO_CLIENT, (), far, queues())
+    join(Route(Direction.TO_AGENT, (), ClosedEnd(), queues()), link.plain)
     return Intake(link), link, transport
 
 
@@ -145,11 +145,11 @@ def proxy() -> tuple[Intake, Link, FakeTransport, Notes, Notes]:
     intake, link, transport = peer(plain)
     link.state = PeerState.READY
 
-    def lanes() -> OrderedQueues:
+    def queues() -> OrderedQueues:
         return OrderedQueues(lambda work: pytest.fail(str(work)), lambda _: None)
 
-    link.wrapped = Route(Direction.TO_AGENT, (), wrapped, lanes())
-    join(link.wrapped, Route(Direction.TO_CLIENT, (), ClosedEnd(), lanes()))
+    link.wrapped = Route(Direction.TO_AGENT, (), wrapped, queues())
+    join(link.wrapped, Route(Direction.TO_CLIENT, (), ClosedEnd(), queues()))
     return intake, link, transport, plain, wrapped
 
 
@@ -174,7 +174,7 @@ def test_nothing_overtakes_what_waits_in_its_lane(*, is_wrapped: bool) -> None:
     if is_wrapped:
         line = notification("_proxy/successor", '{"method":"next","params":{}}')
     intake.lines_received([line])
-    way.lanes.idle = False
+    way.queues.idle = False
     intake.lines_received([line])
 
     assert (far.came, taken) == (["next"], ["next"])

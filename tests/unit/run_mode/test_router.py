@@ -25,11 +25,11 @@ class Failed:
 def router() -> RequestRouter:
     """A router whose handlers are never reached."""
 
-    def lanes() -> OrderedQueues:
+    def queues() -> OrderedQueues:
         return OrderedQueues(lambda work: pytest.fail(str(work)), lambda _: None)
 
     nothing: Any = None
-    return RequestRouter((lanes(), lanes()), nothing, nothing)
+    return RequestRouter((queues(), queues()), nothing, nothing)
 
 
 def refusals(given: RequestRouter, *methods: str) -> list[RpcError]:
