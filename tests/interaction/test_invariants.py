@@ -271,8 +271,8 @@ def _check_notifications(end: End, written: SentMessages) -> None:
 def _nothing_kept(it: ChainHarness) -> None:
     link = it.conductor.client
     assert (link.asked, link.serving, link.open) == ({}, {}, {})
-    way = link.plain
-    assert (way.queues.waiting_bytes, way.back.queues.waiting_bytes) == (0, 0)
+    route = link.plain
+    assert (route.queues.waiting_bytes, route.back.queues.waiting_bytes) == (0, 0)
 
 
 @pytest.mark.requirement(

@@ -25,8 +25,8 @@ from symposium.chain.routing import Route, join
 class PeerOfMod:
     """One direction of the chain, as seen by the mod at `position`."""
 
-    def __init__(self, way: Route, position: int) -> None:
-        self._way = way
+    def __init__(self, route: Route, position: int) -> None:
+        self._route = route
         self._position = position
 
     async def request(self, method: str, params: Any = None) -> Any:
@@ -37,13 +37,13 @@ class PeerOfMod:
         """
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         message = self._message(method, params, is_request=True)
-        call = ModCall(message, waiting, b"", self._way, place=self._position)
+        call = ModCall(message, waiting, b"", self._route, place=self._position)
         call.is_urgent = self._holds_something()
         # Keep reading the neighbors, even if much waits for this mod: its answer may be behind it.
-        answers = self._way.back.queues
+        answers = self._route.back.queues
         answers.expect(1)
         try:
-            self._way.take(message, call, after=self._position)
+            self._route.take(message, call, after=self._position)
             answer = await waiting.answer
         except asyncio.CancelledError:
             call.cancel()
@@ -56,13 +56,13 @@ class PeerOfMod:
 
     def notify(self, method: str, params: Any = None) -> None:
         """Send a notification."""
-        self._way.take(self._message(method, params, is_request=False), after=self._position)
+        self._route.take(self._message(method, params, is_request=False), after=self._position)
 
     def _holds_something(self) -> bool:
         # Two mods that hold a message and send requests past each other would deadlock.
-        back = self._way.back
+        back = self._route.back
         mirrored = back.length - 1 - self._position
-        return self._way.queues.holds(self._position) or back.queues.holds(mirrored)
+        return self._route.queues.holds(self._position) or back.queues.holds(mirrored)
 
     def _message(self, method: str, params: Any, *, is_request: bool) -> ChainMessage:
         return ChainMessage(

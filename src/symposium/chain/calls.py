@@ -169,7 +169,7 @@ class ModCall:
         message: the request.
         asker: receives the answer.
         request_id: JSON text of the sender's id.
-        way: route of the request; the answer returns on `way.back`.
+        route: route of the request; the answer returns on `route.back`.
         place: position of the requesting mod on the route.
         far_id: its id on the next connection, once sent.
         thens: answer handlers of mods, with their positions.
@@ -187,8 +187,8 @@ class ModCall:
         "place",
         "request_id",
         "rest",
+        "route",
         "thens",
-        "way",
     )
 
     def __init__(
@@ -196,14 +196,14 @@ class ModCall:
         message: ChainMessage,
         asker: Requester,
         request_id: bytes,
-        way: ReturnRoute,
+        route: ReturnRoute,
         *,
         place: int = BEFORE_ALL,
     ) -> None:
         self.message = message
         self.asker = asker
         self.request_id = request_id
-        self.way = way
+        self.route = route
         self.place = place
         self.thens: list[tuple[Step, Forward]] = []
         self.far_id: bytes | None = None
@@ -223,7 +223,7 @@ class ModCall:
             return
         self.is_settled = True
         self.rest = None
-        self.way.back.carry_back(self, answer, after=after)
+        self.route.back.carry_back(self, answer, after=after)
 
     def fail(self, error: RpcError) -> None:
         self.settle(Answer(error=error))
@@ -251,7 +251,7 @@ class ModCall:
                 tell = passed.cancelled
                 guarded(step.mod, lambda _, tell=tell: tell(), None, self.message)
         if self.far_id is not None:
-            self.way.far.cancel(self)
+            self.route.far.cancel(self)
         elif self.rest is not None:
             self.rest.cancel()
         else:

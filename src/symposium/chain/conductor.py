@@ -137,7 +137,7 @@ class ChainOpening:
         elif entrance is None:
             call.fail(_as_answer(caught.error))
         else:
-            call.way = entrance
+            call.route = entrance
             entrance.take(call.message, call)
 
     def on_answer(self, call: ModCall, answer: Answer) -> None:
@@ -146,8 +146,8 @@ class ChainOpening:
         if answer.error is not None:
             self._owner.opening_failed(self, answer.error)
         else:
-            if isinstance(call.way, Route):
-                self._owner.opened(self, call.way)
+            if isinstance(call.route, Route):
+                self._owner.opened(self, call.route)
             # After the answer, which must precede messages of the mods.
             asyncio.get_running_loop().call_soon(self.chain.opened)
             if self._marks_answer:

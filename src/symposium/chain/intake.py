@@ -89,16 +89,16 @@ class Intake:
 
     def _relayed(self, line: bytes) -> bool:
         """Whether this was an enveloped notification without interceptors, now forwarded."""
-        way = self._link.wrapped
-        if way is None or not way.queues.idle or self._link.dialect is not CANONICAL:
+        route = self._link.wrapped
+        if route is None or not route.queues.idle or self._link.dialect is not CANONICAL:
             return False
         if (found := opened(line)) is None:
             return False
         message, plain = found
         method = message.method
-        if method is UNSET or method in _SPECIAL or way.steps.get(method, way.other):
+        if method is UNSET or method in _SPECIAL or route.steps.get(method, route.other):
             return False
-        way.far.forward(message, plain)
+        route.far.forward(message, plain)
         return True
 
     def receive(self, incoming: wire.Incoming, line: bytes, place: ReplyTarget) -> None:
@@ -157,19 +157,19 @@ class Intake:
 
     def _asked(self, key: bytes, method: str, decoded: Message, line: bytes) -> bool:
         link, params = self._link, decoded.params
-        way = link.plain
+        route = link.plain
         if method in _LOOKED_AT:
             return False
         if params is UNSET or not _is_object(params) or _refusal(link) is not None:
             return False
         message = ChainMessage(method, params, is_request=True)
         message.extra = wire.extra_members(decoded, line)
-        call = ModCall(message, link, key, way)
+        call = ModCall(message, link, key, route)
         link.serve(call)
-        if way.queues.idle and not way.steps.get(method, way.other):
-            way.far.ask(call)
+        if route.queues.idle and not route.steps.get(method, route.other):
+            route.far.ask(call)
         else:
-            way.take(message, call)
+            route.take(message, call)
         return True
 
     def _malformed(self, malformed: Malformed, place: ReplyTarget) -> None:
@@ -221,24 +221,24 @@ class Intake:
     def _request(self, method: str, decoded: Message, line: bytes, place: ReplyTarget) -> None:
         link = self._link
         request_id = b"" if decoded.id is UNSET else bytes(decoded.id)
-        way = link.plain
+        route = link.plain
         message = ChainMessage(method, decoded.params, is_request=True)
         if (refusal := _refusal(link)) is not None:
             _refuse(request_id, refusal, place)
             return
         if method in ENVELOPES and link.wrapped is not None:
-            way = link.wrapped
+            route = link.wrapped
             envelope = self._unwrapped(method, decoded.params)
             if envelope is not None:
                 message = ChainMessage(envelope.method, envelope.params, is_request=True)
                 message.extra = envelope.extra
                 if link.passing is not None:
                     link.passing.left(envelope.method)
-            elif method not in way.steps:
+            elif method not in route.steps:
                 reason = f"{method} needs params with the method of the message it carries"
                 _refuse(request_id, RpcError(INVALID_PARAMS, reason), place)
                 return
-        elif method in ENVELOPES and way.is_open:
+        elif method in ENVELOPES and route.is_open:
             _refuse(request_id, RpcError(METHOD_NOT_FOUND, method), place)
             return
         else:
@@ -246,11 +246,11 @@ class Intake:
         if message.method in NAMES_HOP_IDS:
             translate_ids(message, link.asked, link.name)
         asker = link if place is self._alone else BatchEntry(link, place)
-        call = ModCall(message, asker, request_id, way)
+        call = ModCall(message, asker, request_id, route)
         link.serve(call)
-        if message.method == INITIALIZE and way is link.wrapped:
+        if message.method == INITIALIZE and route is link.wrapped:
             initializes_successor(link, call)
-        way.take(message, call)
+        route.take(message, call)
 
     def _unwrapped(self, method: str, params: Body | UnsetType) -> AcpEnvelope | None:
         """Unwrap an envelope; its name determines the peer's version (R2)."""

@@ -295,9 +295,9 @@ class Route:
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
 
-def _mirrored(way: Route, position: int) -> int:
+def _mirrored(route: Route, position: int) -> int:
     """Position of the same mod on the way back."""
-    return way.length - 1 - position
+    return route.length - 1 - position
 
 
 def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:

@@ -84,7 +84,7 @@ class OpenChain:
         """Send a request with the agent's session id."""
         session = call.message.session_id
         call.asker = _Passing(call.asker, self, session)
-        call.way = self.entrance
+        call.route = self.entrance
         call.rest = None
         self._calls[call] = None
         if not self.to_agent.hold(session, call.message.size, lambda: self._take(call)):
@@ -189,10 +189,10 @@ class HostRequest:
         self._answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._call: ModCall | None = None
 
-    async def answer(self, way: Route) -> Answer:
+    async def answer(self, route: Route) -> Answer:
         """Send the request along a route and wait; cancellation cancels the request."""
-        call = self._call = ModCall(self._message, self, b"", way)
-        way.take(self._message, call)
+        call = self._call = ModCall(self._message, self, b"", route)
+        route.take(self._message, call)
         try:
             return await self._answer
         except asyncio.CancelledError:

@@ -52,7 +52,7 @@ def no_tasks(work: Coroutine[Any, Any, None]) -> Any:
     raise AssertionError(work)
 
 
-def way(direction: Direction) -> Route:
+def route(direction: Direction) -> Route:
     return Route(direction, (), ClosedEnd(), OrderedQueues(no_tasks, lambda _: None))
 
 
@@ -78,7 +78,7 @@ class Greeted:
         Initializer(self.selection, dialects=dialects).initialize(self.link, self.call)
 
     def request(self, params: bytes = b"{}") -> ModCall:
-        there, back = way(Direction.TO_AGENT), way(Direction.TO_CLIENT)
+        there, back = route(Direction.TO_AGENT), route(Direction.TO_CLIENT)
         join(there, back)
         return ModCall(
             ChainMessage(INITIALIZE, Raw(params), is_request=True), self.asker, b"1", there

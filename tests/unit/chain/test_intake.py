@@ -166,15 +166,15 @@ def notification(method: str, params: str = "{}") -> bytes:
 @pytest.mark.parametrize("is_wrapped", [False, True])
 def test_nothing_overtakes_what_waits_in_its_lane(*, is_wrapped: bool) -> None:
     intake, link, _, plain, wrapped = proxy()
-    way, far = (link.wrapped, wrapped) if is_wrapped else (link.plain, plain)
-    assert way is not None
+    route, far = (link.wrapped, wrapped) if is_wrapped else (link.plain, plain)
+    assert route is not None
     taken: list[str] = []
-    way.take = lambda message, *_, **__: taken.append(message.method)  # type: ignore[method-assign]
+    route.take = lambda message, *_, **__: taken.append(message.method)  # type: ignore[method-assign]
     line = notification("next")
     if is_wrapped:
         line = notification("_proxy/successor", '{"method":"next","params":{}}')
     intake.lines_received([line])
-    way.queues.idle = False
+    route.queues.idle = False
     intake.lines_received([line])
 
     assert (far.came, taken) == (["next"], ["next"])

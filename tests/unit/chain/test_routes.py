@@ -76,9 +76,9 @@ class Chain:
     def arrivals(self, source: str, *, in_envelope: bool) -> list[tuple[str, bytes]]:
         """Receivers of a notification of this component, and its form there."""
         link = self.links[source]
-        way = link.wrapped if in_envelope else link.plain
-        assert way is not None
-        way.take(ChainMessage("m", b'{"n":1}', is_request=False))
+        route = link.wrapped if in_envelope else link.plain
+        assert route is not None
+        route.take(ChainMessage("m", b'{"n":1}', is_request=False))
         return [(name, line) for name, paper in self.papers.items() for line in paper.lines]
 
 
