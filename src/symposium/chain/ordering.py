@@ -97,7 +97,7 @@ class OrderedQueues:
         stop = self._stops.get(position)
         return stop is not None and bool(stop.parked)
 
-    def keeps(self, position: int, item: QueuedItem) -> bool:
+    def queue_if_blocked(self, position: int, item: QueuedItem) -> bool:
         """Queue a message if others of its session are before it; returns whether it was queued."""
         stop = self._stops.get(position)
         if stop is None or not stop.blocks(item.key):

@@ -136,7 +136,8 @@ class Route:
                 continue
             if not was_idle and position != cleared:
                 resume = partial(self._carry, message, call, position - 1, position)
-                if queues.keeps(position, QueuedItem(session_key(message), message.size, resume)):
+                item = QueuedItem(session_key(message), message.size, resume)
+                if queues.queue_if_blocked(position, item):
                     return
             outcome = guarded(step.mod, step.handler, message, message)
             if not self._apply_outcome(outcome, step, message, call):
@@ -258,7 +259,7 @@ class Route:
             if position != cleared and not call.is_urgent:
                 resume = partial(self._carry_back, call, answer, position - 1, position)
                 item = QueuedItem(session_key(call.message), answer.size, resume)
-                if self.queues.keeps(position, item):
+                if self.queues.queue_if_blocked(position, item):
                     return
             after = position
             if call.thens and _mirrored(self, call.thens[-1][0].position) == position:

@@ -205,11 +205,11 @@ def test_message_that_comes_during_a_release_follows_the_released_ones() -> None
     def first() -> None:
         gone.append("first")
         queues.run_in_order(0, b"s", nothing())
-        queues.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("latecomer")))
+        queues.queue_if_blocked(0, QueuedItem(b"s", 0, lambda: gone.append("latecomer")))
 
     queues.run_in_order(0, b"s", nothing())
-    queues.keeps(0, QueuedItem(b"s", 0, first))
-    queues.keeps(0, QueuedItem(b"s", 0, lambda: gone.append("second")))
+    queues.queue_if_blocked(0, QueuedItem(b"s", 0, first))
+    queues.queue_if_blocked(0, QueuedItem(b"s", 0, lambda: gone.append("second")))
     tasks[0].finish()
     tasks[1].finish()
 
@@ -220,7 +220,7 @@ def test_message_that_comes_during_a_release_follows_the_released_ones() -> None
 def test_queues_without_stops_are_idle() -> None:
     queues = OrderedQueues(FakeTask, lambda _: None)
 
-    assert not queues.keeps(0, QueuedItem(b"s", 1, lambda: None))
+    assert not queues.queue_if_blocked(0, QueuedItem(b"s", 1, lambda: None))
     assert not queues.holds(0)
 
 
