@@ -149,7 +149,7 @@ class ReturnRoute(Protocol):
         """End of this direction."""
         ...
 
-    def carry_back(self, call: "ModCall", answer: Answer, *, after: int = BEFORE_ALL) -> None:
+    def return_answer(self, call: "ModCall", answer: Answer, *, after: int = BEFORE_ALL) -> None:
         """Forward an answer from the mod at `after` to the requester."""
         ...
 
@@ -223,7 +223,7 @@ class ModCall:
             return
         self.is_settled = True
         self.rest = None
-        self.route.back.carry_back(self, answer, after=after)
+        self.route.back.return_answer(self, answer, after=after)
 
     def fail(self, error: RpcError) -> None:
         self.settle(Answer(error=error))

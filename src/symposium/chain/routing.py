@@ -91,22 +91,22 @@ class Route:
     def take(self, message: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
         """Continue with a message after the mod at `after`; a request has a call."""
         if self.queues.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
-            self._pass(message, call)
+            self._send_at_once(message, call)
         else:
-            self._carry(message, call, after, BEFORE_ALL)
+            self._send_in_order(message, call, after, BEFORE_ALL)
 
-    def carry_back(self, call: ModCall, answer: Answer, *, after: int = -1) -> None:
+    def return_answer(self, call: ModCall, answer: Answer, *, after: int = -1) -> None:
         """Forward an answer to its asker, after everything sent before it."""
         if not self.queues.idle:
-            self._carry_back(call, answer, after, BEFORE_ALL)
+            self._return_in_order(call, answer, after, BEFORE_ALL)
         elif not call.thens:
             call.give(answer)
         else:
-            self._hand_back(call, answer, after)
+            self._return_at_once(call, answer, after)
 
     # -- toward the far end
 
-    def _pass(self, message: ChainMessage, call: ModCall | None) -> None:
+    def _send_at_once(self, message: ChainMessage, call: ModCall | None) -> None:
         """Fast path of a message while no mod holds anything."""
         queues = self.queues
         for step in self.steps.get(message.method, self.other):
@@ -118,11 +118,13 @@ class Route:
                     call.thens.append((step, outcome))
             else:
                 if self._apply_outcome(outcome, step, message, call):
-                    self._carry(message, call, step.position, BEFORE_ALL)
+                    self._send_in_order(message, call, step.position, BEFORE_ALL)
                 return
         self._deliver(message, call)
 
-    def _carry(self, message: ChainMessage, call: ModCall | None, after: int, cleared: int) -> None:
+    def _send_in_order(
+        self, message: ChainMessage, call: ModCall | None, after: int, cleared: int
+    ) -> None:
         if call is not None and call.is_settled:
             return
         queues = self.queues
@@ -135,7 +137,7 @@ class Route:
             if position <= after:
                 continue
             if not was_idle and position != cleared:
-                resume = partial(self._carry, message, call, position - 1, position)
+                resume = partial(self._send_in_order, message, call, position - 1, position)
                 item = QueuedItem(session_key(message), message.size, resume)
                 if queues.queue_if_blocked(position, item):
                     return
@@ -144,7 +146,7 @@ class Route:
                 return
             if was_idle and not queues.idle and not (call is not None and call.is_urgent):
                 # This mod sent a message that another mod now holds.
-                self._carry(message, call, position, BEFORE_ALL)
+                self._send_in_order(message, call, position, BEFORE_ALL)
                 return
         self._deliver(message, call)
 
@@ -174,7 +176,7 @@ class Route:
         if type(outcome) is not Forward:
             self._end_here(outcome, step, message, call)
         elif self._forward(outcome, step, message, call):
-            self._carry(message, call, step.position, BEFORE_ALL)
+            self._send_in_order(message, call, step.position, BEFORE_ALL)
 
     def _forward(
         self, outcome: Forward, step: Step, message: ChainMessage, call: ModCall | None
@@ -189,7 +191,7 @@ class Route:
         if method is None:
             return True
         # Later mods intercept the new name.
-        self._carry(message, call, step.position, BEFORE_ALL)
+        self._send_in_order(message, call, step.position, BEFORE_ALL)
         return False
 
     def _end_here(
@@ -232,7 +234,7 @@ class Route:
 
     # -- back to the requester
 
-    def _hand_back(self, call: ModCall, answer: Answer, after: int) -> None:
+    def _return_at_once(self, call: ModCall, answer: Answer, after: int) -> None:
         """Fast path of an answer while no mod holds anything."""
         queues, last = self.queues, _mirrored(self, call.place)
         while call.thens:
@@ -250,14 +252,14 @@ class Route:
             after = position
             if not queues.idle:
                 # This mod sent a message that another mod now holds.
-                self._carry_back(call, answer, after, BEFORE_ALL)
+                self._return_in_order(call, answer, after, BEFORE_ALL)
                 return
         call.give(answer)
 
-    def _carry_back(self, call: ModCall, answer: Answer, after: int, cleared: int) -> None:
+    def _return_in_order(self, call: ModCall, answer: Answer, after: int, cleared: int) -> None:
         while (position := self._next_stop(call, after)) is not None:
             if position != cleared and not call.is_urgent:
-                resume = partial(self._carry_back, call, answer, position - 1, position)
+                resume = partial(self._return_in_order, call, answer, position - 1, position)
                 item = QueuedItem(session_key(call.message), answer.size, resume)
                 if self.queues.queue_if_blocked(position, item):
                     return
@@ -288,7 +290,7 @@ class Route:
 
         async def rest() -> None:
             revision_now = await guarded_wait(step.mod, revision, call.message)
-            self._carry_back(call, revised(answer, revision_now), position, BEFORE_ALL)
+            self._return_in_order(call, revised(answer, revision_now), position, BEFORE_ALL)
 
         task = self.queues.run_in_order(position, session_key(call.message), rest())
         task.add_done_callback(lambda _: _close(revision))
