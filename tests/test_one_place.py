@@ -18,7 +18,7 @@ import pytest
 pytestmark = pytest.mark.project
 
 ROOT: Final = Path(__file__).parents[1]
-CHANGE: Final = re.compile(r"^\| [^|]+ \| (?:`(\w+)` in )?`([^`]+)` \|$", re.MULTILINE)
+SEEN: Final = re.compile(r"((?:`\w+`(?: and | in ))*)`([^`]+/[^`]+)`(?:, |$)")
 PLACE: Final = re.compile(r"^\| (?P<what>[^|]+?) \| `(?P<place>[^`]+)`", re.MULTILINE)
 
 
@@ -143,12 +143,17 @@ def rows() -> dict[str, str]:
 @pytest.mark.requirement("house.one-place-table")
 def test_a_change_of_a_value_is_listed_with_a_file_that_defines_it() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    listed = CHANGE.findall(page.partition("| To change | See |")[2].partition("\n\n")[0])
+    table = page.partition("| To change | See |\n|---|---|\n")[2].partition("\n\n")[0]
+    cells = [row.split(" | ")[1].removesuffix(" |") for row in table.splitlines()]
 
-    assert len(listed) == 5
-    for name, place in listed:
-        text = (ROOT / place).read_text(encoding="utf-8")
-        assert not name or re.search(rf"^(?:class )?{name}\b", text, re.MULTILINE), place
+    assert len(cells) == 10
+    for cell in cells:
+        assert SEEN.sub("", cell) == ""
+        for names, place in SEEN.findall(cell):
+            text = (ROOT / place).read_text(encoding="utf-8")
+            for name in re.findall(r"\w+(?=`)", names):
+                defined = rf"^(?:class |(?:async )?def )?{name}\b"
+                assert re.search(defined, text, re.MULTILINE), (name, place)
 
 
 @pytest.fixture(scope="module")
