@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def new_token() -> str:
-    """A random secret."""
+    """Create a random URL-safe token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
@@ -136,6 +136,6 @@ class Connections:
             self._unproven.pop(task, None)
 
     def cancel(self) -> None:
-        """Cancel every connection."""
+        """Cancel the handlers of all open connections."""
         for task in self._serving:
             task.cancel()

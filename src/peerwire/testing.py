@@ -27,7 +27,7 @@ class Recorder(Generic[Item]):
         self._news = asyncio.Event()
 
     def note(self, item: Item) -> None:
-        """Add an event."""
+        """Add an event and wake the callers of `until`."""
         self.items.append(item)
         self._news.set()
 
@@ -71,7 +71,6 @@ class LinePeer:
         return [decode_value(line) for line in lines if isinstance(line, bytes)]
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        """Record the lines."""
         for line in lines:
             self.lines.note(line)
 

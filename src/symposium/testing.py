@@ -230,7 +230,7 @@ class FakeAgent:
         await self.connection.run()
 
     def update(self, session_id: str, update: Mapping[str, Any]) -> None:
-        """Send one `session/update`."""
+        """Send one `session/update` to the client."""
         assert self.connection is not None, "no client has come yet"
         self.connection.notify("session/update", {"sessionId": session_id, "update": update})
 

@@ -62,5 +62,5 @@ class Peer(Protocol):
         ...
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
+        """Send a notification, without waiting until it is written."""
         ...

@@ -198,7 +198,7 @@ class Transport(Protocol):
         ...
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`."""
+        """Deliver lines again after `pause_reading`."""
         ...
 
     async def drain(self) -> None:

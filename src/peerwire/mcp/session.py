@@ -201,7 +201,7 @@ class AcpMcpConnection:
         return await self._connection.request(MESSAGE, self._wrapped(method, params))
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
+        """Send a notification through `mcp/message`."""
         self._connection.notify(MESSAGE, self._wrapped(method, params))
 
     def _wrapped(self, method: str, params: Any) -> dict[str, Any]:

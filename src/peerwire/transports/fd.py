@@ -113,7 +113,6 @@ class FdTransport:
         self.reader.pause()
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`."""
         self.reader.resume()
 
     def finish_reading(self, error: Exception | None = None) -> None:

@@ -132,7 +132,7 @@ class FdReader:
         self._stop()
 
     def resume(self) -> None:
-        """Undo `pause`."""
+        """Read again after `pause`."""
         self._held = False
         self._read_on()
 

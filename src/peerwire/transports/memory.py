@@ -48,7 +48,6 @@ class MemoryTransport:
         self._incoming.held = True
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`."""
         self._incoming.held = False
         self._incoming.schedule()
 
@@ -187,7 +186,6 @@ class ForwardingTransport:
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Undo `pause_reading`."""
         self._transport.resume_reading()
 
     async def drain(self) -> None:

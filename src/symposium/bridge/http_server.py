@@ -130,7 +130,7 @@ class HttpConversation:
         return True
 
     async def end_events(self) -> None:
-        """End the response."""
+        """End the event stream and wait until it is written."""
         if self._http.our_state is h11.SEND_BODY:
             self._send(h11.EndOfMessage())
         await self._writer.drain()

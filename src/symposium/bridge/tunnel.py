@@ -22,9 +22,7 @@ class McpClient(Protocol):
         """
         ...
 
-    def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
-        ...
+    def notify(self, method: str, params: Any = None) -> None: ...
 
     def close(self) -> None:
         """Handle the owner's close of the connection."""

@@ -56,7 +56,6 @@ class _AgentClient(Struct, frozen=True):
         return await self.agent.request(MESSAGE, self._inner(method, params))
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
         self.agent.notify(MESSAGE, self._inner(method, params))
 
     def _inner(self, method: str, params: Any) -> dict[str, Any]:

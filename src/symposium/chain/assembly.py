@@ -55,7 +55,6 @@ class PeerOfMod:
         return answer.result
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification."""
         self._route.take(self._message(method, params, is_request=False), after=self._position)
 
     def _holds_something(self) -> bool:

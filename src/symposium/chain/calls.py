@@ -141,7 +141,7 @@ class ReturnRoute(Protocol):
 
     @property
     def back(self) -> "ReturnRoute":
-        """The opposite direction."""
+        """Route in the opposite direction."""
         ...
 
     @property

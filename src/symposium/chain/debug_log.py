@@ -98,7 +98,6 @@ class _Tapped:
         self._transport.send(line)
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """Close the transport."""
         await self._transport.aclose(grace=grace)
 
 

@@ -90,7 +90,7 @@ class Waiter(Protocol):
         ...
 
     def settle(self, answer: Answer) -> None:
-        """Handle the response."""
+        """Handle the peer's response to the request."""
         ...
 
 

@@ -56,7 +56,7 @@ class Refuse(Struct, frozen=True, gc=False):
 
 
 class Drop(Struct, frozen=True, gc=False):
-    """Discard a notification."""
+    """Discard a notification; the next component never sees it."""
 
 
 class Deferred(Struct, frozen=True, gc=False):

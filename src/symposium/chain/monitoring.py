@@ -155,7 +155,7 @@ class Durations:
         self._seconds: deque[float] = deque(maxlen=MAX_STORED)
 
     def note(self, seconds: float) -> None:
-        """Add a measurement."""
+        """Add one delay in seconds."""
         self._seconds.append(seconds)
 
     def latency(self) -> Latency | None:

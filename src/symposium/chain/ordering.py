@@ -29,7 +29,7 @@ class Started(Protocol):
     """The part of a task that this module uses."""
 
     def cancel(self) -> object:
-        """Request cancellation."""
+        """Request cancellation; the work stops at its next `await`."""
         ...
 
     def cancelled(self) -> bool:

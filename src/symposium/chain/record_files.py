@@ -60,7 +60,7 @@ class RecordFile:
             self._schedule()
 
     def flush(self) -> None:
-        """Write the buffer."""
+        """Write the buffered lines to the file."""
         if self._descriptor is None or not self._lines:
             return
         lines = b"\n".join([*self._lines, b""])

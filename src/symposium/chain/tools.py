@@ -89,7 +89,7 @@ class Tool:
         self.schema = schema_of(self._arguments)
 
     def listed(self) -> dict[str, Any]:
-        """Entry in `tools/list`."""
+        """Describe the tool as in the result of `tools/list`."""
         entry: dict[str, Any] = {"name": self.name, "inputSchema": self.schema}
         return entry | {"description": self.description} if self.description else entry
 
@@ -223,7 +223,7 @@ class ToolServer:
         return self._tools[name]
 
     def declaration(self) -> dict[str, Any]:
-        """Entry in `mcpServers`."""
+        """Describe the server as in `mcpServers` of `session/new`."""
         return {"type": "acp", "name": self.name, "serverId": self.server_id}
 
     def connect(self, caller: Peer) -> "ToolConnection":

@@ -100,7 +100,7 @@ class TraceRecorder:
         self._numbers.pop(id(message), None)
 
     def write(self, kind: bytes, members: bytes) -> None:
-        """Append an event."""
+        """Append an event; `members` is the rest of its JSON object."""
         ts = self._clock() - self._started
         self.file.write(b'{"type":"%b","ts":%.6f,%b}' % (kind, ts, members))
 

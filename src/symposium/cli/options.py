@@ -21,7 +21,7 @@ def example(line: str) -> str:
 
 
 def chain_options(command: _Command) -> _Command:
-    """`--proxy` and `--agent`."""
+    """Add `--proxy` and `--agent` to a command."""
     agent = click.option(
         "-a",
         "--agent",
@@ -61,7 +61,7 @@ def trace_option(command: _Command) -> _Command:
 
 
 def bridge_options(command: _Command) -> _Command:
-    """`--bridge` and `--no-bridge`."""
+    """Add `--bridge` and `--no-bridge` to a command."""
     off = click.option("--no-bridge", "bridge", flag_value="off", help="Same as --bridge off.")
     mode = click.option(
         "--bridge",

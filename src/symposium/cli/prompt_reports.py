@@ -43,7 +43,7 @@ class _Call:
     before: str = ""
 
     def and_then(self, call: ToolCall) -> "_Call":
-        """Merge an update."""
+        """Merge an update, which may leave out unchanged fields."""
         output = call.output or self.output
         is_grown = output.startswith(self.output)
         before = self.before if is_grown else self.output

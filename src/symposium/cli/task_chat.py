@@ -385,7 +385,6 @@ class TaskChat:
 
 
 async def _never() -> str:
-    """Wait until canceled."""
     await asyncio.Event().wait()
     return ""
 

@@ -253,7 +253,6 @@ class _Printed:
         self._has_begun = False
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *error: object) -> None:

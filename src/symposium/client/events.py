@@ -122,7 +122,7 @@ class OptionsChange:
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """The session's title."""
+    """Session title, reported by the agent."""
 
     text: str
 

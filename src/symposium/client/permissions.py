@@ -109,7 +109,7 @@ def refused(permission: Permission) -> Decision:
 
 
 class ApproveAll:
-    """Allow every request."""
+    """Decider that allows every request, as for `--approve-all`."""
 
     async def decide(self, permission: Permission) -> Decision:
         """Choose an option that allows the request."""
@@ -117,7 +117,7 @@ class ApproveAll:
 
 
 class DenyAll:
-    """Deny every request."""
+    """Decider that rejects every request."""
 
     async def decide(self, permission: Permission) -> Decision:
         return refused(permission)

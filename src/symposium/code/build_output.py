@@ -128,7 +128,7 @@ class Tail:
         self._lines.append(line[:MAX_LINE])
 
     def text(self) -> str:
-        """The stored lines."""
+        """Last lines of the output, at most `TAIL_LENGTH` characters."""
         return "\n".join(self._lines).strip("\n")[-TAIL_LENGTH:]
 
 

@@ -274,7 +274,6 @@ class _RunOutput:
         self._told = time.monotonic()
 
     def take(self, stream: Stream, text: str) -> None:
-        """Handle a line."""
         shown = self._reading.line(stream, text)
         if shown is None:
             return

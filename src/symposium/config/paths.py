@@ -35,7 +35,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def config(self) -> Path:
-        """The config file."""
+        """Path of `config.jsonc`, which may not exist."""
         return self.home / "config.jsonc"
 
 

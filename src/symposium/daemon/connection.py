@@ -16,7 +16,7 @@ class DaemonLinkOwner(Protocol):
     """Receives the events of a link."""
 
     def received(self, link: "DaemonLink", lines: Lines) -> None:
-        """Handle received lines."""
+        """Handle lines from a client, in order."""
         ...
 
     def slow(self, link: "DaemonLink") -> None:
@@ -55,7 +55,7 @@ class DaemonLink:
         self._owner = owner
 
     def start(self) -> None:
-        """Start reading."""
+        """Start reading from the client."""
         self.transport.reader.tell_reads(self._read)
         self.transport.start(self)
 
@@ -64,15 +64,12 @@ class DaemonLink:
         self._on_read(self)
 
     def lines_received(self, lines: Lines) -> None:
-        """Forward the event."""
         self._owner.received(self, lines)
 
     def writing_paused(self) -> None:
-        """Forward the event."""
         self._owner.slow(self)
 
     def writing_resumed(self) -> None:
-        """Forward the event."""
         self._owner.quick(self)
 
     def ended(self, error: Exception | None) -> None:
@@ -213,7 +210,7 @@ class HalfLines:
         self._since.pop(link, None)
 
     def close(self) -> None:
-        """Stop the timer."""
+        """Stop the timer of the deadline for incomplete lines."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

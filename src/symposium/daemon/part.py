@@ -103,7 +103,7 @@ class Part(Protocol):
         ...
 
     async def run(self, bus: LocalPeer) -> None:
-        """Run until cancelled."""
+        """Do background work until the daemon cancels it."""
         ...
 
     def is_busy(self) -> bool:

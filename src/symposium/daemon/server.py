@@ -54,7 +54,7 @@ class IdleTimer:
         self._since = now
 
     def busy(self, now: float) -> None:
-        """Record activity now."""
+        """Restart the idle timeout."""
         self._since = now
 
     @property

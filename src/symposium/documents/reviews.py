@@ -204,11 +204,11 @@ _STATUS: Final[dict[Action, Status]] = {
 
 
 class FeedbackError(SymposiumError):
-    """Malformed feedback."""
+    """A client sent review feedback with missing or invalid fields."""
 
 
 class ReviewFeedback(Struct, frozen=True, omit_defaults=True):
-    """Payload of `user_feedback`."""
+    """Feedback of the user on a review, as in the payload of `user_feedback`."""
 
     review_id: str
     feedback_type: str

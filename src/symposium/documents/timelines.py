@@ -201,7 +201,7 @@ class TimelineStore:
         return self._directory / f"{name}{_SUFFIX}"
 
     def _files(self) -> list[Path]:
-        """Files, latest first."""
+        """Timeline files, latest first; empty if there is no directory."""
         try:
             files = [each for each in self._directory.iterdir() if each.suffix == _SUFFIX]
             return sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)

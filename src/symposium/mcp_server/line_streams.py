@@ -112,7 +112,7 @@ class LineStreams(Generic[_Item]):
         self._is_over = False
 
     def start(self) -> None:
-        """Start reading."""
+        """Start reading from the transport."""
         self._transport.start(self)
 
     # -- called by the transport

@@ -147,7 +147,7 @@ class HttpListener:
 
     @property
     def url(self) -> str:
-        """URL for clients."""
+        """URL of the MCP endpoint, with the actual port."""
         return f"http://{ADDRESS}:{self.listener.getsockname()[1]}/mcp"
 
 

@@ -82,7 +82,6 @@ class _Session:
         self.is_warned = False
 
     def permit(self, actions: Sequence[Hashable]) -> None:
-        """Store permitted actions."""
         _remember(self.permitted, actions)
 
     def note_judged(self, *judged: Hashable) -> None:

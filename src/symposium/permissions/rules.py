@@ -105,7 +105,7 @@ class Word(Protocol):
 
     @property
     def source(self) -> str:
-        """Source text."""
+        """The word as written in the command line, with its quotes."""
         ...
 
     @property

@@ -36,7 +36,7 @@ class AgentProbe:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """`agentCapabilities`."""
+        """Value of `agentCapabilities`; empty if missing."""
         return _object(self.answer, "agentCapabilities")
 
     @property

@@ -79,7 +79,7 @@ class Supervisor:
         return None if start is None else _chain_of(start)
 
     def chains(self) -> list[OpenChain]:
-        """All usable chains."""
+        """Chains whose start has succeeded."""
         return [chain for start in self._starts.values() if (chain := _chain_of(start))]
 
     async def end(self) -> None:

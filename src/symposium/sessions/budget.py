@@ -37,7 +37,6 @@ class NoBudget:
     """Unlimited budget, for an agent without a task."""
 
     async def exceeded(self) -> str | None:
-        """Return None."""
         return None
 
 
@@ -72,7 +71,7 @@ class SpendingMeter:
                 pass
 
     def begun(self) -> None:
-        """Start a turn."""
+        """Start measuring a turn."""
         self._since = self._clock()
         self._tools.clear()
         self._quiet.set()

@@ -46,7 +46,7 @@ class ProcessPauser:
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
-        """Start the guard."""
+        """Start the guard, a shell that resumes the processes if this one exits."""
         self._guard = await asyncio.create_subprocess_exec(
             *("/bin/sh", "-c", _GUARD),
             stdin=asyncio.subprocess.PIPE,

@@ -29,7 +29,7 @@ class Viewer(Protocol):
 
 
 class SessionServer(Protocol):
-    """Runs one agent."""
+    """Process that runs the agent of one session."""
 
     async def run(self, on_state: OnState) -> ServerSessionState:
         """Run the agent until it exits; return the final state."""

@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class Notes(Protocol):
-    """Announces session events."""
+    """Port to announce the events of a session."""
 
     async def __aenter__(self) -> object:
         """Start announcing; the bus is connected."""
@@ -60,7 +60,6 @@ class NoNotes:
     """Announces nothing: for a session without a task."""
 
     async def __aenter__(self) -> object:
-        """Do nothing."""
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -93,7 +92,6 @@ class BusNotes:
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
-        """Start announcing."""
         await self._tasks.__aenter__()
         self._worker = self._tasks.create_task(self._work())
         return self

@@ -46,7 +46,7 @@ class Scrollback:
         self._size = 0
 
     def add(self, piece: bytes) -> None:
-        """Append output."""
+        """Append output; drop the oldest beyond the limit."""
         self._pieces.append(piece)
         self._size += len(piece)
         while self._size - len(self._pieces[0]) > self._limit:
@@ -146,7 +146,7 @@ class TerminalSessionServer:
         return {"pid": self._pid, "viewers": len(self._viewers)}
 
     def requests(self, viewer: Viewer) -> Mapping[str, RequestHandler]:
-        """Handler to attach."""
+        """Handlers for one viewer; `attach` returns the scrollback."""
 
         def attach(request: Request) -> Mapping[str, Any]:
             self._resize_to(request.params)

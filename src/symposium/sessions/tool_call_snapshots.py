@@ -41,9 +41,7 @@ class ToolCallHooks(Protocol):
         """Whether snapshots show a change of the worktree since the turn began."""
         ...
 
-    async def __aenter__(self) -> object:
-        """Start taking snapshots."""
-        ...
+    async def __aenter__(self) -> object: ...
 
     async def __aexit__(self, *error: object) -> None:
         """Stop; pending snapshots have been taken or dropped."""
@@ -71,7 +69,6 @@ class NoSnapshots:
     has_changed = False
 
     async def __aenter__(self) -> object:
-        """Do nothing."""
         return self
 
     async def __aexit__(self, *error: object) -> None:

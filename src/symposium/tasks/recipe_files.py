@@ -57,7 +57,7 @@ def codex(source: str, text: str) -> Recipe:
 
 
 def conductor_toml(source: str, text: str) -> Recipe:
-    """`.conductor/settings.toml`: scripts."""
+    """Read the scripts of `.conductor/settings.toml`."""
     return _conductor(source, _toml(text))
 
 

@@ -257,7 +257,7 @@ class TaskStore:
         self.path.chmod(0o600)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database when the running query has ended."""
         with self._turn:
             self._connection.close()
 
@@ -278,7 +278,7 @@ class TaskStore:
         return cast("Result", pending.result)
 
     async def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Run a query."""
+        """Run a query in a thread, outside any transaction."""
         return await asyncio.to_thread(self._look, work)
 
     def _look(self, work: Callable[[sqlite3.Connection], Result]) -> Result:

@@ -268,7 +268,7 @@ _DECODER: Final = msgspec.json.Decoder(Taskspace)
 
 
 def save(connection: sqlite3.Connection, taskspace: Taskspace) -> None:
-    """Save a task."""
+    """Insert a task, or replace the one with its id."""
     connection.execute(
         "INSERT OR REPLACE INTO taskspace (id, project, worktree, record) VALUES (?, ?, ?, ?)",
         (taskspace.id, taskspace.project, taskspace.worktree, _ENCODER.encode(taskspace)),
@@ -288,7 +288,7 @@ def read_record(record: bytes) -> Taskspace:
 
 
 def load(connection: sqlite3.Connection, id_: str) -> Taskspace | None:
-    """Load a task."""
+    """Load a task by its id; None if it does not exist."""
     row = connection.execute("SELECT record FROM taskspace WHERE id = ?", (id_,)).fetchone()
     return _DECODER.decode(row[0]) if row else None
 

@@ -186,7 +186,7 @@ class Damage:
     is_cut: bool = False
 
     def note(self, number: int) -> None:
-        """Add a line."""
+        """Count an unreadable line; its number is kept for the first ones."""
         self.count += 1
         if len(self.lines) < MAX_NAMED:
             self.lines.append(number)

@@ -182,7 +182,7 @@ COLORS: Final = ("cyan", "magenta", "yellow", "green", "blue", "bright_red")
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """Characters of arrows."""
+    """Characters that draw lanes and arrows, in Unicode or ASCII."""
 
     lane: str
     request: str

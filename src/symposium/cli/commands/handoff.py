@@ -123,7 +123,7 @@ class LinkingReport:
         self._agent = agent
 
     def opened(self, session_id: str) -> None:
-        """Link the timelines."""
+        """Link the timelines of the old and the new session."""
         self._store.open(self._source).add("link", {"to": session_id, "agent": self._agent})
         self._store.open(session_id).add("link", {"from": self._source})
         self._inner.opened(session_id)

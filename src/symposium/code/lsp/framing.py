@@ -136,7 +136,7 @@ class FramedProcess:
         self._output.deliver_to(listener)
 
     def send(self, line: bytes) -> None:
-        """Send one message."""
+        """Send one message with its header; do nothing if stdin is closed."""
         if not self._stdin.is_closing():
             self._stdin.write(frame(line))
 

@@ -41,13 +41,13 @@ class ServerNotifications:
         return self.count > 0 and not self._progress
 
     def progressed(self, params: Any) -> None:
-        """Handle `$/progress`."""
+        """Track work that the server reports with `$/progress`."""
         token, kind = str(params["token"]), params["value"].get("kind")
         (self._progress.discard if kind == "end" else self._progress.add)(token)
         self._note()
 
     def published(self, params: Any) -> None:
-        """Handle `textDocument/publishDiagnostics`."""
+        """Store the diagnostics of `textDocument/publishDiagnostics`."""
         self._pushed[path_of(params["uri"])] = params["diagnostics"]
         self._note()
 

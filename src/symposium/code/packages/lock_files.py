@@ -35,7 +35,7 @@ _YARN_NAME: Final = re.compile(r"""^(@?[^@]+)@""")
 
 
 def cargo_pin(project: Path, same: Same) -> Pinned | None:
-    """Version in Cargo.lock."""
+    """Find the locked version of a crate in Cargo.lock."""
     return _first(project, {"Cargo.lock": _cargo_lock}, same)
 
 

@@ -21,7 +21,7 @@ from symposium.errors import SymposiumError
 
 
 class Ecosystem(Enum):
-    """Ecosystems of packages."""
+    """Language whose packages can be looked up."""
 
     RUST = "rust"
     PYTHON = "python"
@@ -151,7 +151,7 @@ class Source:
 
     @property
     def version(self) -> str:
-        """The version found."""
+        """Version of the package that was found."""
         return self.place.version
 
 

@@ -43,7 +43,7 @@ _STRONG: Final = ("sha512", "sha384", "sha256")
 
 
 class NpmPackages(SemanticVersions):
-    """Packages of npm."""
+    """Find npm packages in node_modules, or in the registry."""
 
     ecosystem = Ecosystem.NPM
 

@@ -90,7 +90,7 @@ _KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Distributions:
-    """Packages of Python."""
+    """Find Python distributions in an environment, or on the package index."""
 
     ecosystem = Ecosystem.PYTHON
 

@@ -37,7 +37,7 @@ _OK: Final = ".cargo-ok"
 
 
 class Crates(SemanticVersions):
-    """Packages of Rust."""
+    """Find crates in the files of Cargo, or in its sparse index."""
 
     ecosystem = Ecosystem.RUST
 
@@ -69,7 +69,6 @@ class Crates(SemanticVersions):
         return text if parse_version(text) else None
 
     def pinned(self, name: str, project: Path) -> Pinned | None:
-        """Version in Cargo.lock."""
         return cargo_pin(project, lambda other: other == name)
 
     def here(self, name: str, project: Path) -> Sequence[SourceLocation | Packed]:

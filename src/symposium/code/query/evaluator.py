@@ -1,4 +1,4 @@
-"""Evaluate Dialect programs."""
+"""Evaluate programs of Dialect, the language of `ide` tool calls."""
 
 import asyncio
 import uuid

@@ -89,7 +89,7 @@ class Lines(Function, frozen=True):
     end: int
 
     async def run(self, scope: Scope) -> Any:
-        """Read the lines."""
+        """Read the lines, or raise `DialectError` if they do not exist."""
         if not 1 <= self.start <= self.end:
             hint = "give the first and the last line, counted from 1"
             raise DialectError(f"invalid lines {self.start} to {self.end}", hint)
@@ -209,7 +209,6 @@ class Action(Function, frozen=True):
     tell_agent: str | None = None
 
     async def run(self, scope: Scope) -> ResolvedAction:
-        """Return the button."""
         del scope
         return ResolvedAction(self.button, self.tell_agent)
 

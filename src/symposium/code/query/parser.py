@@ -25,14 +25,14 @@ _WINDOW: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal value."""
+    """Number, string, boolean, or null in a program."""
 
     value: Atom
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Expressions in brackets."""
+    """List of expressions, in brackets."""
 
     items: Sequence["Expression"]
 
@@ -128,7 +128,7 @@ _BEFORE: Final = 40
 
 
 class TokenKind(Enum):
-    """Kinds of tokens."""
+    """Lexical category of a token."""
 
     END = auto()
     MARK = auto()

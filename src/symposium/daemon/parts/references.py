@@ -22,7 +22,6 @@ class ReferencesPart:
         return answers
 
     async def run(self, bus: LocalPeer) -> None:
-        """Wait until cancelled."""
         del bus
         await asyncio.Event().wait()
 

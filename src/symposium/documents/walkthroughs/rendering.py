@@ -320,7 +320,6 @@ class Presentation:
 
     @property
     def document(self) -> Document:
-        """The parsed walkthrough."""
         return self.resolved.document
 
     @property

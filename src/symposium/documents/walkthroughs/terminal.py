@@ -72,8 +72,6 @@ def fault_lines(diagnostics: Sequence[BlockDiagnostic]) -> Iterator[TextLine]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """One walkthrough."""
-
     resolved: Resolved
     excerpts: Excerpts
     drawing: Drawing

@@ -175,7 +175,6 @@ class ChildTaskHandlers:
         self._engine = engine
 
     def answers(self) -> HandlerTable:
-        """Handlers by message."""
         answers = HandlerTable()
         answers.on_request(FinishTaskspace, self._finish)
         answers.on_request(WaitForTaskspaces, self._wait)

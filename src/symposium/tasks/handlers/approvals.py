@@ -211,7 +211,6 @@ class Budgets:
         self._store = store
 
     def answers(self) -> HandlerTable:
-        """Handlers by message."""
         answers = HandlerTable()
         answers.on_request(CheckBudget, self._check)
         return answers

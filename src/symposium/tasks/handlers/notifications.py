@@ -188,7 +188,7 @@ class Notifying:
         self._watchers = watchers
 
     async def run(self) -> None:
-        """Check until cancelled."""
+        """Send desktop notifications of new inbox items until canceled."""
         while True:
             try:
                 await self.look(time.time(), notify)

@@ -53,7 +53,7 @@ class OverlapWatcher:
         self.on_change: Callable[[str, str], None] = _ignore
 
     async def run(self) -> None:
-        """Check until cancelled."""
+        """Look for overlaps until canceled, more rarely the longer it takes."""
         while True:
             started = self._clock()
             await self.look()

@@ -87,7 +87,7 @@ class TaskNews:
         self._before: dict[str, InboxItem] = {}
 
     async def run(self, bus: Announcer) -> None:
-        """Announce until cancelled."""
+        """Announce changes of tasks and of the inbox until canceled."""
         self._bus = bus
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._tasks())

@@ -61,7 +61,6 @@ class TaskHandlers:
         self._viewing = viewing
 
     def answers(self) -> HandlerTable:
-        """Handlers by message."""
         answers = HandlerTable()
         answers.on_request(CreateTaskspace, self._create)
         answers.on_request(AdoptTaskspace, self._adopt)

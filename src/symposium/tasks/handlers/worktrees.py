@@ -59,7 +59,6 @@ class WorktreeHandlers:
         self._resolving = resolving
 
     def answers(self) -> HandlerTable:
-        """Handlers by message."""
         answers = HandlerTable()
         answers.on_request(ReportTaskspace, self._report)
         answers.on_request(RemoveTaskspace, self._remove)

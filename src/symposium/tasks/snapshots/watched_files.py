@@ -50,7 +50,7 @@ class WatchedFiles:
         self._is_cached = bool(self.mirror.top.entries)
 
     def save(self) -> None:
-        """Save the mirror."""
+        """Save the mirror, unless it was never compared with the files."""
         if self.mirror.is_seen:
             self._save()
 
