@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from peerwire.acp.names import INITIALIZE, SETUP_METHODS
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.chain.blueprint import Component, InProcess
 from symposium.chain.capabilities import BRIDGE_COMPONENTS, Mode
 from symposium.chain.messages import Answer, ChainMessage
@@ -112,7 +112,7 @@ def _is_hidden(component: Component) -> bool:
 
 def _session(params: Mapping[str, Any]) -> ChainSession:
     listed: Any = params.get("mcpServers")
-    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+    entries = as_list(listed)
     # Headers and variables are not stored, so they cannot leak.
     servers = [
         {name: as_object(entry)[name] for name in ("name", "type") if name in as_object(entry)}

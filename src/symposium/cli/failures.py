@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from localio.errors import ExplainedError, ProgramNotFoundError
 from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, PeerwireError, RpcError
+from peerwire.jsonrpc.values import as_list
 from symposium.bus.errors import BusRefusedError
 from symposium.cli.ending import ExitCode, ReportedFailure
 from symposium.errors import (
@@ -133,7 +134,7 @@ def _exited(data: Mapping[str, Any], at: str) -> ReportedFailure:
     else:
         manner = "closed the connection"
     argv = data.get("argv")
-    words = cast("list[Any]", argv if isinstance(argv, list) else [])
+    words = as_list(argv)
     command = f" `{shlex.join(map(str, words))}`" if words else ""
     tail = plain_text(str(data.get("stderrTail") or "")).strip().splitlines()[-STDERR_SHOWN:]
     said = "\n".join(f"| {line}" for line in tail)

@@ -2,12 +2,12 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct
 
 from localio.text import one_line
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 
 _WIDTH: Final = 300
 
@@ -46,7 +46,7 @@ def auth_methods(
         place: where to set a variable, for the text.
     """
     listed = initialize_result.get("authMethods")
-    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+    entries = as_list(listed)
     found = [_method(as_object(entry), argv, place) for entry in entries]
     return [method for method in found if method is not None]
 
@@ -92,7 +92,7 @@ def _method(entry: Mapping[str, Any], argv: Sequence[str], place: str) -> AuthMe
 
 def _command(argv: Sequence[str], entry: Mapping[str, Any]) -> str:
     arguments = entry.get("args")
-    words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
+    words = as_list(arguments)
     variables = as_object(entry.get("env"))
     before = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
     command = shlex.join([*argv, *(str(word) for word in words)])
@@ -101,7 +101,7 @@ def _command(argv: Sequence[str], entry: Mapping[str, Any]) -> str:
 
 def _variables(entry: Mapping[str, Any]) -> str:
     listed = entry.get("vars")
-    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+    entries = as_list(listed)
     names = [str(as_object(each).get("name", each)) for each in entries]
     names = names or [str(entry.get("varName") or entry.get("name") or "its variable")]
     return " and ".join(f"`{one_line(name, width=_WIDTH)}`" for name in names)

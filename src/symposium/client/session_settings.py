@@ -6,9 +6,9 @@ ACP has three ways: `modes` with `session/set_mode`, `models` with `session/set_
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.client.events import ModeChange, OptionsChange
 
 MODE: Final = "mode"
@@ -137,5 +137,5 @@ def _ungrouped(entries: Any) -> Sequence[Mapping[str, Any]]:
 
 
 def _mappings(value: Any) -> Sequence[Mapping[str, Any]]:
-    listed = cast("list[Any]", value) if isinstance(value, list) else []
+    listed = as_list(value)
     return [as_object(each) for each in listed]

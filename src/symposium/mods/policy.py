@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from peerwire.acp.names import SETUP_METHODS
 from peerwire.errors import RpcError
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import (
     ComponentSpec,
@@ -229,7 +229,7 @@ class PolicyMod(Mod):
         session = self._session(message)
         verdict = policy.of_terminal(params, session.place)
         arguments: Any = params.get("args")
-        words = cast("list[Any]", arguments if isinstance(arguments, list) else [])
+        words = as_list(arguments)
         title = " ".join(map(str, [params.get("command"), *words]))
         return self._held(message, verdict, {"kind": "execute", "title": title})
 
@@ -327,7 +327,7 @@ async def _after(work: Awaitable[None], reply: Reply) -> Reply:
 def _place(params: Mapping[str, Any]) -> RuleLocation:
     root: Any = params.get("cwd")
     others: Any = params.get("additionalDirectories")
-    listed = cast("list[Any]", others if isinstance(others, list) else [])
+    listed = as_list(others)
     return RuleLocation(
         Path(root) if isinstance(root, str) else Path.cwd(),
         tuple(Path(each) for each in listed if isinstance(each, str)),
@@ -348,7 +348,7 @@ def _remember(known: OrderedDict[Hashable, None], more: Sequence[Hashable]) -> N
 
 def _options(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     options: Any = params.get("options")
-    listed = cast("list[Any]", options if isinstance(options, list) else [])
+    listed = as_list(options)
     return [cast("Mapping[str, Any]", each) for each in listed if isinstance(each, dict)]
 
 

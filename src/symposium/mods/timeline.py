@@ -8,10 +8,10 @@ import logging
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from peerwire.acp.names import SETUP_METHODS
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import ComponentSpec, Forward, Mod, from_agent, from_client
 from symposium.documents.timelines import Timeline, TimelineStore, TurnObserver
@@ -117,7 +117,7 @@ class TimelineMod(Mod):
         def answered(answer: Answer) -> None:
             chosen = as_object(as_object(answer.result).get("outcome")).get("optionId")
             options: Any = params.get("options")
-            listed = cast("list[Any]", options if isinstance(options, list) else [])
+            listed = as_list(options)
             names = {
                 as_object(each).get("optionId"): as_object(each).get("name") for each in listed
             }

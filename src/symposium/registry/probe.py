@@ -11,6 +11,7 @@ from peerwire.acp.methods import METHODS, is_offered
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
+from peerwire.jsonrpc.values import as_list
 from peerwire.transports.command import Command, shown
 from peerwire.transports.process import ProcessExitedError, spawn
 from symposium.errors import AgentTimeoutError, SymposiumError
@@ -49,7 +50,7 @@ class AgentProbe:
     def auth_methods(self) -> list[Mapping[str, Any]]:
         """Authentication methods that the agent offers."""
         offered = self.answer.get("authMethods")
-        each = cast("list[Any]", offered if isinstance(offered, list) else [])
+        each = as_list(offered)
         return [cast("Mapping[str, Any]", one) for one in each if isinstance(one, Mapping)]
 
     @property

@@ -3,13 +3,13 @@
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from localio.text import one_line, plain_text
 from peerwire.errors import AUTH_REQUIRED, RpcError
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.chain.handshake import VERSION_MISMATCH
 from symposium.config.component_source import shown_agent
 from symposium.config.user_config import Config, ConfigError
@@ -193,7 +193,7 @@ def _version(data: Mapping[str, Any]) -> str:
 
 def _ended(data: Mapping[str, Any]) -> str:
     argv = data.get("argv")
-    words = cast("list[Any]", argv if isinstance(argv, list) else [])
+    words = as_list(argv)
     command = f" (`{shlex.join(map(str, words))}`)" if words else ""
     if data.get("signal") is not None:
         how = f"was killed by {data['signal']}"

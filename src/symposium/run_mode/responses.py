@@ -3,12 +3,12 @@
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET, Struct
 
 from peerwire.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.chain.calls import ModCall, Requester
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.config.component_source import shown_agent
@@ -44,7 +44,7 @@ _NEEDS: Final = {"image": "image", "audio": "audio", "resource": "embeddedContex
 def blocks_of(params: Any) -> list[Any]:
     """Return the content blocks of a prompt."""
     blocks = as_object(params).get("prompt")
-    return cast("list[Any]", blocks) if isinstance(blocks, list) else []
+    return as_list(blocks)
 
 
 def prompt_text(params: Any) -> str:

@@ -2,11 +2,11 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from localio.text import exact, one_line, plain_text
 from peerwire.errors import AUTH_REQUIRED, RpcError
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from symposium.client.auth_methods import auth_methods
 from symposium.errors import StepError
 from symposium.sessions.session import Login
@@ -31,7 +31,7 @@ def exit_reason(error: Exception) -> str:
 
 def _exit(found: Mapping[str, Any]) -> str:
     argv = found.get("argv")
-    words = cast("list[Any]", argv if isinstance(argv, list) else [])
+    words = as_list(argv)
     agent = f"`{plain_text(shlex.join(map(str, words)))}`" if words else "the agent"
     if (signal := found.get("signal")) is not None:
         manner = f"was killed by {signal}"

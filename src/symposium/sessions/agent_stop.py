@@ -10,12 +10,12 @@ read. An agent that asks before its tool calls is stopped only after an announce
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, Self, cast
+from typing import Any, Final, Literal, Self
 
 from msgspec import DecodeError, json
 
 from peerwire.jsonrpc.transport import OversizedLine, Transport
-from peerwire.jsonrpc.values import as_object
+from peerwire.jsonrpc.values import as_list, as_object
 from peerwire.transports.memory import TappedTransport
 from peerwire.transports.process import ProcessTransport
 from peerwire.transports.stop_on_write import StopOnWrite
@@ -87,7 +87,7 @@ class ApprovalHabit:
         options = params.get("options")
         self._always[str(message.get("id"))] = frozenset(
             str(as_object(each).get("optionId"))
-            for each in (cast("list[Any]", options) if isinstance(options, list) else [])
+            for each in as_list(options)
             if as_object(each).get("kind") == "allow_always"
         )
         self.is_asking = True
