@@ -161,10 +161,11 @@ class Route:
         if type(outcome) in {Reply, Refuse, Drop, Deferred} or not hasattr(outcome, "__await__"):
             self._end_here(outcome, step, message, call)
             return False
-        if _is_too_late(self.queues, call, outcome):
+        if _reject_if_over(self.queues, call, outcome):
             return False
         rest = self._rest(step, message, call, outcome)
-        _watch(self.queues.run_in_order(step.position, session_key(message), rest), call, outcome)
+        task = self.queues.run_in_order(step.position, session_key(message), rest)
+        _attach_task(task, call, outcome)
         return False
 
     async def _rest(
@@ -198,10 +199,10 @@ class Route:
         self, outcome: Any, step: Step, message: ChainMessage, call: ModCall | None
     ) -> None:
         if isinstance(outcome, Deferred):
-            if _is_too_late(self.queues, call, outcome.work):
+            if _reject_if_over(self.queues, call, outcome.work):
                 return
             rest = self._answer_later(step, message, call, outcome.work)
-            _watch(self.queues.spawn(rest), call, rest, outcome.work)
+            _attach_task(self.queues.spawn(rest), call, rest, outcome.work)
         elif call is not None:
             answer = answer_of(step.mod, outcome, message)
             call.settle(answer, after=_mirrored(self, step.position))
@@ -243,7 +244,7 @@ class Route:
             if not after < position < last:
                 break
             call.thens.pop()
-            revision: Any = guarded(step.mod, _interested(passed, answer), answer, call.message)
+            revision: Any = guarded(step.mod, _answer_handler(passed, answer), answer, call.message)
             if revision is not None:
                 if hasattr(revision, "__await__"):
                     self._hold_answer(call, answer, step, revision)
@@ -266,7 +267,7 @@ class Route:
             after = position
             if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
                 step, passed = call.thens.pop()
-                function = _interested(passed, answer)
+                function = _answer_handler(passed, answer)
                 revision: Any = guarded(step.mod, function, answer, call.message)
                 if hasattr(revision, "__await__"):
                     self._hold_answer(call, answer, step, revision)
@@ -283,7 +284,7 @@ class Route:
 
     def _hold_answer(self, call: ModCall, answer: Answer, step: Step, revision: Any) -> None:
         if self.queues.is_over:
-            _close(revision)
+            _close_unstarted(revision)
             call.give(answer)
             return
         position = _mirrored(self, step.position)
@@ -293,7 +294,7 @@ class Route:
             self._return_in_order(call, revised(answer, revision_now), position, BEFORE_ALL)
 
         task = self.queues.run_in_order(position, session_key(call.message), rest())
-        task.add_done_callback(lambda _: _close(revision))
+        task.add_done_callback(lambda _: _close_unstarted(revision))
         # Cancelled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
@@ -309,36 +310,36 @@ def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
     return sorted((*steps, *others), key=lambda step: step.position)
 
 
-def _watch(task: Started, call: ModCall | None, *work: Any) -> None:
+def _attach_task(task: Started, call: ModCall | None, *work: Any) -> None:
     if call is not None:
         call.started(task)
-    task.add_done_callback(lambda _: _close(*work))
+    task.add_done_callback(lambda _: _close_unstarted(*work))
 
 
-def _is_too_late(queues: OrderedQueues, call: ModCall | None, work: object) -> bool:
+def _reject_if_over(queues: OrderedQueues, call: ModCall | None, work: object) -> bool:
     """Whether the chain has stopped; settles the request as canceled."""
     if not queues.is_over:
         return False
-    _close(work)
+    _close_unstarted(work)
     if call is not None:
         call.fail(RpcError(REQUEST_CANCELLED))
     return True
 
 
-def _close(*work: Any) -> None:
+def _close_unstarted(*work: Any) -> None:
     # Close coroutines that never started, to avoid a warning.
     for one in work:
         if isinstance(one, CoroutineType):
             one.close()
 
 
-def _interested(waiting: Forward, answer: Answer) -> Then:
+def _answer_handler(waiting: Forward, answer: Answer) -> Then:
     is_result = answer.error_body is UNSET and answer.error is None
-    interested = waiting.then if is_result else waiting.catch
-    return _leave if interested is None else interested
+    handler = waiting.then if is_result else waiting.catch
+    return _keep_answer if handler is None else handler
 
 
-def _leave(answer: Answer) -> None:
+def _keep_answer(answer: Answer) -> None:
     del answer
 
 
