@@ -1,10 +1,11 @@
 """A request in flight; error boundary and checks for the outcomes of mods.
 
-It does not know which mods a route has, and it knows no transports, tasks, or clocks.
+It does not know which mods a route has, or transports and clocks, and it starts no tasks.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
+from types import CoroutineType
 from typing import Any, Final, Protocol
 
 from msgspec import UNSET, Struct
@@ -12,11 +13,14 @@ from msgspec import UNSET, Struct
 from peerwire.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.messages import Message
 from symposium.chain.messages import Answer, ChainMessage
-from symposium.chain.mod import Forward, Handler, Outcome, Refuse, Reply
-from symposium.chain.ordering import Started
+from symposium.chain.mod import Forward, Handler, Outcome, Refuse, Reply, Then
+from symposium.chain.ordering import OrderedQueues, Started
 
 FAULTS: Final = "symposium.mods"
 """Logger for faults of mods; shown even without a log option."""
+
+SHUTTING_DOWN: Final = RpcError(INTERNAL_ERROR, {"reason": "shutting_down"})
+"""Error for every request of a chain that stops."""
 
 _log = logging.getLogger(FAULTS)
 
@@ -67,6 +71,17 @@ def answer_of(mod: str, outcome: object, message: ChainMessage) -> Answer:
         case _:
             data = {"reason": "mod_gave_no_answer", "mod": mod, "method": message.method}
             return Answer(error=RpcError(INTERNAL_ERROR, data))
+
+
+def answer_handler(waiting: Forward, answer: Answer) -> Then:
+    """The mod's function for a result or for an error."""
+    is_result = answer.error_body is UNSET and answer.error is None
+    handler = waiting.then if is_result else waiting.catch
+    return _keep_answer if handler is None else handler
+
+
+def _keep_answer(answer: Answer) -> None:
+    del answer
 
 
 def revised(answer: Answer, revision: object) -> Answer:
@@ -259,4 +274,25 @@ class ModCall:
             self.fail(RpcError(REQUEST_CANCELLED))
 
 
-SHUTTING_DOWN: Final = RpcError(INTERNAL_ERROR, {"reason": "shutting_down"})
+def attach_task(task: Started, call: ModCall | None, *work: Any) -> None:
+    """Let the call cancel the task of a mod; close its coroutines when it ends."""
+    if call is not None:
+        call.started(task)
+    task.add_done_callback(lambda _: close_unstarted(*work))
+
+
+def reject_if_over(queues: OrderedQueues, call: ModCall | None, work: object) -> bool:
+    """Return whether the chain has stopped; if so, settle the request as canceled."""
+    if not queues.is_over:
+        return False
+    close_unstarted(work)
+    if call is not None:
+        call.fail(RpcError(REQUEST_CANCELLED))
+    return True
+
+
+def close_unstarted(*work: Any) -> None:
+    """Close coroutines that never started, to avoid a warning."""
+    for one in work:
+        if isinstance(one, CoroutineType):
+            one.close()

@@ -12,7 +12,6 @@ splits it in two.
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from types import CoroutineType
 from typing import Any
 
 from msgspec import UNSET
@@ -23,12 +22,16 @@ from symposium.chain.calls import (
     ModCall,
     RouteEnd,
     Step,
+    answer_handler,
     answer_of,
+    attach_task,
     checked_outcome,
+    close_unstarted,
     fault_of,
     guarded,
     guarded_wait,
     pass_through,
+    reject_if_over,
     revised,
 )
 from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
@@ -40,9 +43,8 @@ from symposium.chain.mod import (
     Interception,
     Refuse,
     Reply,
-    Then,
 )
-from symposium.chain.ordering import OrderedQueues, QueuedItem, Started, session_key
+from symposium.chain.ordering import OrderedQueues, QueuedItem, session_key
 
 
 class Route:
@@ -161,11 +163,11 @@ class Route:
         if type(outcome) in {Reply, Refuse, Drop, Deferred} or not hasattr(outcome, "__await__"):
             self._end_here(outcome, step, message, call)
             return False
-        if _reject_if_over(self.queues, call, outcome):
+        if reject_if_over(self.queues, call, outcome):
             return False
         rest = self._rest(step, message, call, outcome)
         task = self.queues.run_in_order(step.position, session_key(message), rest)
-        _attach_task(task, call, outcome)
+        attach_task(task, call, outcome)
         return False
 
     async def _rest(
@@ -199,10 +201,10 @@ class Route:
         self, outcome: Any, step: Step, message: ChainMessage, call: ModCall | None
     ) -> None:
         if isinstance(outcome, Deferred):
-            if _reject_if_over(self.queues, call, outcome.work):
+            if reject_if_over(self.queues, call, outcome.work):
                 return
             rest = self._answer_later(step, message, call, outcome.work)
-            _attach_task(self.queues.spawn(rest), call, rest, outcome.work)
+            attach_task(self.queues.spawn(rest), call, rest, outcome.work)
         elif call is not None:
             answer = answer_of(step.mod, outcome, message)
             call.settle(answer, after=_mirrored(self, step.position))
@@ -244,7 +246,7 @@ class Route:
             if not after < position < last:
                 break
             call.thens.pop()
-            revision: Any = guarded(step.mod, _answer_handler(passed, answer), answer, call.message)
+            revision: Any = guarded(step.mod, answer_handler(passed, answer), answer, call.message)
             if revision is not None:
                 if hasattr(revision, "__await__"):
                     self._hold_answer(call, answer, step, revision)
@@ -267,7 +269,7 @@ class Route:
             after = position
             if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
                 step, passed = call.thens.pop()
-                function = _answer_handler(passed, answer)
+                function = answer_handler(passed, answer)
                 revision: Any = guarded(step.mod, function, answer, call.message)
                 if hasattr(revision, "__await__"):
                     self._hold_answer(call, answer, step, revision)
@@ -284,7 +286,7 @@ class Route:
 
     def _hold_answer(self, call: ModCall, answer: Answer, step: Step, revision: Any) -> None:
         if self.queues.is_over:
-            _close_unstarted(revision)
+            close_unstarted(revision)
             call.give(answer)
             return
         position = _mirrored(self, step.position)
@@ -294,7 +296,7 @@ class Route:
             self._return_in_order(call, revised(answer, revision_now), position, BEFORE_ALL)
 
         task = self.queues.run_in_order(position, session_key(call.message), rest())
-        task.add_done_callback(lambda _: _close_unstarted(revision))
+        task.add_done_callback(lambda _: close_unstarted(revision))
         # Cancelled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
@@ -308,39 +310,6 @@ def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
     handled = {step.position for step in steps}
     others = [Step(position, pass_through) for position in stops if position not in handled]
     return sorted((*steps, *others), key=lambda step: step.position)
-
-
-def _attach_task(task: Started, call: ModCall | None, *work: Any) -> None:
-    if call is not None:
-        call.started(task)
-    task.add_done_callback(lambda _: _close_unstarted(*work))
-
-
-def _reject_if_over(queues: OrderedQueues, call: ModCall | None, work: object) -> bool:
-    """Whether the chain has stopped; settles the request as canceled."""
-    if not queues.is_over:
-        return False
-    _close_unstarted(work)
-    if call is not None:
-        call.fail(RpcError(REQUEST_CANCELLED))
-    return True
-
-
-def _close_unstarted(*work: Any) -> None:
-    # Close coroutines that never started, to avoid a warning.
-    for one in work:
-        if isinstance(one, CoroutineType):
-            one.close()
-
-
-def _answer_handler(waiting: Forward, answer: Answer) -> Then:
-    is_result = answer.error_body is UNSET and answer.error is None
-    handler = waiting.then if is_result else waiting.catch
-    return _keep_answer if handler is None else handler
-
-
-def _keep_answer(answer: Answer) -> None:
-    del answer
 
 
 def join(to_agent: Route, to_client: Route) -> None:
