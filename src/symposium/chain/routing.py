@@ -127,6 +127,14 @@ class Route:
     def _send_in_order(
         self, message: ChainMessage, call: ModCall | None, after: int, cleared: int
     ) -> None:
+        """Path of a message while a mod holds others: it waits behind those of its session.
+
+        Args:
+            message: the message.
+            call: its call; None for a notification.
+            after: position of the last mod that it has passed.
+            cleared: stop at which it has already waited.
+        """
         if call is not None and call.is_settled:
             return
         queues = self.queues
@@ -260,6 +268,7 @@ class Route:
         call.give(answer)
 
     def _return_in_order(self, call: ModCall, answer: Answer, after: int, cleared: int) -> None:
+        """Path of an answer while a mod holds others: it waits behind those of its session."""
         while (position := self._next_stop(call, after)) is not None:
             if position != cleared and not call.is_urgent:
                 resume = partial(self._return_in_order, call, answer, position - 1, position)
@@ -307,6 +316,7 @@ def _mirrored(route: Route, position: int) -> int:
 
 
 def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
+    """Add a stop for each mod that holds messages but does not handle this method."""
     handled = {step.position for step in steps}
     others = [Step(position, pass_through) for position in stops if position not in handled]
     return sorted((*steps, *others), key=lambda step: step.position)
