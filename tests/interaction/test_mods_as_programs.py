@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from peerwire.errors import RpcError
+from peerwire.jsonrpc.transport import Transport
 from peerwire.transports.command import Command
 from symposium import Mod
 from symposium.agents.testy.scenario import CallTool, render_command
 from symposium.catalog import mod_names
 from symposium.chain.blueprint import Program
+from symposium.chain.mod import AgentSpec
 from symposium.testing import FakeAgent, Received, chain_of
 
 ROOT = Path(__file__).parents[2]
@@ -175,3 +178,16 @@ def test_command_on_the_page_prints_the_output_on_the_page() -> None:
 
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == said.split("```")[0]
+
+
+@pytest.mark.requirement("cli.testing-example")
+async def test_error_of_a_chain_names_the_agent_that_a_spec_gives() -> None:
+    async def serve(transport: Transport) -> None:
+        await transport.aclose()
+
+    spec = AgentSpec("mute", "Ends at once.", serve)
+    async with chain_of(agent=spec) as editor:
+        with pytest.raises(RpcError) as failed:
+            await editor.initialize()
+
+    assert failed.value.data["component"] == "mute"

@@ -281,6 +281,9 @@ async def test_split_folder_conflicts_with_new_files_in_it(scene: Scene) -> None
                 text = "".join(f"{old} {number} {line}\n" for line in range(20))
                 (worktree / old).write_text(text, encoding="utf-8")
             (worktree / old).rename(worktree / new)
+        # A file that both change is merged: its message is no conflict.
+        begin, end = "1d" not in moves, worktree == scene.clone
+        (worktree / "both").write_text(f"{begin and not end}\n{'-' * 9}\n{begin and end}\n")
         commit_all(worktree)
         if worktree == scene.clone and "1d" in moves:
             git("reset", "-q", "--hard", "main", cwd=Path(made.worktree))

@@ -16,6 +16,7 @@ from symposium.tasks.context import subject_of
 from symposium.tasks.land import Landed, LandOptions
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.projects import open_project
+from symposium.tasks.snapshots import store
 from symposium.tasks.snapshots.snapshots import DAYS, MAX_SNAPSHOTS, Snapshots
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 
@@ -480,3 +481,25 @@ async def test_private_files_stay_private(scene: Scene) -> None:
 
     assert (worktree / "README.md").stat().st_mode & 0o777 == 0o600
     assert (worktree / "src").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.requirement("snapshots.undo")
+async def test_large_and_small_files_in_a_pack_are_restored(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_LARGE", 10)
+    (scene.upstream / "large").write_text("x" * 10, encoding="utf-8")
+    (scene.upstream / "small").write_text("x" * 9, encoding="utf-8")
+    git("add", "-A", cwd=scene.upstream)
+    git("commit", "-qm", "files", cwd=scene.upstream)
+    git("pull", "-q", cwd=scene.clone)
+    git("gc", "-q", cwd=scene.clone)
+    made = await scene.make()
+    before = tree_of(Path(made.worktree))
+    await scene.engine.history.snapshot(made.id, "tool call")
+    for name in ("large", "small"):
+        (Path(made.worktree) / name).unlink()
+
+    await scene.engine.history.undo(made.id)
+
+    assert tree_of(Path(made.worktree)) == before
