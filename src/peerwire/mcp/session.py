@@ -10,6 +10,7 @@ from peerwire.acp.names import CONNECT, DISCONNECT, MESSAGE, UNKNOWN_CONNECTION
 from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, PeerwireError, RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import NotificationHandler, Peer, Request, RequestHandler
+from peerwire.jsonrpc.values import as_object
 
 NEWEST: Final = "2025-11-25"
 """Requested revision of MCP."""
@@ -116,7 +117,7 @@ class McpClientSession(Struct):
                 return McpTool(
                     name,
                     description if isinstance(description, str) else None,
-                    cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {},
+                    as_object(schema),
                 )
             case _:
                 raise McpError(f"{self.name} lists a tool without a name")

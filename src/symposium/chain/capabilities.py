@@ -51,8 +51,7 @@ def declared(capabilities: object) -> Mapping[str, Any]:
 
 
 def _member(value: object, name: str) -> Mapping[str, Any]:
-    found = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
-    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+    return as_object(as_object(value).get(name))
 
 
 Mode: TypeAlias = Literal["auto", "http", "stdio", "off"]

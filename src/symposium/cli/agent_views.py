@@ -1,10 +1,10 @@
 """Output of the agent commands: tables, or JSON."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from localio.text import iso_of, one_line
-from peerwire.jsonrpc.values import encode_value
+from peerwire.jsonrpc.values import as_object, encode_value
 from peerwire.transports.command import Command
 from symposium.config.component_source import ComponentSource
 from symposium.registry.index import InstallReceipt
@@ -103,5 +103,5 @@ def print_handshake(shaken: AgentProbe) -> None:
 
 
 def _true(value: Any) -> list[str]:
-    members = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+    members = as_object(value)
     return [name for name, is_so in members.items() if is_so is True]

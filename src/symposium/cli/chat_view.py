@@ -4,10 +4,9 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import click
 
@@ -150,7 +149,7 @@ class ChatView:
         self.status = ChatStatus(agent)
 
     def update(self, params: Any) -> None:
-        members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
+        members = as_object(params)
         event = read_event(members.get("update"))
         match event:
             case Text("user"):

@@ -1,10 +1,10 @@
 """The report of one prompt, in plain text or as JSON."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from localio.text import one_line, plain_text
+from peerwire.jsonrpc.values import as_object
 from symposium.cli.ending import ReportedFailure
 from symposium.cli.output import Output, event_line
 from symposium.cli.session_view import note_lines
@@ -69,7 +69,7 @@ class PlainReport:
 
     def update(self, params: Any) -> None:
         """Show an update of the agent."""
-        members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
+        members = as_object(params)
         event = read_event(members.get("update"))
         match event:
             case Text("agent", text):
@@ -154,7 +154,7 @@ class JsonReport:
 
     def update(self, params: Any) -> None:
         """Write an update of the agent, unchanged."""
-        members = cast("Mapping[str, Any]", params if isinstance(params, Mapping) else {})
+        members = as_object(params)
         self._event("update", members.get("update"))
 
     def decided(self, permission: Permission, decision: Decision) -> None:

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from peerwire.errors import INTERNAL_ERROR, ConnectionClosedError, PeerwireError, RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
+from peerwire.jsonrpc.values import as_object
 from peerwire.transports.memory import memory_pair
 from symposium.chain.blueprint import Instantiator
 from symposium.chain.conductor import Conductor, Settings
@@ -239,7 +240,7 @@ async def converse(
 
 
 def _text(result: Any, name: str) -> str | None:
-    members = cast("Mapping[str, Any]", result if isinstance(result, Mapping) else {})
+    members = as_object(result)
     value = members.get(name)
     return value if isinstance(value, str) else None
 

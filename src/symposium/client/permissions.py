@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from pathlib import Path, PurePath
 from typing import Any, Final, Protocol, TypeAlias, cast
 
+from peerwire.jsonrpc.values import as_object
 from symposium.client.events import ToolCall, ToolDiff, read_tool_call
 from symposium.permissions.tool_calls import PATH_KEYS
 
@@ -77,13 +78,13 @@ def read_permission(params: Mapping[str, Any]) -> Permission:
     """Parse the params of `session/request_permission`."""
     options: list[Option] = []
     for entry in cast("list[Any]", params.get("options") or []):
-        members = cast("Mapping[str, Any]", entry if isinstance(entry, Mapping) else {})
+        members = as_object(entry)
         option_id = members.get("optionId")
         if isinstance(option_id, str):
             name, kind = str(members.get("name", option_id)), str(members.get("kind", "?"))
             options.append(Option(option_id, name, kind))
     tool_call: Any = params.get("toolCall")
-    call = cast("Mapping[str, Any]", tool_call if isinstance(tool_call, Mapping) else {})
+    call = as_object(tool_call)
     return Permission(read_tool_call(call), tuple(options))
 
 

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta
 
 from localio.files import regular_content
 from localio.toml import parse_toml
+from peerwire.jsonrpc.values import as_object
 from symposium.chain.mod import ComponentSpec
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolContext, ToolServer
@@ -146,19 +147,15 @@ def _checkers(folder: Path) -> dict[str, Sequence[str]]:
         manifest: Any = parse_toml(text.decode())
     except (OSError, ValueError) as error:
         raise BuildError(f"cannot read {MANIFEST}: {error}", "") from error
-    tables = _table(manifest, "tool")
+    tables = as_object(manifest.get("tool"))
     found: dict[str, Sequence[str]] = {
         name: argv for name, argv in CHECKERS.items() if name in tables
     }
-    if "mypy" in found and not {"files", "packages", "modules"} & _table(tables, "mypy").keys():
+    mypy = as_object(tables.get("mypy"))
+    if "mypy" in found and not {"files", "packages", "modules"} & mypy.keys():
         # mypy needs a path; the other checkers use the current directory.
         found["mypy"] = ("mypy", ".")
     return found
-
-
-def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = tables.get(name)
-    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
 
 
 spec = ComponentSpec(

@@ -11,7 +11,7 @@ from peerwire.acp.methods import METHODS, is_offered
 from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
-from peerwire.jsonrpc.values import as_list
+from peerwire.jsonrpc.values import as_list, as_object
 from peerwire.transports.command import Command, shown
 from peerwire.transports.process import ProcessExitedError, spawn
 from symposium.errors import AgentTimeoutError, SymposiumError
@@ -38,12 +38,12 @@ class AgentProbe:
     @property
     def capabilities(self) -> Mapping[str, Any]:
         """Value of `agentCapabilities`; empty if missing."""
-        return _object(self.answer, "agentCapabilities")
+        return as_object(self.answer.get("agentCapabilities"))
 
     @property
     def agent(self) -> str:
         """Name and version; empty if missing."""
-        info = _object(self.answer, "agentInfo")
+        info = as_object(self.answer.get("agentInfo"))
         return " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
 
     @property
@@ -66,7 +66,7 @@ class AgentProbe:
     @property
     def mcp_transports(self) -> list[str]:
         """MCP transports that the agent supports; every agent supports stdio."""
-        offered = _object(self.capabilities, "mcpCapabilities")
+        offered = as_object(self.capabilities.get("mcpCapabilities"))
         return ["stdio", *(name for name in ("http", "sse", "acp") if offered.get(name) is True)]
 
 
@@ -114,8 +114,3 @@ def _refused(command: Command, error: Exception) -> SymposiumError:
         tail = [f"| {line}" for line in text.strip().splitlines()[-_SHOWN:]]
     stderr = "the end of its stderr:\n" + "\n".join(tail) if tail else "it wrote nothing to stderr"
     return SymposiumError(f"`{shown(command.argv)}` is not a working agent: {error}", stderr)
-
-
-def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = value.get(key)
-    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from localio import http
 from localio.errors import ExplainedError
 from localio.jsonc import JsoncError, parse
+from peerwire.jsonrpc.values import as_object
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.inbox import TaskInbox
 from symposium.tasks.handlers.notification_log import NotificationLog, TaskNotice, grouped, payload
@@ -80,7 +81,7 @@ def read_channels(config: Path) -> Channels:
     except (OSError, UnicodeDecodeError, JsoncError):
         # The user sees the error of the file when an agent starts.
         return Channels()
-    members = cast("Mapping[str, Any]", root if isinstance(root, Mapping) else {})
+    members = as_object(root)
     match members.get("notify"):
         case None:
             return Channels()

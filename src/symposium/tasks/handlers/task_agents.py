@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from localio.errors import ExplainedError
 from localio.jsonc import JsoncError, parse
 from localio.redaction import Redactor, secret_values
+from peerwire.jsonrpc.values import as_object
 from symposium.config.paths import config_file
 from symposium.documents.task_prompt import with_own
 from symposium.registry.agent_choice import ChosenAgent, choose, choose_here
@@ -152,7 +153,7 @@ def task_mods(config: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError, JsoncError):
         # The user sees the error of the file when an agent starts.
         return (_TIMELINE,)
-    members = cast("Mapping[str, Any]", root if isinstance(root, Mapping) else {})
+    members = as_object(root)
     match members.get("tasks"):
         case {"timeline": False}:
             return ()
