@@ -30,6 +30,7 @@ def problems(found: Iterator[Violation]) -> list[str]:
         ("def test_it_goes_on(): ...\n", "1: write something plainer than 'goes on'"),
         ('"""Let agents go on."""\n', "1: write something plainer than 'go on'"),
         ('def f():\n    """What it is."""\n', "1: a docstring starts with 'What'"),
+        ("def let_go(): ...\n", "1: write something plainer than 'let go'"),
         ("class InboxDesk: ...\n", "1: the name InboxDesk contains 'desk'"),
         ("MOST_LINES = 3\n", "1: the name MOST_LINES contains 'most'"),
         ("class A:\n    patience: int = 3\n", "1: the name patience contains 'patience'"),

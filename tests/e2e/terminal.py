@@ -49,7 +49,7 @@ class Terminal:
 
     def shows(self, *words: str) -> str:
         """Wait until all of the text is shown, with any line breaks; return the screen."""
-        return self.until(lambda screen: all(stands_in(screen, each) for each in words))
+        return self.until(lambda screen: all(is_shown(screen, each) for each in words))
 
     def type(self, text: str) -> None:
         """Type a text, letter by letter."""
@@ -103,7 +103,7 @@ def terminal(
             subprocess.run(ended, check=False, capture_output=True)
 
 
-def stands_in(screen: str, words: str, *, more_than_in: str = "") -> bool:
+def is_shown(screen: str, words: str, *, more_than_in: str = "") -> bool:
     """Whether the words are shown: a frame may separate lines, and a bar may end them."""
     wanted = "".join(words.split())
     return _plain(screen).count(wanted) > _plain(more_than_in).count(wanted)

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.e2e.conftest import run_or_skip
 from tests.e2e.run_mode_setup import PEERS, RunModeMachine, opencode, set_up_machine
-from tests.e2e.terminal import TMUX, Terminal, stands_in, terminal
+from tests.e2e.terminal import TMUX, Terminal, is_shown, terminal
 from tests.e2e.transcript import SLOW, Transcript
 
 pytestmark = [
@@ -51,7 +51,7 @@ class Toad:
         self._terminal.until(lambda screen: EMPTY in screen and "Send" in screen.splitlines()[-1])
         self._terminal.type(line)
         self._typed(line)
-        self._terminal.until(lambda screen: EMPTY not in screen and stands_in(screen, line))
+        self._terminal.until(lambda screen: EMPTY not in screen and is_shown(screen, line))
         self._terminal.press("Enter")
         self.answers(*words)
 
@@ -79,7 +79,7 @@ class Toad:
 
         def is_said(screen: str, each: str) -> bool:
             # The typed text is shown, too: it contains the answer of the scripted model.
-            return stands_in(_below(screen), each, more_than_in=self._line)
+            return is_shown(_below(screen), each, more_than_in=self._line)
 
         done = self._terminal.until(
             lambda screen: EMPTY in screen and all(is_said(screen, each) for each in words)
@@ -99,7 +99,7 @@ class Toad:
         self.transcript.write_if_asked()
         shown = self.transcript.shown()
         for title, words in self._wanted:
-            assert stands_in(shown[title], words), f"{title}: {words}"
+            assert is_shown(shown[title], words), f"{title}: {words}"
 
     def _take(self, screen: str, words: tuple[str, ...]) -> None:
         self._wanted += [(self._title, each) for each in words]

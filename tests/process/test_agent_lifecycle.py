@@ -16,7 +16,7 @@ from symposium.sessions.session_announcements import NoNotes
 from symposium.sessions.tool_call_snapshots import NoSnapshots
 
 
-class Nobody:
+class Decliner:
     async def decide(self, permission: Permission) -> Decision:
         del permission
         return Declined()
@@ -50,7 +50,7 @@ async def test_agent_is_not_restarted_when_its_session_server_stops_during_the_c
     life = AgentRunner(spec, ServerSessionState(Status.RUNNING), prompts, tell, hooks)
     with pytest.raises(asyncio.CancelledError):
         async with asyncio.timeout(45):
-            await life.run(Nobody(), lambda _: None)
+            await life.run(Decliner(), lambda _: None)
 
     assert messages == ["started", "prompt"]
 
@@ -92,7 +92,7 @@ async def events_until(
             is_over.set()
 
     async with asyncio.timeout(45), asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(life(tell).run(Nobody(), lambda _: None))
+        running = tasks.create_task(life(tell).run(Decliner(), lambda _: None))
         await is_over.wait()
         running.cancel()
     return messages

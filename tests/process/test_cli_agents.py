@@ -45,7 +45,9 @@ def program(place: Path, text: str = "#!/bin/sh\n") -> None:
     place.chmod(0o755)
 
 
-FOR_NOBODY: dict[str, Any] = {"binary": {"windows-aarch64": {"archive": "https://a/b", "cmd": "x"}}}
+OTHER_PLATFORM: dict[str, Any] = {
+    "binary": {"windows-aarch64": {"archive": "https://a/b", "cmd": "x"}}
+}
 
 
 @pytest.mark.requirement("registry.cli-list", "registry.unavailable-listed")
@@ -58,7 +60,9 @@ def test_list_shows_installed_agents_first_and_unavailable_ones_last(
     here.chmod(0o755)
     js = {"npx": {"package": "x", "args": ["--acp"]}}
     registry(
-        entry("nowhere", FOR_NOBODY), entry("python-one", local(sys.executable)), entry("here", js)
+        entry("nowhere", OTHER_PLATFORM),
+        entry("python-one", local(sys.executable)),
+        entry("here", js),
     )
     program(tmp_path / ".local" / "bin" / "mine")
     symposium("agents", "add", "mine --acp", "--no-test")
@@ -268,7 +272,7 @@ def test_built_in_agent_needs_no_install(symposium: Run, registry: object) -> No
 
 @pytest.mark.requirement("registry.cli-update")
 def test_update_requires_an_installed_agent(symposium: Run, registry: Callable[..., Path]) -> None:
-    registry(entry("some", FOR_NOBODY))
+    registry(entry("some", OTHER_PLATFORM))
 
     everything = symposium("agents", "update", "--json")
     one = symposium("agents", "update", "some")
@@ -336,7 +340,7 @@ def test_resolve_prints_a_spec_for_a_chain(
 def test_unresolvable_name_is_an_error_and_nothing_is_printed(
     words: list[str], said: str, symposium: Run, registry: Callable[..., Path]
 ) -> None:
-    registry(entry("nowhere", FOR_NOBODY))
+    registry(entry("nowhere", OTHER_PLATFORM))
 
     done = symposium("registry", *words)
 
@@ -407,7 +411,7 @@ def test_name_of_an_adapted_program_names_the_adapter(
 def test_unknown_agent_gets_the_nearest_name_and_the_list(
     symposium: Run, registry: Callable[..., Path], name: str, guess: str, command: str
 ) -> None:
-    registry(entry("claude-code", FOR_NOBODY))
+    registry(entry("claude-code", OTHER_PLATFORM))
     more = ["Hello"] if command == "prompt" else []
     done = symposium(command, "--agent", name, *more)
     assert done.returncode == 2

@@ -138,8 +138,8 @@ class FdReader:
 
     def discard(self) -> None:
         """Keep reading, so that the peer does not block, but discard the data."""
-        self._on_lines = _nobody
-        self._on_end = _nobody
+        self._on_lines = _ignore
+        self._on_end = _ignore
 
     def finish(self, error: Exception | None) -> None:
         """Read the available data, at most `LAST_READ` bytes, and end with `error`."""
@@ -228,7 +228,7 @@ class FdReader:
         self._on_end(error)
 
 
-def _nobody(_: object) -> None:
+def _ignore(_: object) -> None:
     pass
 
 

@@ -190,7 +190,7 @@ class Link:
             self.transport.pause_reading()
         self._holds.add(reason)
 
-    def let_go(self, reason: object) -> None:
+    def release(self, reason: object) -> None:
         """Remove a reason of `hold`."""
         if reason in self._holds:
             self._holds.discard(reason)
@@ -204,7 +204,7 @@ class Link:
             feeder.hold(self)
         # A held writer that is full itself may wait for its reader's output; avoid the cycle.
         for reason in [one for one in self._holds if isinstance(one, Pressure)]:
-            self.let_go(reason)
+            self.release(reason)
         self._check_backlog()
 
     def _check_backlog(self) -> None:
@@ -220,9 +220,9 @@ class Link:
         """Release the feeders and writers: the peer has caught up."""
         self.is_slow = False
         for feeder in self.feeders:
-            feeder.let_go(self)
+            feeder.release(self)
         for writer in self.writers:
-            writer.let_go(self._pressure)
+            writer.release(self._pressure)
 
     # -- requests of the peer
 

@@ -40,12 +40,12 @@ def recorded(
         RecordingError: a directory cannot be made or written to.
     """
     if trace_dir is None and log_dir is None:
-        yield RecordedChain(settings, _as_it_is)
+        yield RecordedChain(settings, _unchanged)
         return
     from symposium.cli.trace_and_log import trace_and_log
 
     with trace_and_log(chain.secrets, trace_dir, log_dir) as (trace, log):
-        client = _as_it_is
+        client = _unchanged
         if trace is not None:
             settings = replace(settings, watcher=trace)
         if log is not None:
@@ -54,7 +54,7 @@ def recorded(
         yield RecordedChain(settings, client)
 
 
-def _as_it_is(transport: Transport) -> Transport:
+def _unchanged(transport: Transport) -> Transport:
     return transport
 
 

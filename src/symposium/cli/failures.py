@@ -36,7 +36,7 @@ def failure_of(error: Exception) -> ReportedFailure:
         case StepError():
             return _of_step(error)
         case ExplainedError():
-            return _of_ours(error)
+            return _explained(error)
         case PeerwireError():
             return ReportedFailure(ExitCode.RUNTIME, "wire", str(error), "")
         case OSError():
@@ -59,7 +59,7 @@ def _first(error: Exception) -> Exception:
     return error
 
 
-def _of_ours(error: ExplainedError) -> ReportedFailure:
+def _explained(error: ExplainedError) -> ReportedFailure:
     match error:
         case SpecError():
             code, detail, origin = ExitCode.USAGE, "bad_spec", "cli"

@@ -18,7 +18,7 @@ from symposium.cli.ending import ExitCode
 from symposium.sessions.client import ATTACH, ENDED, INPUT, OUTPUT, RESIZE, reach
 from symposium.sessions.session import TERMINAL_LOG, SessionStore
 
-LET_GO: Final = b"\x1c"
+DETACH_KEY: Final = b"\x1c"
 """The key that detaches: Ctrl-\\."""
 
 _READ: Final = 64 * 1024
@@ -45,9 +45,9 @@ async def attach_terminal(store: SessionStore, session: str) -> int:
 
         def typed() -> None:
             data = os.read(sys.stdin.fileno(), _READ)
-            if not data or LET_GO in data:
+            if not data or DETACH_KEY in data:
                 over.set()
-                data = data.partition(LET_GO)[0]
+                data = data.partition(DETACH_KEY)[0]
             if data:
                 server.tell(INPUT, {"data": b64encode(data).decode()})
 

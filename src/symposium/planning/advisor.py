@@ -303,7 +303,7 @@ class Advisor:
     def _layers(self, problems: list[str]) -> Iterable[Sequence[Recommendation]]:
         known = self._builtins()
         for layer, read in (
-            ("built-in", self._of_ours),
+            ("built-in", self._built_in),
             ("remote", self.remote.here),
             ("user", self._of_user),
         ):
@@ -322,7 +322,7 @@ class Advisor:
                 if each.mod.source is not None or each.mod.name in known
             ]
 
-    def _of_ours(self) -> Listed:
+    def _built_in(self) -> Listed:
         if self._is_alone:
             return Listed()
         file = files("symposium.planning").joinpath("builtin_recommendations.toml")

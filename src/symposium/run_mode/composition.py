@@ -180,7 +180,7 @@ class Composer(Struct, frozen=True):
             return {"headers": [], **source.value, "type": source.kind, "name": entry.name}
         spec = json.loads(await self._program(source))
         command = Command((spec["command"], *spec.get("args", [])), _env(spec))
-        if not _starts_as_it_is(command.argv[0]):
+        if not _starts_directly(command.argv[0]):
             from localio.processes import reachable
 
             # The agent starts it and would not report a missing program.
@@ -213,7 +213,7 @@ async def _mod(make: MakeMod, entry: ModEntry) -> MakeMod:
     if not isinstance(made, Program):
         return make
     command = _with_our_python(made.command)
-    if not _starts_as_it_is(command.argv[0]):
+    if not _starts_directly(command.argv[0]):
         from localio.processes import reachable
 
         command = await reachable(command, os.environ)
@@ -248,7 +248,7 @@ def _agent_away(chain: ChainSpec) -> ChainSpec:
 
 async def _reached(chain: ChainSpec) -> ChainSpec:
     """Complete PATH for the agent's program: an editor started by a dock lacks it (users A-9)."""
-    if not isinstance(chain.agent, Program) or _starts_as_it_is(chain.agent.command.argv[0]):
+    if not isinstance(chain.agent, Program) or _starts_directly(chain.agent.command.argv[0]):
         return chain
     from localio.processes import reachable
 
@@ -261,7 +261,7 @@ async def _reached(chain: ChainSpec) -> ChainSpec:
     return replace(chain, agent=replace(chain.agent, command=command))
 
 
-def _starts_as_it_is(word: str) -> bool:
+def _starts_directly(word: str) -> bool:
     """Whether a program exists and is not a script that needs another program from PATH."""
     search_path = os.environ.get("PATH", os.defpath)
     if "/" not in word and len(trusted_places(search_path)) <= search_path.count(os.pathsep):

@@ -145,9 +145,9 @@ class Supervisor:
             return
         _log.info("stopping a chain without sessions")
         self._evict(chain)
-        self._tasks.create_task(self._let_go(chain))
+        self._tasks.create_task(self._stop_chain(chain))
 
-    async def _let_go(self, chain: OpenChain) -> None:
+    async def _stop_chain(self, chain: OpenChain) -> None:
         chain.fail_open(SHUTTING_DOWN)
         await chain.running.end()
 

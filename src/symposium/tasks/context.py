@@ -104,7 +104,7 @@ class NoTrust:
         return False
 
 
-def nobody_listens(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     del event
 
 
@@ -134,7 +134,7 @@ class EngineContext:
     state: Path
     agents: Agents = field(default_factory=NoAgents)
     trust: SetupApproval = field(default_factory=NoTrust)
-    tell: Listener = nobody_listens
+    tell: Listener = ignore_event
     passed: StageHook = nothing_happens
     now: Callable[[], float] = time.time
     redact: Callable[[str, str], str] = unchanged

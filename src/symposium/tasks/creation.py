@@ -133,7 +133,7 @@ def _stages(
         async with context.clone_lock(opened.repository.common):
             work = _add_worktree(taskspace, opened.repository)
             made = await context.shielded.run_shielded(work)
-        await _tell_of_submodules(context, made, opened.repository)
+        await _log_empty_submodules(context, made, opened.repository)
         return made
 
     return [("create.metadata", metadata), ("create.fetched", fetch), ("create.worktree", worktree)]
@@ -275,7 +275,7 @@ async def _add_worktree(taskspace: Taskspace, repository: Repository) -> Taskspa
     return taskspace
 
 
-async def _tell_of_submodules(
+async def _log_empty_submodules(
     context: EngineContext, taskspace: Taskspace, repository: Repository
 ) -> None:
     """Log that its submodules are empty: git fetches none into a new worktree."""

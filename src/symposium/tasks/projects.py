@@ -69,13 +69,13 @@ async def make_project(directory: Path, name: str, git_url: str, at: str) -> Ope
     if (directory / PROJECT_FILE).exists():
         raise TaskspaceError(f"{directory} is a project already", "open it")
     try:
-        _put_down(directory, new_project(str(uuid4()), name, git_url, directory, at))
+        _create_project_file(directory, new_project(str(uuid4()), name, git_url, directory, at))
     except OSError as error:
         raise TaskspaceError(f"cannot create {directory}: {error.strerror}", "") from error
     return await _seed_project(directory)
 
 
-def _put_down(directory: Path, file: ProjectFile) -> None:
+def _create_project_file(directory: Path, file: ProjectFile) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     write_project(directory, file)
 

@@ -100,13 +100,13 @@ def test_error_names_a_directory_that_cannot_be_created(tmp_path: Path) -> None:
         make_directory(DaemonAddress(tmp_path / "file" / "run" / "s", tmp_path / "log"))
 
 
-NOBODY = 65534
+OTHER_USER = 65534
 
 
 def listen_as_another_user(listening: socket.socket) -> None:
     """Listen in a child of another user: the kernel says that it is the one who listens."""
     number = listening.fileno()
-    listen = f"os.setuid({NOBODY}); socket.socket(fileno={number}).listen()"
+    listen = f"os.setuid({OTHER_USER}); socket.socket(fileno={number}).listen()"
     command = [sys.executable, "-c", f"import os, socket; {listen}"]
     subprocess.run(command, pass_fds=[number], check=True)
 
@@ -119,7 +119,7 @@ async def test_a_daemon_of_another_user_is_refused_before_anything_is_sent(tmp_p
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place.socket))
         listen_as_another_user(listening)
-        with pytest.raises(PlaceError, match=f"belongs to user {NOBODY}, not to you"):
+        with pytest.raises(PlaceError, match=f"belongs to user {OTHER_USER}, not to you"):
             reach(place)
         connection, _ = listening.accept()
         with connection:

@@ -36,7 +36,7 @@ class Paper:
     async def aclose(self, *, grace: float = 1.0) -> None: ...
 
 
-class Nobody:
+class NoOwner:
     def link_ended(self, link: Link, error: Exception | None) -> None: ...
 
     def link_overflowed(self, link: Link) -> None: ...
@@ -58,7 +58,7 @@ class Chain:
 
     def __init__(self, proxies: int, *, has_agent: bool) -> None:
         self.papers: dict[str, Paper] = {"client": Paper()}
-        client = Link("client", self.papers["client"], Nobody())
+        client = Link("client", self.papers["client"], NoOwner())
         components = [Served(f"P{at}", serve) for at in range(proxies)]
         agent = Served("A", serve) if has_agent else None
         workshop = AssemblyContext(client, self._open, self._lanes, VersionSelection(1))
@@ -68,7 +68,7 @@ class Chain:
 
     def _open(self, component: Program | Served, _: int) -> Link:
         paper = self.papers[component.name] = Paper()
-        return Link(component.name, paper, Nobody())
+        return Link(component.name, paper, NoOwner())
 
     def _lanes(self, _: Link) -> OrderedQueues:
         return OrderedQueues(no_tasks, lambda _: None)

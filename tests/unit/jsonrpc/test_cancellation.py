@@ -12,11 +12,11 @@ from peerwire.testing import Recorder, connected_pair, facing_bytes
 CANCEL_1 = b'{"method":"$/cancel_request","params":{"requestId":1}}'
 
 
-async def wait_for_ever(_: Request) -> None:
+async def wait_forever(_: Request) -> None:
     await asyncio.Event().wait()
 
 
-HANDLERS = Handlers(requests={"wait": wait_for_ever, "ok": lambda _: "ok"})
+HANDLERS = Handlers(requests={"wait": wait_forever, "ok": lambda _: "ok"})
 
 
 @pytest.mark.requirement(

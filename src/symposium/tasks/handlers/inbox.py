@@ -62,7 +62,7 @@ class TaskInbox:
         store: the sessions of their agents.
         trust: what the user trusts.
         budgets: what agents may spend.
-        put_off: items without notifications.
+        snoozed: items without notifications.
         live: the running sessions of their agents.
 
     Attributes:
@@ -76,15 +76,15 @@ class TaskInbox:
         store: SessionStore,
         trust: SetUpTrust,
         budgets: Budgets,
-        put_off: SnoozedItems,
+        snoozed: SnoozedItems,
         live: LiveSessions,
     ) -> None:
         self._engine = engine
         self._store = store
         self._set_ups = SetUpQuestions(engine, trust)
         self._budgets = budgets
-        self._put_off = put_off
-        self._finished = FinishedTurns(store, put_off)
+        self._snoozed = snoozed
+        self._finished = FinishedTurns(store, snoozed)
         self.resolving = Resolving(engine, store, live)
         self._live = live
         self._settled: OrderedDict[str, Settled] = OrderedDict()
@@ -110,10 +110,10 @@ class TaskInbox:
             items = await self._of(taskspace, running.get(taskspace.id, NO_AGENT))
             # The landing is decided on in one item, which shows the same change.
             found += [e for e in items if e.kind != FINISHED_TURN or taskspace.id not in resolved]
-        marked = [replace(item, put_off_at=self._put_off.at(item.id)) for item in found]
+        marked = [replace(item, put_off_at=self._snoozed.at(item.id)) for item in found]
         return sorted(marked, key=lambda item: (_URGENCY.index(item.kind), item.at))
 
-    async def put_off(self, item_id: str) -> str:
+    async def snooze(self, item_id: str) -> str:
         """Snooze an item; the result, for the user.
 
         Raises:
@@ -121,7 +121,7 @@ class TaskInbox:
             OSError: it cannot be saved.
         """
         found = await self._find(item_id)
-        self._put_off.add(item_id)
+        self._snoozed.add(item_id)
         self.on_change()
         return f"{found.name} is snoozed; it stays in the inbox without notifications"
 
@@ -210,7 +210,7 @@ class TaskInbox:
             self._finished.review(item.id)
             return f"{item.name} is reviewed"
         if _waits_on(item, answer):
-            self._put_off.add(item.id)
+            self._snoozed.add(item.id)
             return f"{item.name} is snoozed; it stays in the inbox without notifications"
         if item.kind == LANDING:
             outcome = await self.resolving.answer(item, answer)

@@ -71,7 +71,7 @@ class TaskHandlers:
         answers.on_request(RenameTaskspace, self._rename)
         answers.on_request(ListInbox, self._list_inbox)
         answers.on_request(AnswerInbox, self._answer_inbox)
-        answers.on_request(PutOffInbox, self._put_off_inbox)
+        answers.on_request(PutOffInbox, self._snooze_inbox)
         return answers
 
     async def _create(self, message: CreateTaskspace, asked: RequestContext) -> TaskMade:
@@ -198,6 +198,6 @@ class TaskHandlers:
                     await self._agents.environments.take(each.taskspace, message.environment)
         return InboxAnswered(text=await self._inbox.answer(message.item, message.answer, by))
 
-    async def _put_off_inbox(self, message: PutOffInbox, asked: RequestContext) -> InboxAnswered:
+    async def _snooze_inbox(self, message: PutOffInbox, asked: RequestContext) -> InboxAnswered:
         del asked
-        return InboxAnswered(text=await self._inbox.put_off(message.item))
+        return InboxAnswered(text=await self._inbox.snooze(message.item))

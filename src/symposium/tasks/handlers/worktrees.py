@@ -77,7 +77,7 @@ class WorktreeHandlers:
         unknowns = tuple(f"{each.risk}: {each.reason}" for each in report.unknowns)
         return SafetyReport(is_safe=report.is_safe, lines=report.lines, unknowns=unknowns)
 
-    async def _let_go(self, id_: str) -> None:
+    async def _purge(self, id_: str) -> None:
         """Delete an archived task for good, with the transcript of its agent."""
         await self._engine.trash.purge(id_)
         self._agents.forget(id_)
@@ -85,7 +85,7 @@ class WorktreeHandlers:
     async def _remove(self, message: RemoveTaskspace, asked: RequestContext) -> Removal:
         known = await self._engine.get(message.taskspace_uuid)
         if known.standing is TaskState.ARCHIVED and message.archived_for_good:
-            await self._let_go(known.id)
+            await self._purge(known.id)
             return Removal(lines=(f"{known.name} is deleted for good; this cannot be undone",))
         asked.progress("checking for work that would be lost")
         try:

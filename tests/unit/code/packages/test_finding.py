@@ -27,7 +27,7 @@ from symposium.code.packages.model import (
 from symposium.code.packages.npm import NpmPackages
 from symposium.code.packages.sources import SourceFinder, source_finder
 
-NOBODY = "http://127.0.0.1:9"
+UNREACHABLE = "http://127.0.0.1:9"
 """An address at which nothing answers."""
 
 
@@ -52,8 +52,8 @@ class Scene:
         return source_finder(ecosystem, self.project, interpreter=interpreter, environment=self.env)
 
     def go_offline(self) -> None:
-        self.env |= {"PIP_INDEX_URL": NOBODY, "npm_config_registry": NOBODY}
-        self.cargo_index(NOBODY)
+        self.env |= {"PIP_INDEX_URL": UNREACHABLE, "npm_config_registry": UNREACHABLE}
+        self.cargo_index(UNREACHABLE)
 
     def cargo_index(self, address: str) -> None:
         (self.home / ".cargo").mkdir(exist_ok=True)

@@ -177,7 +177,7 @@ async def test_inbox_announces_new_and_settled_items(scene: Scene, served: Serve
         entries = [await scene.engine.records.signal(made.id, text) for text in ("one?", "two?")]
         forward_events(scene, news)
         came = await bus.next(InboxChanged)
-        await served.inbox.put_off(f"question:{entries[1].number}")
+        await served.inbox.snooze(f"question:{entries[1].number}")
         snoozed = await bus.next(InboxChanged)
         await served.inbox.answer(f"question:{entries[0].number}", "seen", "me")
         forward_events(scene, news)
@@ -360,7 +360,7 @@ async def test_failed_notification_is_retried_unless_a_view_is_open(
     await notifying.look(3000.0, notifier(works=True))
     await notifying.look(4000.0, notifier(works=True))
     await scene.engine.records.signal(made.id, "two?")
-    await served.inbox.put_off(f"question:{entry.number + 1}")
+    await served.inbox.snooze(f"question:{entry.number + 1}")
     await notifying.look(5000.0, notifier(works=True))
 
     assert notified == [["question: one?"], ["question: one?"]]
