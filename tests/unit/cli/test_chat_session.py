@@ -173,7 +173,10 @@ async def test_prompts_are_sent_with_their_files_until_the_user_leaves(
         await user.says("see @b.py\r")
         await user.until_part("not sent: @b.py does not exist in ")
         await agent.prompted()
-        await user.says("\x15fail\r")
+        (tmp_path / "b.py").write_text("2\n")
+        await user.says("\r")  # the text is in the line again
+        await agent.prompted()
+        await user.says("fail\r")
         await agent.prompted()
         await user.says("//mode\r")
         await user.until_shown("/mode")
@@ -187,9 +190,13 @@ async def test_prompts_are_sent_with_their_files_until_the_user_leaves(
 
     code, prompts, _ = await talk(chat, script)
 
-    resource = {"uri": (tmp_path / "a.py").as_uri(), "text": "1\n"}
+    first, second = (
+        {"type": "resource", "resource": {"uri": (tmp_path / name).as_uri(), "text": content}}
+        for name, content in (("a.py", "1\n"), ("b.py", "2\n"))
+    )
     assert prompts == [
-        [text("hi @a.py"), {"type": "resource", "resource": resource}],
+        [text("hi @a.py"), first],
+        [text("see @b.py"), second],
         [text("fail")],
         [text("/mode")],
     ]
