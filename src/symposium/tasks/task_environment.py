@@ -37,14 +37,14 @@ def variables(taskspace: Taskspace) -> dict[str, str]:
 
 
 def command_environment(
-    taskspace: Taskspace, clone: Path, environment: Mapping[str, str] | None = None
+    taskspace: Taskspace, clone: Path, environment: Mapping[str, str]
 ) -> dict[str, str]:
     """Environment of commands, under the variable names of every supported tool.
 
     Args:
         taskspace: the task.
         clone: the project's own checkout.
-        environment: the base environment; default: that of this process.
+        environment: the base environment: that of the task's agent.
     """
     worktree, port = taskspace.worktree, taskspace.ports
     return {

@@ -39,6 +39,14 @@ class HeldAgents(NoAgents):
             raise self.error
 
 
+class LentVariable(NoAgents):
+    """Agents that have a variable of the terminal where their tasks were created."""
+
+    def environment(self, taskspace: Taskspace) -> Mapping[str, str]:
+        del taskspace
+        return {"PATH": os.environ["PATH"], "LENT": "from the terminal"}
+
+
 def said(scene: Scene) -> list[str]:
     return [each.line for each in scene.events if isinstance(each, Said)]
 
@@ -206,8 +214,8 @@ async def test_teardown_runs_once_and_in_the_worktree_only_if_trusted(
         if stage == killed:
             raise InterruptedError
 
-    scene = open_scene(place, EngineOptions(trust=trust, passed=passed))
-    command = "echo $MODE $SYMPOSIUM_BRANCH; pwd > ../../gone; exit 3"
+    scene = open_scene(place, EngineOptions(trust=trust, passed=passed, agents=LentVariable()))
+    command = "echo $MODE $SYMPOSIUM_BRANCH $LENT; pwd > ../../gone; exit 3"
     text = f'teardown = ["{command}", "touch ../../never"]\n'
     write_recipe(scene.clone, f'{text}[env]\nMODE = "dev"\n')
     made = await scene.make()
@@ -224,7 +232,7 @@ async def test_teardown_runs_once_and_in_the_worktree_only_if_trusted(
     assert said(again) == []
     assert not there(made.worktree)
     failed = f"teardown failed: `{command}` failed with exit code 3"
-    lines = [f"$ {command}", "dev task/fix-login", failed]
+    lines = [f"$ {command}", "dev task/fix-login from the terminal", failed]
     assert said(scene) == (lines if is_trusted else [])
     assert not is_trusted or (place / "gone").read_text(encoding="utf-8") == f"{made.worktree}\n"
     assert there(place / "gone") is is_trusted

@@ -178,7 +178,8 @@ async def _tear_down(context: EngineContext, taskspace: Taskspace, repository: R
     lines = [f"{kind}: {line}" for each in recipe.recipes for kind, line in each.lines()]
     if not await context.trust.allows(taskspace.project, recipe.digest, lines):
         return
-    env = {**command_environment(taskspace, repository.root), **recipe.env}
+    environment = context.agents.environment(taskspace)
+    env = {**command_environment(taskspace, repository.root, environment), **recipe.env}
 
     def say(line: str) -> None:
         context.tell(Said(taskspace.id, line))
