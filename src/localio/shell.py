@@ -42,7 +42,7 @@ _QUOTED_ESCAPE: Final = re.compile(r'\\([$`"\\\n])')
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """One word of a command.
+    """Word of a command, as written and as expanded.
 
     Attributes:
         source: text of the script.
@@ -63,7 +63,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One program and its arguments.
+    """Program with its arguments, as parsed from a script.
 
     Attributes:
         words: the program first; empty if missing, as in `> file`.

@@ -53,7 +53,7 @@ class MethodKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One row.
+    """Row of the table of methods.
 
     Attributes:
         name: the method on the wire.

@@ -46,7 +46,7 @@ class Names(Struct, frozen=True):
 
 
 class Era(Struct, frozen=True):
-    """One row of the table.
+    """Row of the table of eras: method names of one version of a protocol.
 
     Attributes:
         initialize: method that makes a component a proxy; plain `initialize` has `_meta.proxy`.

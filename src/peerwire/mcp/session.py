@@ -191,7 +191,7 @@ class AcpMcpConnections:
 
 
 class AcpMcpConnection:
-    """One connection to one server."""
+    """Connection to an MCP server that its owner serves over ACP."""
 
     def __init__(self, connection: Connection, connection_id: str) -> None:
         self._connection = connection

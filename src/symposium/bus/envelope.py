@@ -50,7 +50,7 @@ class Address(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_
 
 
 class Envelope(Struct, frozen=True, gc=False):
-    """One message.
+    """Message on the bus: header and payload.
 
     Attributes:
         type: message type.

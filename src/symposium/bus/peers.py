@@ -32,7 +32,7 @@ class SocketKind(Enum):
 
 @dataclass(slots=True)
 class BusPeer:
-    """One connected peer.
+    """Connected peer, with the state that the broker keeps for it.
 
     Attributes:
         id: its connection id, added to its messages.

@@ -106,7 +106,7 @@ _log = logging.getLogger(__name__)
 
 
 class ChainOpening:
-    """From the client's `initialize` to its answer.
+    """Initialization of a chain, until the client has its response.
 
     Attributes:
         call: the client's request.

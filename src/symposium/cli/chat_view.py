@@ -46,7 +46,7 @@ class ChatStatus:
 
     Attributes:
         agent: the name of the agent.
-        directory: where the agent works.
+        directory: working directory of the agent.
         settings: its models and modes.
         usage: tokens and cost; None until the agent reports them.
     """

@@ -141,9 +141,9 @@ class ReportedFailure(Struct, frozen=True):
     Attributes:
         code: the exit code.
         detail_code: the kind of failure, stable across releases.
-        message: what failed, and where.
-        hint: what to do about it; may be empty.
-        origin: where it failed: `cli`, `host`, `component` or `agent`.
+        message: the failure and its place.
+        hint: advice for a fix; may be empty.
+        origin: place of the failure: `cli`, `host`, `component` or `agent`.
         is_retryable: whether the same command may succeed next time.
     """
 

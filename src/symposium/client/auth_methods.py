@@ -18,7 +18,7 @@ TERMINAL_META: Final = "terminal-auth"
 
 
 class AuthMethod(Struct, frozen=True):
-    """One login method.
+    """Login method, as offered by an agent.
 
     Attributes:
         id: the id for `authenticate`.
@@ -43,7 +43,7 @@ def auth_methods(
     Args:
         initialize_result: that result.
         argv: the agent's command line.
-        place: where to set a variable, for the text.
+        place: text that says in which place to set a variable.
     """
     listed = initialize_result.get("authMethods")
     entries = as_list(listed)

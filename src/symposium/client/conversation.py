@@ -111,7 +111,7 @@ class Conversation:
         """Continue a session of an earlier process; returns after a replay.
 
         Args:
-            session_id: as the agent named it.
+            session_id: session id of the agent.
             method: `session/resume` or `session/load`, whichever the agent declares.
 
         Raises:
@@ -126,7 +126,7 @@ class Conversation:
         """Run one turn and return the stop reason.
 
         Args:
-            session_id: as the agent named it.
+            session_id: session id of the agent.
             text: the user's prompt.
             attached: additional content blocks.
 
@@ -261,7 +261,7 @@ class ClientTurn:
     """Run a turn until it ends, or until it was stopped and had time to end.
 
     Attributes:
-        stops: how often `stop` was called.
+        stops: number of calls of `stop`.
     """
 
     def __init__(self, conversation: Conversation, session_id: str) -> None:

@@ -62,7 +62,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """One line of a plan."""
+    """Step of the plan that the agent reports."""
 
     content: str
     status: str

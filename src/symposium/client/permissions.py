@@ -20,7 +20,7 @@ READ_KINDS: Final = frozenset({"read", "search", "think"})
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a permission request.
+    """Answer that a permission request offers.
 
     Attributes:
         id: id of the option; two options may share a kind, never an id.
@@ -149,12 +149,12 @@ _FEW: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class LineDiff:
-    """A change.
+    """Changed lines of a file, as a diff.
 
     Attributes:
-        lines: with `+`, `-` or a blank before each; `@@` stands where lines are left out.
-        added: how many come.
-        removed: how many go.
+        lines: lines after `+`, `-`, or a blank; `@@` replaces lines that are left out.
+        added: number of added lines.
+        removed: number of removed lines.
     """
 
     lines: tuple[str, ...]

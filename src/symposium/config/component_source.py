@@ -50,7 +50,7 @@ class SourceError(SymposiumError):
 
 
 class ComponentSource(Struct, frozen=True):
-    """One way to get a component.
+    """Place to get a component from, such as a registry id, a path, or a package.
 
     Attributes:
         kind: the key: `builtin`, `registry`, `local`, `npx`, ….

@@ -142,7 +142,7 @@ Setting: TypeAlias = JsonSetting | OwnFile | CommandLine
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """One editor.
+    """Editor that `symposium setup` can configure.
 
     Attributes:
         title: its display name.

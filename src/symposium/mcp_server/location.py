@@ -43,7 +43,7 @@ def locate_agent(directory: Path, environment: Mapping[str, str] | None = None) 
     """Taskspace and project by the environment, else by the directory.
 
     Args:
-        directory: where the agent works.
+        directory: working directory of the agent.
         environment: environment variables. Default: those of this process.
     """
     env = os.environ if environment is None else environment
@@ -98,11 +98,11 @@ _NO_EDITOR: Final = re.compile(r"code helper")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process.
+    """Process with its parent and its command line.
 
     Attributes:
-        name: of its program, without the path.
-        arguments: its command line.
+        name: name of the program, without the path.
+        arguments: command line.
     """
 
     pid: int

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class QueuedReport(Struct, frozen=True):
-    """One report.
+    """Report that waits for the daemon.
 
     Attributes:
         type: type of the message.

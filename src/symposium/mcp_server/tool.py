@@ -29,7 +29,7 @@ News: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
-    """One call of a tool.
+    """Call of a tool by a client, with its context.
 
     Attributes:
         workplace: context of the server.
@@ -80,11 +80,11 @@ ToolFunction: TypeAlias = Callable[[_Params, ToolInvocation], Awaitable[ToolAnsw
 
 @dataclass(frozen=True, slots=True)
 class ServedTool:
-    """One tool.
+    """Tool as the server offers it.
 
     Attributes:
-        name: the function's.
-        description: the function's docstring.
+        name: name of the function.
+        description: docstring of the function.
         topic: topic of the tool.
         params: the type of its arguments.
         run: the function.

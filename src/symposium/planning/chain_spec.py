@@ -48,7 +48,7 @@ class ChainSpec(Struct, frozen=True):
         mods: factories of the mods, in order from client to agent. Each chain needs new mods.
         agent: agent of the chain; None if the chain is a proxy.
         secrets: values of its programs' variables, which must not be in any record.
-        bridge: how an agent without MCP over ACP gets the MCP servers of mods.
+        bridge: connection to the MCP servers of mods for an agent without MCP over ACP.
         before_yes: awaited before a policy rule allows a request.
     """
 
@@ -100,7 +100,7 @@ def read_chain(
     Args:
         proxies: SPECs of the mods, in order from client to agent.
         agent: SPEC of the agent; None if the chain is a proxy.
-        bridge: how tools of mods reach the agent.
+        bridge: connection from the agent to the tools of mods.
         option: option with the agent's SPEC, for errors.
 
     Raises:

@@ -78,7 +78,7 @@ class Distribution(Struct, frozen=True, kw_only=True):
 
 
 class RegistryEntry(Struct, frozen=True, kw_only=True):
-    """One agent or mod of the registry."""
+    """Agent or mod that the registry lists."""
 
     id: str
     name: str

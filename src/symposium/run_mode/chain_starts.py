@@ -103,7 +103,7 @@ class RetryWithoutModsError(Exception):
 
 
 class ChainStart(Struct, frozen=True):
-    """One attempt to start a chain.
+    """Parameters of an attempt to start a chain.
 
     Attributes:
         editor: the editor's link to the chain.

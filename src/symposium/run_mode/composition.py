@@ -84,7 +84,7 @@ class Composer(Struct, frozen=True):
 
     Attributes:
         resolver: installs missing sources.
-        bridge: how agents reach the MCP servers of mods.
+        bridge: connection from agents to the MCP servers of mods.
     """
 
     resolver: Resolver

@@ -102,7 +102,7 @@ class _Held(Struct, frozen=True):
 
 
 class MessageGate:
-    """One direction between the editor and a chain.
+    """Hold or release messages of one direction between the editor and a chain.
 
     It is closed for a session while its menu is open, and for sessions that are not answered yet.
 

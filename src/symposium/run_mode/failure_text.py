@@ -119,8 +119,8 @@ class StartProblem(Struct, frozen=True):
     """The reason why a session has no agent.
 
     Attributes:
-        reason: what is wrong, and where; Markdown.
-        fix: what to do about it; may be empty.
+        reason: the problem and its place, in Markdown.
+        fix: advice for a fix; may be empty.
     """
 
     reason: str

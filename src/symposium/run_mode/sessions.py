@@ -129,7 +129,7 @@ class SessionState(Struct):
     Attributes:
         health: the state of the agent.
         config: the config of its agent, after a crash.
-        death: how it crashed, as text for the user.
+        death: reason of the crash, as text for the user.
         origin: the unchanged params of the request that opened the session.
         turns: the unanswered prompts, with their content blocks.
         interrupted: the content blocks of the prompt that a crash interrupted.

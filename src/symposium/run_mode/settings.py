@@ -18,7 +18,7 @@ from symposium.planning.planned_chain import Refine, as_planned
 
 
 class AgentChoice(Struct, frozen=True):
-    """One available agent.
+    """Agent that the user can choose.
 
     Attributes:
         name: name in the menu.
@@ -43,7 +43,7 @@ class AgentChoices(Struct, frozen=True):
 
 
 class ModChoice(Struct, frozen=True):
-    """One available mod.
+    """Mod that the user can enable.
 
     Attributes:
         name: name in the menu.

@@ -300,9 +300,9 @@ class CustomMods:
     """Available mods, by name; a name in the config hides the same name elsewhere.
 
     Attributes:
-        mods: each with a source of its own.
-        whose: who has named it, in words.
-        problem: why the config's are missing; empty if nothing is wrong.
+        mods: mods with their own sources.
+        whose: owner of each name, as text.
+        problem: reason why mods of the config are missing; empty if none are.
     """
 
     mods: Mapping[str, ModEntry]

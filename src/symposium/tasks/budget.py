@@ -42,7 +42,7 @@ class Usage:
 
     @property
     def text(self) -> str:
-        """For the user; a cost that was not reported is unknown, not zero."""
+        """Usage as text for the user; an unreported cost is unknown, not zero."""
         costs = [f"{amount:.2f} {currency}" for currency, amount in sorted(self.costs.items())]
         costs += ["cost unknown"] if self.unknown else []
         text = ", ".join(costs) or "0.00 usd"

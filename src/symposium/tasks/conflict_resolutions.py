@@ -56,7 +56,7 @@ class Resolution(msgspec.Struct, frozen=True):
         at: when its stage began, ISO 8601 in UTC.
         base: the branch to land on, and `onto` its commit with the conflict.
         conflicts: the files in conflict, as the user and the agent read them.
-        options: how it lands once it is approved.
+        options: options for landing the approved result.
         ready: the commit for the user to approve, in the stage `ready`.
         files: the paths changed against the base.
         lines: the diff against the base, or the end of a failed check.

@@ -98,7 +98,7 @@ class Ready:
     Attributes:
         tip: the commit that can land.
         onto: the commit of the base that it lands on.
-        checks: how many checks ran.
+        checks: number of checks that ran.
         is_news: whether the base lacks any of it.
     """
 

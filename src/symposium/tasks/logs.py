@@ -72,11 +72,11 @@ class GuidanceEntry:
     """One text that an agent has read.
 
     Attributes:
-        id: its file name, or the name of a prompt.
-        layer: who wrote it: project, team, user, or built-in; empty for a prompt.
+        id: name of the file or the prompt.
+        layer: source: project, team, user, or built-in; empty for a prompt.
         sha256: the hash of its content at that time.
-        at: when it was last read, ISO 8601, UTC.
-        count: how often.
+        at: time of the last reading, ISO 8601, UTC.
+        count: number of readings.
     """
 
     id: str

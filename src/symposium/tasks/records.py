@@ -299,12 +299,12 @@ class PresenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PresentAgents:
-    """One open window.
+    """Open window that shows a task.
 
     Attributes:
-        key: its connection on the bus.
-        taskspace: the id of the task that it shows.
-        window_title: the marked title of an editor of the seed; empty for others.
+        key: connection id on the bus.
+        taskspace: id of the task.
+        window_title: marked title of an editor of the reference's app; empty for others.
     """
 
     key: str

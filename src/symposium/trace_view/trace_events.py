@@ -168,7 +168,7 @@ MAX_OPEN: Final = 100_000
 
 
 class NotATraceError(SymposiumError):
-    """The file holds no event."""
+    """The file contains no event."""
 
 
 @dataclass(slots=True)
@@ -176,9 +176,9 @@ class Damage:
     """Lines of a file that could not be shown.
 
     Attributes:
-        lines: numbers of the first lines that are no events.
-        count: how many there are.
-        is_cut: whether the last line ends in the middle: the writer lives, or was killed.
+        lines: numbers of the first unreadable lines.
+        count: number of unreadable lines.
+        is_cut: whether the last line is incomplete: its writer still runs, or was killed.
     """
 
     lines: list[int] = field(default_factory=list[int])
@@ -192,7 +192,7 @@ class Damage:
             self.lines.append(number)
 
     def __str__(self) -> str:
-        """For people; empty if nothing is wrong."""
+        """Text for the user; empty if nothing is wrong."""
         said: list[str] = []
         if self.count:
             named = ", ".join(map(str, self.lines)) + (", …" if self.count > MAX_NAMED else "")
@@ -216,7 +216,7 @@ class TraceReader:
 
         Raises:
             NotFoundError: there is no such file.
-            NotATraceError: it holds no event.
+            NotATraceError: it contains no event.
             OSError: it cannot be read.
         """
         is_empty = True
@@ -282,7 +282,7 @@ def lanes_of(path: Path) -> list[str]:
 
     Raises:
         NotFoundError: there is no such file.
-        NotATraceError: it holds no event.
+        NotATraceError: it contains no event.
     """
     names: set[str] = set()
     for event in TraceReader(path).events():

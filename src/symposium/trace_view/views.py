@@ -38,7 +38,7 @@ def write_page(trace: Path, page: Path) -> Damage:
 
     Raises:
         NotFoundError: there is no such trace.
-        NotATraceError: the file holds no event.
+        NotATraceError: the file contains no event.
         ExplainedError: the page cannot be written.
     """
     reader = TraceReader(trace)
@@ -199,7 +199,7 @@ ASCII: Final = Glyphs("|", "-", ".", "=", ">", "<", "x")
 
 @dataclass(frozen=True, slots=True)
 class TraceLine:
-    """One line and the color of its pair.
+    """Line of the output, with the color of its pair.
 
     Attributes:
         text: the line.

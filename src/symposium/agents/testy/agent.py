@@ -205,7 +205,7 @@ AUTH_METHODS: Final = [{"id": "testy", "name": "Nothing to do", "description": "
 
 
 class ScriptedAgent:
-    """One client's test agent."""
+    """Test agent for one client."""
 
     def __init__(self, transport: Transport) -> None:
         self._turns = 0

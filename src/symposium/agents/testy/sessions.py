@@ -35,7 +35,7 @@ class ScriptedSession:
     """One conversation, in memory.
 
     Attributes:
-        id: as on the wire.
+        id: session id on the wire.
         directory: the client's working directory.
         servers: the MCP servers that the client declared.
         history: updates with messages and tool calls, for a replay.
@@ -191,8 +191,8 @@ class ClientRequest(Struct, frozen=True):
     """One request to the client.
 
     Attributes:
-        method: as on the wire.
-        params: as on the wire.
+        method: method on the wire.
+        params: params on the wire.
         needs: path of the required client capability, such as `fs.readTextFile`; may be empty.
     """
 

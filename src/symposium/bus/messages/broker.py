@@ -270,7 +270,7 @@ class WindowKind(Enum):
 
 
 class Present(BusReply, frozen=True, omit_defaults=True):
-    """One connected peer.
+    """Connected peer, as described to other peers.
 
     Attributes:
         connection: connection id.

@@ -173,7 +173,7 @@ class SettledItem(Struct, frozen=True):
 
     Attributes:
         item: id of the item.
-        by: who answered it; empty if it left without an answer.
+        by: user or agent that answered; empty if it was removed without an answer.
         at: time in ISO 8601, UTC.
         answer: the answer.
     """

@@ -45,7 +45,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One bound of a range."""
+    """Lower or upper bound of a version range."""
 
     sign: Sign
     version: Version

@@ -49,7 +49,7 @@ class Finding:
     """Work or activity in the worktree.
 
     Attributes:
-        count: how many files, commits, processes.
+        count: number of files, commits, or processes.
         detail: one line for the user.
         samples: a few of them by name.
     """
@@ -97,7 +97,7 @@ class DeletionReport:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """For the user, one line for each."""
+        """Text for the user, one line per entry."""
         return (
             *(finding.line for finding in self.findings),
             *(f"not known: {unknown.risk}: {unknown.reason}" for unknown in self.unknowns),

@@ -42,7 +42,7 @@ class AgentMessageHandlers:
     Args:
         engine: the taskspaces.
         agents: their agents.
-        watchers: how many views are connected that could show a taskspace.
+        watchers: number of connected views that could show a taskspace.
         register_window: notes that a connection shows a taskspace, in a window of that title.
     """
 

@@ -36,7 +36,7 @@ class SetUpTrust:
     """Looks up earlier approvals of the user; the inbox asks for new ones.
 
     Args:
-        store: what the user trusts.
+        store: store of trusted content.
     """
 
     def __init__(self, store: TrustStore) -> None:
@@ -86,7 +86,7 @@ class SetUpQuestions:
 
     Args:
         engine: the taskspaces.
-        trust: what the user trusts.
+        trust: store of trusted content.
     """
 
     def __init__(self, engine: Engine, trust: SetUpTrust) -> None:

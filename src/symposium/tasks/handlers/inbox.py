@@ -60,8 +60,8 @@ class TaskInbox:
     Args:
         engine: the taskspaces.
         store: the sessions of their agents.
-        trust: what the user trusts.
-        budgets: what agents may spend.
+        trust: store of trusted content.
+        budgets: limits on spending.
         snoozed: items without notifications.
         live: the running sessions of their agents.
 

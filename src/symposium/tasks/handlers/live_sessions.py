@@ -57,7 +57,7 @@ class SessionServers:
     """Asks session servers, and remembers the ones that did not answer.
 
     Args:
-        store: where sessions are.
+        store: store of sessions.
         timeout: seconds until a server must answer.
     """
 

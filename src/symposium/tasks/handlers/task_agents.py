@@ -96,7 +96,7 @@ class TaskSecrets:
     """Redacts the secrets of a task's agent in texts about the task.
 
     Args:
-        store: where sessions are.
+        store: store of sessions.
         environments: the environments of agents.
     """
 
@@ -169,7 +169,7 @@ class TaskAgents:
     """Starts and stops agents for the engine.
 
     Args:
-        store: where sessions are.
+        store: store of sessions.
         registry: finds agents by id.
         live: the running sessions.
         socket: the daemon's socket.

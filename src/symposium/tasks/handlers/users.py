@@ -41,7 +41,7 @@ class TaskHandlers:
     Args:
         engine: the taskspaces.
         agents: their agents.
-        trust: what the user trusts.
+        trust: store of trusted content.
         inbox: the inbox.
         viewing: makes views of tasks.
     """

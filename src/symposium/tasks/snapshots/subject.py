@@ -102,7 +102,7 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class Stashed:
-    """One entry of the stash."""
+    """Entry of the stash."""
 
     commit: str
     message: str
@@ -138,7 +138,7 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One moment of a taskspace.
+    """Saved state of a taskspace.
 
     Attributes:
         ref: full name of its ref; sorts by time.
