@@ -93,7 +93,7 @@ class ComponentTasks:
             if queues.waiting_bytes > limit:
                 source.hold(queues)
             else:
-                source.let_go(queues)
+                source.release(queues)
 
         def spawn(rest: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
             return self.start(log_failures("a mod", lambda: rest))

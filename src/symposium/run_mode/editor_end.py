@@ -324,7 +324,7 @@ class EditorRouteEnd:
             if size > MAX_QUEUED:
                 link.hold(self)
             else:
-                link.let_go(self)
+                link.release(self)
 
 
 def _is_history(message: ChainMessage) -> bool:

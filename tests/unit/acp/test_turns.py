@@ -34,14 +34,14 @@ async def test_cancelling_without_a_turn_does_nothing_to_the_next() -> None:
 
 @pytest.mark.requirement("cli.testy-cancel")
 async def test_cancellation_stays_set_until_every_turn_of_then_has_ended() -> None:
-    turns, begun, let_go = Turns(), asyncio.Event(), asyncio.Event()
+    turns, begun, release = Turns(), asyncio.Event(), asyncio.Event()
 
     async def slow_to_end() -> str:
         begun.set()
         try:
             return await forever()
         finally:
-            await let_go.wait()
+            await release.wait()
 
     async with asyncio.TaskGroup() as tasks:
         slow = tasks.create_task(turns.run(slow_to_end()))
@@ -49,7 +49,7 @@ async def test_cancellation_stays_set_until_every_turn_of_then_has_ended() -> No
         turns.cancel()
         await turns.run(said("end_turn"))
         assert turns.is_cancelled
-        let_go.set()
+        release.set()
         await turns.quiet()
 
     assert slow.result() == "cancelled"
