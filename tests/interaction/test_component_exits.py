@@ -286,7 +286,7 @@ async def test_text_among_the_messages_is_refused_and_logged_and_the_chain_conti
             assert (await agent.read())["error"]["code"] in {-32700, -32600}
         agent.tell("next", {})
         assert (await it.client.read())["method"] == "next"
-    assert "agent wrote what is no message" in caplog.text
+    assert "agent wrote an invalid message" in caplog.text
     assert "Loading model..." in caplog.text
 
 

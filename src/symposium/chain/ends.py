@@ -147,7 +147,7 @@ class PlainEnd:
     def notify(self, message: ChainMessage) -> None:
         """Forward a notification."""
         if message.method in ENVELOPES and self._is_agent():
-            _log.warning("an envelope for %s is dropped: it is no proxy", self._link.name)
+            _log.warning("dropped an envelope for %s, which is not a proxy", self._link.name)
             return
         self._kept.write(
             message.line or wire.notification(message.method, message.encoded(), message.extra)

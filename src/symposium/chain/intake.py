@@ -107,7 +107,7 @@ class Intake:
             match incoming:
                 case Message():
                     if incoming.method is not UNSET and incoming.id is UNSET:
-                        # Not validated further: the handler does that.
+                        # The handler validates the rest.
                         self._notification(incoming.method, incoming, line)
                         place.done()
                     elif place is not self._alone or not self._exchanged(incoming, line):
@@ -175,7 +175,7 @@ class Intake:
     def _malformed(self, malformed: Malformed, place: ReplyTarget) -> None:
         self._malformed_so_far += 1
         if self._malformed_so_far <= MAX_NOTIFIED:
-            _log.warning("%s wrote what is no message: %s", self._link.name, malformed.error)
+            _log.warning("%s wrote an invalid message: %s", self._link.name, malformed.error)
         if self._malformed_so_far == MAX_NOTIFIED:
             # If the client does not read stderr, a full pipe would block this process.
             _log.warning("suppressing further warnings about %s", self._link.name)
@@ -205,7 +205,7 @@ class Intake:
             message.message = decoded
             link.plain.take(message)
         elif link.wrapped is None:
-            _log.warning("%s sent an envelope and is no proxy; it is dropped", link.name)
+            _log.warning("dropped an envelope from %s, which is not a proxy", link.name)
         elif (envelope := self._unwrapped(method, decoded.params)) is not None:
             if envelope.method == CANCEL_REQUEST:
                 self._cancelled(envelope.params)

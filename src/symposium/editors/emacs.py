@@ -6,7 +6,7 @@ from symposium.config.editor_settings import Editor, EditorEnvironment, EditorLa
 
 
 def _file(where: EditorEnvironment) -> Path:
-    # As Emacs itself chooses: the old place if it is in use, else the one of XDG if that is.
+    # Choose like Emacs: the old directory if in use, else the XDG directory if it exists.
     old, new = where.user / ".emacs.d", where.config / "emacs"
     is_old = old.is_dir() or (where.user / ".emacs").exists() or not new.is_dir()
     return (old if is_old else new) / "symposium.el"

@@ -145,7 +145,7 @@ def reckon(
             total = sum((spent.get(id_, Usage()) for id_ in family(holder, everything)), Usage())
             found.append(BudgetStatus(holder, total, _share(holder.limits, total)))
         holder = known.get(holder.parent or "")
-    # Of two equally spent budgets, the one shared by more tasks must be raised.
+    # Of two equally spent budgets, choose the one that more tasks share.
     return max(reversed(found), key=lambda each: each.share, default=None)
 
 

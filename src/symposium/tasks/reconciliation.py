@@ -97,7 +97,7 @@ async def _look_at(context: EngineContext, piece: list[Taskspace], report: Repor
             report(f"{each.name}: {each.reason}")
     present = [each for each in checked if each.standing not in {TaskState.MISSING, *_AT_WORK}]
     for each in await asyncio.to_thread(_differing, present, await _logs(context, present)):
-        # What the file says now may be newer than the piece: only the journal of now is written.
+        # The file may have changed since it was compared: write the current journal only.
         async with context.turns[each.id]:
             try:
                 await context.mirror(each.id)

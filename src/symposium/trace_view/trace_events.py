@@ -196,8 +196,8 @@ class Damage:
         said: list[str] = []
         if self.count:
             named = ", ".join(map(str, self.lines)) + (", …" if self.count > MAX_NAMED else "")
-            what = "line is no event and was" if self.count == 1 else "lines are no events and were"
-            said.append(f"{self.count} {what} passed over: {named}")
+            what = "line" if self.count == 1 else "lines"
+            said.append(f"skipped {self.count} unreadable {what}: {named}")
         if self.is_cut:
             said.append("the last line is cut off: the trace may still be being written")
         return "; ".join(said)

@@ -224,7 +224,7 @@ def test_lines_that_are_no_messages_are_logged_up_to_a_limit(
 
     warnings = [each.getMessage() for each in caplog.records]
     assert len(warnings) == MAX_NOTIFIED + 1
-    assert warnings[0].startswith("peer wrote what is no message")
+    assert warnings[0].startswith("peer wrote an invalid message")
     assert warnings[-1] == "suppressing further warnings about peer"
     assert len(transport.written) == MAX_NOTIFIED + 5
 
@@ -289,7 +289,7 @@ def test_an_envelope_of_a_peer_without_successor_is_refused_and_dropped(
         METHOD_NOT_FOUND,
         "_proxy/successor",
     )
-    assert "peer sent an envelope and is no proxy" in caplog.text
+    assert "dropped an envelope from peer, which is not a proxy" in caplog.text
     assert plain.came == []
 
 

@@ -71,7 +71,7 @@ def test_broken_line_is_reported_with_the_rest(trace: Path, words: tuple[str, ..
 
     assert result.exit_code == 0
     assert result.stderr == (
-        "symposium: 1 line is no event and was passed over: 1; "
+        "symposium: skipped 1 unreadable line: 1; "
         "the last line is cut off: the trace may still be being written\n"
     )
 

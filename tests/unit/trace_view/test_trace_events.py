@@ -130,17 +130,17 @@ def test_the_lanes_stand_as_the_chain_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("cli.trace-broken-file")
-def test_a_line_that_is_no_event_is_named_and_passed_over(tmp_path: Path) -> None:
+def test_unreadable_lines_are_skipped_and_reported(tmp_path: Path) -> None:
     reader = TraceReader(trace_of(tmp_path, ASKED, "half {\n", "\n", '{"type":"x"}\n', ANSWERED))
 
     events = list(reader.events())
 
     assert [event.line for event in events] == [1, 5]
-    assert str(reader.damage) == "2 lines are no events and were passed over: 2, 4"
+    assert str(reader.damage) == "skipped 2 unreadable lines: 2, 4"
 
 
 @pytest.mark.requirement("cli.trace-broken-file", "conductor.trace-crash-safe")
-def test_a_last_line_that_is_cut_off_is_said_and_no_error(tmp_path: Path) -> None:
+def test_a_cut_last_line_is_reported_without_an_error(tmp_path: Path) -> None:
     reader = TraceReader(trace_of(tmp_path, ASKED, json.dumps(ANSWERED)[:40]))
 
     assert len(list(reader.events())) == 1
@@ -153,7 +153,7 @@ def test_many_broken_lines_are_counted_and_the_first_named(tmp_path: Path) -> No
     reader = TraceReader(trace_of(tmp_path, ASKED, *["x\n"] * 7))
 
     assert len(list(reader.events())) == 1
-    assert str(reader.damage) == "7 lines are no events and were passed over: 2, 3, 4, 5, 6, …"
+    assert str(reader.damage) == "skipped 7 unreadable lines: 2, 3, 4, 5, 6, …"
 
 
 @pytest.mark.requirement("cli.trace-broken-file")

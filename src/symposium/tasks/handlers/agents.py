@@ -119,7 +119,7 @@ class AgentMessageHandlers:
         try:
             await records.log(message.taskspace_uuid, message.message, category, is_live=True)
         except (UnknownTaskspaceError, RefusedNameError):
-            # Only the files of its project know the task, or it is named by its directory.
+            # Find a task that only its project files list, or one named by its directory.
             taskspace = await self._live(message.taskspace_uuid, message.project_path)
             await records.log(taskspace.id, message.message, category, is_live=True)
         return Recorded(watchers=self._watchers())

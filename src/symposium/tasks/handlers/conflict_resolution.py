@@ -69,7 +69,7 @@ class Resolving:
             while True:
                 self._is_due.clear()
                 for id_ in self._undecided - self._at_work:
-                    # In a task each: the checks of one delay no other.
+                    # Use one asyncio task each, so that no check delays another.
                     self._at_work.add(id_)
                     self._noted.discard(id_)
                     tasks.create_task(self._look(id_))
@@ -78,7 +78,7 @@ class Resolving:
                         await self._is_due.wait()
 
     def noted(self, id_: str) -> None:
-        """Something about the session of a task has changed."""
+        """Handle a change in the session of a task."""
         if id_ in self._undecided:
             self._noted.add(id_)
             self._is_due.set()
@@ -209,7 +209,7 @@ class Resolving:
         finally:
             self._at_work.discard(id_)
             if id_ in self._noted:
-                # It was announced after the agent had been asked.
+                # A change was announced while the checks ran.
                 self._is_due.set()
 
     async def _advance(self, resolution: Resolution) -> None:
@@ -218,7 +218,7 @@ class Resolving:
             await self._ask_again(resolution)
             return
         after = await self._engine.resolutions.look(resolution)
-        # First: once it is written, the user may answer it, and the agent may be asked again.
+        # Remove it before the write: afterwards the user may answer, which adds it again.
         self._undecided.discard(resolution.taskspace)
         await self._engine.resolutions.advance(resolution, after)
         self.on_change()
