@@ -7,12 +7,13 @@ line of its stderr. Secrets and colors are removed.
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from localio.redaction import UNREADABLE, Redactor
-from peerwire.jsonrpc.transport import Listener, OversizedLine, Transport
+from peerwire.jsonrpc.transport import OversizedLine, Transport
+from peerwire.transports.memory import TappedTransport
 from symposium.chain.record_files import RecordFile, new_file, time_stem
 
 HEADER: Final = b"=== Conductor Debug Log ==="
@@ -49,7 +50,12 @@ class DebugLog:
         """
         label = CLIENT_LABEL if index is None else str(index)
         self._labels[name] = label
-        return _Tapped(transport, self, label)
+
+        def on_line(direction: Literal["sent", "received"], line: bytes | OversizedLine) -> None:
+            content = line.head + b" (cut)" if isinstance(line, OversizedLine) else line
+            self.line(label, "→" if direction == "sent" else "←", content)
+
+        return TappedTransport(transport, on_line)
 
     def on_stderr(self, name: str, line: bytes) -> None:
         """Log a line of a component's stderr."""
@@ -71,50 +77,6 @@ class DebugLog:
         text = self._redactor.text(_ESCAPES.sub("", text).rstrip("\r\n"))
         entry = f"{label} {arrow} +{milliseconds}ms {text}".replace("\n", " ")
         self.file.write(entry.encode(errors="replace"))
-
-
-class _Tapped:
-    """Transport that logs its lines."""
-
-    def __init__(self, transport: Transport, log: DebugLog, label: str) -> None:
-        self._transport = transport
-        self._log = log
-        self._label = label
-        self.pause_reading = transport.pause_reading
-        self.resume_reading = transport.resume_reading
-        self.drain = transport.drain
-
-    @property
-    def backlog(self) -> int:
-        """Bytes not yet written, as reported by the transport."""
-        return self._transport.backlog
-
-    def start(self, listener: Listener) -> None:
-        """Start reading, for the log and the listener."""
-        self._transport.start(_TappedListener(listener, self._log, self._label))
-
-    def send(self, line: bytes) -> None:
-        self._log.line(self._label, "→", line)
-        self._transport.send(line)
-
-    async def aclose(self, *, grace: float = 1.0) -> None:
-        await self._transport.aclose(grace=grace)
-
-
-class _TappedListener:
-    def __init__(self, listener: Listener, log: DebugLog, label: str) -> None:
-        self._listener = listener
-        self._log = log
-        self._label = label
-        self.writing_paused = listener.writing_paused
-        self.writing_resumed = listener.writing_resumed
-        self.ended = listener.ended
-
-    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
-        for line in lines:
-            head = line.head + b" (cut)" if isinstance(line, OversizedLine) else line
-            self._log.line(self._label, "←", head)
-        self._listener.lines_received(lines)
 
 
 def open_debug_log(directory: Path, known_secrets: Iterable[str] = ()) -> DebugLog:
