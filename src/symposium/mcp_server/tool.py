@@ -74,8 +74,17 @@ class Hints:
     reaches_out: bool = False
 
 
-_Params = TypeVar("_Params", bound=Struct)
-ToolFunction: TypeAlias = Callable[[_Params, ToolInvocation], Awaitable[ToolAnswer]]
+_Params_contra = TypeVar("_Params_contra", bound=Struct, contravariant=True)
+
+
+class ToolFunction(Protocol[_Params_contra]):
+    """Function that is a tool: it takes the arguments of a call, and the call."""
+
+    __name__: str
+
+    def __call__(
+        self, params: _Params_contra, call: ToolInvocation, /
+    ) -> Awaitable[ToolAnswer]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +136,7 @@ class ServedTool:
 
 def tool(
     topic: Topic, hints: Hints, *, result: type[Struct] | None = None
-) -> Callable[[ToolFunction[_Params]], ServedTool]:
+) -> Callable[[ToolFunction[_Params_contra]], ServedTool]:
     """Make a tool from a function, its docstring, and its first parameter's type.
 
     Args:
@@ -136,12 +145,11 @@ def tool(
         result: type of the structured result.
     """
 
-    def made(function: ToolFunction[_Params]) -> ServedTool:
+    def made(function: ToolFunction[_Params_contra]) -> ServedTool:
         first = next(iter(inspect.signature(function).parameters))
         params = get_type_hints(function)[first]
-        name = function.__name__  # pyright: ignore[reportAttributeAccessIssue] - a function has one
         documentation = inspect.getdoc(function) or ""
-        return ServedTool(name, documentation, topic, hints, params, function, result)
+        return ServedTool(function.__name__, documentation, topic, hints, params, function, result)
 
     return made
 
