@@ -16,7 +16,6 @@ from msgspec import UNSET, Raw
 
 from peerwire.jsonrpc.transport import OversizedLine
 from symposium.bus import error_codes
-from symposium.bus.assignment import assign
 from symposium.bus.broker_requests import (
     BrokerRequests,
     BusHistory,
@@ -39,7 +38,15 @@ from symposium.bus.envelope import (
     write_envelope,
 )
 from symposium.bus.messages.broker import Traffic
-from symposium.bus.peers import EVERYTHING, BusPeer, Canonical, Peers, SocketKind, plain_parts
+from symposium.bus.peers import (
+    EVERYTHING,
+    BusPeer,
+    Canonical,
+    Peers,
+    SocketKind,
+    assign,
+    plain_parts,
+)
 from symposium.bus.protocol import (
     MessageSpec,
     MessageTarget,
