@@ -49,9 +49,9 @@ class PipeSize:
         """Whether the pipe is enlarged at present."""
         return self._usual is not None
 
-    def fit(self, size: int) -> None:
-        """Enlarge the pipe if `size` bytes in flight justify it, else restore its size."""
-        if size > WIDEN_ABOVE:
+    def fit(self, size: int, *, above: int = WIDEN_ABOVE) -> None:
+        """Enlarge the pipe if more than `above` bytes are in flight, else restore its size."""
+        if size > above:
             self.widen()
         elif self._usual is not None and self._resized(self._usual):
             self._usual = None
@@ -209,7 +209,8 @@ class FdReader:
             self._on_read(lines)
         if lines:
             self._on_lines(lines)
-        self._room.fit(self._splitter.held)
+        # A whole read without the end of a line: a flood of small lines never holds as much.
+        self._room.fit(self._splitter.held, above=READ_SIZE - 1)
         return len(data) == self._size
 
     def _end(self, error: Exception | None) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from peerwire.transports.fd_streams import WIDE, WIDEN_ABOVE, PipeSize
+from peerwire.jsonrpc.transport import MAX_LINE, OversizedLine
+from peerwire.testing import everything_served
+from peerwire.transports.fd_streams import READ_SIZE, WIDE, WIDEN_ABOVE, FdReader, PipeSize
 
 GET = getattr(fcntl, "F_GETPIPE_SZ", 0)
 SET = getattr(fcntl, "F_SETPIPE_SZ", 0)
@@ -76,3 +78,26 @@ def test_what_is_no_pipe_is_left_alone() -> None:
 
         ours.sendall(b"x")
         assert theirs.recv(1) == b"x"
+
+
+@pytest.mark.requirement("process.pipe-room")
+async def test_a_pipe_is_wide_from_the_first_read_without_the_end_of_a_line(
+    pipe: tuple[int, int],
+) -> None:
+    usual = size(pipe[0])
+    lines: list[bytes | OversizedLine] = []
+    os.set_blocking(pipe[0], False)
+    reader = FdReader(pipe[0], MAX_LINE)
+    reader.start(lines.extend, lambda _: None)
+
+    os.write(pipe[1], b"x" * (READ_SIZE - 1))
+    await everything_served()
+    assert (reader.unfinished, size(pipe[0])) == (READ_SIZE - 1, usual)
+    os.write(pipe[1], b"x")
+    await everything_served()
+    assert (reader.unfinished, size(pipe[0])) == (READ_SIZE, WIDE)
+    os.write(pipe[1], b"\n")
+    await everything_served()
+
+    assert (lines, size(pipe[0])) == ([b"x" * READ_SIZE], usual)
+    reader.close()
