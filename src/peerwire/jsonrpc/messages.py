@@ -286,7 +286,12 @@ def request(
 
 def result_response(request_id: Body, result: Body, extra: bytes = b"") -> bytes:
     # Join instead of format, which would copy a large result twice.
-    return b"".join((b'{"jsonrpc":"2.0","id":', request_id, b',"result":', result, extra, b"}"))
+    return b"".join(result_pieces(request_id, result, extra))
+
+
+def result_pieces(request_id: Body, result: Body, extra: bytes = b"") -> tuple[Body, ...]:
+    """A response in pieces, which a transport can write without a copy of the result."""
+    return (b'{"jsonrpc":"2.0","id":', request_id, b',"result":', result, extra, b"}")
 
 
 def error_response(request_id: Body, error: Body, extra: bytes = b"") -> bytes:

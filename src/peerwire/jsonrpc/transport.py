@@ -3,9 +3,9 @@
 from codecs import utf_8_decode
 from collections.abc import Sequence
 from io import BytesIO
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 MAX_LINE: Final = 64 * 1024 * 1024
 """Maximum bytes of a line (acp-host §7.3, T14); real agents send half a megabyte."""
@@ -207,4 +207,13 @@ class Transport(Protocol):
 
     async def aclose(self, *, grace: float = 1.0) -> None:
         """Write queued lines for at most `grace` seconds, then close both directions."""
+        ...
+
+
+@runtime_checkable
+class PiecewiseTransport(Protocol):
+    """Transport that writes a line given in pieces without joining them."""
+
+    def send_pieces(self, pieces: Sequence[bytes | Raw]) -> None:
+        """Queue one line without newline, after all lines sent before."""
         ...

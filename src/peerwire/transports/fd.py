@@ -8,15 +8,19 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
 from peerwire.errors import TransportError
 from peerwire.jsonrpc.transport import MAX_LINE, Listener
+from peerwire.jsonrpc.values import Body
 from peerwire.transports.fd_streams import READ_SIZE, FdReader, FdWriter
 
 _Lines = TypeVar("_Lines")
+
+
+_NEWLINE: Final = memoryview(b"\n")
 
 
 class WriteBatch:
@@ -88,6 +92,8 @@ class FdTransport:
         self._wake_up = current_wake_up()
         self.reader = FdReader(read_fd, limit, read_size)
         self._writer = FdWriter(write_fd)
+        self._segments: list[memoryview] = []
+        """Buffers to write before `_fresh`: a line in pieces, and the lines sent before it."""
         self._fresh: list[bytes] = []
         self._started = False
         self._mute = False
@@ -97,7 +103,7 @@ class FdTransport:
     @property
     def backlog(self) -> int:
         """Sent bytes that the peer has not read yet."""
-        return self._writer.size + _size(self._fresh)
+        return self._writer.size + sum(map(len, self._segments)) + _size(self._fresh)
 
     def start(self, listener: Listener) -> None:
         """Start reading, on the running event loop."""
@@ -128,7 +134,20 @@ class FdTransport:
             self._wake_up.flush_at_end(self._flush)
         self._fresh.append(line)
 
+    def send_pieces(self, pieces: Sequence[Body]) -> None:
+        """Queue one line given in pieces, which are not copied; for lines of megabytes."""
+        if self._mute:
+            return
+        if self._started:
+            self._wake_up.flush_at_end(self._flush)
+        self._segments += _segments(self._fresh)
+        self._fresh = []
+        self._segments += (*map(memoryview, pieces), _NEWLINE)
+
     def _flush(self) -> None:
+        segments, self._segments = self._segments, []
+        if segments and not self._mute:
+            self._writer.write(segments, sum(map(len, segments)))
         lines, self._fresh = self._fresh, []
         if not lines or self._mute:
             return
@@ -173,7 +192,7 @@ class FdTransport:
         self._mute = True
         self._writer.close()
         if self._write_fd != self._read_fd:
-            self._close(self._write_fd)
+            _close(self._write_fd, self._was_blocking)
 
     def close(self) -> None:
         """Restore the blocking mode of both descriptors and close them, without `ended`."""
@@ -181,20 +200,22 @@ class FdTransport:
         self.reader.close()
         self._writer.close()
         for fd in (self._read_fd, self._write_fd):
-            self._close(fd)
+            _close(fd, self._was_blocking)
         if self._on_close is not None:
             on_close, self._on_close = self._on_close, None
             on_close()
 
-    def _close(self, fd: int) -> None:
-        was_blocking = self._was_blocking.pop(fd, None)
-        if was_blocking is None:
-            return
-        with suppress(OSError):
-            if was_blocking:
-                # All programs that share a terminal share its blocking mode.
-                os.set_blocking(fd, True)
-            os.close(fd)
+
+def _close(fd: int, was_blocking: dict[int, bool]) -> None:
+    """Restore the blocking mode of a descriptor and close it, once."""
+    is_blocking = was_blocking.pop(fd, None)
+    if is_blocking is None:
+        return
+    with suppress(OSError):
+        if is_blocking:
+            # All programs that share a terminal share its blocking mode.
+            os.set_blocking(fd, True)
+        os.close(fd)
 
 
 def _size(lines: list[bytes]) -> int:
@@ -204,7 +225,6 @@ def _size(lines: list[bytes]) -> int:
 
 def _segments(lines: list[bytes]) -> list[memoryview]:
     """Return the buffers of a `writev`: large lines are not copied, small lines are joined."""
-    newline = memoryview(b"\n")
     small: list[bytes] = []
     segments: list[memoryview] = []
     for line in lines:
@@ -214,7 +234,7 @@ def _segments(lines: list[bytes]) -> list[memoryview]:
         if small:
             segments.append(memoryview(b"\n".join((*small, b""))))
             small.clear()
-        segments += (memoryview(line), newline)
+        segments += (memoryview(line), _NEWLINE)
     if small:
         segments.append(memoryview(b"\n".join((*small, b""))))
     return segments

@@ -11,9 +11,9 @@ from typing import Final, Protocol
 from peerwire.acp.names import CANONICAL, Dialect
 from peerwire.errors import RpcError
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.transport import OversizedLine, Transport
+from peerwire.jsonrpc.transport import LARGE, OversizedLine, PiecewiseTransport, Transport
 from symposium.chain.calls import ModCall
-from symposium.chain.messages import Answer
+from symposium.chain.messages import Answer, answer_pieces
 from symposium.chain.monitoring import Passing
 from symposium.chain.routing import Route
 
@@ -235,7 +235,10 @@ class Link:
     def on_answer(self, call: ModCall, answer: Answer) -> None:
         """Write the answer to a request of this peer."""
         self.forget(call, answer)
-        self.transport.send(answer.line(call.request_id))
+        if answer.size > LARGE and isinstance(self.transport, PiecewiseTransport):
+            self.transport.send_pieces(answer_pieces(answer, call.request_id))
+        else:
+            self.transport.send(answer.line(call.request_id))
 
     def forget(self, call: ModCall, answer: Answer) -> None:
         """Unregister an answered request; its id may be used again."""

@@ -14,10 +14,10 @@ from peerwire.jsonrpc.messages import (
     Message,
     error_response,
     extra_members,
-    result_response,
+    result_pieces,
     rpc_error,
 )
-from peerwire.jsonrpc.values import decode_value, encode_value
+from peerwire.jsonrpc.values import Body, decode_value, encode_value
 
 
 class Direction(Enum):
@@ -180,11 +180,16 @@ class Answer:
             self.body = encode_value(None if self._value is UNSET else self._value)
 
     def line(self, request_id: bytes) -> bytes:
-        self.encode()
-        if self.error_body is not UNSET:
-            return error_response(request_id, self.error_body, self.extra)
-        body = b"null" if self.body is UNSET else self.body
-        return result_response(request_id, body, self.extra)
+        return b"".join(answer_pieces(self, request_id))
+
+
+def answer_pieces(answer: Answer, request_id: bytes) -> tuple[Body, ...]:
+    """The line of an answer for a requester, in pieces that share the bytes of the result."""
+    answer.encode()
+    if answer.error_body is not UNSET:
+        return (error_response(request_id, answer.error_body, answer.extra),)
+    body = b"null" if answer.body is UNSET else answer.body
+    return result_pieces(request_id, body, answer.extra)
 
 
 UNCHANGED: Final = object()

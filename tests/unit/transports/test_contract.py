@@ -5,8 +5,15 @@ import socket
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from msgspec import Raw
 
-from peerwire.jsonrpc.transport import HIGH_WATER, LOW_WATER, OversizedLine, Transport
+from peerwire.jsonrpc.transport import (
+    HIGH_WATER,
+    LOW_WATER,
+    OversizedLine,
+    PiecewiseTransport,
+    Transport,
+)
 from peerwire.testing import LineRecorder, everything_served, pipe_pair
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.memory import memory_pair
@@ -93,6 +100,42 @@ async def test_large_and_small_lines_keep_their_order(ends: Ends) -> None:
         ends.ours.send(line)
 
     assert await ends.they.received(len(lines)) == lines
+
+
+@pytest.mark.requirement("process.transport-order")
+@pytest.mark.parametrize("is_started", [True, False])
+async def test_a_line_in_pieces_keeps_its_place_among_whole_lines(*, is_started: bool) -> None:
+    ends = Ends(pipe_pair(limit=LIMIT))
+    assert isinstance(ends.ours, PiecewiseTransport)
+    if is_started:
+        ends.start()
+    large = bytes(range(11, 256)) * 2_000
+
+    ends.ours.send(b"a")
+    ends.ours.send(large)
+    ends.ours.send_pieces([b"{", large, b"", Raw(large), b"}"])
+    ends.ours.send(b"b")
+    ends.ours.send_pieces([b"c", b"d"])
+    sent = ends.ours.backlog
+    if not is_started:
+        ends.start()
+
+    expected = [b"a", large, b"{" + large + large + b"}", b"b", b"cd"]
+    assert await ends.they.received(len(expected)) == expected
+    assert sent == sum(len(line) + 1 for line in expected)
+    assert ends.ours.backlog == 0
+
+
+@pytest.mark.requirement("process.transport-order")
+async def test_sending_a_line_in_pieces_calls_no_listener() -> None:
+    ends = Ends(pipe_pair(limit=LIMIT))
+    assert isinstance(ends.ours, PiecewiseTransport)
+    ends.start()
+
+    ends.ours.send_pieces([b"x" * HIGH_WATER, b"y" * HIGH_WATER])
+
+    assert ends.we.pauses == 0
+    assert ends.ours.backlog == 2 * HIGH_WATER + 1
 
 
 @pytest.mark.requirement("jsonrpc.line-limit-configurable")
