@@ -30,7 +30,7 @@ from symposium.cli.terminal import ask_line
 from symposium.config.git import stand_ins
 from symposium.errors import SpecError
 from symposium.planning.chain_spec import check_policy
-from symposium.tasks.deletion.archive import DAYS
+from symposium.tasks.deletion.archive import ARCHIVE_DAYS
 from symposium.tasks.spawning import BUILT_IN
 
 _STATUS: Final = (
@@ -185,7 +185,7 @@ async def remove_task(
     if not report.is_safe and not is_agreed and not await _agrees(question, as_json=as_json):
         if as_json:
             print_json({"removed": False, "report": to_builtins(report)})
-        hint = "--discard-work deletes it anyway and keeps an archive for 14 days"
+        hint = f"--discard-work deletes it anyway and keeps an archive for {ARCHIVE_DAYS} days"
         click.echo(f"Nothing was changed; {hint}.", err=True)
         return ExitCode.DENIED
     message = RemoveTaskspace(
@@ -211,7 +211,9 @@ async def _remove_archive(
         message = RemoveTaskspace(taskspace_uuid=task.id, archived_for_good=True)
         lines = (await ask(message)).lines
     else:
-        ends = day_of((datetime.fromisoformat(archived_at) + timedelta(days=DAYS)).isoformat())
+        ends = day_of(
+            (datetime.fromisoformat(archived_at) + timedelta(days=ARCHIVE_DAYS)).isoformat()
+        )
         back = f"`symposium task undo {task.id[:8]}` restores it, until {ends}"
         click.echo(f"{task.name!r} is already deleted; {back}.", err=True)
     if as_json:

@@ -24,7 +24,7 @@ from symposium.tasks.repository import EngineLock
 from symposium.tasks.roster import Orphan, adopt, check, find, load_project, orphans
 from symposium.tasks.setup import recipe_of, resume, set_up
 from symposium.tasks.snapshots.restore import RestoredSnapshot
-from symposium.tasks.snapshots.snapshots import DAYS
+from symposium.tasks.snapshots.snapshots import SNAPSHOT_DAYS
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 from symposium.tasks.spawning import BUILT_IN, AgentCommands, Spawning
 
@@ -122,7 +122,7 @@ class TaskHistory:
         """
         return len(await self._context.snapshots.old(await self._subject(id_)))
 
-    async def prune(self, id_: str, days: float = DAYS) -> int:
+    async def prune(self, id_: str, days: float = SNAPSHOT_DAYS) -> int:
         """Remove old snapshots; returns their number.
 
         Raises:

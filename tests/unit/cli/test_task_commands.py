@@ -67,6 +67,7 @@ from symposium.sessions.session import (
     SessionStore,
     Status,
 )
+from symposium.tasks.deletion.archive import ARCHIVE_DAYS
 
 ID = "6f1c2a77-0000-4000-8000-000000000000"
 AT = "2026-01-02T03:04:05Z"
@@ -545,6 +546,13 @@ def test_rm_deletes_a_safe_task_only_if_it_is_still_safe(engine: AnsweringPart) 
     assert engine.last() == RemoveTaskspace(
         taskspace_uuid=ID, only_if_safe=False, branch="drop", archived_for_good=True
     )
+
+
+@pytest.mark.requirement("tasks.delete")
+def test_the_help_of_rm_names_the_days_of_an_archive() -> None:
+    shown = CliRunner().invoke(main, ["task", "rm", "--help"]).stdout
+
+    assert f"restore it for {ARCHIVE_DAYS} days" in shown
 
 
 @pytest.mark.requirement("tasks.delete")

@@ -17,7 +17,7 @@ from symposium.tasks.land import Landed, LandOptions
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.projects import open_project
 from symposium.tasks.snapshots import store
-from symposium.tasks.snapshots.snapshots import DAYS, MAX_SNAPSHOTS, Snapshots
+from symposium.tasks.snapshots.snapshots import MAX_SNAPSHOTS, SNAPSHOT_DAYS, Snapshots
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 
 
@@ -164,7 +164,7 @@ async def test_oldest_snapshots_above_the_limit_are_pruned(scene: Scene, made: T
     assert await history.snapshots(made.id) == before[-2:]
     assert MAX_SNAPSHOTS == 2000
     assert (Snapshots.prune.__kwdefaults__, Snapshots.old.__kwdefaults__) == (
-        {"days": DAYS, "most": MAX_SNAPSHOTS},
+        {"days": SNAPSHOT_DAYS, "most": MAX_SNAPSHOTS},
     ) * 2
 
 

@@ -31,7 +31,8 @@ from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 from symposium.tasks.worktree_status import status_of
 
 REFS: Final = "refs/symposium/trash"
-DAYS: Final = 14
+ARCHIVE_DAYS: Final = 14
+"""Days for which the archive of a deleted task is kept."""
 
 MAX_IGNORED: Final = 1 << 30
 """Maximum bytes of archived ignored files."""

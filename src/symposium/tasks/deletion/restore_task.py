@@ -12,7 +12,7 @@ from symposium.tasks import tables
 from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import USUAL_PORTS, lock_reason
 from symposium.tasks.deletion.archive import (
-    DAYS,
+    ARCHIVE_DAYS,
     Manifest,
     branch_ref,
     read_archive,
@@ -185,4 +185,4 @@ async def purge(
 
 def is_old(context: EngineContext, manifest_at: float) -> bool:
     """Whether an archive has expired."""
-    return manifest_at < context.now() - DAYS * 86400
+    return manifest_at < context.now() - ARCHIVE_DAYS * 86400

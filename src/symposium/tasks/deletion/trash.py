@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from localio.git import GitRunError
 from symposium.tasks.context import EngineContext, is_root
-from symposium.tasks.deletion.archive import read_archive, trash_of
+from symposium.tasks.deletion.archive import ARCHIVE_DAYS, read_archive, trash_of
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction, remove
 from symposium.tasks.deletion.restore_task import is_old, purge, undo_removal
 from symposium.tasks.deletion.safety_checks import assess
@@ -148,7 +148,7 @@ class Trash:
         action: BranchAction = BranchAction.AUTO,
         keeping: ArchiveMode = ArchiveMode.ARCHIVE,
     ) -> Taskspace:
-        """Archive and delete a task; `undo` restores it for 14 days.
+        """Archive and delete a task; `undo` restores it for `ARCHIVE_DAYS`.
 
         Only a deletion without archive cannot be undone.
 
@@ -166,7 +166,7 @@ class Trash:
             if consent is DeletionConsent.ONLY_IF_SAFE:
                 report = await self.report(id_)
                 if not report.is_safe:
-                    hint = "archive it, which keeps all of it for 14 days"
+                    hint = f"archive it, which keeps all of it for {ARCHIVE_DAYS} days"
                     raise NotSafeError(f"{taskspace.name!r}: {'; '.join(report.lines)}", hint)
             opened = await open_project(Path(taskspace.project))
             removed = await remove(self._context, taskspace, opened.repository, action, keeping)
@@ -191,7 +191,7 @@ class Trash:
             return await undo_removal(self._context, taskspace, opened.repository)
 
     async def collect(self) -> list[str]:
-        """Remove archives older than 14 days; returns the ids of their tasks.
+        """Remove archives older than `ARCHIVE_DAYS`; returns the ids of their tasks.
 
         Raises:
             TaskspaceError: the journal cannot be written.

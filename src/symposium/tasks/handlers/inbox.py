@@ -13,6 +13,7 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.tasks import InboxCall, InboxChoice, InboxItem
 from symposium.sessions.client import ANSWER, SAY, reach
 from symposium.sessions.session import SessionKind, SessionStore
+from symposium.tasks.deletion.archive import ARCHIVE_DAYS
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, DeletionRequest
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.approvals import TRUST_KIND as SET_UP
@@ -39,7 +40,7 @@ _URGENCY: Final = (
     *(LANDING, FINISHED_TURN),
 )
 _DELETING: Final = (
-    InboxChoice("archive", "Delete it; you can undo this for 14 days"),
+    InboxChoice("archive", f"Delete it; you can undo this for {ARCHIVE_DAYS} days"),
     InboxChoice("keep", "Keep it"),
 )
 _FAILED: Final = (InboxChoice("retry", "Try again"),)

@@ -31,6 +31,7 @@ from symposium.bus.messages.worktrees import (
     UndoTaskspace,
 )
 from symposium.sessions.session import SessionSpec
+from symposium.tasks.deletion.archive import ARCHIVE_DAYS
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.engine import Engine
@@ -100,7 +101,7 @@ class WorktreeHandlers:
             self._agents.forget(removed.id)
             lines.append("no archive was kept; this cannot be undone")
         else:
-            lines.append(f"`symposium task undo {removed.id}` restores it, for 14 days")
+            lines.append(f"`symposium task undo {removed.id}` restores it, for {ARCHIVE_DAYS} days")
         return Removal(lines=tuple(lines))
 
     async def _restore(self, message: RestoreTaskspace, asked: RequestContext) -> Restored:

@@ -23,7 +23,7 @@ from symposium.tasks.snapshots.restore import RestoredSnapshot, move_in, restore
 from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, open_store, refs_in
 from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
 
-DAYS: Final = 14
+SNAPSHOT_DAYS: Final = 14
 """Maximum age of snapshots in days; the newest one of a task is always kept."""
 
 MAX_SNAPSHOTS: Final = 2000
@@ -216,7 +216,7 @@ class Snapshots:
             return await self._restore(subject, target, current)
 
     async def prune(
-        self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS
+        self, subject: SnapshotTarget, *, days: float = SNAPSHOT_DAYS, most: int = MAX_SNAPSHOTS
     ) -> int:
         """Remove old snapshots; return their number.
 
@@ -240,7 +240,7 @@ class Snapshots:
         await git.run("prune", "--expire=2.days.ago", timeout=COPY_TIMEOUT)
 
     async def old(
-        self, subject: SnapshotTarget, *, days: float = DAYS, most: int = MAX_SNAPSHOTS
+        self, subject: SnapshotTarget, *, days: float = SNAPSHOT_DAYS, most: int = MAX_SNAPSHOTS
     ) -> list[Snapshot]:
         """Snapshots that `prune` removes, never the last one.
 
