@@ -10,6 +10,7 @@ PeerwireError
     └── SpawnError             a program could not be started
 """
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -87,6 +88,18 @@ class RpcError(PeerwireError):
         """Return the error object for the wire; it omits empty `data`."""
         body = {"code": self.code, "message": self.message}
         return body if self.data is None else {**body, "data": self.data}
+
+
+def rpc_error_of(error: Exception, context: Mapping[str, str] | None = None) -> RpcError:
+    """The error that a peer gets for an exception of a handler.
+
+    An `RpcError` is sent unchanged. Any other exception is an internal error, with its text in
+    `data`: alone, or as `fault` next to `context`.
+    """
+    if isinstance(error, RpcError):
+        return error
+    fault = str(error) or type(error).__name__
+    return RpcError(INTERNAL_ERROR, {**context, "fault": fault} if context else fault)
 
 
 def invalid_params(reason: str, params: Any) -> RpcError:

@@ -25,8 +25,12 @@ OPTIONS: Any = {"configOptions": [{"id": "mode", "name": "Mode", "type": "select
 class BrokenDirectory(FixedDirectory):
     """Fails like a part with a defect."""
 
+    def __init__(self, text: str = "defect") -> None:
+        super().__init__()
+        self.text = text
+
     async def choices(self) -> AgentChoices:
-        raise ValueError("defect")
+        raise ValueError(self.text)
 
 
 async def broken_compose(config: Config) -> Composition:
@@ -56,14 +60,17 @@ async def test_menu_that_fails_says_so_and_the_session_continues(tmp_path: Path)
 
 
 @pytest.mark.requirement("run-mode.menu-fault")
-async def test_command_that_fails_is_an_error_of_that_prompt_only(tmp_path: Path) -> None:
-    settings = {"directory": BrokenDirectory()}
+@pytest.mark.parametrize(("text", "fault"), [("defect", "defect"), ("", "ValueError")])
+async def test_command_that_fails_is_an_error_of_that_prompt_only(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    settings = {"directory": BrokenDirectory(text)}
     async with run_mode_harness(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
         _, answer = await it.said(it.prompt("/symposium:agents"))
         assert (answer["error"]["code"], answer["error"]["data"]) == (
             -32603,
-            {"reason": "run_mode_failed", "fault": "defect"},
+            {"reason": "run_mode_failed", "fault": fault},
         )
         it.prompt("continue")
         assert (await agent.read())["method"] == "session/prompt"

@@ -20,6 +20,7 @@ from peerwire.errors import (
     ErrorBoundary,
     RpcError,
     invalid_params,
+    rpc_error_of,
 )
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.handlers import Handlers, Request
@@ -176,8 +177,7 @@ class IncomingRequests:
     def _refuse(self, request: Request, error: Exception, place: ReplyTarget) -> None:
         if not isinstance(error, RpcError):
             _log.error("the handler of %s failed", request.method, exc_info=error)
-            error = RpcError(INTERNAL_ERROR, str(error) or type(error).__name__)
-        place.send(error_response(request.id, error_body(error)))
+        place.send(error_response(request.id, error_body(rpc_error_of(error))))
 
 
 def _params(message: Message) -> Any:

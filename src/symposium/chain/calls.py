@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import UNSET, Struct
 
-from peerwire.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
+from peerwire.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError, rpc_error_of
 from peerwire.jsonrpc.messages import Message
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Forward, Handler, Outcome, Refuse, Reply, Then
@@ -46,11 +46,11 @@ async def guarded_wait(mod: str, outcome: Awaitable[Any], message: ChainMessage)
 def _outcome_of_fault(mod: str, error: Exception, message: ChainMessage) -> Outcome:
     if not isinstance(error, RpcError):
         _log.error("mod %s failed on %s", mod, message.method, exc_info=error)
-        fault = str(error) or type(error).__name__
-        data = {"reason": "mod_failed", "mod": mod, "method": message.method, "fault": fault}
-        error = RpcError(INTERNAL_ERROR, data)
     # No one awaits a notification, so forward it unchanged instead of dropping it.
-    return Refuse(error) if message.is_request else Forward()
+    if not message.is_request:
+        return Forward()
+    context = {"reason": "mod_failed", "mod": mod, "method": message.method}
+    return Refuse(rpc_error_of(error, context))
 
 
 def checked_outcome(mod: str, outcome: Any, message: ChainMessage) -> Any:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError
+from peerwire.errors import ErrorBoundary, RpcError, rpc_error_of
 from symposium.chain.calls import ModCall
 from symposium.chain.link import Link
 from symposium.chain.runner import ComponentTasks, log_failures
@@ -51,12 +51,12 @@ class EditorConnection:
         async def serving() -> None:
             with ErrorBoundary() as caught:
                 await work
-            if isinstance(caught.error, RpcError):
-                call.fail(caught.error)
-            elif caught.error is not None:
-                _log.error("%s failed", call.message.method, exc_info=caught.error)
-                data = {"reason": "run_mode_failed", "fault": str(caught.error)}
-                call.fail(RpcError(INTERNAL_ERROR, data))
+            error = caught.error
+            if error is None:
+                return
+            if not isinstance(error, RpcError):
+                _log.error("%s failed", call.message.method, exc_info=error)
+            call.fail(rpc_error_of(error, {"reason": "run_mode_failed"}))
 
         task = self.stage.start(serving())
         call.started(task)
