@@ -12,6 +12,7 @@ from symposium.sessions.session import SessionStore
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
 from symposium.tasks.handlers.inbox import TaskInbox
+from symposium.tasks.handlers.landing import LandingHandlers
 from symposium.tasks.handlers.live_sessions import LiveSessions
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.handlers.snoozed import SnoozedItems
@@ -36,6 +37,7 @@ class Served:
     viewing: TaskViewing
     handlers: TaskHandlers
     worktrees: WorktreeHandlers
+    landing: LandingHandlers
 
 
 def serve(
@@ -52,9 +54,10 @@ def serve(
     trust, budgets = SetUpTrust(TrustStore(folder)), Budgets(engine, store)
     inbox = TaskInbox(engine, store, trust, budgets, SnoozedItems(folder / "put-off.json"), live)
     viewing = TaskViewing(engine, agents, live, OverlapWatcher(engine), budgets)
-    worktrees = WorktreeHandlers(engine, agents, inbox.resolving)
+    worktrees = WorktreeHandlers(engine, agents)
+    landing = LandingHandlers(engine, agents, inbox.resolving)
     handlers = TaskHandlers(engine, agents, trust, inbox, viewing)
-    return Served(store, agents, live, inbox, viewing, handlers, worktrees)
+    return Served(store, agents, live, inbox, viewing, handlers, worktrees, landing)
 
 
 def asked(said: list[str] | None = None) -> RequestContext:

@@ -28,7 +28,7 @@ def write(taskspace: Taskspace, text: str) -> None:
 
 async def listed(scene: Scene, folder: Path) -> object:
     message = FindOverlaps(project=str(scene.clone))
-    answers = serve(scene.engine, folder).worktrees.answers()
+    answers = serve(scene.engine, folder).landing.answers()
     return await answers.requests[message.about.type](message, asked())
 
 

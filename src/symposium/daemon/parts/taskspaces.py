@@ -23,6 +23,7 @@ from symposium.tasks.events import Event, Removed, Removing
 from symposium.tasks.handlers.agents import AgentMessageHandlers, ChildTaskHandlers
 from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
 from symposium.tasks.handlers.inbox import TaskInbox
+from symposium.tasks.handlers.landing import LandingHandlers
 from symposium.tasks.handlers.live_sessions import LiveSessions
 from symposium.tasks.handlers.notifications import Notifying
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
@@ -91,7 +92,8 @@ class Taskspaces:
             TaskHandlers(self._engine, self._agents, trust, inbox, viewing),
             budgets,
             ChildTaskHandlers(self._engine),
-            WorktreeHandlers(self._engine, self._agents, self._resolving),
+            WorktreeHandlers(self._engine, self._agents),
+            LandingHandlers(self._engine, self._agents, self._resolving),
         )
 
     def answers(self) -> HandlerTable:

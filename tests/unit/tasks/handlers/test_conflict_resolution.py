@@ -107,7 +107,7 @@ class Conflict:
     async def land(self, join: str = "rebase") -> Landing:
         message = LandTaskspace(taskspace_uuid=self.task.id, join=join, resolve_conflicts=True)
         context = RequestContext("1", Sender("/"), "c1", self._progress)
-        return await self.served.worktrees.answers().requests[message.about.type](message, context)
+        return await self.served.landing.answers().requests[message.about.type](message, context)
 
     def _progress(self, text: str, done: float | None, total: float | None) -> None:
         self.progress.append((text, done, total))

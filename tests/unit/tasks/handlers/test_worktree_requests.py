@@ -40,7 +40,7 @@ from symposium.tasks.deletion.safety_report import DeletionReport, Finding, Risk
 from symposium.tasks.deletion.trash import Trash
 from symposium.tasks.engine import Engine, TaskHistory
 from symposium.tasks.handlers.conflict_resolution import Resolving
-from symposium.tasks.handlers.worktrees import WorktreeHandlers
+from symposium.tasks.handlers.landing import LandingHandlers
 from symposium.tasks.land import (
     ChecksFailed,
     Join,
@@ -169,7 +169,8 @@ class Requests:
         self.served: Served = serve(self.engine, folder)
         live = self.served.live
         begun = Begun(self.engine, self.served.store, live)
-        self._answers = WorktreeHandlers(self.engine, self.served.agents, begun).answers()
+        self._answers = self.served.worktrees.answers()
+        self._answers.extend(LandingHandlers(self.engine, self.served.agents, begun).answers())
         self.said: list[str] = []
 
     async def ask(self, message: BusRequest[Any]) -> Any:
