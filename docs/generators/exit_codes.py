@@ -1,6 +1,6 @@
 """Generate the page of exit codes and errors."""
 
-from symposium.cli.ending import MEANINGS
+from symposium.cli.exit_codes import MEANINGS
 
 PAGE = "reference/exit-codes.md"
 

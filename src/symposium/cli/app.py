@@ -14,7 +14,7 @@ import click
 
 from localio.plugins import has_module, module_name, names_in
 from localio.text import near_names
-from symposium.cli.ending import ExitCode, ReportedFailure, ended_by_reader, report_failure
+from symposium.cli.exit_codes import ExitCode, ReportedFailure, ended_by_reader, report_failure
 from symposium.cli.quick_imports import quick_imports
 
 COMMANDS: Final = "symposium.cli.commands"

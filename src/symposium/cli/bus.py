@@ -24,7 +24,7 @@ from symposium.bus.errors import BusUnreachableError
 from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import Logged
 from symposium.bus.protocol import Role
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.errors import SymposiumError
 
 _WIDTH: Final = 160

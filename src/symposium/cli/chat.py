@@ -26,9 +26,10 @@ from symposium.cli.chat_input import (
     history_file,
 )
 from symposium.cli.chat_view import ChatView
-from symposium.cli.ending import ExitCode, ended_by_reader, log_stderr
+from symposium.cli.exit_codes import ExitCode, ended_by_reader
 from symposium.cli.failures import STDERR_SHOWN, failure_of
 from symposium.cli.output import Output
+from symposium.cli.stderr_log import log_stderr
 from symposium.cli.talk_options import Permits, chooser_of, decider
 from symposium.cli.terminal import StdinLines, ask_line
 from symposium.client.attachments import AttachmentError, Attachments

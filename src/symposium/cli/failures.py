@@ -11,7 +11,7 @@ from localio.text import plain_text
 from peerwire.errors import AUTH_REQUIRED, RESOURCE_NOT_FOUND, PeerwireError, RpcError
 from peerwire.jsonrpc.values import as_list
 from symposium.bus.errors import BusRefusedError
-from symposium.cli.ending import ExitCode, ReportedFailure
+from symposium.cli.exit_codes import ExitCode, ReportedFailure
 from symposium.errors import (
     AgentTimeoutError,
     BadValueError,

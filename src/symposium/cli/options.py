@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 
 LEVELS: Final = ("error", "warning", "info", "debug")
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from localio.text import one_line, plain_text
 from peerwire.jsonrpc.values import as_object
-from symposium.cli.ending import ReportedFailure
+from symposium.cli.exit_codes import ReportedFailure
 from symposium.cli.output import Output, event_line
 from symposium.cli.session_view import note_lines
 from symposium.client.events import AgentPlan, Other, Text, ToolCall, read_event

@@ -14,7 +14,7 @@ import click
 
 from localio.text import clipped, one_line, plain_text
 from peerwire.jsonrpc.values import as_object
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.terminal import show_terminal
 from symposium.client.events import Text, ToolCall, read_event
 from symposium.documents.task_prompt import user_words

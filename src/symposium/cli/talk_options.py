@@ -12,8 +12,8 @@ from peerwire.jsonrpc.values import as_object
 from symposium.chain.conductor import Settings
 from symposium.chain.handshake import INITIALIZE_TIMEOUT
 from symposium.cli.chain_options import agent_spec, configured_agent
-from symposium.cli.ending import hush, log_stderr, set_up_logs
 from symposium.cli.options import LEVELS, chain_options, trace_option
+from symposium.cli.stderr_log import hush, log_stderr, set_up_logs
 from symposium.client.permissions import (
     READ_KINDS,
     ApproveAll,

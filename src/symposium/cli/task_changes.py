@@ -15,7 +15,7 @@ from localio.text import day_of
 from symposium.bus.messages.tasks import CreateTaskspace, RetryTaskspace, ShowTaskspace, TaskView
 from symposium.bus.messages.worktrees import RemoveTaskspace, ReportTaskspace, SafetyReport
 from symposium.cli.agent_views import print_json
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.policy_report import terminal_warning
 from symposium.cli.task_agents import (
     NONE,

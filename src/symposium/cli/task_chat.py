@@ -21,7 +21,7 @@ from symposium.cli.chat_input import (
     history_file,
 )
 from symposium.cli.chat_view import ChatView
-from symposium.cli.ending import ExitCode, ended_by_reader
+from symposium.cli.exit_codes import ExitCode, ended_by_reader
 from symposium.cli.output import Output
 from symposium.cli.session_view import event_text
 from symposium.cli.tasks import ask, undone_lines

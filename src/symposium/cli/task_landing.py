@@ -13,7 +13,7 @@ from symposium.bus.errors import BusRefusedError
 from symposium.bus.messages.tasks import TaskView
 from symposium.bus.messages.worktrees import LandingShown, LandTaskspace, ShowLanding
 from symposium.cli.agent_views import print_json
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.task_agents import offered_environment
 from symposium.cli.tasks import ask, find_task
 from symposium.planning.chain_spec import check_policy

@@ -28,7 +28,7 @@ from symposium.bus.messages.worktrees import ConflictView, OverlapView, Undone
 from symposium.bus.protocol import BusRequest
 from symposium.cli.agent_views import dated, print_json
 from symposium.cli.bus import client_for
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import run
 from symposium.config.git import stand_ins
 from symposium.config.paths import paths

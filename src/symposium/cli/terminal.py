@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.sessions.client import ATTACH, ENDED, INPUT, OUTPUT, RESIZE, reach
 from symposium.sessions.session import TERMINAL_LOG, SessionStore
 

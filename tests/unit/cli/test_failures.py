@@ -18,9 +18,10 @@ from peerwire.errors import (
 )
 from symposium.bus.errors import BusRefusedError
 from symposium.chain.calls import FAULTS
-from symposium.cli import ending
-from symposium.cli.ending import ABOVE, MEANINGS, ComponentTalk, ExitCode, ReportedFailure
+from symposium.cli import stderr_log
+from symposium.cli.exit_codes import MEANINGS, ExitCode, ReportedFailure
 from symposium.cli.failures import MAX_SHOWN, failure_of
+from symposium.cli.stderr_log import ABOVE, ComponentTalk
 from symposium.errors import (
     AgentTimeoutError,
     BadValueError,
@@ -285,7 +286,7 @@ def test_stderr_of_a_component_is_an_error_only_where_a_mod_failed(
     caplog: pytest.LogCaptureFixture, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = KeptRecords()
-    for name in (FAULTS, ending.__name__):
+    for name in (FAULTS, stderr_log.__name__):
         caplog.set_level(level, logger=name)
         monkeypatch.setattr(logging.getLogger(name), "handlers", [kept])
         monkeypatch.setattr(logging.getLogger(name), "propagate", False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from symposium.cli.ending import ExitCode, ReportedFailure
+from symposium.cli.exit_codes import ExitCode, ReportedFailure
 from symposium.cli.output import Output
 from symposium.cli.prompt_reports import JsonReport
 from symposium.client.events import ToolCall

@@ -15,7 +15,7 @@ from symposium.__main__ import main
 from symposium.bus.daemon_start import daemon_address
 from symposium.cli.commands.handoff import NEXT, LinkingReport
 from symposium.cli.commands.uninstall import PROGRAM
-from symposium.cli.ending import ExitCode, ReportedFailure
+from symposium.cli.exit_codes import ExitCode, ReportedFailure
 from symposium.client.events import ToolCall
 from symposium.client.permissions import Decision, Declined, Permission
 from symposium.config.paths import paths, policy_file

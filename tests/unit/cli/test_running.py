@@ -11,7 +11,7 @@ import pytest
 from tests.support.web import serving
 
 from symposium.cli.chain_options import agent_spec, source_spec
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import run
 from symposium.cli.output import Output
 from symposium.cli.session_view import is_of_deleted_task

@@ -8,7 +8,7 @@ from tests.support.typed_answer import typed
 
 from localio.plugins import names_in
 from symposium.__main__ import main
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 
 SETTINGS = """// mine
 {

@@ -9,7 +9,7 @@ import click
 from localio.text import one_line, second_of
 from peerwire.jsonrpc.values import as_object
 from symposium.cli.app import CommandGroup
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example
 from symposium.client.events import read_tool_call
 from symposium.client.permissions import summarize

@@ -36,7 +36,7 @@ from symposium.cli.bus import (
     run_bridge,
     running_bus,
 )
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example, run
 from symposium.errors import NotFoundError, SymposiumError
 

@@ -19,7 +19,7 @@ from symposium.bus.messages.broker import DaemonInfo, DaemonStatus, StopDaemon
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.app import CommandGroup
 from symposium.cli.bus import AS_JSON, SOCKET, running_bus
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import LEVELS, example, run
 from symposium.daemon.process import RUNNING, in_background, serve
 from symposium.errors import NotFoundError

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from symposium.cli.chain_options import agent_spec
-from symposium.cli.ending import ExitCode, ReportedFailure
+from symposium.cli.exit_codes import ExitCode, ReportedFailure
 from symposium.cli.options import example, run, taking
 from symposium.cli.output import Output
 from symposium.cli.prompt import PromptReport, PromptRun, send_prompt

@@ -11,7 +11,7 @@ from symposium.bus.messages.tasks import AnswerInbox, InboxItem, ListInbox, PutO
 from symposium.cli.agent_views import print_json
 from symposium.cli.app import CommandGroup
 from symposium.cli.bus import AS_JSON
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.inbox_items import (
     WIDTH,
     check_seen,

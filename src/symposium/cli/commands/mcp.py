@@ -9,8 +9,9 @@ import click
 
 from symposium.bus.client import ClientSettings
 from symposium.bus.daemon_start import dial_running, returning
-from symposium.cli.ending import ExitCode, set_up_logs
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example, log_option, print_stdio_hint, run, taking
+from symposium.cli.stderr_log import set_up_logs
 from symposium.mcp_server.location import probed
 from symposium.mcp_server.workplace import Site
 

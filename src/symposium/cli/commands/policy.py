@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from symposium.cli.app import CommandGroup
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example
 from symposium.cli.policy_report import PolicyReport, counted
 from symposium.config.paths import policy_file

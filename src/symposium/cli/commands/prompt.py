@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from localio.errors import ExplainedError
-from symposium.cli.ending import ReportedFailure
+from symposium.cli.exit_codes import ReportedFailure
 from symposium.cli.failures import failure_of
 from symposium.cli.options import example, run, taking
 from symposium.cli.output import Output

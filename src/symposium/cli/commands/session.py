@@ -13,7 +13,7 @@ import click
 from localio.text import one_line
 from symposium.catalog import agent_label
 from symposium.cli.app import CommandGroup
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example, run
 from symposium.cli.policy_report import counted, terminal_warning
 from symposium.cli.session_view import (

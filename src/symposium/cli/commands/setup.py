@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from localio.plugins import module_name, names_in, only_object
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example
 from symposium.cli.policy_report import counted, policy_report
 from symposium.config.editor_settings import (

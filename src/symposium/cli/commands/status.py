@@ -4,7 +4,7 @@ import json
 
 import click
 
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.hosts import running_hosts
 from symposium.cli.options import example
 from symposium.cli.policy_report import policy_report

@@ -22,7 +22,7 @@ from symposium.bus.messages.worktrees import (
 from symposium.cli.agent_views import dated, print_json
 from symposium.cli.app import CommandGroup
 from symposium.cli.bus import AS_JSON
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example, taking
 from symposium.cli.session_view import FOLLOW, look, watch_events
 from symposium.cli.task_agents import must_have_agent, named_agent

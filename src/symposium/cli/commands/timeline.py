@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from localio.text import minute_of, one_line, plain_text, second_of
 from symposium.cli.app import CommandGroup
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example
 from symposium.cli.session_view import in_words
 from symposium.documents.task_prompt import user_words

@@ -10,7 +10,7 @@ import click
 from localio.text import day_of, plain_text
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.app import CommandGroup
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import AS_JSON, example
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError

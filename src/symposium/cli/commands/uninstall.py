@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example, run
 from symposium.cli.uninstalling import find_installation, remove_installation
 from symposium.config.paths import paths

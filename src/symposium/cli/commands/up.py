@@ -10,7 +10,7 @@ from localio.errors import ExplainedError
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, RetryTaskspace, TaskView
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus import AS_JSON
-from symposium.cli.ending import ExitCode
+from symposium.cli.exit_codes import ExitCode
 from symposium.cli.inbox_items import short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import offered_environment
