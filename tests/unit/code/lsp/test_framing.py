@@ -47,6 +47,8 @@ def test_other_headers_and_other_spellings_are_taken() -> None:
         b"Content-Length: " + b"9" * 3000 + b"\r\n\r\n",
         b"Content-Type: x\r\n\r\n",
         b"x" * (MAX_HEADER + 1),
+        b"Content-Length: 2\r\n" + b"x" * MAX_HEADER,
+        b"Content-Length: 2\r\nX: " + b"x" * MAX_HEADER + b"\r\n\r\n{}",
     ],
 )
 def test_invalid_or_too_large_header_is_refused(data: bytes) -> None:

@@ -127,6 +127,17 @@ async def test_without_git_only_what_is_hidden_is_left_out(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("dialect.search-files")
+async def test_files_are_listed_without_git_if_its_index_is_damaged(
+    repository: GitRepository,
+) -> None:
+    (repository.path / ".git" / "index").write_bytes(b"damaged")
+
+    found = await value("search(`.`, `login`)", repository)
+
+    assert {path for path, *_ in hits(found)} == {"src/a.py", "src/b.rs"}
+
+
+@pytest.mark.requirement("dialect.search-files")
 async def test_without_git_only_so_many_entries_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
