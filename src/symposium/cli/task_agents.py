@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from localio.processes import look_up, reachable
 from localio.toml import parse_toml
 from peerwire.transports.command import Command, command_json
+from symposium.bus.activities import Activity
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.chain.blueprint import Program
 from symposium.cli.chain_options import agent_spec, configured_agent
@@ -173,7 +174,7 @@ def must_have_agent(task: TaskView) -> None:
     """
     if not task.agent:
         raise NotFoundError(f"{task.name!r} has no agent", _resume(task, " --agent AGENT"))
-    if task.session is None and task.state == "waiting: trust":
+    if task.session is None and task.activity is Activity.ASKS_TRUST:
         what = f"the agent of {task.name!r} starts after you decide on its setup files"
         raise NotFoundError(what, "`symposium inbox` shows what they want to run")
     if task.session is None:

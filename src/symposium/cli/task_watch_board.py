@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Self
@@ -14,6 +14,7 @@ from msgspec import to_builtins
 from msgspec.json import encode
 
 from localio.text import clock_of, one_line, second_of
+from symposium.bus.activities import WAITS_FOR_USER, Activity
 from symposium.bus.messages.announcements import InboxChanged, TaskspaceChanged
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.bus.protocol import Announcement
@@ -40,15 +41,13 @@ class Group(Enum):
     LANDED = "landed"
 
 
-_OF_STATES: Final = {
-    "finished (unreviewed)": Group.NEEDS_YOU,
-    "setup failed": Group.FAILED,
-    "lost contact": Group.FAILED,
-    "missing": Group.FAILED,
-    "setting up": Group.WORKING,
-    "working": Group.WORKING,
-    "deleting": Group.WORKING,
-    "landed": Group.LANDED,
+_OF_ACTIVITIES: Final[Mapping[Activity | None, Group]] = {
+    **dict.fromkeys({Activity.FINISHED, *WAITS_FOR_USER}, Group.NEEDS_YOU),
+    **dict.fromkeys(
+        {Activity.SETUP_FAILED, Activity.LOST, Activity.MISSING, Activity.NO_ANSWER}, Group.FAILED
+    ),
+    **dict.fromkeys({Activity.SETTING_UP, Activity.WORKING, Activity.DELETING}, Group.WORKING),
+    Activity.LANDED: Group.LANDED,
 }
 
 
@@ -110,13 +109,11 @@ class Board:
 
     def group_of(self, task: TaskView) -> Group:
         waiting = {each.kind for each in self._waiting(task.id)}
-        if waiting - {"failed"} or task.state.startswith(("waiting", "paused")):
+        if waiting - {"failed"} or task.activity in WAITS_FOR_USER:
             return Group.NEEDS_YOU
-        if waiting:
+        if waiting or (task.activity is Activity.AGENT_ENDED and task.reason):
             return Group.FAILED
-        if task.state.startswith("no answer") or (task.state == "agent ended" and task.reason):
-            return Group.FAILED
-        return _OF_STATES.get(task.state, Group.IDLE)
+        return _OF_ACTIVITIES.get(task.activity, Group.IDLE)
 
     def lines(self, width: int, height: int | None = None) -> list[BoardLine]:
         """Format the board for a screen size; the last row counts tasks that do not fit."""

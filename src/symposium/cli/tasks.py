@@ -13,6 +13,7 @@ from msgspec import to_builtins
 
 from localio.git import open_repository
 from localio.text import minute_of, one_line, second_of
+from symposium.bus.activities import WAITS_FOR_USER, Activity
 from symposium.bus.client import BusClient
 from symposium.bus.messages.agents import SIGNS, ProgressCategory
 from symposium.bus.messages.broker import Progress
@@ -35,19 +36,20 @@ from symposium.config.paths import paths
 from symposium.errors import NotFoundError
 from symposium.sessions.session import SessionStore
 
-GLYPHS: Final = {
-    "setting up": "…",
-    "working": ">",
-    "idle": "-",
-    "setup failed": "x",
-    "lost contact": "x",
-    "agent ended": "-",
-    "finished (unreviewed)": "*",
-    "landed": "+",
-    "ready": ".",
-    "archived": " ",
+GLYPHS: Final[Mapping[Activity | None, str]] = {
+    **dict.fromkeys(WAITS_FOR_USER, "?"),
+    Activity.SETTING_UP: "…",
+    Activity.WORKING: ">",
+    Activity.IDLE: "-",
+    Activity.SETUP_FAILED: "x",
+    Activity.LOST: "x",
+    Activity.AGENT_ENDED: "-",
+    Activity.FINISHED: "*",
+    Activity.LANDED: "+",
+    Activity.READY: ".",
+    Activity.ARCHIVED: " ",
 }
-"""Signs shown beside the word for a state; a state that waits for the user has `?`."""
+"""Signs shown beside the word for a state; `!` for the others."""
 
 WIDTH: Final = 60
 
@@ -158,9 +160,7 @@ def reading_lines(guidance: Sequence[GuidanceReading]) -> Iterator[str]:
 
 def glyph_of(task: TaskView) -> str:
     """Choose the sign beside the state of a task."""
-    if task.state.startswith(("waiting", "paused")):
-        return "?"
-    return GLYPHS.get(task.state, "!")
+    return GLYPHS.get(task.activity, "!")
 
 
 def show_task(shown: TaskShown) -> None:

@@ -5,6 +5,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
+from symposium.bus.activities import Activity, activity_of
 from symposium.bus.protocol import (
     AGENTS,
     USER_ROLES,
@@ -53,7 +54,7 @@ class TaskView(Struct, frozen=True):
 
     Attributes:
         standing: state of the taskspace; `reason` explains it.
-        state: activity, in the terms of users §8.5.
+        state: a word of `Activity`, or one of a newer version.
         agent: id of the agent, or its command line if it has no id; None for no agent.
         session: state of the agent's session: `running`, `exited`, or `lost`; None for none.
         ports: first port and number of ports reserved for it.
@@ -91,6 +92,11 @@ class TaskView(Struct, frozen=True):
     costs: dict[str, float] = {}
     landed: str = ""
     landed_at: str = ""
+
+    @property
+    def activity(self) -> Activity | None:
+        """The word of `state`; None for one of a newer version."""
+        return activity_of(self.state)
 
 
 class SnapshotView(Struct, frozen=True):

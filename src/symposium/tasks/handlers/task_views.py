@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from localio.text import minute_of
+from symposium.bus.activities import Activity
 from symposium.bus.messages.tasks import SnapshotView, TaskLog, TaskView
 from symposium.catalog import agent_label
 from symposium.sessions.session import Status
@@ -21,20 +22,20 @@ from symposium.tasks.snapshots.subject import Snapshot
 from symposium.tasks.tables import LogSummary
 
 _STATES = {
-    TaskState.CREATING: "setting up",
-    TaskState.SETUP_FAILED: "setup failed",
-    TaskState.FINISHED: "finished (unreviewed)",
-    TaskState.DELETING: "deleting",
-    TaskState.ARCHIVED: "archived",
-    TaskState.MISSING: "missing",
+    TaskState.CREATING: Activity.SETTING_UP,
+    TaskState.SETUP_FAILED: Activity.SETUP_FAILED,
+    TaskState.FINISHED: Activity.FINISHED,
+    TaskState.DELETING: Activity.DELETING,
+    TaskState.ARCHIVED: Activity.ARCHIVED,
+    TaskState.MISSING: Activity.MISSING,
 }
 
 _SESSIONS = {
-    Status.RUNNING: "working",
-    Status.STARTING: "working",
-    Status.LOST: "lost contact",
-    Status.EXITED: "agent ended",
-    None: "ready",
+    Status.RUNNING: Activity.WORKING,
+    Status.STARTING: Activity.WORKING,
+    Status.LOST: Activity.LOST,
+    Status.EXITED: Activity.AGENT_ENDED,
+    None: Activity.READY,
 }
 
 
@@ -136,16 +137,16 @@ def _state(taskspace: Taskspace, session: Status | None, waiting: int, now: Now)
     if taskspace.standing in _STATES and not (is_finished and now.is_landed):
         return _STATES[taskspace.standing]
     is_running = session is Status.RUNNING
-    silence = f"no answer since {minute_of(now.no_answer_since)}"
+    silence = f"{Activity.NO_ANSWER} {minute_of(now.no_answer_since)}"
     words = (
         (bool(now.no_answer_since) and is_running, silence),
-        (now.is_paused and is_running, "paused: budget"),
-        (UNTRUSTED in taskspace.reason, "waiting: trust"),
-        (now.asks, "waiting: approval"),
-        (waiting > 0, "waiting: question"),
-        (now.wants_login, "waiting: login"),
-        (now.is_landed, "landed"),
-        (now.is_idle and is_running, "idle"),
+        (now.is_paused and is_running, Activity.OVER_BUDGET),
+        (UNTRUSTED in taskspace.reason, Activity.ASKS_TRUST),
+        (now.asks, Activity.ASKS_APPROVAL),
+        (waiting > 0, Activity.ASKS_QUESTION),
+        (now.wants_login, Activity.NEEDS_LOGIN),
+        (now.is_landed, Activity.LANDED),
+        (now.is_idle and is_running, Activity.IDLE),
     )
     return next((word for holds, word in words if holds), _SESSIONS[session])
 
