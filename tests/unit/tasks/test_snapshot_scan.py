@@ -345,10 +345,11 @@ def test_state_that_is_loaded_again_saves_the_same_files(scanned: Scanned) -> No
     tree, text = scanned.mirror.build(scanned.objects, lambda _: None), encode(scanned.mirror)
 
     scanned.mirror = decode(scanned.root, text)
+    # Before it looks again: a file that was too new to rely on may have become old enough.
+    assert encode(scanned.mirror) == text
     scanned.look()
 
     assert scanned.asked == []
     assert scanned.mirror.build(scanned.objects, lambda _: None) == tree
     assert scanned.saved() == {"a", "!log", "dir/b", "!dir/cache/c"}
-    assert encode(scanned.mirror) == text
     assert decode(scanned.root, text[:-1]).top.entries == {}
