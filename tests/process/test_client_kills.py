@@ -122,8 +122,15 @@ def asked_by_agent(harness: PauseHarness, kind: str, task: dict[str, Any], numbe
     calls = json.dumps([CALLS[kind]]).replace(" N", f" {number}")
     harness.task_cli.ok("task", "say", task["id"], f"CALL {calls}")
     if kind == "delete":
-        items = until(lambda: harness.task_cli.json("inbox"), SLOW)
-        harness.client("inbox", "answer", items[0]["id"], "archive")
+        item = until(lambda: deletion_of(harness.task_cli, task["id"]), SLOW)
+        harness.client("inbox", "answer", item, "archive")
+
+
+def deletion_of(task_cli: TaskCli, task: str) -> str | None:
+    """Id of the item that asks for the task's deletion; earlier tasks may wait for a review."""
+    items = task_cli.json("inbox")
+    found = [e["id"] for e in items if (e["kind"], e["taskspace"]) == ("delete", task)]
+    return found[0] if found else None
 
 
 SLOW = 45.0
