@@ -218,7 +218,14 @@ _TOML: Final = (".codex/config.toml",)
 FILES: Final = (*_JSON, *_TOML)
 """Files in which agents and editors look for programs to start in a workspace."""
 
-_COMMANDS: Final = frozenset({"command", "cmd", "apiKeyHelper"})
+_COMMANDS: Final = frozenset(
+    {
+        *("command", "cmd", "program", "notify"),
+        *("apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"),
+    }
+)
+"""Members with a command: of MCP servers and hooks, of Zed's terminal, Codex, and Claude Code."""
+
 _PROGRAMS: Final = frozenset({*_COMMANDS, "binary"})
 """Members that may be an object with a `path`: context servers and language servers in Zed."""
 

@@ -120,7 +120,18 @@ FOREIGN: list[tuple[str, str, list[str]]] = [
         "theme": {"path": "t"}}""",
         ["command: sh -c 'x y'", "command: sh -c z", "command: a b"],
     ),
+    (
+        ".zed/settings.json",
+        """{"terminal": {"shell": {"with_arguments": {"program": "sh", "args": ["-c", "x y"]}}}}""",
+        ["command: sh -c 'x y'"],
+    ),
+    (
+        ".claude/settings.json",
+        '{"awsAuthRefresh": "a b", "awsCredentialExport": "c", "otelHeadersHelper": "d"}',
+        ["command: a b", "command: c", "command: d"],
+    ),
     ("opencode.json", '{"command": {"a": {"url": "https://u"}, "path": 1}}', ["server: https://u"]),
+    (".codex/config.toml", 'notify = ["sh", "-c", "x y"]\n', ["command: sh -c 'x y'"]),
     (".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\n', ["command: x"]),
     (".mcp.json", "// c\n{}", ["command: content that Symposium cannot read"]),
     (".mcp.json", "[" * 5000, ["command: content that Symposium cannot read"]),
