@@ -6,9 +6,9 @@ from typing import Final
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.config.user_config import Config, ConfigError, LoadedConfig, content_of, load
+from symposium.run_mode.available_mods import suited
 from symposium.run_mode.chat import COMMAND_PREFIX, RECAP, RECOMMENDATIONS, RETRY, Dialog, Script
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.directory import suited
 from symposium.run_mode.failure_text import (
     CHOICES,
     MESSAGE_NOT_SAVED,

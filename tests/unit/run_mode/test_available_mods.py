@@ -11,7 +11,7 @@ from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import ModEntry
 from symposium.mods.guidance import Guidance
 from symposium.planning.chain_spec import DEFAULT_MODS
-from symposium.run_mode.directory import suited
+from symposium.run_mode.available_mods import suited
 from symposium.testing import FakeAgent, chain_of
 
 BYTES_OF_A_TOKEN = 4
