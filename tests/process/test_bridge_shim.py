@@ -16,7 +16,7 @@ import pytest
 from peerwire.jsonrpc.handlers import Request
 from peerwire.mcp.client import open_server
 from symposium.bridge import shim, stdio_endpoint
-from symposium.bridge.endpoint import SHIM, TOKEN_VARIABLE
+from symposium.bridge.stdio_endpoint import SHIM, TOKEN_VARIABLE
 from symposium.chain.conductor import Settings
 from symposium.chain.debug_log import open_debug_log
 from symposium.chain.trace import open_trace

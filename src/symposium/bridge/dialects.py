@@ -41,6 +41,13 @@ from symposium.chain.mod import (
     from_client,
 )
 
+_BRIDGE_KEYS: Final = frozenset({"type", "serverId"})
+
+
+def without_bridge_keys(declaration: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy the members of a declaration that are not about MCP over ACP."""
+    return {name: value for name, value in declaration.items() if name not in _BRIDGE_KEYS}
+
 
 def server_id(declaration: object) -> str | None:
     """Server id in an MCP over ACP declaration; None for other declarations."""

@@ -24,7 +24,7 @@ from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
 from peerwire.jsonrpc.values import encode_value
-from symposium.bridge.endpoint import http_declaration
+from symposium.bridge.dialects import without_bridge_keys
 from symposium.bridge.http_server import (
     IDLE,
     IDLE_UNPROVEN,
@@ -80,6 +80,12 @@ _NOT_ALLOWED: Final = 405
 _TOO_LONG: Final = 413
 
 _log = logging.getLogger(__name__)
+
+
+def http_declaration(declaration: Mapping[str, Any], url: str, token: str) -> dict[str, Any]:
+    """Convert an ACP server declaration to one with a URL; other members stay."""
+    header = {"name": "Authorization", "value": f"Bearer {token}"}
+    return {"type": "http", **without_bridge_keys(declaration), "url": url, "headers": [header]}
 
 
 class HttpEndpoint:

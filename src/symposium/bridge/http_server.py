@@ -14,7 +14,7 @@ from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.values import decode_value, encode_value
-from symposium.bridge.endpoint import CANCELLED, CancelledByPeerError, InFlight
+from symposium.bridge.requests_in_flight import CANCELLED, CancelledByPeerError, InFlight
 from symposium.bridge.tunnel import Tunnel, Tunnels, unknown_connection
 
 MAX_HEAD: Final = 16 * 1024

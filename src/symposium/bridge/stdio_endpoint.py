@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import socket
+import sys
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec import UNSET, Raw, UnsetType
@@ -16,9 +18,15 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.values import encode_value
 from peerwire.mcp.client import McpLines
 from peerwire.transports.fd import FdTransport
-from symposium.bridge.endpoint import CANCELLED, InFlight, stdio_declaration
+from symposium.bridge.dialects import without_bridge_keys
+from symposium.bridge.requests_in_flight import CANCELLED, InFlight
 from symposium.bridge.tunnel import Tunnel, Tunnels
 from symposium.chain.runner import log_failures
+
+SHIM: Final = Path(__file__).with_name("shim.py")
+
+TOKEN_VARIABLE: Final = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable, not its value
+"""Environment variable with the endpoint's token, for the shim."""
 
 INITIALIZE_TIMEOUT: Final = 10.0
 """Seconds in which a new connection must send the token."""
@@ -118,6 +126,27 @@ class ShimEndpoint:
         except (OSError, TimeoutError):
             return False
         return is_same(self._token, line.removesuffix(b"\n"))
+
+
+def stdio_declaration(
+    declaration: Mapping[str, Any], port: int, token: str, *, is_typed: bool
+) -> dict[str, Any]:
+    """Convert an ACP server declaration to one that starts the shim with the port as argument.
+
+    Args:
+        declaration: declaration by the mod; other members stay.
+        port: port of the bridge.
+        token: first line sent by the shim; passed in `env`, which other users cannot read.
+        is_typed: add `type: stdio`, which version 2 requires.
+    """
+    return {
+        **({"type": "stdio"} if is_typed else {}),
+        **without_bridge_keys(declaration),
+        "command": sys.executable,
+        # Isolated and without site-packages: the shim needs only the standard library.
+        "args": ["-I", "-S", str(SHIM), str(port)],
+        "env": [{"name": TOKEN_VARIABLE, "value": token}],
+    }
 
 
 class _Calls:

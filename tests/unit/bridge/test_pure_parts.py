@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from localio.loopback import Connections
 from symposium.bridge.bridge import EndpointUsers
 from symposium.bridge.dialects import rewritten
-from symposium.bridge.endpoint import http_declaration, stdio_declaration
+from symposium.bridge.http_endpoint import http_declaration
+from symposium.bridge.stdio_endpoint import stdio_declaration
 from symposium.chain.capabilities import (
     McpDelivery,
     advertising,

@@ -1,53 +1,12 @@
-"""Server declarations for an agent, and its requests in flight."""
+"""Requests of an agent's MCP client that wait for a response, and their cancellation."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Mapping
-from pathlib import Path
 from typing import Any, Final, cast
 
 from peerwire.errors import REQUEST_CANCELLED, RpcError
 from peerwire.jsonrpc.messages import id_key
 from peerwire.jsonrpc.values import encode_value
-
-SHIM: Final = Path(__file__).with_name("shim.py")
-
-TOKEN_VARIABLE: Final = "SYMPOSIUM_MCP_TOKEN"  # noqa: S105 - the name of a variable, not its value
-"""Environment variable with the endpoint's token, for the shim."""
-
-_BRIDGE_KEYS: Final = frozenset({"type", "serverId"})
-
-
-def http_declaration(declaration: Mapping[str, Any], url: str, token: str) -> dict[str, Any]:
-    """Convert an ACP server declaration to one with a URL; other members stay."""
-    header = {"name": "Authorization", "value": f"Bearer {token}"}
-    return {"type": "http", **_rest(declaration), "url": url, "headers": [header]}
-
-
-def stdio_declaration(
-    declaration: Mapping[str, Any], port: int, token: str, *, is_typed: bool
-) -> dict[str, Any]:
-    """Convert an ACP server declaration to one that starts the shim with the port as argument.
-
-    Args:
-        declaration: declaration by the mod; other members stay.
-        port: port of the bridge.
-        token: first line sent by the shim; passed in `env`, which other users cannot read.
-        is_typed: add `type: stdio`, which version 2 requires.
-    """
-    return {
-        **({"type": "stdio"} if is_typed else {}),
-        **_rest(declaration),
-        "command": sys.executable,
-        # Isolated and without site-packages: the shim needs only the standard library.
-        "args": ["-I", "-S", str(SHIM), str(port)],
-        "env": [{"name": TOKEN_VARIABLE, "value": token}],
-    }
-
-
-def _rest(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in declaration.items() if name not in _BRIDGE_KEYS}
-
 
 CANCELLED: Final = "notifications/cancelled"
 """MCP's cancellation; its request id is valid on one connection only."""
