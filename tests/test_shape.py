@@ -31,7 +31,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "localio.plugins": "only lists need it",
     "symposium.catalog": "installed mods are read only for a name that is not built in",
     "symposium.run_mode.session_requests": "only for an agent that crashes",
-    "symposium.run_mode.config_agent": "only for `status`; few sessions have two names",
+    "symposium.run_mode.serve_editor": "only for `status`; few sessions have two names",
     "symposium.run_mode.new_sessions": "few sessions have two names",
     "symposium.cli.commands.run_with": "a report of the chain is only for `status`",
     "symposium.chain.assembly": "the table of methods is only for unusual names",

@@ -239,7 +239,7 @@ def test_config_and_recordings_can_be_elsewhere(
 @pytest.mark.requirement("run-mode.imports", "cli.start-without-tls")
 def test_start_imports_nothing_heavy(imported: Callable[[], set[str]]) -> None:
     names = imported()
-    assert "symposium.run_mode.config_agent" in names
+    assert "symposium.run_mode.serve_editor" in names
     assert names & BANNED == set()
     assert names & {"_ssl", "symposium.cli.failures", "peerwire.mcp.client"} == set()
     assert not {name for name in names if name.startswith("symposium.registry")}

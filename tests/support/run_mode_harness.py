@@ -19,7 +19,7 @@ from symposium.chain.mod import Mod
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
 from symposium.planning.chain_spec import ChainSpec
-from symposium.run_mode.config_agent import ConfigAgent
+from symposium.run_mode.serve_editor import ConfigAgent
 from symposium.run_mode.settings import (
     AgentChoice,
     AgentChoices,
