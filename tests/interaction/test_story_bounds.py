@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.run_mode_harness import CONFIG, run_mode_harness
 
-from symposium.run_mode.editor_end import MAX_QUEUED
+from symposium.run_mode.editor_route_end import MAX_QUEUED
 
 SIZE = 256 * 1024
 COUNT = 2 * MAX_QUEUED // SIZE

@@ -33,7 +33,7 @@ from symposium.planning.planned_chain import (
     as_planned,
     planned_chain,
 )
-from symposium.run_mode.editor_end import EditorRouteEnd
+from symposium.run_mode.editor_route_end import EditorRouteEnd
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.settings import Composition, RunSettings
 

@@ -27,7 +27,7 @@ from symposium.planning.planned_chain import VERSION
 from symposium.planning.planner import before_agent
 from symposium.run_mode.chain_starts import EditorInitialize
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.editor_end import renamed
+from symposium.run_mode.editor_route_end import renamed
 from symposium.run_mode.menu.config_mode import ConfigMode
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.responses import (

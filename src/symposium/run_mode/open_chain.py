@@ -13,7 +13,7 @@ from symposium.chain.routing import Route
 from symposium.chain.runner import RunningChain
 from symposium.config.user_config import Config
 from symposium.planning.planner import Plan
-from symposium.run_mode.editor_end import EditorRouteEnd, MessageGate
+from symposium.run_mode.editor_route_end import EditorRouteEnd, MessageGate
 from symposium.run_mode.settings import Composition
 
 _LIST: Final = "session/list"

@@ -14,7 +14,7 @@ from symposium.chain.messages import Answer, ChainMessage
 from symposium.config.component_source import shown_agent
 from symposium.run_mode.chat import COMMANDS, our_commands, text_line, update_line
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.editor_end import renamed
+from symposium.run_mode.editor_route_end import renamed
 from symposium.run_mode.open_chain import OpenChain, with_outer_ids
 from symposium.run_mode.sessions import Session, Sessions, SessionState
 

@@ -11,7 +11,7 @@ from symposium.chain.calls import ModCall
 from symposium.chain.messages import ChainMessage
 from symposium.config.user_config import Config
 from symposium.run_mode.chat import Dialog
-from symposium.run_mode.editor_end import renamed
+from symposium.run_mode.editor_route_end import renamed
 from symposium.run_mode.failure_text import MESSAGE_NOT_SAVED, MESSAGE_SAVED
 from symposium.run_mode.open_chain import OpenChain
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from symposium.run_mode.editor_end import ALL_SESSIONS, MessageGate
+from symposium.run_mode.editor_route_end import ALL_SESSIONS, MessageGate
 
 
 class Passage:

@@ -3,7 +3,7 @@
 import pytest
 
 from peerwire.jsonrpc.transport import OversizedLine
-from symposium.run_mode.editor_end import MAX_RECENT, MAX_RECENT_LINE, RecentLines
+from symposium.run_mode.editor_route_end import MAX_RECENT, MAX_RECENT_LINE, RecentLines
 
 
 @pytest.mark.requirement("run-mode.recent-lines")

@@ -14,7 +14,7 @@ from symposium.run_mode.chat import (
     update_line,
 )
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.editor_end import ALL_SESSIONS, MessageGate
+from symposium.run_mode.editor_route_end import ALL_SESSIONS, MessageGate
 from symposium.run_mode.responses import LoginRequired
 from symposium.run_mode.sessions import Session
 
