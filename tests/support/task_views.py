@@ -18,7 +18,7 @@ from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.handlers.snoozed import SnoozedItems
 from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.handlers.task_views import TaskViewing
-from symposium.tasks.handlers.users import TaskHandlers
+from symposium.tasks.handlers.user_messages import TaskHandlers
 from symposium.tasks.handlers.worktrees import WorktreeHandlers
 
 

@@ -31,7 +31,7 @@ from symposium.tasks.handlers.snoozed import SnoozedItems
 from symposium.tasks.handlers.task_agents import TaskAgents, TaskSecrets
 from symposium.tasks.handlers.task_news import TaskNews
 from symposium.tasks.handlers.task_views import TaskViewing
-from symposium.tasks.handlers.users import TaskHandlers
+from symposium.tasks.handlers.user_messages import TaskHandlers
 from symposium.tasks.handlers.worktrees import WorktreeHandlers
 from symposium.tasks.records import PresenceKind, PresentAgents
 from symposium.tasks.store import TaskStore
