@@ -20,7 +20,7 @@ from symposium.sessions.session import SessionStore
 from symposium.tasks.context import EngineContext
 from symposium.tasks.engine import Engine
 from symposium.tasks.events import Event, Removed, Removing
-from symposium.tasks.handlers.agents import AgentMessageHandlers, ChildTaskHandlers
+from symposium.tasks.handlers.agent_messages import AgentMessageHandlers, ChildTaskHandlers
 from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
 from symposium.tasks.handlers.inbox import TaskInbox
 from symposium.tasks.handlers.landing import LandingHandlers

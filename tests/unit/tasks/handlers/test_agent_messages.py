@@ -33,7 +33,7 @@ from symposium.bus.messages.editor import Registered, RegisterTaskspaceWindow
 from symposium.bus.protocol import BusRequest
 from symposium.tasks.deletion.trash import DeletionDecision
 from symposium.tasks.engine import Engine
-from symposium.tasks.handlers.agents import AgentMessageHandlers, ChildTaskHandlers
+from symposium.tasks.handlers.agent_messages import AgentMessageHandlers, ChildTaskHandlers
 from symposium.tasks.model import Layout, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.spawning import Spawning, SpawnRequest
 
