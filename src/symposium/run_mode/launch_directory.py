@@ -46,7 +46,7 @@ _PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?|py")
 _WITH_VALUE: Final = frozenset({"--check-hash-based-pycs"})
 _MAX_WORDS: Final = 100
 
-STARTER: Final = Path(__file__).with_name("start_elsewhere.py")
+STARTER: Final = Path(__file__).with_name("start_in_directory.py")
 """A program without dependencies; ACP cannot set the directory of an MCP server."""
 
 

@@ -1,4 +1,4 @@
-"""Execute a program in another directory: `start_elsewhere.py DIRECTORY PROGRAM [WORD]...`.
+"""Execute a program in another directory: `start_in_directory.py DIRECTORY PROGRAM [WORD]...`.
 
 Uses only the standard library and few imports, because it runs before every MCP server.
 """
