@@ -40,7 +40,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "peerwire.mcp.client": "httpx2 is for servers at a URL only",
     "symposium.run_mode.available_agents": "the registry is only for choosing an agent",
     "symposium.run_mode.available_mods": "the registry is only for choosing a mod",
-    "symposium.run_mode.composition": "the registry is only for agents that are not installed",
+    "symposium.run_mode.config_components": "the registry is only for agents to be installed",
     "symposium.run_mode.menu.config_mode": "only an opened menu needs it",
     "symposium.run_mode.menu.overviews": "only lists need it",
     "symposium.run_mode.chain_starts": "only errors need it",

@@ -12,7 +12,7 @@ from peerwire.transports.command import Command
 from symposium.chain.blueprint import InProcess, Program
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
-from symposium.run_mode.composition import Composer, NoResolver
+from symposium.run_mode.config_components import Composer, NoResolver
 from symposium.run_mode.launch_directory import (
     STARTER,
     away_words,

@@ -26,7 +26,7 @@ from symposium.config.user_config import ModEntry
 from symposium.permissions.audit_entries import with_audit
 from symposium.planning.chain_spec import DEFAULT_MODS, ChainSpec, check_policy
 from symposium.run_mode.available_agents import FullDirectory, LocalDirectory
-from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
+from symposium.run_mode.config_components import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.offers import WorkspaceOfferSource
 from symposium.run_mode.serve_editor import ConfigAgent
 from symposium.run_mode.settings import PauseScope, RunSettings

@@ -18,7 +18,7 @@ from symposium.errors import SpecError, SymposiumError
 from symposium.permissions.verdict import PolicyError
 from symposium.registry.index import AddedAgent, AddedAgents
 from symposium.run_mode.available_agents import FullDirectory, LocalDirectory
-from symposium.run_mode.composition import Composer, NoResolver, RegistryResolver
+from symposium.run_mode.config_components import Composer, NoResolver, RegistryResolver
 from symposium.run_mode.mcp_servers import McpServers
 
 
