@@ -94,7 +94,7 @@ def test_small_tree_keeps_every_contract(tmp_path: Path) -> None:
         (CHAIN, imports("symposium.chain.mod", "symposium.chain.ordering")),
         (RUN_MODE, {"symposium/run_mode/sample.py": ""}),
         (RUN_MODE, imports("symposium.run_mode.new_sessions", "symposium.run_mode.router")),
-        (RUN_MODE, imports("symposium.run_mode.sessions", "symposium.run_mode.menu.host")),
+        (RUN_MODE, imports("symposium.run_mode.sessions", "symposium.run_mode.menu.actions")),
         (CORES, {"peerwire/jsonrpc/transport.py": "import asyncio"}),
         (CORES, {"symposium/bus/broker.py": "import peerwire.fd", "peerwire/fd.py": "import os"}),
         (CORES, {"peerwire/jsonrpc/values.py": "import time"}),

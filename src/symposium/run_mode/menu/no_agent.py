@@ -19,7 +19,7 @@ from symposium.run_mode.failure_text import (
     StartProblem,
     of_file,
 )
-from symposium.run_mode.menu.host import MenuActions, start_agent_for
+from symposium.run_mode.menu.actions import MenuActions, start_agent_for
 from symposium.run_mode.menu.main_menu import NotStartedError, first_time, import_older, main_menu
 from symposium.run_mode.menu.overviews import overview
 from symposium.run_mode.menu.pickers import code
