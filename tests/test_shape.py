@@ -287,7 +287,7 @@ ERROR_BOUNDARIES: Mapping[str, str] = {
     "symposium.mcp_server.tool.call": "a tool: the model reads its error",
     "symposium.run_mode.connection.serving": "a handler: its error answers the request",
     "symposium.run_mode.menu.config_mode.play": "a menu: its error must not end the connection",
-    "symposium.run_mode.menu.waiting.wait_with_input": "a task group: the caller gets the error",
+    "symposium.run_mode.menu.slow_start.wait_with_input": "a task group: the caller gets the error",
     "symposium.run_mode.supervisor._open": "the start of a chain: others must not end with it",
     "symposium.sessions.agent_runner.watch": "the budget: a turn must not end with its monitoring",
     "symposium.sessions.agent_runner._within_budget": "a task group: the caller gets the error",

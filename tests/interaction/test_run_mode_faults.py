@@ -14,8 +14,8 @@ from tests.support.run_mode_harness import (
 from symposium.chain.mod import Mod
 from symposium.config.user_config import Config
 from symposium.run_mode.failure_text import CHOICES, MESSAGE_SAVED
-from symposium.run_mode.menu import waiting
-from symposium.run_mode.menu.waiting import STARTING
+from symposium.run_mode.menu import slow_start
+from symposium.run_mode.menu.slow_start import STARTING
 from symposium.run_mode.settings import AgentChoices, Composition
 
 END = {"stopReason": "end_turn"}
@@ -92,7 +92,7 @@ async def test_defect_while_an_agent_starts_is_the_reason_that_it_does_not(tmp_p
 async def test_slow_start_after_a_repair_is_announced_and_its_options_and_notes_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "NOTICE_DELAY", 0.0)
+    monkeypatch.setattr(slow_start, "NOTICE_DELAY", 0.0)
     async with run_mode_harness(tmp_path) as it:
         session = await without_agent(it)
         it.workshop.notes = ["_A setting is ignored._\n\n"]

@@ -20,7 +20,7 @@ from symposium.run_mode.failure_text import (
     NOTHING_SAID,
 )
 from symposium.run_mode.menu.no_agent import NOT_SENT
-from symposium.run_mode.menu.waiting import LEFT, STARTING
+from symposium.run_mode.menu.slow_start import LEFT, STARTING
 from symposium.run_mode.new_sessions import PROMISED
 
 AT_ONCE: dict[str, Any] = {"start_timeout": 0.0}

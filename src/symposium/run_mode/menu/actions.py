@@ -17,10 +17,10 @@ from symposium.config.user_config import (
 )
 from symposium.run_mode.chat import our_commands, update_line
 from symposium.run_mode.connection import EditorConnection
+from symposium.run_mode.menu.login import start_problem
 from symposium.run_mode.menu.main_menu import NotStartedError
 from symposium.run_mode.menu.overviews import overview
 from symposium.run_mode.menu.pickers import agent_label
-from symposium.run_mode.menu.waiting import start_problem
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.responses import origin_of
 from symposium.run_mode.sessions import Session

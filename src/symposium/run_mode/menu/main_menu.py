@@ -30,7 +30,7 @@ from symposium.run_mode.menu.pickers import (
     render_older,
     render_suited,
 )
-from symposium.run_mode.menu.waiting import Left, wait_with_input
+from symposium.run_mode.menu.slow_start import Left, wait_with_input
 from symposium.run_mode.settings import MenuPort
 
 WELCOME: Final = "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"

@@ -1,109 +1,19 @@
-"""Waiting for a start, and for a login."""
+"""Login of a session whose agent requires it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final
 
 from localio.text import plain_text
-from peerwire.errors import AUTH_REQUIRED, ErrorBoundary, RpcError
+from peerwire.errors import AUTH_REQUIRED, RpcError
 from peerwire.jsonrpc.values import as_object, encode_value
 from symposium.chain.messages import ChainMessage
 from symposium.client.auth_methods import AuthMethod, auth_methods, login_text
 from symposium.config.user_config import Config
-from symposium.run_mode.chat import CONFIG, Dialog
+from symposium.run_mode.chat import Dialog
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.failure_text import StartProblem, of_chain
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.responses import LoginRequired
-
-CONFIG_WORDS: Final = CONFIG | {"config"}
-"""Inputs that open the menu in a session without an agent."""
-
-NOTICE_DELAY: Final = 2.0
-"""Seconds before the user is informed that the work takes longer."""
-
-STARTING: Final = (
-    "The agent is being started or installed. It receives the messages that you send now. "
-    "`cancel` stops waiting; `/symposium:config` chooses another agent."
-)
-
-LEFT: Final = "Stopped waiting; the agent continues to start in the background."
-
-_LEAVES: Final = frozenset({"cancel", "back"})
-
-_Result = TypeVar("_Result")
-
-Left: TypeAlias = Literal["cancel", "config"]
-"""The user's choice instead of waiting."""
-
-Answer: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""Answer a Symposium command that needs no agent; None for anything else."""
-
-
-async def wait_with_input(
-    talk: Dialog, work: Awaitable[_Result], own_answer: Answer, *, is_said: bool = False
-) -> _Result | Left:
-    """Return the result of the work, or the user's choice to stop it.
-
-    Args:
-        talk: the dialog that reads input.
-        work: the slow work.
-        own_answer: answers Symposium commands.
-        is_said: whether the user already knows that it takes longer.
-    """
-    left: Left | None = None
-    caught = ErrorBoundary()
-
-    async def running() -> _Result | None:
-        with caught:
-            return await work
-        return None
-
-    async with asyncio.TaskGroup() as tasks:
-        run = tasks.create_task(running())
-        # Let work that is done at once finish before later input is read.
-        await asyncio.wait((run,), timeout=0)
-        while left is None and not run.done():
-            typed = tasks.create_task(talk.something_typed())
-            await asyncio.wait(
-                (run, typed),
-                timeout=None if is_said else NOTICE_DELAY,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            is_typed = typed.done()
-            typed.cancel()
-            if run.done():
-                break
-            if is_typed:
-                left = await _handle_input(talk, own_answer)
-            elif not is_said:
-                is_said = True
-                talk.say(STARTING)
-        run.cancel()
-    if left is not None:
-        return left
-    if caught.error is not None:
-        raise caught.error
-    result = run.result()
-    assert result is not None
-    return result
-
-
-async def _handle_input(talk: Dialog, own_answer: Answer) -> Left | None:
-    text = await talk.read()
-    word = text.lower()
-    if word in CONFIG_WORDS:
-        return "config"
-    if word in _LEAVES:
-        talk.say(LEFT)
-        return "cancel"
-    answer = await own_answer(text)
-    if answer is not None:
-        talk.say(answer)
-    else:
-        talk.say(talk.keep() or STARTING)
-    return None
-
 
 RETRY_WORDS: Final = frozenset({"", "again", "retry", "/symposium:retry", "symposium:retry"})
 _LEAVE_WORDS: Final = frozenset({"cancel", "back"})
