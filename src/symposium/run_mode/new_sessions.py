@@ -30,7 +30,7 @@ from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.editor_route_end import renamed
 from symposium.run_mode.menu.config_mode import ConfigMode
 from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.responses import (
+from symposium.run_mode.session_answers import (
     CloseResponse,
     MenuListing,
     ReopenedSession,

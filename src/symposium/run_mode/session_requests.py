@@ -26,14 +26,8 @@ from symposium.run_mode.failure_text import (
 from symposium.run_mode.menu.config_mode import ConfigMode
 from symposium.run_mode.menu.overviews import overview
 from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.responses import (
-    CloseResponse,
-    TurnResponse,
-    adapt_prompt,
-    blocks_of,
-    pass_new_session,
-    prompt_text,
-)
+from symposium.run_mode.prompt_content import adapt_prompt, blocks_of, prompt_text
+from symposium.run_mode.session_answers import CloseResponse, TurnResponse, pass_new_session
 from symposium.run_mode.sessions import QueuedRequest, Session, recap
 
 CANCELLED: Final = {"stopReason": "cancelled"}

@@ -22,7 +22,7 @@ from symposium.run_mode.menu.main_menu import NotStartedError
 from symposium.run_mode.menu.overviews import overview
 from symposium.run_mode.menu.pickers import agent_label
 from symposium.run_mode.open_chain import HostRequest, OpenChain
-from symposium.run_mode.responses import origin_of
+from symposium.run_mode.session_answers import origin_of
 from symposium.run_mode.sessions import Session
 from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoices
 

@@ -15,7 +15,7 @@ from symposium.run_mode.chat import (
 )
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.editor_route_end import ALL_SESSIONS, MessageGate
-from symposium.run_mode.responses import LoginRequired
+from symposium.run_mode.session_answers import LoginRequired
 from symposium.run_mode.sessions import Session
 
 _log = logging.getLogger(__name__)

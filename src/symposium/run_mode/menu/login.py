@@ -13,7 +13,7 @@ from symposium.run_mode.chat import Dialog
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.failure_text import StartProblem, of_chain
 from symposium.run_mode.open_chain import HostRequest, OpenChain
-from symposium.run_mode.responses import LoginRequired
+from symposium.run_mode.session_answers import LoginRequired
 
 RETRY_WORDS: Final = frozenset({"", "again", "retry", "/symposium:retry", "symposium:retry"})
 _LEAVE_WORDS: Final = frozenset({"cancel", "back"})

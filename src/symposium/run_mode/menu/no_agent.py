@@ -22,11 +22,11 @@ from symposium.run_mode.failure_text import (
 from symposium.run_mode.menu.actions import MenuActions, start_agent_for
 from symposium.run_mode.menu.login import logging_in, login_menu, start_problem
 from symposium.run_mode.menu.main_menu import NotStartedError, first_time, import_older, main_menu
-from symposium.run_mode.menu.overviews import overview
+from symposium.run_mode.menu.overviews import help_text, overview
 from symposium.run_mode.menu.pickers import code
 from symposium.run_mode.menu.slow_start import CONFIG_WORDS, STARTING, wait_with_input
 from symposium.run_mode.offers import NO_OFFERS
-from symposium.run_mode.responses import LoginRequired, help_text
+from symposium.run_mode.session_answers import LoginRequired
 from symposium.run_mode.sessions import Session
 
 NOT_SENT: Final = "Your saved message will not be sent.\n\n"

@@ -1,15 +1,15 @@
-"""Status, agents, and mods as text."""
+"""Status, help, agents, and mods as text."""
 
 from collections.abc import Sequence
 
 from symposium.chain.monitoring import Latency
 from symposium.chain.runner import reaches
+from symposium.config.component_source import shown_agent
 from symposium.config.user_config import ConfigError, ModEntry, load
-from symposium.run_mode.chat import AGENTS, HELP, MODS, STATUS
+from symposium.run_mode.chat import AGENTS, COMMANDS, HELP, MODS, STATUS
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.open_chain import OpenChain
-from symposium.run_mode.responses import help_text, status_text
-from symposium.run_mode.sessions import Session
+from symposium.run_mode.sessions import Session, Sessions
 
 
 def running_text(session: Session) -> str:
@@ -102,3 +102,30 @@ def _configured(connection: EditorConnection) -> Sequence[ModEntry]:
     except ConfigError:
         return ()
     return () if loaded is None else loaded.config.mods
+
+
+def help_text() -> str:
+    """List the Symposium commands."""
+    lines = [f"- `/{command['name']}` - {command['description']}" for command in COMMANDS]
+    return "\n".join(["## Symposium", "", *lines, "", "Everything else goes to the agent.", ""])
+
+
+def status_text(session: Session, sessions: Sessions) -> str:
+    """Describe the chain of a session, and the other sessions of this connection."""
+    chain = session.chain
+    if chain is None:
+        return "This session has no agent.\n"
+    config = chain.config
+    agent = shown_agent(config.agent)
+    servers = [mod.name for mod in config.mods if mod.enabled and mod.kind == "mcp"]
+    others = [each for each in sessions.all() if each.chain is not chain]
+    shared = len(sessions.of(chain))
+    lines = [
+        "## Status",
+        "",
+        f"**Chain:** {' → '.join(['editor', *chain.mods, agent])}",
+        *([f"**MCP servers:** {', '.join(servers)}"] if servers else []),
+        f"**Sessions on this chain:** {shared}; on other chains: {len(others)}",
+        "",
+    ]
+    return "\n".join([*lines, *chain.notes])

@@ -1,4 +1,4 @@
-"""Handling of responses, and the content of prompts."""
+"""Answers to requests of sessions: create, reopen, or close one, or end a turn."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -8,15 +8,15 @@ from typing import Any, Final, TypeAlias
 from msgspec import UNSET, Struct
 
 from peerwire.errors import AUTH_REQUIRED, INVALID_PARAMS, REQUEST_CANCELLED, RpcError
-from peerwire.jsonrpc.values import as_list, as_object
+from peerwire.jsonrpc.values import as_object
 from symposium.chain.calls import ModCall, Requester
 from symposium.chain.messages import Answer, ChainMessage
-from symposium.config.component_source import shown_agent
-from symposium.run_mode.chat import COMMANDS, our_commands, text_line, update_line
+from symposium.run_mode.chat import our_commands, text_line, update_line
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.editor_route_end import renamed
 from symposium.run_mode.open_chain import OpenChain, with_outer_ids
-from symposium.run_mode.sessions import Session, Sessions, SessionState
+from symposium.run_mode.prompt_content import blocks_of, prompt_text
+from symposium.run_mode.sessions import Session, SessionState
 
 
 class LoginRequired(Struct, frozen=True):
@@ -35,87 +35,6 @@ class LoginRequired(Struct, frozen=True):
     error: RpcError
     blocks: Sequence[Any]
     answered: Callable[[], None]
-
-
-_NEEDS: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
-"""Kinds of content, and the prompt capability that an agent must have for them (§7.1)."""
-
-
-def blocks_of(params: Any) -> list[Any]:
-    """Return the content blocks of a prompt."""
-    blocks = as_object(params).get("prompt")
-    return as_list(blocks)
-
-
-def prompt_text(params: Any) -> str:
-    """Join the text blocks of a prompt with spaces, trimmed."""
-    blocks = [as_object(block) for block in blocks_of(params)]
-    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
-    return " ".join(text for text in texts if isinstance(text, str)).strip()
-
-
-def adapt_prompt(
-    message: ChainMessage, offered: Mapping[str, Any], initialize_result: Mapping[str, Any]
-) -> str | None:
-    """Remove blocks from a prompt that this agent does not support.
-
-    ACP v1 cannot withdraw a capability, so the agent of a later config may support less than the
-    editor knows (acp-host §4.9).
-
-    Returns:
-        A note for the user if something was removed.
-    """
-    missing = _accepted(offered) - _accepted(initialize_result)
-    if not missing:
-        return None
-    blocks = blocks_of(message.params)
-    left_out = [block for block in blocks if _NEEDS.get(_kind(block)) in missing]
-    if not left_out:
-        return None
-    kept = [block for block in blocks if _NEEDS.get(_kind(block)) not in missing]
-    message.replace(method=None, params={**message.params, "prompt": kept})
-    kinds = ", ".join(sorted({_kind(block) for block in left_out}))
-    count = f"{len(left_out)} block{'s were' if len(left_out) > 1 else ' was'}"
-    return (
-        f"_The agent of this session does not support {kinds} content: "
-        f"{count} removed from your message._\n\n"
-    )
-
-
-def help_text() -> str:
-    """List the Symposium commands."""
-    lines = [f"- `/{command['name']}` - {command['description']}" for command in COMMANDS]
-    return "\n".join(["## Symposium", "", *lines, "", "Everything else goes to the agent.", ""])
-
-
-def status_text(session: Session, sessions: Sessions) -> str:
-    """Describe the chain of a session, and the other sessions of this connection."""
-    chain = session.chain
-    if chain is None:
-        return "This session has no agent.\n"
-    config = chain.config
-    agent = shown_agent(config.agent)
-    servers = [mod.name for mod in config.mods if mod.enabled and mod.kind == "mcp"]
-    others = [each for each in sessions.all() if each.chain is not chain]
-    shared = len(sessions.of(chain))
-    lines = [
-        "## Status",
-        "",
-        f"**Chain:** {' → '.join(['editor', *chain.mods, agent])}",
-        *([f"**MCP servers:** {', '.join(servers)}"] if servers else []),
-        f"**Sessions on this chain:** {shared}; on other chains: {len(others)}",
-        "",
-    ]
-    return "\n".join([*lines, *chain.notes])
-
-
-def _kind(block: Any) -> str:
-    return str(as_object(block).get("type", ""))
-
-
-def _accepted(initialize_result: Mapping[str, Any]) -> set[str]:
-    agent = as_object(initialize_result.get("agentCapabilities"))
-    return {name for name, value in as_object(agent.get("promptCapabilities")).items() if value}
 
 
 Refused: TypeAlias = Callable[[RpcError, Callable[[Answer], None]], None]
