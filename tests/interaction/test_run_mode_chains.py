@@ -20,7 +20,7 @@ from symposium.chain.monitoring import ONE_IN
 from symposium.mods.tag import Tag
 from symposium.run_mode.chat import COMMANDS
 from symposium.run_mode.failure_text import MESSAGE_SAVED
-from symposium.run_mode.settings import AgentChoices
+from symposium.run_mode.menu_ports import AgentChoices
 
 OTHER = {**CONFIG, "agent": "other"}
 LISTED_AGENTS = """## Agents

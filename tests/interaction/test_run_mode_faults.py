@@ -16,7 +16,8 @@ from symposium.config.user_config import Config
 from symposium.run_mode.failure_text import CHOICES, MESSAGE_SAVED
 from symposium.run_mode.menu import slow_start
 from symposium.run_mode.menu.slow_start import STARTING
-from symposium.run_mode.settings import AgentChoices, Composition
+from symposium.run_mode.menu_ports import AgentChoices
+from symposium.run_mode.settings import Composition
 
 END = {"stopReason": "end_turn"}
 OPTIONS: Any = {"configOptions": [{"id": "mode", "name": "Mode", "type": "select"}]}

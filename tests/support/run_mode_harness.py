@@ -19,15 +19,9 @@ from symposium.chain.mod import Mod
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SpecError
 from symposium.planning.chain_spec import ChainSpec
+from symposium.run_mode.menu_ports import AgentChoice, AgentChoices, ModChoice, ModChoices
 from symposium.run_mode.serve_editor import ConfigAgent
-from symposium.run_mode.settings import (
-    AgentChoice,
-    AgentChoices,
-    Composition,
-    ModChoice,
-    ModChoices,
-    RunSettings,
-)
+from symposium.run_mode.settings import Composition, RunSettings
 
 MENU = """## Current Configuration
 

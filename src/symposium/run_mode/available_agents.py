@@ -11,7 +11,7 @@ from symposium.catalog import builtin_agents
 from symposium.config.paths import paths
 from symposium.config.user_config import Config
 from symposium.run_mode.available_mods import all_mods, local_mods
-from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoices
+from symposium.run_mode.menu_ports import AgentChoice, AgentChoices, ModChoices
 
 
 class MenuAgent(Struct, frozen=True):

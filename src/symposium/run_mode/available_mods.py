@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from symposium.catalog import builtin_mods, find_mod, installed_mod_names
 from symposium.chain.mod import ComponentSpec
 from symposium.config.user_config import ModEntry
-from symposium.run_mode.settings import ModChoice, ModChoices
+from symposium.run_mode.menu_ports import ModChoice, ModChoices
 
 
 def local_mods() -> ModChoices:

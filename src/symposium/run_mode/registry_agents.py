@@ -13,7 +13,7 @@ from symposium.config.user_config import ModEntry
 from symposium.registry.index import registry_context
 from symposium.registry.listing import How, KnownAgent, RegistryDirectory
 from symposium.registry.provision import obtain_source, provision
-from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.run_mode.menu_ports import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 _ORDER: Final[tuple[How, ...]] = (
     "on this machine",

@@ -21,7 +21,7 @@ from symposium.run_mode.menu.pickers import (
     render_agents,
     render_mods,
 )
-from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoice, ModChoices
+from symposium.run_mode.menu_ports import AgentChoice, AgentChoices, ModChoice, ModChoices
 
 SPARKLE, FERRIS, CARGO = ModEntry("sparkle"), ModEntry("ferris", enabled=False), ModEntry("cargo")
 THREE = Config("claude", (SPARKLE, FERRIS, CARGO))

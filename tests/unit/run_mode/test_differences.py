@@ -5,7 +5,7 @@ import pytest
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.menu.actions import differences, for_whom
-from symposium.run_mode.settings import AgentChoice
+from symposium.run_mode.menu_ports import AgentChoice
 
 AGENTS = [AgentChoice("Eliza", "", "eliza"), AgentChoice("Testy", "", "testy")]
 ELIZA = Config("eliza", (ModEntry("arrow"),))

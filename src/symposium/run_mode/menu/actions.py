@@ -21,10 +21,10 @@ from symposium.run_mode.menu.login import start_problem
 from symposium.run_mode.menu.main_menu import NotStartedError
 from symposium.run_mode.menu.overviews import overview
 from symposium.run_mode.menu.pickers import agent_label
+from symposium.run_mode.menu_ports import AgentChoice, AgentChoices, ModChoices
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.session_answers import origin_of
 from symposium.run_mode.sessions import Session
-from symposium.run_mode.settings import AgentChoice, AgentChoices, ModChoices
 
 
 def differences(before: Config | None, after: Config, agents: Sequence[AgentChoice]) -> str:

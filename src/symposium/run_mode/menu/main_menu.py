@@ -31,7 +31,7 @@ from symposium.run_mode.menu.pickers import (
     render_suited,
 )
 from symposium.run_mode.menu.slow_start import Left, wait_with_input
-from symposium.run_mode.settings import MenuPort
+from symposium.run_mode.menu_ports import MenuPort
 
 WELCOME: Final = "Welcome to Symposium!\n\nNo configuration found. Let's set up your AI agent.\n"
 

@@ -9,7 +9,7 @@ from peerwire.transports.command import Command, CommandError, parse_command
 from symposium.config.component_source import ComponentSource, shown_agent
 from symposium.config.user_config import Config, ModEntry
 from symposium.run_mode.chat import Dialog
-from symposium.run_mode.settings import AgentChoice, MenuPort, ModChoice
+from symposium.run_mode.menu_ports import AgentChoice, MenuPort, ModChoice
 
 _SHOWN_NUMBERS: Final = 5
 _WAYS_OUT: Final = {"back": "`back` to return", "cancel": "`cancel` to leave"}
