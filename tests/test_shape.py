@@ -46,7 +46,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.run_mode.chain_starts": "only errors need it",
     "symposium.config.user_config": "most users of the module only read a config",
     "symposium.cli.chain_options": "the registry is only for names that are not built in",
-    "symposium.cli.hosts": "the socket opens with the first question",
+    "symposium.cli.status_socket": "the socket opens with the first question",
     "symposium.permissions.audit_entries": "hashes and locks are only for permission requests",
     "localio.http": "ssl and httpx2 are for requests to the network",
     "symposium.registry.provision": "archives and installers are only for new agents",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from symposium.bus.daemon_start import check_directory, daemon_address
-from symposium.cli.hosts import hosts_folder, make_private
+from symposium.cli.status_socket import hosts_folder, make_private
 from symposium.config.paths import paths
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 from symposium.tasks.store import TaskStore

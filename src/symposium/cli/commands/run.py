@@ -10,7 +10,6 @@ from peerwire.transports.fd import stdio_transport
 from symposium.chain.capabilities import Mode
 from symposium.chain.conductor import Settings
 from symposium.cli.chain_options import RecordedChain, recorded
-from symposium.cli.hosts import serve_status
 from symposium.cli.options import (
     bridge_options,
     example,
@@ -20,6 +19,7 @@ from symposium.cli.options import (
     taking,
     trace_option,
 )
+from symposium.cli.status_socket import serve_status
 from symposium.cli.stderr_log import log_stderr, set_up_logs
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry

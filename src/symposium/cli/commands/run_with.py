@@ -10,7 +10,6 @@ from symposium.chain.blueprint import Blueprint
 from symposium.chain.capabilities import Mode
 from symposium.chain.conductor import Conductor, Settings
 from symposium.cli.chain_options import agent_spec, recorded
-from symposium.cli.hosts import serve_status
 from symposium.cli.options import (
     bridge_options,
     chain_options,
@@ -21,6 +20,7 @@ from symposium.cli.options import (
     taking,
     trace_option,
 )
+from symposium.cli.status_socket import serve_status
 from symposium.cli.stderr_log import log_stderr, set_up_logs
 from symposium.permissions.audit_entries import with_audit
 from symposium.planning.chain_spec import ChainSpec, read_chain

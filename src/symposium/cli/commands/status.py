@@ -5,10 +5,10 @@ import json
 import click
 
 from symposium.cli.exit_codes import ExitCode
-from symposium.cli.hosts import running_hosts
 from symposium.cli.options import example
 from symposium.cli.policy_report import policy_report
 from symposium.cli.status import held_agents, in_short, overview, running_daemon, servers
+from symposium.cli.status_socket import running_hosts
 
 
 @click.command("status", epilog=example("symposium status --mcp"))

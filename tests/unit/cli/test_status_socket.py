@@ -15,8 +15,14 @@ from click.testing import CliRunner
 
 from localio.text import minute_of
 from symposium.__main__ import main
-from symposium.cli import hosts
-from symposium.cli.hosts import PARENT, hosts_folder, make_private, running_hosts, serve_status
+from symposium.cli import status_socket
+from symposium.cli.status_socket import (
+    PARENT,
+    hosts_folder,
+    make_private,
+    running_hosts,
+    serve_status,
+)
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ def silent(folder: Path) -> Iterator[Path]:
 def test_silent_host_is_reported_by_its_pid_and_a_leftover_socket_is_removed(
     folder: Path, silent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "HOST_TIMEOUT", 0.01)
+    monkeypatch.setattr(status_socket, "HOST_TIMEOUT", 0.01)
     left = folder / "3.sock"
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(left))
@@ -82,7 +88,7 @@ def test_hosts_are_sorted_by_their_pid(folder: Path) -> None:
 async def test_running_host_serves_its_report_until_its_end(
     folder: Path, monkeypatch: pytest.MonkeyPatch, parent: str, known: int | None
 ) -> None:
-    monkeypatch.setattr(hosts, "_BEGIN_AFTER", 0)
+    monkeypatch.setattr(status_socket, "_BEGIN_AFTER", 0)
     monkeypatch.setenv(PARENT, parent)
     server = {"name": "docs", "kind": "http", "reaching": "natively", "why": "it can"}
     chain = {"agent": "eliza", "mods": [], "sessions": [{"id": "s1", "mcp": [server]}]}
