@@ -15,7 +15,6 @@ from peerwire.errors import ConnectionClosedError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
-from symposium.cli.asking import TerminalDecider
 from symposium.cli.chain_options import recorded
 from symposium.cli.chat_input import (
     LEAVE,
@@ -29,6 +28,7 @@ from symposium.cli.chat_view import ChatView
 from symposium.cli.exit_codes import ExitCode, ended_by_reader
 from symposium.cli.failures import STDERR_SHOWN, failure_of
 from symposium.cli.output import Output
+from symposium.cli.permission_questions import TerminalDecider
 from symposium.cli.stderr_log import log_stderr
 from symposium.cli.talk_options import Permits, chooser_of, decider
 from symposium.cli.terminal import StdinLines, ask_line

@@ -15,11 +15,11 @@ from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.blueprint import Blueprint
 from symposium.chain.conductor import Settings
-from symposium.cli.asking import TerminalDecider
 from symposium.cli.chain_options import recorded
 from symposium.cli.exit_codes import ExitCode, ReportedFailure, ended_by_reader
 from symposium.cli.failures import failure_of
 from symposium.cli.output import Output
+from symposium.cli.permission_questions import TerminalDecider
 from symposium.cli.talk_options import (
     Permits,
     allowing_options,

@@ -11,7 +11,6 @@ import click
 
 from peerwire.jsonrpc.values import as_object
 from symposium.bus.messages.worktrees import UndoTaskspace
-from symposium.cli.asking import TerminalDecider
 from symposium.cli.chat_input import (
     LEAVE,
     ChatCommands,
@@ -23,6 +22,7 @@ from symposium.cli.chat_input import (
 from symposium.cli.chat_view import ChatView
 from symposium.cli.exit_codes import ExitCode, ended_by_reader
 from symposium.cli.output import Output
+from symposium.cli.permission_questions import TerminalDecider
 from symposium.cli.session_view import event_text
 from symposium.cli.tasks import ask, undone_lines
 from symposium.cli.terminal import StdinLines, ask_line

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.cli.asking import LINES_SHOWN, TerminalDecider, matching
+from symposium.cli.permission_questions import LINES_SHOWN, TerminalDecider, matching
 from symposium.client.events import ToolCall, ToolDiff
 from symposium.client.permissions import ChosenOption, Declined, Option, Permission
 
