@@ -268,7 +268,7 @@ BOUNDARIES: Mapping[str, str] = {
     "symposium.chain.intake.receive": "a connection: a message must not end it",
     "symposium.chain.calls.guarded": "a mod: its handlers",
     "symposium.chain.calls.guarded_wait": "a mod: its asynchronous handlers",
-    "symposium.chain.runner.log_failures": "a component in this process: its background work",
+    "symposium.chain.running_chain.log_failures": "a component in this process: its own work",
 }
 """Functions that catch every error, with the reason."""
 

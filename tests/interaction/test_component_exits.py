@@ -15,7 +15,7 @@ from tests.support.chain_harness import (
 )
 
 from peerwire.jsonrpc.transport import Transport
-from symposium.chain import runner
+from symposium.chain import running_chain
 from symposium.chain.blueprint import Blueprint, Served
 from symposium.chain.conductor import Settings
 from symposium.chain.link import PeerState
@@ -36,7 +36,7 @@ async def test_open_requests_are_answered_once_after_the_agents_last_messages(
     nested: list[Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The other components do not wait for an agent that has exited.
-    monkeypatch.setattr(runner, "AGENT_GRACE", 600.0)
+    monkeypatch.setattr(running_chain, "AGENT_GRACE", 600.0)
     async with chain_harness(*nested) as it:
         agent = await it.open()
         it.client.ask(1, "session/prompt", {"sessionId": "s"})

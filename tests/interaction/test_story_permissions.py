@@ -13,7 +13,7 @@ from symposium.chain.blueprint import InProcess
 from symposium.chain.conductor import Settings
 from symposium.chain.messages import ChainMessage
 from symposium.chain.mod import Mod, Reply, from_agent
-from symposium.chain.runner import ChainSettings
+from symposium.chain.running_chain import ChainSettings
 from symposium.mods.policy import PolicyMod
 from symposium.permissions.audit_entries import POLICY_META, PermissionObserver
 from symposium.planning.chain_spec import ChainSpec

@@ -33,7 +33,7 @@ from symposium.chain.mod import (
     Revision,
     from_client,
 )
-from symposium.chain.runner import log_failures
+from symposium.chain.running_chain import log_failures
 
 
 class EndpointUsers:

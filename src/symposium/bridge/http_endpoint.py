@@ -33,7 +33,7 @@ from symposium.bridge.http_server import (
     McpHttpSession,
 )
 from symposium.bridge.tunnel import Tunnels
-from symposium.chain.runner import log_failures
+from symposium.chain.running_chain import log_failures
 
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404

@@ -21,7 +21,7 @@ from peerwire.transports.fd import FdTransport
 from symposium.bridge.dialects import without_bridge_keys
 from symposium.bridge.requests_in_flight import CANCELLED, InFlight
 from symposium.bridge.tunnel import Tunnel, Tunnels
-from symposium.chain.runner import log_failures
+from symposium.chain.running_chain import log_failures
 
 SHIM: Final = Path(__file__).with_name("shim.py")
 

@@ -20,7 +20,7 @@ from symposium.chain.messages import UNCHANGED, Answer, ChainMessage, Direction
 from symposium.chain.mod import Drop, Outcome, Refuse
 from symposium.chain.ordering import OrderedQueues
 from symposium.chain.routing import Route, join
-from symposium.chain.runner import ChainSettings, ComponentTasks, RunningChain, overflow
+from symposium.chain.running_chain import ChainSettings, ComponentTasks, RunningChain, overflow
 
 EXPECTED_INITIALIZE: Final = RpcError(
     INVALID_REQUEST, "expected `initialize` request", message="Invalid Request"

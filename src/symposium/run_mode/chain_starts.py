@@ -24,7 +24,7 @@ from symposium.chain.link import Link
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import Needs, Outcome, Refuse
 from symposium.chain.routing import Route
-from symposium.chain.runner import ChainSettings, RunningChain
+from symposium.chain.running_chain import ChainSettings, RunningChain
 from symposium.config.user_config import Config, ModEntry
 from symposium.planning.planned_chain import (
     NO_PREFERENCES,

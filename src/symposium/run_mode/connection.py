@@ -7,7 +7,7 @@ from typing import Any
 from peerwire.errors import ErrorBoundary, RpcError, rpc_error_of
 from symposium.chain.calls import ModCall
 from symposium.chain.link import Link
-from symposium.chain.runner import ComponentTasks, log_failures
+from symposium.chain.running_chain import ComponentTasks, log_failures
 from symposium.run_mode.offers import OfferSource, OpenOffers
 from symposium.run_mode.sessions import Sessions
 from symposium.run_mode.settings import RunSettings

@@ -10,7 +10,7 @@ from symposium.chain.blueprint import Program
 from symposium.chain.calls import ModCall, Requester
 from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.routing import Route
-from symposium.chain.runner import RunningChain
+from symposium.chain.running_chain import RunningChain
 from symposium.config.user_config import Config
 from symposium.planning.planner import Plan
 from symposium.run_mode.editor_route_end import EditorRouteEnd, MessageGate

@@ -14,7 +14,7 @@ from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.conductor import CLOSE_GRACE
 from symposium.chain.intake import Intake
 from symposium.chain.link import Link, PeerState, abandon, cancel_serving, fail_serving
-from symposium.chain.runner import ComponentTasks, overflow
+from symposium.chain.running_chain import ComponentTasks, overflow
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.menu.config_mode import ConfigMode
 from symposium.run_mode.new_sessions import NewSessions
@@ -69,7 +69,7 @@ class ConfigAgent(EditorConnection):
 
     def reports(self) -> list[dict[str, Any]]:
         """Report the state of each chain, for `symposium status`."""
-        from symposium.chain.runner import chain_report
+        from symposium.chain.running_chain import chain_report
 
         return [chain_report(chain.running, chain.sessions) for chain in self.supervisor.chains()]
 

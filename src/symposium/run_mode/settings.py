@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from symposium.chain.restart_policy import RUN_MODE, RestartPolicy
-from symposium.chain.runner import ChainSettings
+from symposium.chain.running_chain import ChainSettings
 from symposium.config.user_config import Config, ModEntry
 from symposium.planning.chain_spec import ChainSpec
 from symposium.planning.planned_chain import Refine, as_planned

@@ -20,7 +20,7 @@ from symposium.chain.monitoring import (
     Passing,
     timed,
 )
-from symposium.chain.runner import RunningChain, chain_report
+from symposium.chain.running_chain import RunningChain, chain_report
 
 
 def measured(handler: Handler) -> tuple[Handler, Durations]:

@@ -78,7 +78,7 @@ async def serve(chain: ChainSpec, options: RunWithOptions) -> int:
         conductor = Conductor(client, instantiate, records.settings)
 
         def report() -> dict[str, Any]:
-            from symposium.chain.runner import chain_report
+            from symposium.chain.running_chain import chain_report
 
             chain = conductor.chain
             return {"chains": [] if chain is None else [chain_report(chain)]}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from symposium.chain.monitoring import Latency
-from symposium.chain.runner import reaches
+from symposium.chain.running_chain import reaches
 from symposium.config.component_source import shown_agent
 from symposium.config.user_config import ConfigError, ModEntry, load
 from symposium.run_mode.chat import AGENTS, COMMANDS, HELP, MODS, STATUS
