@@ -18,7 +18,7 @@ from symposium.chain.conductor import Settings
 
 SUPPORT = Path(__file__).parents[1] / "support"
 NESTED = (
-    "from symposium.chain.standalone import serve_alone;"
+    "from symposium.chain.serve_one_mod import serve_alone;"
     "from symposium.mods.arrow import Arrow;"
     "serve_alone(Arrow())"
 )

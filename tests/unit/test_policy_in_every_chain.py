@@ -19,7 +19,7 @@ SOURCES = Path(__file__).parents[2] / "src"
 MAKES_CHAINS = {
     "symposium/planning/chain_spec.py": "adds the policy",
     "symposium/planning/planned_chain.py": "uses the mods of `ChainSpec`",
-    "symposium/chain/standalone.py": "one mod, whose agent is another conductor's",
+    "symposium/chain/serve_one_mod.py": "one mod, whose agent is another conductor's",
     "symposium/testing.py": "chains of tests",
 }
 

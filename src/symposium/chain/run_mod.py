@@ -14,6 +14,6 @@ def run_mod(mod: Mod) -> NoReturn:
     Raises:
         SystemExit: always; 0 when the host closed the connection.
     """
-    from symposium.chain.standalone import serve_alone
+    from symposium.chain.serve_one_mod import serve_alone
 
     raise SystemExit(serve_alone(mod))
