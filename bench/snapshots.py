@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from symposium.tasks.context import EngineContext
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.engine import Engine
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.store import TaskStore
 
 IN_EACH: Final = 100

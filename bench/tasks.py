@@ -27,7 +27,7 @@ from symposium.bus.envelope import Sender
 from symposium.bus.messages.tasks import FindTaskspace, ListInbox, ListTaskspaces, ShowTaskspace
 from symposium.bus.protocol import BusRequest, Role
 from symposium.tasks import tables
-from symposium.tasks.context import file_of
+from symposium.tasks.engine_context import file_of
 from symposium.tasks.files import task_file_text
 from symposium.tasks.model import Category, Layout, LogEntry, Taskspace, TaskState
 from symposium.tasks.store import TaskStore

@@ -11,9 +11,9 @@ from sqlite3 import Connection
 from typing import IO
 
 from symposium.tasks import tables
-from symposium.tasks.context import Agents, EngineContext, NoAgents, SetupApproval
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.engine import Engine
+from symposium.tasks.engine_context import Agents, EngineContext, NoAgents, SetupApproval
 from symposium.tasks.events import Event
 from symposium.tasks.model import Taskspace
 from symposium.tasks.snapshots.snapshots import Snapshots

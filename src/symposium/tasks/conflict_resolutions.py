@@ -11,7 +11,7 @@ import msgspec
 from localio.git import Git, GitRunError
 from localio.text import exact
 from symposium.config.git import git_at
-from symposium.tasks.context import EngineContext
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.land import (
     ChecksFailed,
     LandConflict,

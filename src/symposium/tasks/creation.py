@@ -15,7 +15,7 @@ from localio.git import GitRunError
 from symposium.documents.task_prompt import prompt_for
 from symposium.tasks import repository as remotes
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.events import LineEvent
 from symposium.tasks.files import LayoutPlaces
 from symposium.tasks.model import (

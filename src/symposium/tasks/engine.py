@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from symposium.tasks.conflict_resolutions import Resolutions
-from symposium.tasks.context import EngineContext, subject_of, subject_without_clone
 from symposium.tasks.creation import CreateRequest, create
 from symposium.tasks.deletion.trash import Trash
+from symposium.tasks.engine_context import EngineContext, subject_of, subject_without_clone
 from symposium.tasks.events import SnapshotEvent
 from symposium.tasks.land import Landed, LandOptions, LandOutcome, keep_landed, land
 from symposium.tasks.logs import GuidanceLog, LogReader

@@ -16,9 +16,9 @@ from symposium.config.git import git_at
 from symposium.tasks import repository as remotes
 from symposium.tasks import tables
 from symposium.tasks.branch_move import check_way, move_branch, move_worktree, take_back
-from symposium.tasks.context import EngineContext, keep, subject_of
 from symposium.tasks.creation import base_of
 from symposium.tasks.deletion.commit_checks import of_operations
+from symposium.tasks.engine_context import EngineContext, keep, subject_of
 from symposium.tasks.events import Said
 from symposium.tasks.merges import Conflict, dry_merge
 from symposium.tasks.model import Taskspace, TaskspaceError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.model import LogEntry
 from symposium.tasks.tables import LogSummary
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from localio.git import Git, GitRunError
-from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import base_of
+from symposium.tasks.engine_context import EngineContext, subject_of
 from symposium.tasks.merges import Conflict, dry_merge
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.repository import Repository, commit_of

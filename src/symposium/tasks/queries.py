@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, Final
 
-from symposium.tasks.context import EngineContext
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.projects import open_project
 from symposium.tasks.roster import check, check_all, load_project

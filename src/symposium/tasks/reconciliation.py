@@ -16,7 +16,7 @@ from typing import Final
 
 from localio.git import GitRunError
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext, file_of
+from symposium.tasks.engine_context import EngineContext, file_of
 from symposium.tasks.files import MAX_ENTRIES, is_task_file_current
 from symposium.tasks.model import LogEntry, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project

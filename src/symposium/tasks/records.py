@@ -12,7 +12,7 @@ from typing import Final
 from uuid import uuid4
 
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext, refuse_archived, unknown_taskspace
+from symposium.tasks.engine_context import EngineContext, refuse_archived, unknown_taskspace
 from symposium.tasks.events import Acknowledged, LineEvent
 from symposium.tasks.model import (
     Category,

@@ -10,11 +10,11 @@ from localio.git import GitRunError
 from symposium.config.git import git_at
 from symposium.tasks import tables
 from symposium.tasks.branch_move import take_back
-from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import undo_creation
 from symposium.tasks.deletion import removal
 from symposium.tasks.deletion.archive import read_archive, trash_of
 from symposium.tasks.deletion.restore_task import resume_undo
+from symposium.tasks.engine_context import EngineContext, subject_of
 from symposium.tasks.events import Changed
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from localio.git import GitRunError
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext, file_of, keep
 from symposium.tasks.creation import USUAL_PORTS, lock_reason
+from symposium.tasks.engine_context import EngineContext, file_of, keep
 from symposium.tasks.files import (
     ROOT_FILE,
     TASK_FOLDER,

@@ -10,7 +10,7 @@ from typing import Final
 
 from localio.errors import ExplainedError
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext, keep
+from symposium.tasks.engine_context import EngineContext, keep
 from symposium.tasks.events import Changed, Said
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.recipe import SetUpRecipe

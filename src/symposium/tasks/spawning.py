@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from symposium.tasks.context import EngineContext
 from symposium.tasks.creation import CreateRequest, create
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.model import (
     LimitError,
     Limits,

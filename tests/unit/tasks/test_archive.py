@@ -21,10 +21,10 @@ from tests.support.task_harness import (
     tree_of,
 )
 
-from symposium.tasks.context import NoAgents, file_of
 from symposium.tasks.deletion import archive
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision
+from symposium.tasks.engine_context import NoAgents, file_of
 from symposium.tasks.events import Changed, Event, Passed, Removed, Removing
 from symposium.tasks.model import (
     NotSafeError,

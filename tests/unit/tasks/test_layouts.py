@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.support.task_harness import Scene, git, there
 
-from symposium.tasks.context import file_of
 from symposium.tasks.creation import USUAL_PORTS, CreateRequest, lock_reason
 from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.engine_context import file_of
 from symposium.tasks.files import repo_name_of, write_task_file
 from symposium.tasks.land import Landed, LandOptions
 from symposium.tasks.model import (

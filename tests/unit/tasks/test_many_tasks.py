@@ -16,8 +16,8 @@ from tests.support.task_harness import GIT, Scene, git
 from tests.support.task_views import asked, serve
 
 from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, ShowTaskspace
-from symposium.tasks.context import file_of
 from symposium.tasks.creation import CreateRequest
+from symposium.tasks.engine_context import file_of
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.model import Layout, Limits, Taskspace, TaskState
 from symposium.tasks.overlaps import BASE

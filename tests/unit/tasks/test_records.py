@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from tests.support.task_harness import Scene
 
-from symposium.tasks.context import file_of
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.engine_context import file_of
 from symposium.tasks.events import Acknowledged, Changed, LineEvent
 from symposium.tasks.files import MAX_BYTES, read_task_file
 from symposium.tasks.model import (

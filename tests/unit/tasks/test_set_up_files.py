@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.task_harness import AskedTrust, EngineOptions, Scene, git, open_scene, there
 
 from symposium.tasks import setup_steps
-from symposium.tasks.context import NoAgents
+from symposium.tasks.engine_context import NoAgents
 from symposium.tasks.events import Said
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.recipe import Guess, Recipe, SetUpRecipe

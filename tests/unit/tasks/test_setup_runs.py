@@ -11,8 +11,8 @@ import pytest
 from tests.support.task_harness import AskedTrust, EngineOptions, Scene, git, open_scene, there
 
 from localio.errors import ExplainedError
-from symposium.tasks.context import NoAgents, file_of
 from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.engine_context import NoAgents, file_of
 from symposium.tasks.events import Changed, Said
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.setup import DECLINED, INTERRUPTED, UNTRUSTED

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.task_harness import Scene, tree_of
 
-from symposium.tasks.context import subject_of
+from symposium.tasks.engine_context import subject_of
 from symposium.tasks.model import Taskspace
 from symposium.tasks.projects import open_project
 from symposium.tasks.snapshots import watched_files

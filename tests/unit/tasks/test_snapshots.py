@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from tests.support.task_harness import EngineOptions, Scene, git, open_scene, store_of, tree_of
 
-from symposium.tasks.context import subject_of
+from symposium.tasks.engine_context import subject_of
 from symposium.tasks.land import Landed, LandOptions
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.projects import open_project

@@ -17,8 +17,8 @@ from symposium.daemon.part import LocalPeer, PartContext, PartSpec, StateOwnerFi
 from symposium.permissions.trust_store import TrustStore
 from symposium.registry.index import registry_context
 from symposium.sessions.session import SessionStore
-from symposium.tasks.context import EngineContext
 from symposium.tasks.engine import Engine
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.events import Event, Removed, Removing
 from symposium.tasks.handlers.agent_messages import AgentMessageHandlers, ChildTaskHandlers
 from symposium.tasks.handlers.approvals import Budgets, SetUpTrust

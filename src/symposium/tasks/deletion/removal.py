@@ -8,7 +8,6 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import base_of
 from symposium.tasks.deletion.archive import (
     Manifest,
@@ -20,6 +19,7 @@ from symposium.tasks.deletion.archive import (
     write_nothing,
 )
 from symposium.tasks.deletion.restore_task import purge
+from symposium.tasks.engine_context import EngineContext, subject_of
 from symposium.tasks.events import Removed, Removing, Said
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project

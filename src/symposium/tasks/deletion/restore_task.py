@@ -9,7 +9,6 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from symposium.tasks import tables
-from symposium.tasks.context import EngineContext, subject_of
 from symposium.tasks.creation import USUAL_PORTS, lock_reason
 from symposium.tasks.deletion.archive import (
     ARCHIVE_DAYS,
@@ -23,6 +22,7 @@ from symposium.tasks.deletion.archive import (
     unbundle,
     unpack_files,
 )
+from symposium.tasks.engine_context import EngineContext, subject_of
 from symposium.tasks.events import Changed, Removed
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.repository import Repository, add_worktree, commit_of, worktrees

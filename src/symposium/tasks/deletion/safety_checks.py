@@ -9,10 +9,10 @@ from typing import TypeAlias
 from localio.errors import ExplainedError
 from localio.git import Git
 from symposium.config.git import git_at
-from symposium.tasks.context import EngineContext
 from symposium.tasks.deletion import commit_checks, worktree_checks
 from symposium.tasks.deletion.process_checks import family_of, running_in
 from symposium.tasks.deletion.safety_report import DeletionReport, Finding, Risk, Unknown
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.model import Taskspace
 from symposium.tasks.records import TaskPresence
 from symposium.tasks.repository import Repository

@@ -10,12 +10,12 @@ from typing import Final
 from uuid import uuid4
 
 from localio.git import GitRunError
-from symposium.tasks.context import EngineContext, is_root
 from symposium.tasks.deletion.archive import ARCHIVE_DAYS, read_archive, trash_of
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction, remove
 from symposium.tasks.deletion.restore_task import is_old, purge, undo_removal
 from symposium.tasks.deletion.safety_checks import assess
 from symposium.tasks.deletion.safety_report import DeletionReport
+from symposium.tasks.engine_context import EngineContext, is_root
 from symposium.tasks.model import NotSafeError, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project
 from symposium.tasks.records import TaskPresence

@@ -24,9 +24,9 @@ from symposium.bus.messages.agents import (
 from symposium.bus.messages.editor import Registered, RegisterTaskspaceWindow
 from symposium.bus.protocol import Ack
 from symposium.tasks.budget import family
-from symposium.tasks.context import refuse_archived
 from symposium.tasks.deletion.trash import DeletionDecision
 from symposium.tasks.engine import Engine
+from symposium.tasks.engine_context import refuse_archived
 from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.model import Category, RefusedNameError, Taskspace, UnknownTaskspaceError
 from symposium.tasks.records import Update

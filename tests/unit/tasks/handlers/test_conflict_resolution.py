@@ -32,8 +32,8 @@ from symposium.config.paths import paths
 from symposium.errors import ExplainedError
 from symposium.sessions.session import SessionKind, SessionSpec, SessionStore
 from symposium.tasks.conflict_resolutions import Resolution, ResolutionStage
-from symposium.tasks.context import NoAgents
 from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.engine_context import NoAgents
 from symposium.tasks.handlers import conflict_resolution
 from symposium.tasks.model import Taskspace
 from symposium.tasks.tables import save

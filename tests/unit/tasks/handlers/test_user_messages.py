@@ -22,7 +22,7 @@ from symposium.bus.protocol import BusRequest
 from symposium.registry.agent_choice import ChosenAgent
 from symposium.sessions.client import hand_over_environment
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, Status
-from symposium.tasks.context import NoAgents
+from symposium.tasks.engine_context import NoAgents
 from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.handlers.task_views import log_view, snapshot_view
 from symposium.tasks.model import Limits, Taskspace, TaskState

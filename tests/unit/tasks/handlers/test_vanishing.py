@@ -9,8 +9,8 @@ from tests.support.task_harness import Scene, make_template, open_scene, setting
 from tests.support.task_views import asked, serve
 
 from symposium.bus.messages.tasks import ListTaskspaces, Tasks
-from symposium.tasks.context import EngineContext
 from symposium.tasks.engine import Engine
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
 from symposium.tasks.model import Taskspace
 from symposium.tasks.overlaps import Overlap

@@ -35,10 +35,10 @@ from symposium.bus.protocol import BusRequest
 from symposium.sessions.client import hand_over_environment
 from symposium.sessions.session import ServerSessionState, SessionKind, SessionSpec, Status
 from symposium.tasks.conflict_resolutions import Resolution, ResolutionStage
-from symposium.tasks.context import EngineContext
 from symposium.tasks.deletion.safety_report import DeletionReport, Finding, Risk, Unknown
 from symposium.tasks.deletion.trash import Trash
 from symposium.tasks.engine import Engine, TaskHistory
+from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.handlers.conflict_resolution import Resolving
 from symposium.tasks.handlers.landing import LandingHandlers
 from symposium.tasks.land import (
