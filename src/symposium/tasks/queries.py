@@ -10,8 +10,8 @@ from typing import Any, Final
 from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.projects import open_project
-from symposium.tasks.roster import check, check_all, load_project
 from symposium.tasks.tables import read_record
+from symposium.tasks.task_discovery import check, check_all, load_project
 
 SHORTEST: Final = 4
 """Characters of an id that may name a task."""

@@ -27,9 +27,9 @@ from symposium.tasks.model import (
     required_name,
 )
 from symposium.tasks.projects import open_project
-from symposium.tasks.roster import load_project
 from symposium.tasks.spawning import BUILT_IN, AgentCommands, agent_command
 from symposium.tasks.tables import load
+from symposium.tasks.task_discovery import load_project
 
 _SIGNAL: Final = Category.QUESTION
 

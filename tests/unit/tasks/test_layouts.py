@@ -25,8 +25,8 @@ from symposium.tasks.model import (
 )
 from symposium.tasks.project_files import locate, read_project
 from symposium.tasks.projects import make_project, open_project
-from symposium.tasks.roster import Orphan
 from symposium.tasks.tables import forget
+from symposium.tasks.task_discovery import Orphan
 
 ID = "11111111-2222-4333-8444-555555555555"
 AT = "2026-01-01T00:00:00Z"

@@ -13,9 +13,9 @@ from tests.support.task_harness import Scene, git, there, tree_of
 from symposium.tasks import tables
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests
 from symposium.tasks.model import Taskspace, TaskState
-from symposium.tasks.roster import check_all
 from symposium.tasks.setup import INTERRUPTED
 from symposium.tasks.tables import Operation, OperationKind, load, save, unfinished
+from symposium.tasks.task_discovery import check_all
 from symposium.tasks.task_environment import is_unused
 
 
