@@ -28,10 +28,10 @@ from symposium.bus.messages.tasks import FindTaskspace, ListInbox, ListTaskspace
 from symposium.bus.protocol import BusRequest, Role
 from symposium.tasks import tables
 from symposium.tasks.engine_context import file_of
-from symposium.tasks.files import task_file_text
 from symposium.tasks.model import Category, Layout, LogEntry, Taskspace, TaskState
 from symposium.tasks.store import TaskStore
 from symposium.tasks.tables import save
+from symposium.tasks.task_files import task_file_text
 
 AT: Final = "2026-01-01T00:00:00.000Z"
 FEW: Final = 10

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from symposium.documents.boot import TaskContext
 from symposium.documents.guidance import library_for
-from symposium.tasks.files import BESIDE_FOLDER, TASKSPACE_FILE, read_task_file
 from symposium.tasks.model import RefusedNameError, canonical_id
 from symposium.tasks.project_files import locate
+from symposium.tasks.task_files import BESIDE_FOLDER, TASKSPACE_FILE, read_task_file
 
 TASKSPACE: Final = "SYMPOSIUM_TASKSPACE"
 PROJECT: Final = "SYMPOSIUM_PROJECT"

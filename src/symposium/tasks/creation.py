@@ -17,7 +17,6 @@ from symposium.tasks import repository as remotes
 from symposium.tasks import tables
 from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.events import LineEvent
-from symposium.tasks.files import LayoutPlaces
 from symposium.tasks.model import (
     Category,
     Limits,
@@ -43,6 +42,7 @@ from symposium.tasks.repository import (
 )
 from symposium.tasks.setup import set_up
 from symposium.tasks.tables import Operation, OperationKind, forget, load, save, taken_worktrees
+from symposium.tasks.task_files import LayoutPlaces
 
 LOCK: Final = "a symposium taskspace"
 """Reason of the lock on a worktree: `git worktree prune` must not remove one that is unmounted."""

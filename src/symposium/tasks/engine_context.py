@@ -16,7 +16,6 @@ from localio.git import GitRunError
 from symposium.tasks import tables
 from symposium.tasks.events import Changed, Event, Listener, Passed
 from symposium.tasks.file_updates import FileUpdates
-from symposium.tasks.files import MAX_ENTRIES, ROOT_FILE, TASKSPACE_FILE, Project, write_task_file
 from symposium.tasks.model import (
     Layout,
     Taskspace,
@@ -31,6 +30,13 @@ from symposium.tasks.snapshots.subject import SnapshotTarget
 from symposium.tasks.store import ShieldedTasks, TaskStore
 from symposium.tasks.tables import Operation, StageHook, load, load_all, save
 from symposium.tasks.task_environment import is_unused
+from symposium.tasks.task_files import (
+    MAX_ENTRIES,
+    ROOT_FILE,
+    TASKSPACE_FILE,
+    Project,
+    write_task_file,
+)
 
 _log = logging.getLogger(__name__)
 

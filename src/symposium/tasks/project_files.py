@@ -11,14 +11,14 @@ from typing import Any, Final, cast
 import msgspec
 
 from localio.files import write_whole
-from symposium.tasks.files import (
+from symposium.tasks.model import TaskspaceError, canonical_id
+from symposium.tasks.task_files import (
     BESIDE_FOLDER,
     PROJECT_FILE,
     TASK_FOLDER,
     TASKSPACE_FILE,
     read_task_file,
 )
-from symposium.tasks.model import TaskspaceError, canonical_id
 
 VERSION: Final = 2
 

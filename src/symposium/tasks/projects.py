@@ -8,10 +8,10 @@ from uuid import uuid4
 
 from localio.git import Git
 from symposium.config.git import git_of, stand_ins
-from symposium.tasks.files import PROJECT_FILE, Project, repo_name_of
 from symposium.tasks.model import AbsentError, Layout, RefusedNameError, TaskspaceError
 from symposium.tasks.project_files import ProjectFile, new_project, read_project, write_project
 from symposium.tasks.repository import Repository, open_repository
+from symposium.tasks.task_files import PROJECT_FILE, Project, repo_name_of
 
 _CLONING = ".git.partial"
 

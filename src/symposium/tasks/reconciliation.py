@@ -17,11 +17,11 @@ from typing import Final
 from localio.git import GitRunError
 from symposium.tasks import tables
 from symposium.tasks.engine_context import EngineContext, file_of
-from symposium.tasks.files import MAX_ENTRIES, is_task_file_current
 from symposium.tasks.model import LogEntry, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.projects import open_project
 from symposium.tasks.tables import read_record
 from symposium.tasks.task_discovery import check, load_project
+from symposium.tasks.task_files import MAX_ENTRIES, is_task_file_current
 
 PIECE: Final = 25
 """Tasks that are looked at between two pauses: some ten milliseconds of work."""

@@ -13,14 +13,6 @@ from localio.git import GitRunError
 from symposium.tasks import tables
 from symposium.tasks.creation import USUAL_PORTS, lock_reason
 from symposium.tasks.engine_context import EngineContext, file_of, keep
-from symposium.tasks.files import (
-    ROOT_FILE,
-    TASK_FOLDER,
-    TASKSPACE_FILE,
-    Known,
-    Project,
-    read_task_file,
-)
 from symposium.tasks.model import (
     Layout,
     Limits,
@@ -33,6 +25,14 @@ from symposium.tasks.model import (
 from symposium.tasks.projects import OpenProject, open_project
 from symposium.tasks.repository import BaseBranch, Worktree, commit_of, find_base, worktrees
 from symposium.tasks.tables import load, read_record, save, taken_worktrees
+from symposium.tasks.task_files import (
+    ROOT_FILE,
+    TASK_FOLDER,
+    TASKSPACE_FILE,
+    Known,
+    Project,
+    read_task_file,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from symposium.documents.boot import TaskContext
 from symposium.mcp_server.contents import ToolOffering
 from symposium.mcp_server.task_lookup import LOOKUP_TIMEOUT, keep_collaborator, look_up
 from symposium.mcp_server.workplace import ServerContext
-from symposium.tasks.files import write_task_file
 from symposium.tasks.model import Layout, Taskspace, TaskState
+from symposium.tasks.task_files import write_task_file
 
 ON_DISK = TaskContext("From disk", "On disk", "Fix it.", "sparkle")
 

@@ -12,7 +12,6 @@ from tests.support.task_harness import Scene, git, there
 from symposium.tasks.creation import USUAL_PORTS, CreateRequest, lock_reason
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.engine_context import file_of
-from symposium.tasks.files import repo_name_of, write_task_file
 from symposium.tasks.land import Landed, LandOptions
 from symposium.tasks.model import (
     Layout,
@@ -27,6 +26,7 @@ from symposium.tasks.project_files import locate, read_project
 from symposium.tasks.projects import make_project, open_project
 from symposium.tasks.tables import forget
 from symposium.tasks.task_discovery import Orphan
+from symposium.tasks.task_files import repo_name_of, write_task_file
 
 ID = "11111111-2222-4333-8444-555555555555"
 AT = "2026-01-01T00:00:00Z"

@@ -15,7 +15,6 @@ from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion.trash import DeletionConsent
 from symposium.tasks.engine_context import file_of
 from symposium.tasks.events import Acknowledged, Changed, LineEvent
-from symposium.tasks.files import MAX_BYTES, read_task_file
 from symposium.tasks.model import (
     Category,
     LimitError,
@@ -29,6 +28,7 @@ from symposium.tasks.model import (
 )
 from symposium.tasks.records import PresenceKind, PresentAgents, Records, TaskPresence, Update
 from symposium.tasks.spawning import AgentCommands, SpawnRequest, agent_command
+from symposium.tasks.task_files import MAX_BYTES, read_task_file
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 
