@@ -15,7 +15,6 @@ from localio.errors import ExplainedError
 from localio.git import GitRunError
 from symposium.tasks import tables
 from symposium.tasks.events import Changed, Event, Listener, Passed
-from symposium.tasks.file_updates import FileUpdates
 from symposium.tasks.model import (
     Layout,
     Taskspace,
@@ -30,6 +29,7 @@ from symposium.tasks.snapshots.subject import SnapshotTarget
 from symposium.tasks.store import ShieldedTasks, TaskStore
 from symposium.tasks.tables import Operation, StageHook, load, load_all, save
 from symposium.tasks.task_environment import is_unused
+from symposium.tasks.task_file_updates import FileUpdates
 from symposium.tasks.task_files import (
     MAX_ENTRIES,
     ROOT_FILE,
