@@ -23,8 +23,8 @@ from symposium.tasks.recovery import Recovered, recover
 from symposium.tasks.repository import EngineLock
 from symposium.tasks.setup import recipe_of, resume, set_up
 from symposium.tasks.snapshots.restore import RestoredSnapshot
+from symposium.tasks.snapshots.snapshot_values import Snapshot, SnapshotTarget
 from symposium.tasks.snapshots.snapshots import SNAPSHOT_DAYS
-from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 from symposium.tasks.spawning import BUILT_IN, AgentCommands, Spawning
 from symposium.tasks.task_discovery import Orphan, adopt, check, find, load_project, orphans
 

@@ -24,8 +24,8 @@ from symposium.tasks.model import (
     canonical_id,
 )
 from symposium.tasks.repository import Repository
+from symposium.tasks.snapshots.snapshot_values import SnapshotTarget
 from symposium.tasks.snapshots.snapshots import Snapshots
-from symposium.tasks.snapshots.subject import SnapshotTarget
 from symposium.tasks.store import ShieldedTasks, TaskStore
 from symposium.tasks.tables import Operation, StageHook, load, load_all, save
 from symposium.tasks.task_environment import is_unused

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from symposium.tasks.model import LogEntry, Taskspace
-from symposium.tasks.snapshots.subject import Snapshot
+from symposium.tasks.snapshots.snapshot_values import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from symposium.tasks.snapshots.clone_restore import RestoreTarget, repair_clone, restore_logs
-from symposium.tasks.snapshots.subject import (
+from symposium.tasks.snapshots.snapshot_values import (
     Details,
     Nested,
     Snapshot,

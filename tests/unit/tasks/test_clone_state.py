@@ -18,7 +18,7 @@ from symposium.tasks.snapshots.clone_state import (
     submodule_directory,
     upstream_of,
 )
-from symposium.tasks.snapshots.subject import Stashed
+from symposium.tasks.snapshots.snapshot_values import Stashed
 
 A, B, C, LONG = "a" * 40, "b" * 40, "c" * 40, "d" * 64
 

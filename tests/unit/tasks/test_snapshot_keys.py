@@ -10,8 +10,8 @@ import pytest
 from symposium.tasks.snapshots import snapshots
 from symposium.tasks.snapshots.capture import CaptureMemory, Parts, key_of
 from symposium.tasks.snapshots.clone_restore import restore_stash
+from symposium.tasks.snapshots.snapshot_values import Details, SnapshotTarget, Stashed
 from symposium.tasks.snapshots.store import copied_packs, open_store
-from symposium.tasks.snapshots.subject import Details, SnapshotTarget, Stashed
 
 _ID = "1" * 40
 _OTHER = "2" * 40

@@ -8,7 +8,7 @@ import pytest
 from tests.support.task_harness import Scene, attempt, git, store_of
 
 from symposium.tasks.model import Taskspace
-from symposium.tasks.snapshots.subject import SnapshotTarget
+from symposium.tasks.snapshots.snapshot_values import SnapshotTarget
 
 OURS = "refs/symposium/"
 HIDDEN = "uploadpack.hideRefs"

@@ -17,8 +17,8 @@ from symposium.tasks.land import Landed, LandOptions
 from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.projects import open_project
 from symposium.tasks.snapshots import store
+from symposium.tasks.snapshots.snapshot_values import Snapshot, SnapshotTarget
 from symposium.tasks.snapshots.snapshots import MAX_SNAPSHOTS, SNAPSHOT_DAYS, Snapshots
-from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from symposium.tasks.deletion.worktree_checks import (
 )
 from symposium.tasks.model import NotSafeError, Taskspace, TaskspaceError
 from symposium.tasks.snapshots.restore import move_in
+from symposium.tasks.snapshots.snapshot_values import Snapshot, SnapshotTarget
 from symposium.tasks.snapshots.store import Store, existing, open_store
-from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 from symposium.tasks.worktree_status import status_of
 
 REFS: Final = "refs/symposium/trash"

@@ -27,7 +27,7 @@ from symposium.tasks.events import Changed, Removed
 from symposium.tasks.model import Taskspace, TaskspaceError, TaskState
 from symposium.tasks.repository import Repository, add_worktree, commit_of, worktrees
 from symposium.tasks.snapshots.clone_objects import give_back
-from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
+from symposium.tasks.snapshots.snapshot_values import Snapshot, SnapshotTarget, snapshot_of
 from symposium.tasks.tables import Operation, OperationKind, forget, save
 
 

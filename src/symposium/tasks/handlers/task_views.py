@@ -18,7 +18,7 @@ from symposium.tasks.handlers.task_agents import TaskAgents
 from symposium.tasks.model import LogEntry, Taskspace, TaskState
 from symposium.tasks.repository import is_landed
 from symposium.tasks.setup import UNTRUSTED, reason_text
-from symposium.tasks.snapshots.subject import Snapshot
+from symposium.tasks.snapshots.snapshot_values import Snapshot
 from symposium.tasks.tables import LogSummary
 
 _STATES = {

@@ -28,8 +28,7 @@ from symposium.tasks.snapshots.clone_state import (
 )
 from symposium.tasks.snapshots.index import keep_index
 from symposium.tasks.snapshots.objects import BLOB, FOLDER, TreeEntry, commit_text
-from symposium.tasks.snapshots.store import Store, open_store
-from symposium.tasks.snapshots.subject import (
+from symposium.tasks.snapshots.snapshot_values import (
     Details,
     Nested,
     Snapshot,
@@ -38,6 +37,7 @@ from symposium.tasks.snapshots.subject import (
     encode_details,
     message_of,
 )
+from symposium.tasks.snapshots.store import Store, open_store
 from symposium.tasks.snapshots.watched_files import WatchedFiles
 
 _CLONE_FILES: Final = ("HEAD", "config", "info/exclude", "info/attributes", "shallow")

@@ -8,8 +8,8 @@ from typing import Final
 
 from symposium.tasks.snapshots.capture import Parts
 from symposium.tasks.snapshots.clone_state import admin_directory, private_files
+from symposium.tasks.snapshots.snapshot_values import Snapshot, SnapshotTarget
 from symposium.tasks.snapshots.store import Store
-from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget
 
 SLACK: Final = 1.0
 """Maximum seconds between the start of a tool call and its announcement."""

@@ -23,8 +23,8 @@ from symposium.tasks.snapshots.clone_state import (
     upstream_of,
 )
 from symposium.tasks.snapshots.objects import FOLDER
+from symposium.tasks.snapshots.snapshot_values import Details, Snapshot, SnapshotTarget
 from symposium.tasks.snapshots.store import Store
-from symposium.tasks.snapshots.subject import Details, Snapshot, SnapshotTarget
 
 _REPLACED: Final = "refs/replace/"
 _ORIGINAL: Final = "refs/original/"

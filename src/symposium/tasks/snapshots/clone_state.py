@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from symposium.config.git import OWN_REFS, git_of
-from symposium.tasks.snapshots.subject import Stashed
+from symposium.tasks.snapshots.snapshot_values import Stashed
 
 _FILES: Final = frozenset(
     {

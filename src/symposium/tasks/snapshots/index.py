@@ -9,8 +9,8 @@ from pathlib import Path
 
 from localio.git import Git
 from symposium.tasks.snapshots.clone_state import admin_directory
+from symposium.tasks.snapshots.snapshot_values import SnapshotTarget
 from symposium.tasks.snapshots.store import Store
-from symposium.tasks.snapshots.subject import SnapshotTarget
 
 _COPY = "index-of-user"
 _STAGES = "index-of-stages"

@@ -38,8 +38,13 @@ from symposium.tasks.snapshots.mirror import (
     decode,
 )
 from symposium.tasks.snapshots.objects import COMMIT, LINK, PROGRAM
+from symposium.tasks.snapshots.snapshot_values import (
+    Details,
+    Snapshot,
+    SnapshotTarget,
+    decode_details,
+)
 from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, existing
-from symposium.tasks.snapshots.subject import Details, Snapshot, SnapshotTarget, decode_details
 
 SNAPSHOTS: Final = "refs/symposium/snap"
 TRASH: Final = "refs/symposium/trash"

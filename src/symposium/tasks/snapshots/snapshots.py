@@ -20,8 +20,8 @@ from symposium.tasks.snapshots.capture import (
 )
 from symposium.tasks.snapshots.changes_since_call import changed_since_call
 from symposium.tasks.snapshots.restore import RestoredSnapshot, move_in, restore_worktree
+from symposium.tasks.snapshots.snapshot_values import Snapshot, SnapshotTarget, snapshot_of
 from symposium.tasks.snapshots.store import COPY_TIMEOUT, Store, open_store, refs_in
-from symposium.tasks.snapshots.subject import Snapshot, SnapshotTarget, snapshot_of
 
 SNAPSHOT_DAYS: Final = 14
 """Maximum age of snapshots in days; the newest one of a task is always kept."""

@@ -13,8 +13,8 @@ from symposium.tasks.snapshots.index import seeds
 from symposium.tasks.snapshots.inotify import Watch, WatchError
 from symposium.tasks.snapshots.mirror import Mirror, decode, encode
 from symposium.tasks.snapshots.scan import Scan
+from symposium.tasks.snapshots.snapshot_values import SnapshotTarget
 from symposium.tasks.snapshots.store import Store
-from symposium.tasks.snapshots.subject import SnapshotTarget
 
 _SEEDED: Final = 500
 """Number of files above which ids are read from git's index first."""

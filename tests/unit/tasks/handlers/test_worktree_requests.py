@@ -54,7 +54,7 @@ from symposium.tasks.model import Layout, Taskspace, TaskspaceError, TaskState
 from symposium.tasks.overlaps import BASE, Overlap
 from symposium.tasks.setup_steps import CommandFailure
 from symposium.tasks.snapshots.restore import RestoredSnapshot
-from symposium.tasks.snapshots.subject import Snapshot
+from symposium.tasks.snapshots.snapshot_values import Snapshot
 
 ONE, TWO, THREE, GONE = [str(UUID(int=(number << 96) + 1)) for number in range(1, 5)]
 TASK = Taskspace(
