@@ -15,8 +15,8 @@ from tests.support.task_harness import Scene, git, store_of
 
 from symposium.tasks.snapshots import file_contents, folder_states
 from symposium.tasks.snapshots.file_contents import SnapshotReading, stamp_of
+from symposium.tasks.snapshots.file_metadata import File, Mirror, decode
 from symposium.tasks.snapshots.folder_states import FolderReader
-from symposium.tasks.snapshots.mirror import File, Mirror, decode
 from symposium.tasks.snapshots.objects import Objects
 from symposium.tasks.snapshots.scan import Scan
 

@@ -19,7 +19,7 @@ from symposium.tasks.model import Taskspace, TaskspaceError
 from symposium.tasks.snapshots import exclusions, file_restore
 from symposium.tasks.snapshots.clone_state import Refs
 from symposium.tasks.snapshots.file_contents import SnapshotReading
-from symposium.tasks.snapshots.mirror import Mirror
+from symposium.tasks.snapshots.file_metadata import Mirror
 from symposium.tasks.snapshots.objects import Objects
 from symposium.tasks.snapshots.scan import Scan
 

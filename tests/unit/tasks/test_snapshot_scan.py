@@ -10,8 +10,8 @@ import pytest
 
 from symposium.tasks.snapshots.exclusions import Bounds
 from symposium.tasks.snapshots.file_contents import SnapshotReading
+from symposium.tasks.snapshots.file_metadata import Mirror, decode, encode
 from symposium.tasks.snapshots.inotify import Noticed, Watch
-from symposium.tasks.snapshots.mirror import Mirror, decode, encode
 from symposium.tasks.snapshots.objects import FOLDER, Objects, entries_of
 from symposium.tasks.snapshots.scan import Scan
 

@@ -16,8 +16,8 @@ from symposium.tasks.model import Taskspace
 from symposium.tasks.projects import open_project
 from symposium.tasks.snapshots import watched_files
 from symposium.tasks.snapshots.capture import CACHE
+from symposium.tasks.snapshots.file_metadata import decode
 from symposium.tasks.snapshots.inotify import Noticed, Watch, WatchError
-from symposium.tasks.snapshots.mirror import decode
 from symposium.tasks.snapshots.objects import Objects
 from symposium.tasks.snapshots.scan import Scan
 from symposium.tasks.snapshots.snapshots import Snapshots

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from symposium.tasks.snapshots.exclusions import Bounds, exclusion_of
-from symposium.tasks.snapshots.mirror import File, Folder, Mirror
+from symposium.tasks.snapshots.file_metadata import File, Folder, Mirror
 from symposium.tasks.snapshots.objects import Objects
 
 _RACY: Final = 50_000_000

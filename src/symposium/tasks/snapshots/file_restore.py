@@ -20,7 +20,7 @@ import msgspec
 
 from localio.files import make_private_directory
 from symposium.tasks.snapshots.file_contents import stamp_of
-from symposium.tasks.snapshots.mirror import (
+from symposium.tasks.snapshots.file_metadata import (
     META,
     USUAL_FILE,
     USUAL_PROGRAM,

@@ -27,8 +27,7 @@ from symposium.tasks.snapshots.clone_restore import (
     restore_upstream,
 )
 from symposium.tasks.snapshots.clone_state import admin_directory, submodule_directory
-from symposium.tasks.snapshots.file_restore import relink, restore_files
-from symposium.tasks.snapshots.mirror import (
+from symposium.tasks.snapshots.file_metadata import (
     USUAL_FILE,
     USUAL_FOLDER,
     USUAL_PROGRAM,
@@ -37,6 +36,7 @@ from symposium.tasks.snapshots.mirror import (
     Mirror,
     decode,
 )
+from symposium.tasks.snapshots.file_restore import relink, restore_files
 from symposium.tasks.snapshots.objects import COMMIT, LINK, PROGRAM
 from symposium.tasks.snapshots.snapshot_values import (
     Details,

@@ -15,9 +15,9 @@ from typing import Final
 
 from symposium.tasks.snapshots.exclusions import Bounds, is_rebuilt, may_be_rebuilt
 from symposium.tasks.snapshots.file_contents import PendingReads, is_racy, note_xattrs, stamp_of
+from symposium.tasks.snapshots.file_metadata import File, Folder, Mirror
 from symposium.tasks.snapshots.folder_states import FolderReader, FolderStates
 from symposium.tasks.snapshots.inotify import Noticed, Watch
-from symposium.tasks.snapshots.mirror import File, Folder, Mirror
 
 _IGNORE_FILE: Final = ".gitignore"
 _GIT: Final = ".git"

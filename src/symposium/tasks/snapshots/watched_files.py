@@ -9,9 +9,9 @@ from typing import Final
 from localio.files import write_whole
 from symposium.tasks.snapshots.clone_state import admin_directory
 from symposium.tasks.snapshots.file_contents import SnapshotReading
+from symposium.tasks.snapshots.file_metadata import Mirror, decode, encode
 from symposium.tasks.snapshots.index import seeds
 from symposium.tasks.snapshots.inotify import Watch, WatchError
-from symposium.tasks.snapshots.mirror import Mirror, decode, encode
 from symposium.tasks.snapshots.scan import Scan
 from symposium.tasks.snapshots.snapshot_values import SnapshotTarget
 from symposium.tasks.snapshots.store import Store

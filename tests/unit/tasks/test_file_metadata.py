@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.tasks.snapshots.mirror import Folder, Mirror, decode, encode
+from symposium.tasks.snapshots.file_metadata import Folder, Mirror, decode, encode
 
 MODE = stat.S_IFDIR | 0o755
 
