@@ -11,9 +11,9 @@ import pytest
 from msgspec import convert
 
 from peerwire.jsonrpc.transport import Transport
+from symposium.code.ide_operations import Ranges, Symbols
 from symposium.code.lsp.framing import FramedProcess, spawn_framed
 from symposium.code.lsp.headless import Headless, PoolSettings
-from symposium.code.operations import Ranges, Symbols
 from symposium.mods.ide_ops import IdeOps
 from symposium.mods.ide_ops_adapter import IdeOpsAdapter
 from symposium.testing import FakeEditor, chain_of

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from symposium.code.operations import CodePosition, CodeRange, Diagnostic, Hover, SymbolDefinition
+from symposium.code.ide_operations import (
+    CodePosition,
+    CodeRange,
+    Diagnostic,
+    Hover,
+    SymbolDefinition,
+)
 from symposium.code.query.functions import At, IdeError
 
 

@@ -25,8 +25,8 @@ from symposium.bus.messages.editor import (
     SymbolDef as WireSymbol,
 )
 from symposium.bus.protocol import Ack, Role
+from symposium.code.ide_operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 from symposium.code.lsp.headless import Headless, HeadlessPort
-from symposium.code.operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 from symposium.code.query.functions import At, IdePort
 from symposium.config.paths import paths
 from symposium.documents.boot import BootPrompts

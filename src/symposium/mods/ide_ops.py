@@ -10,7 +10,7 @@ from symposium.chain.capabilities import IDE_OPERATIONS
 from symposium.chain.mod import ComponentSpec, Needs
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
-from symposium.code.operations import (
+from symposium.code.ide_operations import (
     DIAGNOSTICS,
     FIND_DEFINITIONS,
     FIND_REFERENCES,

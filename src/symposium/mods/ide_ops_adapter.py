@@ -26,8 +26,8 @@ from symposium.chain.mod import (
     from_agent,
     from_client,
 )
+from symposium.code.ide_operations import OPERATIONS
 from symposium.code.lsp.headless import Headless
-from symposium.code.operations import OPERATIONS
 
 
 class IdeOpsAdapter(Mod):

@@ -12,7 +12,7 @@ from symposium.bus.messages.editor import FileLocation as WireLocation
 from symposium.bus.messages.editor import FileRange as WireRange
 from symposium.bus.messages.editor import Selection
 from symposium.bus.messages.editor import SymbolDef as WireSymbol
-from symposium.code.operations import CodePosition, CodeRange, SymbolDefinition
+from symposium.code.ide_operations import CodePosition, CodeRange, SymbolDefinition
 from symposium.code.query.functions import NoIde
 from symposium.mcp_server.startup import EditorFirst
 from symposium.mcp_server.tools.code import MAX_LINES, as_lines

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from localio.files import regular_content
 from peerwire.jsonrpc.handlers import Peer
-from symposium.code.operations import CodePosition, CodeRange
+from symposium.code.ide_operations import CodePosition, CodeRange
 
 _LAST_OF_ONE_UNIT: Final = 0xFFFF
 

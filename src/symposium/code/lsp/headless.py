@@ -21,11 +21,7 @@ from peerwire.errors import (
     RpcError,
 )
 from peerwire.jsonrpc.transport import Transport
-from symposium.code.lsp.documents import first_file
-from symposium.code.lsp.framing import spawn_framed
-from symposium.code.lsp.server import LanguageServer
-from symposium.code.lsp.servers import SERVERS, ServerSpec, launch_of
-from symposium.code.operations import (
+from symposium.code.ide_operations import (
     DIAGNOSTICS,
     FIND_DEFINITIONS,
     FIND_REFERENCES,
@@ -44,6 +40,10 @@ from symposium.code.operations import (
     SymbolDefinition,
     Symbols,
 )
+from symposium.code.lsp.documents import first_file
+from symposium.code.lsp.framing import spawn_framed
+from symposium.code.lsp.server import LanguageServer
+from symposium.code.lsp.servers import SERVERS, ServerSpec, launch_of
 from symposium.code.query.functions import At, IdeError
 
 IDLE_TIMEOUT: Final = 600.0

@@ -14,9 +14,9 @@ from peerwire.errors import PeerwireError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
+from symposium.code.ide_operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 from symposium.code.lsp.documents import Documents, first_file, path_of, to_units, uri_of
 from symposium.code.lsp.servers import ServerSpec
-from symposium.code.operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 
 SERVER_READY_TIMEOUT: Final = 15.0
 """Seconds to read the workspace, before the server's answers count as complete."""

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from localio.files import regular_content
 from symposium.code.diffs import Changes, DiffRange, changes
-from symposium.code.operations import CodePosition, CodeRange, SymbolDefinition
+from symposium.code.ide_operations import CodePosition, CodeRange, SymbolDefinition
 from symposium.code.query.functions import DialectError, Function, Hint, Scope
 from symposium.code.query.search import Wanted, search_files
 from symposium.code.query.symbol_functions import SymbolRef

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from localio.git import GitRunError, open_repository
-from symposium.code.operations import CodeRange, Diagnostic, Hover, SymbolDefinition
+from symposium.code.ide_operations import CodeRange, Diagnostic, Hover, SymbolDefinition
 from symposium.config.git import stand_ins
 from symposium.errors import SymposiumError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localio.processes import ProcessSpec, run_with_input
-from symposium.code.operations import CodePosition, CodeRange
+from symposium.code.ide_operations import CodePosition, CodeRange
 from symposium.errors import SymposiumError
 
 SEARCH_TIMEOUT: Final = 5.0

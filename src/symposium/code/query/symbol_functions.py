@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, cast
 import msgspec
 from msgspec import Struct
 
-from symposium.code.operations import CodeRange, Diagnostic, SymbolDefinition
+from symposium.code.ide_operations import CodeRange, Diagnostic, SymbolDefinition
 from symposium.code.query.functions import AmbiguityError, At, DialectError, Function, Hint, Scope
 
 MAX_SYMBOLS: Final = 100

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Final
 
 from symposium.code.diffs import Changes, FileChange, Hunk
-from symposium.code.operations import CodeRange
+from symposium.code.ide_operations import CodeRange
 from symposium.documents.walkthroughs.document import (
     SCHEME,
     ActionBlock,

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from localio.errors import ExplainedError
 from symposium.code.diffs import Changes, DiffRange, changes
-from symposium.code.operations import CodePosition, CodeRange
+from symposium.code.ide_operations import CodePosition, CodeRange
 from symposium.code.query.evaluator import run
 from symposium.code.query.file_functions import Lines, places
 from symposium.code.query.functions import DialectWorkspace, Hint, IdePort, Scope

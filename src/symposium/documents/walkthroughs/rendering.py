@@ -16,7 +16,7 @@ from markdown_it.utils import OptionsDict
 from localio.errors import ExplainedError
 from localio.files import regular_content
 from symposium.code.diffs import Changes, FileChange
-from symposium.code.operations import CodeRange
+from symposium.code.ide_operations import CodeRange
 from symposium.code.query.evaluator import new_id as unique_id
 from symposium.code.query.functions import DialectWorkspace, IdePort, workspace
 from symposium.code.query.parser import DialectCall, Expression, Literal, parse

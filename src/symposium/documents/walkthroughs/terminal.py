@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from localio.text import plain_text
 from symposium.code.diffs import Changes, FileChange
-from symposium.code.operations import CodeRange
+from symposium.code.ide_operations import CodeRange
 from symposium.documents.walkthroughs.document import (
     BLOCK,
     ActionBlock,

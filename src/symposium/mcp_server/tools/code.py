@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, to_builtins
 
 from symposium.bus.errors import BusError
 from symposium.bus.messages.editor import GetSelection, Selection
-from symposium.code.operations import CodeRange, SymbolDefinition
+from symposium.code.ide_operations import CodeRange, SymbolDefinition
 from symposium.code.packages.answers import (
     Named,
     crate_answer,

@@ -17,12 +17,7 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.testing import Recorder
 from peerwire.transports.memory import memory_pair
-from symposium.code.lsp import documents
-from symposium.code.lsp.documents import first_file
-from symposium.code.lsp.headless import MAX_PAUSE, Headless, PoolSettings, next_pause
-from symposium.code.lsp.server import ServerNotifications
-from symposium.code.lsp.servers import TYPESCRIPT, ServerSpec, launch_of
-from symposium.code.operations import (
+from symposium.code.ide_operations import (
     DIAGNOSTICS,
     FIND_DEFINITIONS,
     FIND_REFERENCES,
@@ -31,6 +26,11 @@ from symposium.code.operations import (
     RESOLVE_SYMBOL,
     EditorSelection,
 )
+from symposium.code.lsp import documents
+from symposium.code.lsp.documents import first_file
+from symposium.code.lsp.headless import MAX_PAUSE, Headless, PoolSettings, next_pause
+from symposium.code.lsp.server import ServerNotifications
+from symposium.code.lsp.servers import TYPESCRIPT, ServerSpec, launch_of
 
 SHELL = ServerSpec("shell", {".sh": "shellscript"}, [["sh"]], [], "nothing to do")
 """A language whose server is sure to be found; what is started instead is scripted."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.fake_ide import FakeIde
 
-from symposium.code.operations import CodePosition, CodeRange, SymbolDefinition
+from symposium.code.ide_operations import CodePosition, CodeRange, SymbolDefinition
 from symposium.code.query.evaluator import FUNCTIONS, MAX_CALLS, Evaluation, run, signature
 from symposium.code.query.functions import (
     AmbiguityError,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
+from symposium.code.ide_operations import FIND_REFERENCES, RESOLVE_SYMBOL
 from symposium.code.lsp.headless import Headless, HeadlessPort
-from symposium.code.operations import FIND_REFERENCES, RESOLVE_SYMBOL
 from symposium.code.query.evaluator import run
 from symposium.code.query.functions import DialectWorkspace, IdeError
 

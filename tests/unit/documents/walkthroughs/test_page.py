@@ -12,7 +12,7 @@ import pytest
 from tests.support.fake_ide import FakeIde
 from tests.support.git_repository import GitRepository
 
-from symposium.code.operations import CodePosition, CodeRange
+from symposium.code.ide_operations import CodePosition, CodeRange
 from symposium.documents.walkthroughs import terminal
 from symposium.documents.walkthroughs.page import MERMAID, Facts, page
 from symposium.documents.walkthroughs.places import BlockDiagnostic, DialectWorkspace, Resolved

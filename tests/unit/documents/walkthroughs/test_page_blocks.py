@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from symposium.code.diffs import Changes, DiffLine, FileChange, Hunk
-from symposium.code.operations import CodePosition, CodeRange
+from symposium.code.ide_operations import CodePosition, CodeRange
 from symposium.documents.walkthroughs.document import ActionBlock
 from symposium.documents.walkthroughs.page import (
     MAX_DIFF_LINES,
