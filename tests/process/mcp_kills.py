@@ -32,8 +32,8 @@ from symposium.bus.messages.agents import (
 )
 from symposium.bus.protocol import BusRequest, payload_of
 from symposium.mcp_server import outbox, progress, tool
+from symposium.mcp_server.server_context import ServerContext
 from symposium.mcp_server.tools import taskspaces
-from symposium.mcp_server.workplace import ServerContext
 
 MODULES: Final[Sequence[ModuleType]] = (
     *(outbox, progress, progress, files, taskspaces, taskspaces, taskspaces),

@@ -18,6 +18,7 @@ from symposium.bus.client import ClientSettings
 from symposium.bus.daemon_start import dial_running
 from symposium.mcp_server.contents import ToolOffering
 from symposium.mcp_server.server import SymposiumMcpServer
+from symposium.mcp_server.server_context import ServerContext, Site
 from symposium.mcp_server.startup import open_workplace
 from symposium.mcp_server.transports import (
     App,
@@ -29,7 +30,6 @@ from symposium.mcp_server.transports import (
     run_app,
     with_notices,
 )
-from symposium.mcp_server.workplace import ServerContext, Site
 
 
 class Events(EventStore):

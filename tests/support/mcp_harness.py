@@ -23,9 +23,9 @@ from symposium.mcp_server.contents import all_tools
 from symposium.mcp_server.location import AgentLocation
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.review_inbox import PendingReviews
+from symposium.mcp_server.server_context import ServerContext
 from symposium.mcp_server.task_lookup import Readings
 from symposium.mcp_server.tool import ToolAnswer, ToolInvocation
-from symposium.mcp_server.workplace import ServerContext
 
 TASK = "0f6f3f2e-6a86-4b1e-9d5c-3c1a9f2b7d10"
 

@@ -18,6 +18,7 @@ from symposium.bus.messages.worktrees import FindOverlaps
 from symposium.documents.boot import ALIASES, COLLABORATORS, GuidanceWorkspace
 from symposium.documents.guidance import URI, GuidanceText
 from symposium.errors import SymposiumError
+from symposium.mcp_server.server_context import PROMPTS, ServerContext
 from symposium.mcp_server.task_lookup import keep_collaborator, look_up
 from symposium.mcp_server.tool import (
     Json,
@@ -28,7 +29,6 @@ from symposium.mcp_server.tool import (
     Topic,
     unknown,
 )
-from symposium.mcp_server.workplace import PROMPTS, ServerContext
 
 TOOLS: Final = "symposium.mcp_server.tools"
 

@@ -36,8 +36,8 @@ from symposium.documents.walkthroughs.store import WalkthroughStore, project_fol
 from symposium.mcp_server.location import locate_agent, terminal_of
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.review_inbox import PendingReviews
+from symposium.mcp_server.server_context import ServerContext, Site
 from symposium.mcp_server.task_lookup import Readings
-from symposium.mcp_server.workplace import ServerContext, Site
 
 Level: TypeAlias = Literal["error", "warn", "info", "debug"]
 

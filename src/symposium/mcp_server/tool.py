@@ -15,7 +15,7 @@ from msgspec import Struct
 from localio.errors import ExplainedError
 from peerwire.errors import INVALID_PARAMS, ErrorBoundary, RpcError
 from symposium.chain.tools import read_arguments, schema_of
-from symposium.mcp_server.workplace import ServerContext
+from symposium.mcp_server.server_context import ServerContext
 
 Topic: TypeAlias = Literal[
     "code", "walkthroughs", "taskspaces", "reviews", "references", "packages"

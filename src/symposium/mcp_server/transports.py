@@ -19,8 +19,8 @@ from symposium.errors import SymposiumError
 from symposium.mcp_server.contents import ToolOffering
 from symposium.mcp_server.line_streams import MAX_BYTES
 from symposium.mcp_server.server import SymposiumMcpServer
+from symposium.mcp_server.server_context import ServerContext, Site
 from symposium.mcp_server.startup import open_workplace
-from symposium.mcp_server.workplace import ServerContext, Site
 
 
 def own_server(workplace: ServerContext) -> SymposiumMcpServer:

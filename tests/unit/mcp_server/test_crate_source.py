@@ -10,7 +10,7 @@ from tests.support.mcp_harness import call_tool, workplace_in
 from tests.support.packages import tar_gz
 from tests.support.web import Web, reply, serving
 
-from symposium.mcp_server.workplace import ServerContext
+from symposium.mcp_server.server_context import ServerContext
 
 VERSIONS = ("1.0.5", "1.0.9", "1.2.0", "2.0.0")
 

@@ -12,8 +12,8 @@ from tests.support.mcp_harness import TASK, FakeBus, call_tool, workplace_in
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.agents import GuidanceRead
 from symposium.bus.protocol import Ack, BusMessage
+from symposium.mcp_server.server_context import ServerContext
 from symposium.mcp_server.task_lookup import MAX_WAITING
-from symposium.mcp_server.workplace import ServerContext
 
 
 class Caller:

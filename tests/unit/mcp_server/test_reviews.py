@@ -18,8 +18,8 @@ from symposium.bus.protocol import Ack
 from symposium.errors import NotFoundError
 from symposium.mcp_server import review_inbox
 from symposium.mcp_server.review_inbox import PendingReviews
+from symposium.mcp_server.server_context import ServerContext
 from symposium.mcp_server.tools import reviews
-from symposium.mcp_server.workplace import ServerContext
 
 ASKED = {"commit_range": "HEAD~1..HEAD", "title": "Two", "description": "why"}
 

@@ -13,7 +13,7 @@ from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example, log_option, print_stdio_hint, run, taking
 from symposium.cli.stderr_log import set_up_logs
 from symposium.mcp_server.location import probed
-from symposium.mcp_server.workplace import Site
+from symposium.mcp_server.server_context import Site
 
 EXAMPLE = example("symposium mcp --http --port 4242")
 
