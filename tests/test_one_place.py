@@ -103,7 +103,7 @@ PARTS: Final = (
     "from symposium.daemon.process import part_specs; print([s.name for s in part_specs()])"
 )
 MESSAGES: Final = "from symposium.bus.protocol import message_types; print(list(message_types()))"
-TOOLS: Final = "from symposium.mcp_server.contents import all_tools; print(list(all_tools()))"
+TOOLS: Final = "from symposium.mcp_server.offering import all_tools; print(list(all_tools()))"
 REQUIREMENTS: Final = (
     "from tests.test_requirements import ROWS, rows_in\n"
     "for path in ROWS.glob('*.toml'):\n"

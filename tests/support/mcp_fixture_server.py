@@ -16,7 +16,7 @@ from tests.support.mcp_fixture_part import FixturePart
 from peerwire.transports.fd import stdio_transport
 from symposium.bus.client import ClientSettings
 from symposium.bus.daemon_start import dial_running
-from symposium.mcp_server.contents import ToolOffering
+from symposium.mcp_server.offering import ToolOffering
 from symposium.mcp_server.server import SymposiumMcpServer
 from symposium.mcp_server.server_context import ServerContext, Site
 from symposium.mcp_server.startup import open_workplace

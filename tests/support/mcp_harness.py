@@ -19,8 +19,8 @@ from symposium.documents.boot import BootPrompts
 from symposium.documents.guidance import library_for
 from symposium.documents.references import ReferenceStore
 from symposium.documents.walkthroughs.store import WalkthroughStore
-from symposium.mcp_server.contents import all_tools
 from symposium.mcp_server.location import AgentLocation
+from symposium.mcp_server.offering import all_tools
 from symposium.mcp_server.outbox import Outbox
 from symposium.mcp_server.review_inbox import PendingReviews
 from symposium.mcp_server.server_context import ServerContext

@@ -32,7 +32,7 @@ from symposium.cli.exit_codes import ExitCode
 from symposium.cli.failures import failure_of
 from symposium.documents.boot import ALIASES, COLLABORATORS
 from symposium.documents.guidance import BUILT_IN, library_for
-from symposium.mcp_server.contents import all_tools
+from symposium.mcp_server.offering import all_tools
 
 ROOT: Final = Path(__file__).parents[2]
 LISTS: Final = ROOT / "tests" / "golden" / "surface"

@@ -96,7 +96,7 @@ class ServerContext:
         bus: access to tasks, editors, and users.
         ide: source of answers about code.
         outbox: queue of reports while no daemon runs.
-        tools: which tools are listed; see `symposium.mcp_server.contents`.
+        tools: which tools are listed; see `symposium.mcp_server.offering`.
         readings: receives which guidance the agent has read.
         reviews: requested reviews, and the tools that wait for feedback.
     """
@@ -153,7 +153,7 @@ class Site:
         directory: working directory of the agent.
         environment: variables that identify its task and terminal.
         bus: settings of the connection to the daemon.
-        tools: which tools are listed; see `symposium.mcp_server.contents`.
+        tools: which tools are listed; see `symposium.mcp_server.offering`.
     """
 
     directory: Path

@@ -16,8 +16,8 @@ from peerwire.jsonrpc.transport import Transport
 from peerwire.transports.fd import stdio_transport
 from symposium.documents.guidance import URI
 from symposium.errors import SymposiumError
-from symposium.mcp_server.contents import ToolOffering
 from symposium.mcp_server.line_streams import MAX_BYTES
+from symposium.mcp_server.offering import ToolOffering
 from symposium.mcp_server.server import SymposiumMcpServer
 from symposium.mcp_server.server_context import ServerContext, Site
 from symposium.mcp_server.startup import open_workplace

@@ -7,7 +7,7 @@ from tests.support.mcp_harness import TASK, FakeBus, workplace_in
 
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.worktrees import Overlaps, OverlapView
-from symposium.mcp_server.contents import conflicts
+from symposium.mcp_server.offering import conflicts
 
 OTHER = "11111111-6a86-4b1e-9d5c-3c1a9f2b7d10"
 

@@ -14,7 +14,7 @@ from symposium.bus.daemon_start import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.protocol import Role
-from symposium.mcp_server.contents import all_tools
+from symposium.mcp_server.offering import all_tools
 
 SPAWN = {"name": "Docs", "task_description": "Write them", "initial_prompt": "Write the docs."}
 CALLS: dict[str, dict[str, Any]] = {

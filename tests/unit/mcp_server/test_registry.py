@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.support.mcp_harness import ProgressRecorder, workplace_in
 
 from peerwire.errors import LocalError, RpcError
-from symposium.mcp_server import contents
+from symposium.mcp_server import offering
 from symposium.mcp_server import tools as package
-from symposium.mcp_server.contents import all_tools, instructions
+from symposium.mcp_server.offering import all_tools, instructions
 from symposium.mcp_server.server import PAGE, page
 from symposium.mcp_server.tool import Hints, ToolAnswer, ToolInvocation, tool
 
@@ -83,7 +83,7 @@ def test_duplicate_tools_and_modules_without_a_tool_are_refused(
     for module, code in modules.items():
         (folder / f"{module}.py").write_text(code, encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setattr(contents, "TOOLS", name)
+    monkeypatch.setattr(offering, "TOOLS", name)
 
     with pytest.raises(LocalError, match=problem):
         all_tools.__wrapped__()

@@ -15,7 +15,7 @@ from tests.support.mcp_harness import FakeBus, RawClient, serving, workplace_in
 from symposium.bus.messages.agents import TaskspaceInfo
 from symposium.documents.guidance import GuidanceChange, GuidanceLibrary
 from symposium.mcp_server import line_streams as lines_module
-from symposium.mcp_server.contents import all_tools
+from symposium.mcp_server.offering import all_tools
 from symposium.mcp_server.server_context import ServerContext
 from symposium.mcp_server.transports import own_server, serve_lines
 

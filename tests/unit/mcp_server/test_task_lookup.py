@@ -16,7 +16,7 @@ from symposium.bus.errors import (
 )
 from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
 from symposium.documents.boot import TaskContext
-from symposium.mcp_server.contents import ToolOffering
+from symposium.mcp_server.offering import ToolOffering
 from symposium.mcp_server.server_context import ServerContext
 from symposium.mcp_server.task_lookup import LOOKUP_TIMEOUT, keep_collaborator, look_up
 from symposium.tasks.model import Layout, Taskspace, TaskState

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.support.mcp_harness import ProgressRecorder, workplace_in
 
-from symposium.mcp_server.contents import ToolOffering, UnknownToolError, all_tools, chosen_tools
+from symposium.mcp_server.offering import ToolOffering, UnknownToolError, all_tools, chosen_tools
 from symposium.mcp_server.tool import Topic
 
 
