@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from symposium.documents.boot import ALIASES, COLLABORATORS
+from symposium.documents.first_prompt import ALIASES, COLLABORATORS
 from symposium.documents.guidance import BUILT_IN, library_for
 from symposium.mcp_server.offering import all_tools
 from symposium.mcp_server.tool import Hints, ServedTool, Topic

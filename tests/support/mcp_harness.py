@@ -15,7 +15,7 @@ from symposium.bus.error_codes import NO_HANDLER
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.protocol import BusMessage, BusRequest
 from symposium.code.query.functions import IdePort, NoIde
-from symposium.documents.boot import BootPrompts
+from symposium.documents.first_prompt import BootPrompts
 from symposium.documents.guidance import library_for
 from symposium.documents.references import ReferenceStore
 from symposium.documents.walkthroughs.store import WalkthroughStore

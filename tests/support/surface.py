@@ -30,7 +30,7 @@ from symposium.bus.protocol import message_types
 from symposium.catalog import ENTRY_POINTS, OTHER_NAMES, agent_names, mod_names
 from symposium.cli.exit_codes import ExitCode
 from symposium.cli.failures import failure_of
-from symposium.documents.boot import ALIASES, COLLABORATORS
+from symposium.documents.first_prompt import ALIASES, COLLABORATORS
 from symposium.documents.guidance import BUILT_IN, library_for
 from symposium.mcp_server.offering import all_tools
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from symposium.documents.boot import TaskContext
+from symposium.documents.first_prompt import TaskContext
 from symposium.documents.guidance import library_for
 from symposium.tasks.model import RefusedNameError, canonical_id
 from symposium.tasks.project_files import locate

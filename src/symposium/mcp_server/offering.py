@@ -15,7 +15,7 @@ from localio.plugins import module_name, names_in
 from peerwire.errors import LocalError
 from symposium.bus.errors import BusError
 from symposium.bus.messages.worktrees import FindOverlaps
-from symposium.documents.boot import ALIASES, COLLABORATORS, GuidanceWorkspace
+from symposium.documents.first_prompt import ALIASES, COLLABORATORS, GuidanceWorkspace
 from symposium.documents.guidance import URI, GuidanceText
 from symposium.errors import SymposiumError
 from symposium.mcp_server.server_context import PROMPTS, ServerContext

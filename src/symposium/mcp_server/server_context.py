@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 from symposium.bus.client import ClientSettings
 from symposium.bus.endpoint import Bus
 from symposium.code.query.functions import IdePort
-from symposium.documents.boot import BootPrompts, TaskContext
+from symposium.documents.first_prompt import BootPrompts, TaskContext
 from symposium.documents.guidance import URI, GuidanceLibrary, GuidanceText, checkout_of
 from symposium.documents.references import ReferenceStore
 from symposium.documents.walkthroughs.store import WalkthroughStore

@@ -29,7 +29,7 @@ from symposium.code.ide_operations import CodeRange, Diagnostic, Hover, SymbolDe
 from symposium.code.lsp.headless import Headless, HeadlessPort
 from symposium.code.query.functions import At, IdePort
 from symposium.config.paths import paths
-from symposium.documents.boot import BootPrompts
+from symposium.documents.first_prompt import BootPrompts
 from symposium.documents.guidance import checkout_of, library_for
 from symposium.documents.references import ReferenceStore
 from symposium.documents.walkthroughs.store import WalkthroughStore, project_folder

@@ -10,7 +10,7 @@ from typing import Final
 from symposium.bus.endpoint import Bus
 from symposium.bus.errors import BusError
 from symposium.bus.messages.agents import GuidanceRead, TaskspaceInfo, TaskspaceState
-from symposium.documents.boot import TaskContext
+from symposium.documents.first_prompt import TaskContext
 from symposium.documents.guidance import GuidanceText
 from symposium.mcp_server.location import AgentLocation, written_down
 

@@ -179,7 +179,7 @@ def _texts(folder: Path) -> list[dict[str, str]]:
 
 def _guidance_text(folder: Path, words: str) -> str | None:
     """The first text within the limit, followed by a list of the others."""
-    from symposium.documents.boot import GuidanceWorkspace, applicable, fit
+    from symposium.documents.first_prompt import GuidanceWorkspace, applicable, fit
     from symposium.documents.guidance import library_for
 
     library = library_for(folder)

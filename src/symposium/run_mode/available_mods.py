@@ -33,7 +33,7 @@ def suited(mods: Sequence[ModEntry], workspace: str) -> list[tuple[ModEntry, str
     """
     from pathlib import Path
 
-    from symposium.documents.boot import GuidanceWorkspace
+    from symposium.documents.first_prompt import GuidanceWorkspace
     from symposium.documents.guidance import checkout_of
 
     files = GuidanceWorkspace(checkout_of(Path(workspace))) if workspace else None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.documents.boot import (
+from symposium.documents.first_prompt import (
     MAX_ENTRIES,
     BootPrompts,
     GuidanceWorkspace,

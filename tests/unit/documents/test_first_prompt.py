@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symposium.documents.boot import MAX_INLINED, BootPrompts, TaskContext, collaborator_of
+from symposium.documents.first_prompt import MAX_INLINED, BootPrompts, TaskContext, collaborator_of
 from symposium.documents.guidance import library_for
 
 NEW = TaskContext("", "", "Make the import survive a restart.")
