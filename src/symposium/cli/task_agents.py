@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from localio.processes import look_up, reachable
 from localio.toml import parse_toml
 from peerwire.transports.command import Command, command_json
-from symposium.bus.activities import Activity
+from symposium.bus.activity_words import Activity
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.chain.blueprint import Program
 from symposium.cli.chain_options import agent_spec, configured_agent

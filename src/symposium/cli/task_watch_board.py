@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from msgspec.json import encode
 
 from localio.text import clock_of, one_line, second_of
-from symposium.bus.activities import WAITS_FOR_USER, Activity
+from symposium.bus.activity_words import WAITS_FOR_USER, Activity
 from symposium.bus.messages.announcements import InboxChanged, TaskspaceChanged
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.bus.protocol import Announcement

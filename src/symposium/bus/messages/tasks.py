@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from symposium.bus.activities import Activity, activity_of
+from symposium.bus.activity_words import Activity, activity_of
 from symposium.bus.protocol import (
     AGENTS,
     USER_ROLES,

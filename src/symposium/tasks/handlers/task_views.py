@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from localio.text import minute_of
-from symposium.bus.activities import Activity
+from symposium.bus.activity_words import Activity
 from symposium.bus.messages.tasks import SnapshotView, TaskLog, TaskView
 from symposium.catalog import agent_label
 from symposium.sessions.session import Status
