@@ -37,7 +37,7 @@ from tests.support.task_cli import TaskCli, end_processes, git, make_clone, unti
 from tests.support.web import reply, serving
 
 from symposium.config.paths import paths
-from symposium.planning.advisor import AnswerMemory
+from symposium.planning.mod_advisor import AnswerMemory
 
 AGENT = Path(__file__).parents[1] / "process" / "agents" / "scripted_agent.py"
 CONFIG = """\

@@ -18,7 +18,7 @@ from symposium.config.user_config import ConfigError, ModEntry, load, save
 from symposium.documents.guidance import checkout_of, project_items
 from symposium.permissions.trust_store import Question, consent_text, effect_line
 from symposium.permissions.trusted_content import TrustItem, foreign_items
-from symposium.planning.advisor import (
+from symposium.planning.mod_advisor import (
     Addition,
     Advice,
     Advisor,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ModEntry
 from symposium.errors import SymposiumError
-from symposium.planning.advisor import AnswerMemory, RecommendationAnswers, applied, compare
+from symposium.planning.mod_advisor import AnswerMemory, RecommendationAnswers, applied, compare
 from symposium.planning.recommendations import (
     ALWAYS,
     ORIGIN,

@@ -15,7 +15,7 @@ from symposium.config.user_config import ModEntry, load
 from symposium.errors import SymposiumError
 from symposium.permissions.trust_store import Question
 from symposium.permissions.trusted_content import TrustEffect, TrustItem
-from symposium.planning.advisor import (
+from symposium.planning.mod_advisor import (
     Addition,
     Advisor,
     RecommendationChanges,

@@ -14,7 +14,7 @@ from symposium.cli.app import CommandGroup
 from symposium.cli.options import AS_JSON, example, run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry, load
-from symposium.planning.advisor import RecommendationAnswers
+from symposium.planning.mod_advisor import RecommendationAnswers
 from symposium.planning.recommendations import (
     AllOf,
     AnyOf,

@@ -16,7 +16,7 @@ from symposium.config.paths import paths
 from symposium.errors import NotFoundError
 from symposium.permissions.trust_store import Question, TrustDecision, consent_text
 from symposium.permissions.trusted_content import TrustItem, canonical
-from symposium.planning.advisor import Advice, Advisor
+from symposium.planning.mod_advisor import Advice, Advisor
 from symposium.run_mode.workspace_offers import adviser_for
 
 NAMES = click.argument("names", metavar="[NAME]...", nargs=-1)

@@ -12,7 +12,7 @@ from tests.support.web import reply, serving
 from localio.http_cache import CACHE_SECONDS
 from symposium.config.paths import Paths, paths
 from symposium.config.user_config import ModEntry
-from symposium.planning.advisor import Advice, Advisor
+from symposium.planning.mod_advisor import Advice, Advisor
 from symposium.planning.recommendation_sources import RemoteRecommendations
 from symposium.planning.recommendations import RecommendationError
 
