@@ -76,7 +76,7 @@ def layers() -> str:
             names = re.sub(r"[()]", "", section["layers"]).strip().splitlines()
             title = section.get("containers", "src").strip().removeprefix("symposium.")
             text = f"{title + ':':<11} {' / '.join(names)}"
-            lines += textwrap.wrap(text, 135, subsequent_indent=" " * 12, break_on_hyphens=False)
+            lines += textwrap.wrap(text, 144, subsequent_indent=" " * 2, break_on_hyphens=False)
     return "\n".join(lines) + "\n"
 
 
