@@ -63,7 +63,7 @@ MAX_RECENT_LINE: Final = 4096
 
 
 class RecentLines:
-    """Store each read unchanged, so that a stream costs little per line.
+    """Store the short lines of each read, so that a stream costs little per line.
 
     Attributes:
         reads: number of reads so far.
@@ -71,23 +71,25 @@ class RecentLines:
 
     def __init__(self) -> None:
         self.reads = 0
-        self._kept: deque[Sequence[bytes]] = deque()
+        self._kept: deque[tuple[int, Sequence[bytes]]] = deque()
         self._count = 0
 
     def take(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Store the lines of a read."""
         pieces = [line for line in lines if type(line) is bytes and len(line) <= MAX_RECENT_LINE]
         self.reads += 1
-        self._kept.append(pieces)
+        if not pieces:
+            # An empty read would never be dropped: only lines are counted.
+            return
+        self._kept.append((self.reads, pieces))
         self._count += len(pieces)
-        while self._count - len(self._kept[0]) >= MAX_RECENT:
-            self._count -= len(self._kept.popleft())
+        while self._count - len(self._kept[0][1]) >= MAX_RECENT:
+            self._count -= len(self._kept.popleft()[1])
 
     def since(self, reads: int) -> Iterator[bytes]:
         """Return the kept lines after the first `reads` reads, in order."""
-        first = self.reads - len(self._kept)
-        for number, lines in enumerate(self._kept, first):
-            if number >= reads:
+        for number, lines in self._kept:
+            if number > reads:
                 yield from lines
 
 

@@ -1,5 +1,7 @@
 """The buffer of recent lines."""
 
+import tracemalloc
+
 import pytest
 
 from peerwire.jsonrpc.transport import OversizedLine
@@ -33,3 +35,19 @@ def test_long_line_is_dropped_without_other_lines_of_its_read() -> None:
     recent.take([OversizedLine(b"{", 10), b"too"])
     recent.take([b"x" * (MAX_RECENT_LINE + 1)])
     assert list(recent.since(0)) == [b"short", b"too"]
+
+
+@pytest.mark.requirement("run-mode.recent-lines")
+def test_reads_with_only_long_lines_take_no_memory() -> None:
+    recent = RecentLines()
+    recent.take([b"short"])
+    long = [b"x" * (MAX_RECENT_LINE + 1)]
+    tracemalloc.start()
+    for _ in range(10_000):
+        recent.take(long)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert kept < 10_000
+    assert list(recent.since(0)) == [b"short"]
+    assert list(recent.since(1)) == []
