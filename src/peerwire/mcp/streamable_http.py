@@ -93,6 +93,8 @@ class HttpTransport:
         self._size = 0
         self._posting: asyncio.Task[None] | None = None
         self._reading: set[asyncio.Task[None]] = set()
+        self._may_read = asyncio.Event()
+        self._may_read.set()
         self._session: str | None = None
         self._revision = ""
         self._is_closed = False
@@ -115,10 +117,12 @@ class HttpTransport:
             self._start_posting()
 
     def pause_reading(self) -> None:
-        """Do nothing: responses are expected, and limited in size."""
+        """Deliver no more lines; the unread rest of each response stays with the server."""
+        self._may_read.clear()
 
     def resume_reading(self) -> None:
-        """Do nothing: reading is never paused here."""
+        """Deliver lines again after `pause_reading`."""
+        self._may_read.set()
 
     async def drain(self) -> None:
         """Wait until the server received all lines."""
@@ -172,7 +176,7 @@ class HttpTransport:
             is_answered = False
             reason = str(error) or type(error).__name__
         if request_id is not None and not is_answered:
-            listener.lines_received([_failure(request_id, f"{self._shown}: {reason}")])
+            await self._deliver(_failure(request_id, f"{self._shown}: {reason}"), listener)
 
     async def _read(
         self, response: httpx2.Response, listener: Listener, request_id: bytes | None
@@ -184,8 +188,14 @@ class HttpTransport:
             if isinstance(message, Message) and bytes(message.id or b"") == request_id:
                 is_answered = True
                 self._revision = self._revision or _revision(message)
-            listener.lines_received([line])
+            await self._deliver(line, listener)
         return is_answered
+
+    async def _deliver(self, line: bytes, listener: Listener) -> None:
+        # Another response may have paused reading again before this one continues.
+        while not self._may_read.is_set():
+            await self._may_read.wait()
+        listener.lines_received([line])
 
     @asynccontextmanager
     async def _exchange(

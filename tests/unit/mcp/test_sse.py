@@ -1,12 +1,14 @@
 """Events put together again, however a stream was cut, and requests without an answer."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.mcp.streamable_http import EventReader, HttpTransport
 from peerwire.testing import LinePeer
 from symposium.bridge.http_server import event
@@ -79,3 +81,34 @@ async def test_close_ends_a_request_that_the_server_never_answers() -> None:
         answered.set()
 
     assert peer.lines.items == []
+
+
+class PausingPeer(LinePeer):
+    """Pauses its transport after each read."""
+
+    def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
+        self.transport.pause_reading()
+        super().lines_received(lines)
+
+
+@pytest.mark.requirement("jsonrpc.url-server-paused")
+async def test_paused_transport_reads_no_further_line_of_a_response() -> None:
+    lines = [b'{"method":"one"}', b'{"method":"two"}', b'{"id":1,"result":{}}']
+    body = b"".join(map(event, lines))
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n"
+        writer.write(head % len(body) + body)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        transport = HttpTransport(f"http://127.0.0.1:{port}/mcp", (), tasks)
+        peer = PausingPeer(transport)
+        peer.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+        for number in range(1, len(lines) + 1):
+            assert await peer.lines.count(number) == lines[:number]
+            transport.resume_reading()
+        await transport.aclose(grace=0.01)
