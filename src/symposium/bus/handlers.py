@@ -15,17 +15,18 @@ Parts of the daemon, editor connections, and MCP servers register their handlers
     handlers.on_request(TaskspaceState, state)    # the return value is the data of the reply
     handlers.on_announcement(Polo, started)
 
-Each call runs in its own task; tasks start in the order of arrival. A call is cancelled when its
+Each call runs in its own task; tasks start in the order of arrival. A call is canceled when its
 requester cancels or disconnects. An exception becomes the error of the response: `BusRefusedError`
-with its code, any other `SymposiumError` with the code `failed`; anything else is a bug and is
-logged with its traceback.
+with its code, `NotFoundError` and `ProgramNotFoundError` with `not_found`, `BadValueError` with
+`bad_value`, any other `ExplainedError` with `failed`. An `OSError` is reported as a problem of the
+file system, anything else as a bug; both have the code `failed` and are logged with a traceback.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import UNSET, Raw
 
@@ -156,11 +157,14 @@ def read_message(envelope: Envelope) -> BusMessage:
     return message_types()[envelope.type].read(envelope.payload).canonical()
 
 
+MAX_WORKING: Final = 10_000
+"""Maximum messages of a peer that are handled at once or wait for `run`."""
+
 _log = logging.getLogger(__name__)
 
 
 class HandlerTasks:
-    """Runs the handlers and sends their results; `run` owns the tasks."""
+    """Run the handlers and send their results; `run` owns the tasks."""
 
     def __init__(
         self, answers: HandlerTable, sender: Sender, send: Callable[[Envelope], bool]
@@ -172,6 +176,7 @@ class HandlerTasks:
         self._working: dict[str, asyncio.Task[None]] = {}
         self._early: list[Envelope] = []
         self._is_open = False
+        self._has_dropped = False
 
     async def run(self) -> None:
         """Own the tasks of the handlers until cancelled; then cancel them."""
@@ -179,20 +184,37 @@ class HandlerTasks:
             self._is_open = True
             early, self._early = self._early, []
             for envelope in early:
-                self.start(envelope)
+                self._begin(envelope)
             try:
                 await asyncio.get_running_loop().create_future()
             finally:
                 self._is_open = False
 
     def start(self, envelope: Envelope) -> None:
-        """Run the handler of a message."""
-        if not self._is_open:
-            self._early.append(envelope)
+        """Run the handler of a message; beyond `MAX_WORKING`, refuse or drop the message."""
+        if len(self._early) + len(self._working) >= MAX_WORKING:
+            self._reject(envelope)
             return
+        self._has_dropped = False
+        if self._is_open:
+            self._begin(envelope)
+        else:
+            self._early.append(envelope)
+
+    def _begin(self, envelope: Envelope) -> None:
         task = self._tasks.create_task(self._answer(envelope))
         self._working[envelope.id] = task
         task.add_done_callback(lambda _: self._working.pop(envelope.id, None))
+
+    def _reject(self, envelope: Envelope) -> None:
+        if envelope.type in self._answers.handles:
+            text = f"{envelope.type}: {MAX_WORKING} messages are being handled; try again"
+            outcome = _error_outcome(text, error_codes.TOO_MANY)
+            self._send(response(envelope.id, self._sender, outcome))
+        elif not self._has_dropped:
+            # Once, because the next thousands of messages would log the same.
+            _log.warning("dropped %s: %d messages are being handled", envelope.type, MAX_WORKING)
+            self._has_dropped = True
 
     def cancel(self, envelope: Envelope) -> None:
         """Cancel the handler of a request that its requester canceled."""

@@ -7,6 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from localio.errors import LocalIOError, ProgramNotFoundError
+from peerwire.testing import Recorder
 from symposium.bus import error_codes
 from symposium.bus.envelope import (
     BusOutcome,
@@ -19,7 +20,7 @@ from symposium.bus.envelope import (
     refusal,
 )
 from symposium.bus.errors import BusRefusedError
-from symposium.bus.handlers import HandlerTable, HandlerTasks, RequestContext
+from symposium.bus.handlers import MAX_WORKING, HandlerTable, HandlerTasks, RequestContext
 from symposium.bus.messages.agents import DeleteTaskspace, LogProgress
 from symposium.bus.protocol import payload_of
 from symposium.errors import BadValueError, NotFoundError, SymposiumError
@@ -100,6 +101,44 @@ async def test_unanswerable_message_is_rejected_with_a_code(envelope: Envelope, 
 
     assert (outcome.success, outcome.code) == (False, code)
     assert envelope.type in (outcome.error or "")
+
+
+@pytest.mark.requirement("bus.bounded-handlers")
+@pytest.mark.parametrize("is_early", [False, True])
+async def test_message_beyond_the_limit_of_handlers_is_refused_or_dropped(
+    caplog: pytest.LogCaptureFixture, *, is_early: bool
+) -> None:
+    handled: Recorder[LogProgress] = Recorder()
+    sent: list[Envelope] = []
+    may_end = asyncio.Event()
+
+    async def note(message: LogProgress, asked: RequestContext) -> None:
+        del asked
+        handled.note(message)
+        await may_end.wait()
+
+    answers = raising(NotFoundError("never asked", ""))
+    answers.on_announcement(LogProgress, note)
+    answering = HandlerTasks(answers, US, lambda envelope: not sent.append(envelope))
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(answering.run()) if not is_early else None
+        await asyncio.sleep(0)
+        for _ in range(MAX_WORKING):
+            answering.start(envelope_of(LOG, US))
+        for message in (LOG, DELETE, LOG):
+            answering.start(envelope_of(message, US))
+        running = running or tasks.create_task(answering.run())
+        await handled.count(MAX_WORKING)
+        may_end.set()
+        while len(handled.items) == MAX_WORKING:
+            answering.start(envelope_of(LOG, US))
+            await asyncio.sleep(0)
+        running.cancel()
+
+    (refused,) = [read_outcome(each) for each in sent]
+    assert (refused.success, refused.code) == (False, error_codes.TOO_MANY)
+    assert refused.error == "delete_taskspace: 10000 messages are being handled; try again"
+    assert caplog.text.count("dropped log_progress") == 1
 
 
 @pytest.mark.requirement("bus.odd-answers")
