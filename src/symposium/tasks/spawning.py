@@ -114,7 +114,6 @@ class Spawning:
         async with self._context.turns[f"spawn {parent_id.lower()}"]:
             parent = await self._context.get(parent_id)
             allowed = shared(parent, wanted.limits)
-            await self._count(parent, 1 + allowed.children)
             order = CreateRequest(
                 project=Path(parent.project),
                 name=wanted.name,
@@ -126,18 +125,23 @@ class Spawning:
                 limits=allowed,
             )
             try:
+                await self._save_spawned(parent, parent.spawned + 1 + allowed.children)
                 await self._context.mirror(parent.id)
                 return await create(self._context, order)
             except BaseException:
-                await self._count(parent, -1 - allowed.children)
-                with suppress(TaskspaceError, OSError):
-                    await self._context.mirror(parent.id)
+                await self._context.shielded.after_failure(self._undo_count(parent))
                 raise
 
-    async def _count(self, parent: Taskspace, more: int) -> None:
+    async def _undo_count(self, parent: Taskspace) -> None:
+        await self._save_spawned(parent, parent.spawned)
+        with suppress(TaskspaceError, OSError):
+            await self._context.mirror(parent.id)
+
+    async def _save_spawned(self, parent: Taskspace, spawned: int) -> None:
+        # Only `spawn` changes this number, for one child of a parent at a time.
         async with self._context.turns[parent.id]:
             now = await self._context.get(parent.id)
-            await self._context.put(replace(now, spawned=max(now.spawned + more, 0)))
+            await self._context.put(replace(now, spawned=spawned))
 
     async def finish(self, id_: str, result: str) -> Taskspace:
         """Record the result of a task, and wake the callers that wait for it.

@@ -1,8 +1,10 @@
 """State, progress, and questions of tasks: they persist, and the seed's rules hold."""
 
 import asyncio
+import sqlite3
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -13,6 +15,7 @@ from tests.support.task_harness import Scene
 
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion.trash import DeletionConsent
+from symposium.tasks.engine import Engine
 from symposium.tasks.engine_context import file_of
 from symposium.tasks.events import Acknowledged, Changed, LineEvent
 from symposium.tasks.model import (
@@ -28,6 +31,7 @@ from symposium.tasks.model import (
 )
 from symposium.tasks.records import PresenceKind, PresentAgents, Records, TaskPresence, Update
 from symposium.tasks.spawning import AgentCommands, SpawnRequest, agent_command
+from symposium.tasks.store import Result, TaskStore
 from symposium.tasks.task_files import MAX_BYTES, read_task_file
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -411,6 +415,49 @@ async def test_children_spawned_at_the_same_time_share_one_limit(scene: Scene) -
     refused = "'root' has created 1 tasks; the limit is 1; do the work here, or ask the user"
     assert [each.result() for each in made] == ["one", refused]
     assert (await scene.engine.get(root.id)).spawned == 1
+
+
+class CancelingStore(TaskStore):
+    """Cancels a task at the given write, and again at each later read."""
+
+    def __init__(self, path: Path, write: int) -> None:
+        super().__init__(path)
+        self.caller: asyncio.Task[object] | None = None
+        self._left = write
+
+    async def write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Write, and cancel the caller meanwhile if this is the write."""
+        if self.caller is not None:
+            self._left -= 1
+            if self._left == 0:
+                self.caller.cancel()
+        return await super().write(work)
+
+    async def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Read, and cancel the caller meanwhile if it was canceled before."""
+        if self.caller is not None and self._left <= 0:
+            self.caller.cancel()
+        return await super().read(work)
+
+
+@pytest.mark.requirement("taskspaces.spawn-limits")
+@pytest.mark.parametrize("write", [1, 2])
+async def test_spawn_that_is_canceled_repeatedly_does_not_count(scene: Scene, write: int) -> None:
+    root = await scene.make("root")
+    store = CancelingStore(scene.context.journal.path, write)
+    engine = Engine(replace(scene.context, journal=store))
+    async with asyncio.TaskGroup() as tasks:
+        store.caller = tasks.create_task(engine.spawning.spawn(root.id, SpawnRequest("child", "t")))
+        await asyncio.wait([store.caller])
+        was_canceled = store.caller.cancelled()
+        store.caller = None
+    store.close()
+
+    assert was_canceled
+    assert (await scene.engine.get(root.id)).spawned == 0
+    known = read_task_file(file_of(root))
+    assert known is not None
+    assert known.taskspace.spawned == 0
 
 
 @pytest.mark.requirement("taskspaces.file-has-limits")
