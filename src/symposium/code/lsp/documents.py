@@ -54,6 +54,10 @@ def first_file(root: Path, endings: frozenset[str]) -> Path | None:
     return next((path for path in _walk(root) if path.suffix in endings), None)
 
 
+class UnreadableFileError(Exception):
+    """A file of a request is missing, unreadable, too large, or not text."""
+
+
 class Documents:
     """Files that are open in a server."""
 
@@ -66,13 +70,14 @@ class Documents:
         """Open a file in the server or send its changes; returns the URI.
 
         Raises:
-            OSError: the file is unreadable.
-            ValueError: the file is too large, not text, or a pipe.
+            UnreadableFileError: the file is unreadable, too large, not text, or a pipe.
         """
         try:
             text = _plain(regular_content(path, MAX_BYTES).decode())
+        except OSError as error:
+            raise UnreadableFileError(str(error)) from error
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise UnreadableFileError(f"{path}: {error}") from error
         uri = uri_of(path)
         known, version = self._open.get(path, (None, 0))
         if known == text:

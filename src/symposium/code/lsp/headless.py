@@ -22,6 +22,11 @@ from peerwire.errors import (
 )
 from peerwire.jsonrpc.transport import Transport
 from symposium.code.ide_operations import (
+from symposium.code.lsp.documents import UnreadableFileError, first_file
+from symposium.code.lsp.framing import spawn_framed
+from symposium.code.lsp.server import LanguageServer, UnexpectedResponseError
+from symposium.code.lsp.servers import SERVERS, ServerSpec, launch_of
+from symposium.code.operations import (
     DIAGNOSTICS,
     FIND_DEFINITIONS,
     FIND_REFERENCES,
@@ -268,11 +273,11 @@ class Headless:
                 return msgspec.to_builtins(await operation(params, root))
         except TimeoutError as error:
             raise failed(f"no answer within {self._answer_timeout:g} s", "ide_timeout") from error
-        except (OSError, ValueError) as error:
+        except UnreadableFileError as error:
             raise RpcError(INVALID_PARAMS, {"reason": "ide_file", "detail": str(error)}) from error
-        except (LookupError, TypeError, AttributeError) as error:
-            _log.warning("unexpected response of a language server to %s", method)
-            raise failed(f"unexpected response: {error!r}", "ide_odd_answer") from error
+        except UnexpectedResponseError as error:
+            _log.warning("unexpected response of a language server to %s", method, exc_info=error)
+            raise failed(f"unexpected response: {error}", "ide_odd_answer") from error
 
     # -- operations
 
@@ -319,7 +324,7 @@ class Headless:
 
     def _language_of(self, path: Path) -> ServerSpec:
         if not path.is_file():
-            raise FileNotFoundError(f"{path} does not exist")
+            raise UnreadableFileError(f"{path} does not exist")
         for spec in self._servers:
             if path.suffix in spec.ids:
                 return spec

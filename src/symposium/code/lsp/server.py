@@ -5,8 +5,8 @@ Source: LSP 3.17. Positions are sent in UTF-16 units, which every server support
 
 import asyncio
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -100,6 +100,23 @@ def _word(words: tuple[str, ...], number: object) -> str | None:
     if not isinstance(number, int) or not 1 <= number <= len(words):
         return None
     return words[number - 1]
+
+
+class UnexpectedResponseError(Exception):
+    """A server's response does not match LSP; its text is the error of reading it."""
+
+
+@contextmanager
+def reading_response() -> Generator[None, None, None]:
+    """Read a response in the block; any error of it is one of the server.
+
+    Raises:
+        UnexpectedResponseError: the response does not match LSP.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise UnexpectedResponseError(repr(error)) from error
 
 
 def ranges(documents: Documents, found: Any) -> list[CodeRange]:
@@ -211,7 +228,8 @@ class LanguageServer:
             "capabilities": _CAPABILITIES,
         }
         result = await self.connection.request("initialize", params)
-        provider = result["capabilities"].get("diagnosticProvider")
+        with reading_response():
+            provider = result["capabilities"].get("diagnosticProvider")
         self._pulls = provider is not None and provider is not False
         self.connection.notify("initialized", {})
 
@@ -228,18 +246,23 @@ class LanguageServer:
         if (found := first_file(self._root, frozenset(self._spec.ids))) is not None:
             self._show(found)
         listed = await self._asked_until_warm("workspace/symbol", {"query": name})
-        return [await self._symbol(entry) for entry in listed[:MAX_SYMBOLS]]
+        with reading_response():
+            first = list(listed[:MAX_SYMBOLS])
+        return [await self._symbol(entry) for entry in first]
 
     async def definitions(self, path: Path, line: int, column: int) -> list[CodeRange]:
         """Definitions of the symbol at a position."""
         at = self._at(path, line, column)
         found = await self.connection.request("textDocument/definition", at)
-        return ranges(self._documents, found or [])
+        with reading_response():
+            return ranges(self._documents, found or [])
 
     async def references(self, path: Path, line: int, column: int) -> list[CodeRange]:
         """References to the symbol at a position."""
         at = {**self._at(path, line, column), "context": {"includeDeclaration": True}}
-        found = ranges(self._documents, await self._asked_until_warm("textDocument/references", at))
+        listed = await self._asked_until_warm("textDocument/references", at)
+        with reading_response():
+            found = ranges(self._documents, listed)
         # Servers differ in whether they include the queried position, so filter here.
         defined = await self.definitions(path, line, column)
         return [each for each in found if each not in defined]
@@ -250,9 +273,10 @@ class LanguageServer:
         found = await self.connection.request("textDocument/hover", at)
         if not found:
             return Hover(None)
-        span = found.get("range")
-        where = None if span is None else self._documents.range(uri_of(path), span)
-        return Hover(text_of(found["contents"]), where)
+        with reading_response():
+            span = found.get("range")
+            where = None if span is None else self._documents.range(uri_of(path), span)
+            return Hover(text_of(found["contents"]), where)
 
     async def diagnostics(self, path: Path) -> list[Diagnostic]:
         """Diagnostics of a file in its state on disk."""
@@ -263,10 +287,12 @@ class LanguageServer:
         if self._pulls:
             document = {"textDocument": {"uri": uri}}
             report = await self.connection.request("textDocument/diagnostic", document)
-            items: list[Any] = report.get("items", [])
+            with reading_response():
+                items: list[Any] = report.get("items", [])
         else:
             items = await self._news.diagnostics(path)
-        return [diagnostic(self._documents, uri, item) for item in items]
+        with reading_response():
+            return [diagnostic(self._documents, uri, item) for item in items]
 
     # -- requests
 
@@ -302,22 +328,26 @@ class LanguageServer:
     # -- conversion of results
 
     async def _symbol(self, entry: Any) -> SymbolDefinition:
-        location = entry["location"]
-        span = await self._name_span(entry["name"], location["uri"], location["range"])
-        where = self._documents.range(location["uri"], span)
-        return SymbolDefinition(entry["name"], where, symbol_kind(entry.get("kind")))
+        with reading_response():
+            name, kind = entry["name"], symbol_kind(entry.get("kind"))
+            uri, whole = entry["location"]["uri"], entry["location"]["range"]
+        span = await self._name_span(name, uri, whole)
+        with reading_response():
+            return SymbolDefinition(name, self._documents.range(uri, span), kind)
 
     async def _name_span(self, name: str, uri: str, span: Any) -> Any:
         """Range of the name itself: some servers return the whole definition."""
-        if span["start"]["line"] == span["end"]["line"]:
-            where = self._documents.range(uri, span)
-            text = (where.content or "")[where.start.column - 1 : where.end.column - 1]
-            if text == name:
-                return span
-        path = path_of(uri)
+        with reading_response():
+            path = path_of(uri)
+            if span["start"]["line"] == span["end"]["line"]:
+                where = self._documents.range(uri, span)
+                text = (where.content or "")[where.start.column - 1 : where.end.column - 1]
+                if text == name:
+                    return span
         if not path.is_relative_to(self._root):
             return span
         self._show(path)
         document = {"textDocument": {"uri": uri}}
         outline = await self.connection.request("textDocument/documentSymbol", document)
-        return selection_of(outline or [], name, span) or span
+        with reading_response():
+            return selection_of(outline or [], name, span) or span

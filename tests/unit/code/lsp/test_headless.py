@@ -301,6 +301,41 @@ async def test_unanswerable_request_is_an_error(file: Path) -> None:
     assert absent.value.code == wrong.value.code == INVALID_PARAMS
 
 
+@pytest.mark.requirement("ide.faults-are-told-apart")
+async def test_unexpected_response_is_logged_with_its_traceback(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = ScriptedServer()
+    server.answers["textDocument/definition"] = {"uri": "file://[", "range": SPAN}
+    async with headless(server) as ide:
+        with pytest.raises(RpcError) as odd:
+            await ide.answer(FIND_DEFINITIONS, at(file), file.parent)
+
+    assert odd.value.data["reason"] == "ide_odd_answer"
+    assert "Invalid IPv6 URL" in odd.value.data["detail"]
+    (record,) = [each for each in caplog.records if "unexpected response" in each.getMessage()]
+    assert record.exc_info
+
+
+@pytest.mark.requirement("ide.faults-are-told-apart")
+@pytest.mark.parametrize("fault", [ValueError("oops"), KeyError("oops"), OSError("oops")])
+async def test_fault_of_symposium_is_not_reported_as_one_of_the_params_or_the_server(
+    file: Path, fault: Exception
+) -> None:
+    async def spawn(argv: Sequence[str], root: Path) -> Transport:
+        del argv, root
+        raise fault
+
+    ide = Headless(PoolSettings([SHELL], spawn))
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(ide.run())
+        with pytest.raises(type(fault)) as raised:
+            await ide.answer(HOVER, at(file), file.parent)
+        running.cancel()
+
+    assert raised.value is fault
+
+
 @pytest.mark.requirement("ide.says-what-is-wrong")
 async def test_missing_server_and_workspace_without_code_are_named(file: Path) -> None:
     missing = ServerSpec("shell", {".sh": "sh"}, [["no-such-server"]], ["marker"], "buy one")
