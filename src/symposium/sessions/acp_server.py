@@ -14,7 +14,13 @@ from msgspec.structs import replace
 
 from localio.files import storage_error_text
 from localio.redaction import learn, secret_values
-from peerwire.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, invalid_params
+from peerwire.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    RpcError,
+    invalid_params,
+)
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from peerwire.jsonrpc.values import as_object
 from symposium.client.permissions import (
@@ -267,7 +273,7 @@ class AcpSessionServer:
             raise RpcError(INVALID_REQUEST, message=error.message) from error
         except OSError as error:
             text = f"the prompt was not saved: {storage_error_text(error)}"
-            raise RpcError(INVALID_REQUEST, message=text) from error
+            raise RpcError(INTERNAL_ERROR, {"reason": "storage"}, message=text) from error
         self._runner.more.set()
         return {"waiting": waiting}
 

@@ -1,6 +1,7 @@
 """A session server of an ACP agent, with the built-in test agent in this process."""
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from peerwire.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 from peerwire.jsonrpc.handlers import Request
 from symposium.config.paths import paths
 from symposium.sessions.acp_server import AcpSessionServer
@@ -237,6 +238,26 @@ def test_invalid_prompt_is_rejected(store: SessionStore, params: dict[str, Any],
     # A signal may arrive before `run` starts.
     made.server.stop()
     assert refused.value.code == code
+    assert made.server.describe()["waiting"] == 0
+
+
+@pytest.mark.requirement("agent-sessions.storage-error")
+def test_prompt_that_cannot_be_saved_is_an_internal_error(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        del handle
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    store.add(SPEC)
+    made = Session(store, SPEC)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RpcError) as refused:
+            made.ask(SAY, text="not saved")
+
+    assert (refused.value.code, refused.value.data) == (INTERNAL_ERROR, {"reason": "storage"})
+    assert refused.value.message.startswith("the prompt was not saved: cannot write")
     assert made.server.describe()["waiting"] == 0
 
 
