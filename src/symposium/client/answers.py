@@ -4,12 +4,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from errno import EEXIST, EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR
 from pathlib import Path
 from typing import Any, Final, cast
 
 from localio.files import regular_content
 from peerwire.acp.agent import InSession, read_params
-from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from peerwire.jsonrpc.handlers import Request, RequestHandler
 from peerwire.jsonrpc.values import as_object
 from symposium.client.events import ToolCall, ToolDiff
@@ -92,8 +93,15 @@ class Files:
         return place
 
 
+_PATH_ERRORS: Final = frozenset({ENOTDIR, EISDIR, EEXIST, ENAMETOOLONG, ELOOP})
+"""Errors of a path itself; any other is a problem of this machine."""
+
+
 def _refusal(path: str, error: OSError) -> RpcError:
-    code = RESOURCE_NOT_FOUND if isinstance(error, FileNotFoundError) else INVALID_PARAMS
+    if isinstance(error, FileNotFoundError):
+        code = RESOURCE_NOT_FOUND
+    else:
+        code = INVALID_PARAMS if error.errno in _PATH_ERRORS else INTERNAL_ERROR
     return RpcError(code, f"{path}: {error.strerror}")
 
 

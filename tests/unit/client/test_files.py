@@ -1,5 +1,6 @@
 """Access of an agent to files through its client."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerwire.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError
 from symposium.client.answers import MAX_FILE_BYTES, Files
 
 
@@ -144,3 +145,31 @@ def test_a_file_with_other_line_ends_is_read_with_plain_newlines(root: Path) -> 
 
     assert Files(root).read(str(root / "poem")) == "one\ntwo\nthree\n"
     assert Files(root).read(str(root / "poem"), line=2, limit=1) == "two\n"
+
+
+@pytest.mark.requirement("cli.client-files")
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (errno.ENOTDIR, INVALID_PARAMS),
+        (errno.EISDIR, INVALID_PARAMS),
+        (errno.EEXIST, INVALID_PARAMS),
+        (errno.ENAMETOOLONG, INVALID_PARAMS),
+        (errno.ENOSPC, INTERNAL_ERROR),
+        (errno.EACCES, INTERNAL_ERROR),
+        (errno.EROFS, INTERNAL_ERROR),
+    ],
+)
+def test_only_errors_of_the_path_are_errors_of_the_params(
+    root: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", fail)
+        with pytest.raises(RpcError) as error:
+            Files(root).write(str(root / "poem"), "x")
+
+    assert error.value.code == code
+    assert error.value.data == f"{root / 'poem'}: {os.strerror(number)}"
