@@ -5,6 +5,7 @@ Supports every MCP version with `initialize`, on any transport.
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, isawaitable
@@ -13,6 +14,7 @@ from uuid import uuid4
 
 import msgspec
 
+from localio.errors import ExplainedError
 from peerwire.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -60,6 +62,7 @@ class ToolContent:
     blocks: list[dict[str, Any]]
 
 
+_log = logging.getLogger(__name__)
 _Arguments = TypeVar("_Arguments", bound=msgspec.Struct)
 ToolFunction = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
@@ -107,6 +110,8 @@ class Tool:
             if isawaitable(result):
                 result = await result
             return _outcome(result)
+        if not isinstance(caught.error, ExplainedError | RpcError):
+            _log.error("the tool %s failed", self.name, exc_info=caught.error)
         return failure(str(caught.error) or type(caught.error).__name__)
 
 

@@ -5,6 +5,7 @@ asked. This module does not depend on the SDK.
 """
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_type_hints
@@ -25,6 +26,9 @@ Topic: TypeAlias = Literal[
 
 News: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
 """Reports the progress of a call: done, total, message."""
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,8 @@ class ServedTool:
             return ToolAnswer(f"{self.name}: {error}. {_form(self.params)}", is_error=True)
         with ErrorBoundary() as caught:
             return await self.run(params, call)
+        if not isinstance(caught.error, ExplainedError):
+            _log.error("the tool %s failed", self.name, exc_info=caught.error)
         return failure(self.name, caught.error)
 
 

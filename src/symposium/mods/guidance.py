@@ -14,6 +14,7 @@ from symposium.chain.messages import Answer, ChainMessage
 from symposium.chain.mod import ComponentSpec, Drop, Forward, Outcome, from_agent, from_client
 from symposium.chain.tool_mod import ToolMod
 from symposium.chain.tools import ToolServer
+from symposium.errors import SymposiumError
 
 SERVER: Final = "guidance"
 """Name of the MCP server that the agent sees."""
@@ -34,7 +35,7 @@ BEGIN: Final = '<guidance from="symposium">'
 END: Final = "</guidance>"
 
 
-class UnknownGuidanceError(Exception):
+class UnknownGuidanceError(SymposiumError):
     """The id is unknown; the model reads the message."""
 
 
@@ -64,7 +65,7 @@ class GuidanceTools:
             if each["id"] == id:
                 return each
         names = ", ".join(each["id"] for each in texts)
-        raise UnknownGuidanceError(f"unknown guidance {id[:80]!r}; known: {names}")
+        raise UnknownGuidanceError(f"unknown guidance {id[:80]!r}", f"known: {names}")
 
     def server(self) -> ToolServer:
         """The MCP server of these tools."""

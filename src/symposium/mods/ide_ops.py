@@ -18,12 +18,13 @@ from symposium.code.ide_operations import (
     HOVER,
     RESOLVE_SYMBOL,
 )
+from symposium.errors import SymposiumError
 
 SERVER: Final = "ide"
 """Name of the MCP server that the agent sees."""
 
 
-class OperationError(Exception):
+class OperationError(SymposiumError):
     """An operation failed; the model reads the message."""
 
 
@@ -78,13 +79,13 @@ class IdeTools:
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Any:
         if self.session_id is None:
-            raise OperationError("the session is not open yet; call this again in a moment")
+            raise OperationError("the session is not open yet", "call this again in a moment")
         try:
             return await self._editor.request(method, {"sessionId": self.session_id, **params})
         except RpcError as error:
             data = as_object(error.data)
-            parts = [data.get("detail") or str(error), data.get("hint")]
-            raise OperationError("; ".join(str(each) for each in parts if each)) from error
+            detail, hint = data.get("detail") or error, data.get("hint") or ""
+            raise OperationError(str(detail), str(hint)) from error
 
 
 class IdeOps(ToolMod):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from peerwire.errors import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from symposium.chain.tools import (
     LIST_CHANGED,
     Tool,
@@ -16,6 +16,7 @@ from symposium.chain.tools import (
     ToolContext,
     ToolServer,
 )
+from symposium.errors import SymposiumError
 
 
 def echo(message: str) -> str:
@@ -213,6 +214,28 @@ async def test_exception_of_a_tool_becomes_its_result() -> None:
     broken = await call(server, "fragile", {"action": "break"})
     assert broken == {"content": [{"type": "text", "text": "not today"}], "isError": True}
     assert text(await call(server, "fragile", {"action": "continue"})) == '"continue"'
+
+
+@pytest.mark.requirement("bridge.tools-raise")
+@pytest.mark.parametrize(
+    ("error", "is_logged"),
+    [
+        (ValueError("not today"), True),
+        (SymposiumError("no such package", "check its name"), False),
+        (RpcError(INTERNAL_ERROR, "the client refused"), False),
+    ],
+)
+async def test_unexpected_exception_of_a_tool_is_logged_with_its_traceback(
+    error: Exception, caplog: pytest.LogCaptureFixture, *, is_logged: bool
+) -> None:
+    def fragile() -> None:
+        raise error
+
+    result = await call(ToolServer("tools", [fragile]), "fragile")
+
+    assert result == {"content": [{"type": "text", "text": str(error)}], "isError": True}
+    logged = [(each.getMessage(), bool(each.exc_info)) for each in caplog.records]
+    assert logged == ([("the tool fragile failed", True)] if is_logged else [])
 
 
 @pytest.mark.requirement("bridge.tools-raise")

@@ -100,7 +100,9 @@ def test_tool_is_described_by_its_function() -> None:
 
 
 @pytest.mark.requirement("mcp-server.errors")
-async def test_exception_in_a_tool_is_reported_as_an_internal_error(tmp_path: Path) -> None:
+async def test_exception_in_a_tool_is_logged_and_reported_as_an_internal_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     call = ToolInvocation(workplace_in(tmp_path), ProgressRecorder())
     good = await count.call({"count": 2}, call)
     bad = await count.call({"count": -1}, call)
@@ -109,6 +111,8 @@ async def test_exception_in_a_tool_is_reported_as_an_internal_error(tmp_path: Pa
     assert good.value.how_many == 2
     assert bad.is_error
     assert "backwards (ValueError; internal error in Symposium)" in bad.text
+    logged = [(each.getMessage(), bool(each.exc_info)) for each in caplog.records]
+    assert logged == [("the tool count failed", True)]
 
 
 json_arguments = st.dictionaries(
