@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from peerwire.acp.names import INITIALIZE, PROXY_INITIALIZE, Dialect
-from peerwire.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ErrorBoundary, RpcError
+from peerwire.errors import INVALID_PARAMS, INVALID_REQUEST, ErrorBoundary, RpcError, rpc_error_of
 from peerwire.jsonrpc.messages import Message
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
@@ -134,9 +134,11 @@ class ChainOpening:
         if call.is_settled:
             # Cancelled, or a component exited: the client no longer waits for this chain.
             await self.chain.end()
-        elif entrance is None:
-            call.fail(_as_answer(caught.error))
-        else:
+        elif (error := caught.error) is not None:
+            if not isinstance(error, RpcError):
+                _log.error("the chain could not be made", exc_info=error)
+            call.fail(rpc_error_of(error, {"reason": "chain_not_made"}))
+        elif entrance is not None:
             call.route = entrance
             entrance.take(call.message, call)
 
@@ -184,13 +186,6 @@ def _params(message: ChainMessage) -> Any:
         return message.params
     except ValueError as error:
         raise RpcError(INVALID_PARAMS, str(error)) from error
-
-
-def _as_answer(error: Exception | None) -> RpcError:
-    if isinstance(error, RpcError):
-        return error
-    _log.error("the chain could not be made", exc_info=error)
-    return RpcError(INTERNAL_ERROR, {"reason": "chain_not_made", "fault": str(error)})
 
 
 QUIET_GRACE: Final = 1.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from localio.errors import ExplainedError
-from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError
+from peerwire.errors import INTERNAL_ERROR, ErrorBoundary, RpcError, rpc_error_of
 from symposium.chain.calls import SHUTTING_DOWN
 from symposium.chain.conductor import RELAY_GRACE
 from symposium.chain.link import Link
@@ -107,12 +107,12 @@ class Supervisor:
 
     async def _open(self, config: Config) -> OpenChain | RpcError:
         """Start a chain; return a failure, which must not end other starts."""
+        outcome: OpenChain | RpcError = SHUTTING_DOWN
         with ErrorBoundary() as caught:
             attempts = ChainStarter(self._editor, self._tasks, self._settings, self._initialize)
-            chain = await attempts.chain(config, self._died)
+            chain = outcome = await attempts.chain(config, self._died)
             chain.on_empty = lambda: self._empty(chain)
-            return chain
-        return _as_answer(caught.error)
+        return outcome if caught.error is None else _start_error(caught.error)
 
     # -- stopping
 
@@ -152,14 +152,13 @@ class Supervisor:
         await chain.running.end()
 
 
-def _as_answer(error: Exception | None) -> RpcError:
-    if isinstance(error, RpcError):
-        return error
+def _start_error(error: Exception) -> RpcError:
     if isinstance(error, ExplainedError):
         reason = "policy" if isinstance(error, PolicyError) else "config"
         return RpcError(INTERNAL_ERROR, {"reason": reason, "detail": str(error)})
-    _log.error("could not start a chain", exc_info=error)
-    return RpcError(INTERNAL_ERROR, {"reason": "chain_not_made", "fault": str(error)})
+    if not isinstance(error, RpcError):
+        _log.error("could not start a chain", exc_info=error)
+    return rpc_error_of(error, {"reason": "chain_not_made"})
 
 
 def _chain_of(start: asyncio.Task[OpenChain | RpcError]) -> OpenChain | None:

@@ -8,6 +8,7 @@ import pytest
 from tests.support.run_mode_harness import FixedDirectory
 from tests.support.set_clock import SetClock, on_set_clock
 
+from peerwire.errors import RpcError
 from peerwire.transports.memory import memory_pair
 from symposium.chain.link import Link
 from symposium.config.user_config import Config
@@ -28,6 +29,20 @@ class Owner:
 
 async def never(*_: Any, **__: Any) -> Any:
     await asyncio.Event().wait()
+
+
+@pytest.mark.requirement("run-mode.start-failed-fault")
+async def test_fault_without_a_text_is_named_by_its_class(tmp_path: Path) -> None:
+    async def compose(*_: Any, **__: Any) -> Any:
+        raise LookupError
+
+    settings = RunSettings(tmp_path / "c.jsonc", compose, FixedDirectory())
+    async with asyncio.TaskGroup() as tasks:
+        editor = Link("editor", memory_pair()[0], Owner())
+        supervisor = Supervisor(editor, tasks, settings, lambda _: None)
+        with pytest.raises(RpcError) as failed:
+            await supervisor.chain_for(Config("a"))
+    assert failed.value.data == {"reason": "chain_not_made", "fault": "LookupError"}
 
 
 @pytest.mark.requirement("run-mode.slow-start")
