@@ -317,6 +317,15 @@ def rpc_error(body: Body) -> RpcError:
     )
 
 
+def error_body(error: RpcError) -> bytes:
+    """Encode the error object as JSON; `data` that is not valid JSON becomes text."""
+    try:
+        return encode_value(error.body())
+    except (TypeError, ValueError):
+        shown = ascii(error.data)
+        return encode_value(RpcError(error.code, shown, message=error.message).body())
+
+
 Send: TypeAlias = Callable[[bytes], None]
 """Function that sends one line to a peer."""
 

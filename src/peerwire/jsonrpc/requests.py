@@ -33,6 +33,7 @@ from peerwire.jsonrpc.messages import (
     ReplyTarget,
     Send,
     SingleReply,
+    error_body,
     error_response,
     id_key,
     quote,
@@ -182,15 +183,6 @@ class IncomingRequests:
 
 def _params(message: Message) -> Any:
     return None if message.params is UNSET else decode_value(message.params)
-
-
-def error_body(error: RpcError) -> bytes:
-    """Encode the error object as JSON; `data` that is not valid JSON becomes text."""
-    try:
-        return encode_value(error.body())
-    except (TypeError, ValueError):
-        shown = ascii(error.data)
-        return encode_value(RpcError(error.code, shown, message=error.message).body())
 
 
 OnResult: TypeAlias = Callable[[Any], None]
