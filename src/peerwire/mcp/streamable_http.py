@@ -16,9 +16,9 @@ import httpx2
 from msgspec import UNSET
 
 from peerwire.errors import INTERNAL_ERROR, RpcError
-from peerwire.jsonrpc.messages import Message, decode, error_response
+from peerwire.jsonrpc.messages import Message, decode, error_body, error_response
 from peerwire.jsonrpc.transport import MAX_LINE, Listener
-from peerwire.jsonrpc.values import decode_value, encode_value
+from peerwire.jsonrpc.values import decode_value
 from peerwire.mcp.session import NEWEST, McpError
 
 
@@ -298,4 +298,4 @@ def _revision(response: Message) -> str:
 
 def _failure(request_id: bytes, reason: str) -> bytes:
     error = RpcError(INTERNAL_ERROR, {"reason": reason}, message=reason)
-    return error_response(request_id, encode_value(error.body()))
+    return error_response(request_id, error_body(error))

@@ -23,8 +23,8 @@ from localio.loopback import (
 from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
-from peerwire.jsonrpc.values import encode_value
 from symposium.bridge.dialects import without_bridge_keys
+from symposium.bridge.endpoint import http_declaration
 from symposium.bridge.http_server import (
     IDLE,
     IDLE_UNPROVEN,
@@ -293,7 +293,7 @@ class Post:
 
     async def _response(self, part: Message | Malformed) -> bytes | None:
         if isinstance(part, Malformed):
-            return wire.error_response(part.id, encode_value(part.error.body()))
+            return wire.error_response(part.id, wire.error_body(part.error))
         return await self._client.answer_to(part, bytes(part.id or b"null"))
 
     async def _take(self, message: Message) -> None:

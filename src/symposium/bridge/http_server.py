@@ -241,7 +241,7 @@ class McpHttpSession:
         except CancelledByPeerError:
             return None
         except RpcError as error:
-            return wire.error_response(request_id, encode_value(error.body()))
+            return wire.error_response(request_id, wire.error_body(error))
 
     async def take(self, message: Message) -> None:
         """Forward a notification, or the response to a request of the server."""

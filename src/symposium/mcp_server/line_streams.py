@@ -17,7 +17,6 @@ from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc import messages
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
 from peerwire.jsonrpc.transport import OversizedLine, Transport
-from peerwire.jsonrpc.values import encode_value
 
 MAX_WAITING: Final = 256
 """Messages read ahead of the server before reading pauses."""
@@ -79,11 +78,11 @@ class _Reader(Generic[_Item]):
 
     def _refuse_malformed(self, malformed: Malformed) -> None:
         if malformed.answer:
-            body = encode_value(malformed.error.body())
+            body = messages.error_body(malformed.error)
             self._send(messages.error_response(malformed.id, body))
 
     def _refuse(self, id_: bytes, reason: str) -> None:
-        body = encode_value(RpcError(INVALID_REQUEST, reason).body())
+        body = messages.error_body(RpcError(INVALID_REQUEST, reason))
         self._send(messages.error_response(id_, body))
 
 
