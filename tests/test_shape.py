@@ -279,7 +279,7 @@ ERROR_BOUNDARIES: Mapping[str, str] = {
     "peerwire.jsonrpc.requests._answer_later": "a handler: its error answers the request",
     "peerwire.jsonrpc.requests._answer": "a result: encoding it runs methods of its class",
     "peerwire.jsonrpc.requests._outcome": "a handler of results: the requester gets its error",
-    "peerwire.mcp.client.open_server": "a task group: the caller gets the error",
+    "peerwire.task_group.flat_task_group": "a task group: the caller gets the error",
     "symposium.bus.handlers._answer": "a handler: its error answers the message",
     "symposium.chain.conductor.run": "the start of a chain: the error answers `initialize`",
     "symposium.chain.tools.call": "a tool of a mod: the model reads its error",
@@ -290,13 +290,9 @@ ERROR_BOUNDARIES: Mapping[str, str] = {
     "symposium.run_mode.menu.slow_start.wait_with_input": "a task group: the caller gets the error",
     "symposium.run_mode.supervisor._open": "the start of a chain: others must not end with it",
     "symposium.sessions.agent_runner.watch": "the budget: a turn must not end with its monitoring",
-    "symposium.sessions.agent_runner._within_budget": "a task group: the caller gets the error",
-    "symposium.sessions.client.reach": "a task group: the caller gets the error",
     "symposium.tasks.store.run": "a task group: the caller gets the error",
     "symposium.tasks.store.after_failure": "a rollback: the caller reports the first error",
     "symposium.tasks.store._run": "one write: others of its transaction stay",
-    "symposium.testing.editor_on": "a task group: a test gets its failed assertion itself",
-    "symposium.testing.chain_of": "a task group: a test gets its failed assertion itself",
 }
 """Functions that catch every error with an `ErrorBoundary`, with the reason."""
 

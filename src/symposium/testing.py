@@ -4,7 +4,6 @@ Waits end when the expected message comes; a wait that times out fails and shows
 came instead. No test framework is necessary.
 """
 
-import asyncio
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -12,10 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from peerwire.errors import METHOD_NOT_FOUND, ErrorBoundary, LocalError, RpcError
+from peerwire.errors import METHOD_NOT_FOUND, LocalError, RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Reply, Request, RequestHandler
 from peerwire.jsonrpc.transport import Transport
+from peerwire.task_group import flat_task_group
 from peerwire.testing import Recorder
 from peerwire.transports.memory import memory_pair
 from symposium.bridge.bridge import bridge_components
@@ -275,14 +275,13 @@ AgentLike: TypeAlias = str | FakeAgent | AgentSpec | Program | Served
 async def editor_on(transport: Transport) -> AsyncGenerator[FakeEditor, None]:
     """A fake editor at this end of a transport; ends the connection after the block."""
     editor = FakeEditor(transport)
-    async with asyncio.TaskGroup() as tasks:
+    # A test gets its failed assertion itself.
+    async with flat_task_group() as tasks:
         tasks.create_task(editor.connection.run())
-        # So that a failed assertion comes out as itself rather than in a group.
-        with ErrorBoundary() as caught:
+        try:
             yield editor
-        editor.connection.close()
-    if caught.error is not None:
-        raise caught.error
+        finally:
+            editor.connection.close()
 
 
 @asynccontextmanager
@@ -307,13 +306,10 @@ async def chain_of(
     blueprint = Blueprint(proxies, _agent(agent))
     near, far = memory_pair()
     conductor = Conductor(far, lambda _: blueprint, settings)
-    async with asyncio.TaskGroup() as tasks:
+    async with flat_task_group() as tasks:
         tasks.create_task(conductor.run())
-        with ErrorBoundary() as caught:
-            async with editor_on(near) as editor:
-                yield editor
-    if caught.error is not None:
-        raise caught.error
+        async with editor_on(near) as editor:
+            yield editor
 
 
 def _mod(mod: ModLike) -> Component:

@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from peerwire.errors import ErrorBoundary
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from peerwire.mcp.session import AcpMcpConnections, McpClientSession, McpError
+from peerwire.task_group import flat_task_group
 from peerwire.transports.command import Command
 from peerwire.transports.memory import ForwardingTransport
 from peerwire.transports.process import spawn
@@ -55,29 +55,25 @@ async def open_server(
         PeerwireError: it cannot be started or reached, or returned an error.
     """
     name = str(declaration.get("name", "the server"))
-    async with asyncio.TaskGroup() as tasks:
-        # Unwrap an exception of the block from its group.
-        with ErrorBoundary() as caught:
-            match declaration:
-                case {"type": "acp", "serverId": str(server_id)}:
-                    if tunnels is None:
-                        raise McpError(f"{name} is declared as `acp`, without an ACP connection")
-                    async with tunnels.open(server_id) as wire:
-                        server = McpClientSession(name, wire)
-                        await _initialize(server, seconds)
-                        yield server
-                case _:
-                    transport = _transport(name, declaration, cwd, tasks)
-                    connection = Connection(McpLines(transport), Handlers(requests={"ping": _pong}))
-                    tasks.create_task(connection.run())
-                    try:
-                        server = McpClientSession(name, connection)
-                        await _initialize(server, seconds)
-                        yield server
-                    finally:
-                        connection.close()
-    if caught.error is not None:
-        raise caught.error
+    async with flat_task_group() as tasks:
+        match declaration:
+            case {"type": "acp", "serverId": str(server_id)}:
+                if tunnels is None:
+                    raise McpError(f"{name} is declared as `acp`, without an ACP connection")
+                async with tunnels.open(server_id) as wire:
+                    server = McpClientSession(name, wire)
+                    await _initialize(server, seconds)
+                    yield server
+            case _:
+                transport = _transport(name, declaration, cwd, tasks)
+                connection = Connection(McpLines(transport), Handlers(requests={"ping": _pong}))
+                tasks.create_task(connection.run())
+                try:
+                    server = McpClientSession(name, connection)
+                    await _initialize(server, seconds)
+                    yield server
+                finally:
+                    connection.close()
 
 
 def _pong(_: Request) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from localio.processes import reachable
 from peerwire.errors import ErrorBoundary, PeerwireError, RpcError
 from peerwire.jsonrpc.transport import Transport
 from peerwire.jsonrpc.values import as_object
+from peerwire.task_group import flat_task_group
 from symposium.catalog import agent_label
 from symposium.chain.blueprint import Program
 from symposium.chain.conductor import Settings
@@ -216,15 +217,12 @@ class AgentRunner:
             if failed.error is not None:
                 self._publish("notice", {"text": f"the budget is not monitored: {failed.error}"})
 
-        reason = ""
-        async with asyncio.TaskGroup() as tasks:
+        async with flat_task_group() as tasks:
             watching = tasks.create_task(watch())
-            with ErrorBoundary() as ended:
-                reason = await turn.run(text)
-            watching.cancel()
-        if ended.error is not None:
-            raise ended.error
-        return reason
+            try:
+                return await turn.run(text)
+            finally:
+                watching.cancel()
 
     async def _save_first(self, call: Mapping[str, Any]) -> None:
         """Save the worktree before a tool call that a rule allows without asking the user."""

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from localio.files import make_private_directory
-from peerwire.errors import METHOD_NOT_FOUND, ConnectionClosedError, ErrorBoundary, RpcError
+from peerwire.errors import METHOD_NOT_FOUND, ConnectionClosedError, RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers
+from peerwire.task_group import flat_task_group
 from peerwire.transports.unix import connect_unix, peer_uid
 from symposium.sessions.session import (
     LOG,
@@ -268,13 +269,12 @@ async def reach(
         if on_close is not None:
             on_close()
 
-    async with asyncio.TaskGroup() as tasks:
+    async with flat_task_group() as tasks:
         tasks.create_task(run())
-        with ErrorBoundary() as caught:
+        try:
             yield client
-        connection.close()
-    if caught.error is not None:
-        raise caught.error
+        finally:
+            connection.close()
 
 
 def _group(spec: SessionSpec) -> str:
