@@ -1,4 +1,4 @@
-"""A task group that raises an exception of its block as it is."""
+"""A task group that raises an exception of its block itself, not in a group."""
 
 import asyncio
 from collections.abc import AsyncGenerator
