@@ -73,11 +73,20 @@ def layers() -> str:
     lines: list[str] = []
     for section in contracts.values():
         if section.get("type") == "layers":
-            names = re.sub(r"[()]", "", section["layers"]).strip().splitlines()
-            title = section.get("containers", "src").strip().removeprefix("symposium.")
-            text = f"{title + ':':<11} {' / '.join(names)}"
+            container = section.get("containers", "").strip()
+            folder = DOCS.parent / "src" / container.replace(".", "/")
+            lines_of = [_present(line, folder) for line in section["layers"].strip().splitlines()]
+            title = container.removeprefix("symposium.") or "src"
+            text = f"{title + ':':<11} {' / '.join(line for line in lines_of if line)}"
             lines += textwrap.wrap(text, 144, subsequent_indent=" " * 2, break_on_hyphens=False)
     return "\n".join(lines) + "\n"
+
+
+def _present(line: str, folder: Path) -> str:
+    """A line of layers without those that are in brackets because they do not exist yet."""
+    names = [name.strip("() ") for name in line.split("|")]
+    found = [name for name in names if any(folder.glob(name)) or any(folder.glob(f"{name}.py"))]
+    return " | ".join(found)
 
 
 def _text_of(path: str) -> str:

@@ -18,7 +18,7 @@ HEAD = """# Limits and timeouts
 
 Every number that is a constant or a default in Symposium's source: sizes in bytes, times in
 seconds, counts, and codes. You cannot change them, except where [the config file](config.md) or
-[an option](cli.md) names one. The module says what the number limits.
+[an option](cli.md) names one.
 
 | Name | Value | Module |
 |---|---|---|
