@@ -240,6 +240,16 @@ async def test_unserializable_outcome_of_a_mod_is_an_error_and_the_chain_continu
         assert (await it.client.read())["error"]["code"] in {-32603, -32000}
 
 
+@pytest.mark.requirement("conductor.mod-raises")
+@pytest.mark.parametrize("outcome", [Forward({"x": object()}), Reply({"x": object()})])
+async def test_error_of_an_unserializable_value_names_no_wrong_mod(outcome: Outcome) -> None:
+    async with chain_harness(*mods(down("m", lambda _: outcome))) as it:
+        await it.open()
+        it.client.ask(1, "m")
+        data = (await it.client.read())["error"]["data"]
+    assert (data["reason"], data["mod"], data["method"]) == ("mod_failed", "unknown", "m")
+
+
 class Held(Mod):
     """Holds messages of the agent for session "slow" until the test releases them."""
 

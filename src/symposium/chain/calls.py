@@ -22,6 +22,9 @@ FAULTS: Final = "symposium.mods"
 SHUTTING_DOWN: Final = RpcError(INTERNAL_ERROR, {"reason": "shutting_down"})
 """Error for every request of a chain that stops."""
 
+UNKNOWN_MOD: Final = "unknown"
+"""Name in the error of a value without a JSON form: any mod on the route may have made it."""
+
 _log = logging.getLogger(FAULTS)
 
 
@@ -97,7 +100,7 @@ def revised(answer: Answer, revision: object) -> Answer:
 
 def writable(answer: Answer, message: ChainMessage) -> Answer:
     """The answer, or an error if a mod made it and it has no JSON form."""
-    fault = guarded("that answered", Answer.encode, answer, message)
+    fault = guarded(UNKNOWN_MOD, Answer.encode, answer, message)
     return Answer(error=fault.error) if isinstance(fault, Refuse) else answer
 
 

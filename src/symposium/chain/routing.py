@@ -19,6 +19,7 @@ from msgspec import UNSET
 from peerwire.errors import REQUEST_CANCELLED, RpcError
 from symposium.chain.calls import (
     BEFORE_ALL,
+    UNKNOWN_MOD,
     ModCall,
     RouteEnd,
     Step,
@@ -232,7 +233,7 @@ class Route:
     def _deliver(self, message: ChainMessage, call: ModCall | None) -> None:
         fault: RpcError | None = None
         if message.body is UNSET:
-            fault = fault_of(guarded("that edited it", ChainMessage.encoded, message, message))
+            fault = fault_of(guarded(UNKNOWN_MOD, ChainMessage.encoded, message, message))
         if call is None:
             if fault is None:
                 self.far.notify(message)
