@@ -23,6 +23,9 @@ READS: Final = frozenset({"<", "<>", "<&"})
 WRITES: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 """Redirects that open their target for writing."""
 
+_CLOSES: Final = frozenset({"<&-", ">&-"})
+"""Redirects that close a descriptor and have no target."""
+
 _CHANGES_VARIABLES: Final = "it changes variables of the shell"
 _DOUBTFUL: Final = {
     "declaration_command": _CHANGES_VARIABLES,
@@ -37,6 +40,8 @@ _ODD_CHARACTER: Final = re.compile(r"[^\S \n\t]|[\x00-\x08\x0e-\x1f\x7f]")
 _COMPARES: Final = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
 _LIVE: Final = re.compile(r"(?<!\\)[*?\[{}]|(?:^|[=:])~")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_JOINED_LINES: Final = re.compile(rb"\S\\\n(?=\S)")
+_LITERAL: Final = frozenset({"raw_string", "ansi_c_string", "comment"})
 _QUOTED_ESCAPE: Final = re.compile(r'\\([$`"\\\n])')
 
 
@@ -101,15 +106,12 @@ def read_script(text: str) -> Script:
         return Script((), (), (f"it is longer than {MAX_SCRIPT_BYTES // 1024} KiB",))
     if b"\0" in source:
         return Script((), (), ("it contains a NUL byte",))
-    if _ODD_CHARACTER.search(source.decode(errors="replace")):
-        # The shell and the grammar can disagree about where a word ends.
-        doubts = ["it contains a control character or an unusual space"]
-    else:
-        doubts: list[str] = []
+    root = _parser().parse(source).root_node
+    doubts = _text_doubts(root, source)
     commands: list[SimpleCommand] = []
     redirects: list[Redirect] = []
     displaced: dict[int, list[ShellWord]] = {}
-    for node in _nodes(_parser().parse(source).root_node):
+    for node in _nodes(root):
         if node.is_error or node.is_missing:
             doubts.append("it is not a valid bash script")
         elif node.type == "redirected_statement":
@@ -121,6 +123,26 @@ def read_script(text: str) -> Script:
         else:
             doubts += _hazards(node)
     return Script(tuple(commands), tuple(redirects), tuple(dict.fromkeys(doubts)))
+
+
+def _text_doubts(root: Node, source: bytes) -> list[str]:
+    """Places where the shell and the grammar can disagree about where a word ends."""
+    doubts: list[str] = []
+    if _ODD_CHARACTER.search(source.decode()):
+        doubts.append("it contains a control character or an unusual space")
+    if _has_joined_lines(root, source):
+        doubts.append("it continues a word on the next line")
+    return doubts
+
+
+def _has_joined_lines(root: Node, source: bytes) -> bool:
+    """Whether bash reads one word, or `$(`, where the grammar starts a new word."""
+    joints = {each.start() for each in _JOINED_LINES.finditer(source)}
+    if joints:
+        for node in _nodes(root):
+            if node.type in _LITERAL:
+                joints.difference_update(range(node.start_byte, node.end_byte))
+    return bool(joints)
 
 
 def _hazards(node: Node) -> list[str]:
@@ -173,11 +195,24 @@ def _displace(statement: Node, displaced: dict[int, list[ShellWord]]) -> list[st
 
 def _words_behind(redirect: Node) -> list[Node]:
     if redirect.type == "file_redirect":
+        if _operator(redirect).type in _CLOSES:
+            return [word for child in redirect.children for word in _closed_words(child)]
         return redirect.children_by_field_name("destination")[1:]
     found = list(redirect.children_by_field_name("argument"))
     for nested in redirect.children_by_field_name("redirect"):
         found += _words_behind(nested)
     return found
+
+
+def _closed_words(child: Node) -> list[Node]:
+    """Words behind `<&-` or `>&-`, of which the grammar takes the first for a destination."""
+    if child.is_error:
+        return child.named_children
+    return [child] if child.is_named and child.type != "file_descriptor" else []
+
+
+def _operator(redirect: Node) -> Node:
+    return next((each for each in redirect.children if not each.is_named), redirect)
 
 
 @cache
@@ -226,7 +261,7 @@ def _assignment(node: Node) -> tuple[str, ShellWord]:
 
 
 def _redirect(node: Node, source: bytes) -> list[Redirect]:
-    found = next((each for each in node.children if not each.is_named), node)
+    found = _operator(node)
     operator = found.type
     if b"<>" in source[max(0, found.start_byte - 1) : found.end_byte + 1]:
         operator = "<>"  # The grammar does not have this operator and skips a part of it.
