@@ -136,6 +136,11 @@ async def test_selection_is_the_one_of_the_editor(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("selection", "text"),
     [
+        (Selection(selected_text=None), "nothing is selected"),
+        (
+            Selection(selected_text=None, message="the editor has no window"),
+            "the editor has no window",
+        ),
         (Selection(selected_text="x"), "x"),
         (Selection(selected_text="x", file_path="/a.py"), "/a.py\nx"),
         (Selection(selected_text="x", file_path="/a.py", start_line=3), "/a.py:3\nx"),

@@ -105,6 +105,9 @@ def test_process_tables_of_linux_and_macos_are_parsed() -> None:
     assert read_stat(42, stat, b"prog\0-x\0") == Process(42, 7, "odd) (name", ["prog", "-x"])
     line = "  42   7 /bin/zsh         /bin/zsh -l"
     assert read_ps_line(line) == Process(42, 7, "zsh", ["/bin/zsh", "-l"])
+    assert read_ps_line("  PID  PPID COMM             ARGS") is None
+    assert read_ps_line("   42     7") is None
+    assert read_ps_line("   42     x zsh") is None
 
 
 @pytest.mark.requirement("mcp-server.terminal")
@@ -120,8 +123,44 @@ def test_own_ancestors_are_found_and_the_variable_takes_precedence() -> None:
 
     assert os.getppid() in {0, 1, *(each.pid for each in found)}
     assert terminal_of(os.getpid(), {"SYMPOSIUM_SHELL_PID": "4711"}).shell == 4711
-    assert terminal_of(os.getpid(), {"SYMPOSIUM_SHELL_PID": "x"}) == choose(found)
+    for odd in ("x", "", "-1", "1" * 10):
+        assert terminal_of(os.getpid(), {"SYMPOSIUM_SHELL_PID": odd}) == choose(found)
     assert ancestors(2**22 + 1) == []
+
+
+@pytest.mark.requirement("mcp-server.terminal")
+@pytest.mark.skipif(not Path("/proc/self/comm").exists(), reason="only Linux has /proc")
+def test_process_whose_name_is_no_text_is_passed_over() -> None:
+    comm = Path("/proc/self/comm")
+    name = comm.read_bytes()
+    comm.write_bytes(b"\xff)(")
+    try:
+        assert os.getppid() in {0, 1, *(each.pid for each in ancestors(os.getpid()))}
+    finally:
+        comm.write_bytes(name.rstrip(b"\n"))
+
+
+@pytest.mark.requirement("mcp-server.terminal")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bash",
+        "csh",
+        "dash",
+        "elvish",
+        "fish",
+        "ksh",
+        "nu",
+        "pwsh.exe",
+        "sh",
+        "tcsh",
+        "xonsh",
+        "ZSH",
+    ],
+)
+@pytest.mark.parametrize("start", ["", "-"])
+def test_usual_shells_are_known(name: str, start: str) -> None:
+    assert choose([process(9, "node"), process(8, start + name)]) == Terminal(8, None)
 
 
 @pytest.mark.requirement("mcp-server.detection", "mcp-server.terminal")

@@ -111,6 +111,17 @@ async def test_walkthrough_is_stored_when_no_editor_is_connected(tmp_path: Path)
 
 
 @pytest.mark.requirement("mcp-server.walkthroughs")
+async def test_answer_on_a_shown_walkthrough_without_faults_is_short(tmp_path: Path) -> None:
+    bus = FakeBus()
+    bus.answer("present_walkthrough", Ack())
+    answer = await call_tool(workplace_in(tmp_path, bus), "present_walkthrough", {"content": "# A"})
+
+    stored = f"The walkthrough is stored as {answer.value.id} (version 1)."
+    found = "Every location that you sent was found."
+    assert answer.text == f"Shown to the user. {stored} {found}"
+
+
+@pytest.mark.requirement("mcp-server.walkthroughs")
 async def test_validation_shows_and_stores_nothing(tmp_path: Path) -> None:
     bus = FakeBus()
     workplace = workplace_in(tmp_path, bus)

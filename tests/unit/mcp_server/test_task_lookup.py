@@ -15,7 +15,10 @@ from symposium.bus.errors import (
     BusUnreachableError,
 )
 from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
+from symposium.documents.boot import TaskContext
 from symposium.documents.first_prompt import TaskContext
+from symposium.mcp_server.contents import ToolOffering
+from symposium.mcp_server.location import AgentLocation, written_down
 from symposium.mcp_server.offering import ToolOffering
 from symposium.mcp_server.server_context import ServerContext
 from symposium.mcp_server.task_lookup import LOOKUP_TIMEOUT, keep_collaborator, look_up
@@ -81,6 +84,24 @@ async def test_task_file_is_read_when_the_daemon_fails(error: Exception, tmp_pat
 
     assert nothing is None
     assert await look_up(workplace.standing, bus) == ON_DISK
+
+
+@pytest.mark.requirement("mcp-server.degraded")
+@pytest.mark.parametrize("place", ["beside", "project", "hidden", "parent"])
+def test_task_file_is_found_from_any_directory(place: str, tmp_path: Path) -> None:
+    workplace = workplace_in(tmp_path)
+    project = Path(workplace.standing.project)
+    elsewhere = tmp_path / "elsewhere" / "deep"
+    where = {
+        "beside": beside(workplace),
+        "project": project / f"taskspace-{TASK}",
+        "hidden": project / ".symposium" / f"task-{TASK}",
+        "parent": elsewhere.parent,
+    }
+    store_task(workplace, where[place])
+
+    assert written_down(AgentLocation(elsewhere, str(project), TASK)) == ON_DISK
+    assert written_down(AgentLocation(elsewhere, str(project), TASK.replace("0", "1"))) is None
 
 
 @pytest.mark.requirement("mcp-server.degraded")
