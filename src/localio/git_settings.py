@@ -51,7 +51,8 @@ def find_git_directories(folder: Path) -> GitDirectories | None:
             if place.stat().st_dev != device:
                 return None
             found = _at(place)
-            if found is not None:
+            # Like git, do not take a checkout that lost its clone for a part of an outer one.
+            if found is not None or (place / ".git").is_file():
                 return found
     except (OSError, RuntimeError, ValueError):
         return None
