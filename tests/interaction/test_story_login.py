@@ -82,12 +82,13 @@ async def test_retry_sends_the_prompt_after_a_login_elsewhere(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("stories.a-11-elsewhere")
-async def test_another_message_replaces_the_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["Something else", "0", "4", "\u00b2", "9" * 5000])
+async def test_another_message_replaces_the_first(text: str, tmp_path: Path) -> None:
     async with run_mode_harness(tmp_path, CONFIG) as it:
         agent = await begun(it)
         await refused(it, agent)
-        it.prompt("Something else")
-        assert (await agent.read())["params"]["prompt"][0]["text"] == "Something else"
+        it.prompt(text)
+        assert (await agent.read())["params"]["prompt"][0]["text"] == text
 
 
 @pytest.mark.requirement("stories.a-11-cancelled")

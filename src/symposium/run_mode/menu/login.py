@@ -12,6 +12,7 @@ from symposium.config.user_config import Config
 from symposium.run_mode.chat import Dialog
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.failure_text import StartProblem, of_chain
+from symposium.run_mode.menu.pickers import numbered
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.session_answers import LoginRequired
 
@@ -35,8 +36,8 @@ class LoginMenu:
 
     def chosen(self, word: str) -> AuthMethod | None:
         """Return the method with this number."""
-        is_number = word.isdecimal() and 0 < int(word) <= len(self._methods)
-        return self._methods[int(word) - 1] if is_number else None
+        at = numbered(word, len(self._methods))
+        return None if at is None else self._methods[at]
 
     async def log_in(self, talk: Dialog, method: AuthMethod) -> bool:
         """Log in by a method; return whether the agent reports success."""

@@ -292,11 +292,13 @@ def is_number(text: str) -> bool:
 
 
 def numbered(text: str, count: int) -> int | None:
-    """Convert a number to an index; None if it is out of range."""
+    """Convert a number to an index; None if it is out of range, or not a number."""
+    if not is_number(text):
+        return None
     # A very long number is an invalid index like others.
     if len(text) > len(str(count)) + 20:
         text = text.lstrip("0")[:20] or "0"
-    at = int(text) if text.isdigit() else 0
+    at = int(text)
     return at - 1 if 1 <= at <= count else None
 
 
