@@ -220,7 +220,7 @@ def test_bare_repository_is_found_with_and_without_its_suffix(tmp_path: Path) ->
 
 @pytest.mark.requirement("taskspaces.clone-kinds")
 @pytest.mark.parametrize("missing", ["objects", "refs", "HEAD"])
-def test_directory_without_a_part_of_a_repository_is_none(missing: str, tmp_path: Path) -> None:
+def test_directory_without_a_part_of_a_repository_is_not_one(missing: str, tmp_path: Path) -> None:
     part = repository(tmp_path) / missing
     part.rename(tmp_path / "elsewhere")
 

@@ -137,7 +137,7 @@ def test_random_value_of_an_agents_variable_is_a_secret(value: str, *, is_secret
     assert (value in agent_secrets({"PLAIN": value})) is is_secret
 
 
-def test_bytes_that_are_no_text_are_kept_around_a_secret() -> None:
+def test_bytes_that_are_no_text_are_kept_beside_a_secret() -> None:
     raw = b"\xff\xfe Bearer " + RANDOM.encode() + b" \x80"
 
     assert Redactor().raw(raw) == b"\xff\xfe Bearer [redacted] \x80"
