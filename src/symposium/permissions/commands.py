@@ -227,7 +227,8 @@ def judge_script(
     everything = all_commands(action.text)
     start = action.directory or ""
     reach = PathReach(rules, workspace, directories_of(everything, start, workspace))
-    reasons = [each for found in everything.found for each in _command(found, reach)]
+    reasons = [each for shell in everything.shells for each in _shell(shell, rules)]
+    reasons += [each for found in everything.found for each in _command(found, reach)]
     touches = [reach.redirect(each) for each in everything.redirects]
     reasons += [_touched(each.path, each) for each in touches if each is not None]
     doubts = [*everything.doubts, *action.doubts]
@@ -238,6 +239,12 @@ def judge_script(
     if not action.is_exact:
         doubts.append("only its title is known")
     return [*reasons, *(Reason(Effect.ASK, action.text, None, doubt) for doubt in doubts)]
+
+
+def _shell(command: SimpleCommand, rules: Sequence[Rule]) -> Sequence[Reason]:
+    """Objection of the rules to the shell itself; a rule that allows it allows no script."""
+    objecting = [rule for rule in rules if rule.matches_command(command, is_direct=False)]
+    return [strictest(objecting, command.source)] if objecting else []
 
 
 def _command(found: FoundCommand, reach: PathReach) -> Sequence[Reason]:

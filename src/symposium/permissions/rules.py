@@ -211,7 +211,7 @@ class Rule:
                 return False
             return _begins(texts, self.command) and self._has_option(texts)
         known = tuple(word.text if word.text is not None else word.source for word in command.words)
-        named = (PurePosixPath(known[0]).name, *known[1:])
+        named = (PurePosixPath(known[0]).name or known[0], *known[1:])
         is_meant = fnmatchcase(named[0], self.command[0]) and _in_order(named, self.command)
         return is_meant and self._has_option(named)
 

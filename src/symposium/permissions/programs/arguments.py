@@ -297,30 +297,45 @@ class FoundCommand:
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All commands that a script would run."""
+    """All commands that a script would run.
+
+    Attributes:
+        found: commands, without the shells in `shells`.
+        shells: calls of a shell with a script, whose commands are among the others.
+        redirects: redirects of all commands.
+        doubts: parts that cannot be analyzed.
+    """
 
     found: tuple[FoundCommand, ...]
+    shells: tuple[SimpleCommand, ...]
     redirects: tuple[Redirect, ...]
     doubts: tuple[str, ...]
 
 
 def all_commands(text: str) -> Everything:
     """All commands of a script, including those run by other commands."""
-    walk = _Walk([], [], [])
+    walk = _Walk([], [], [], [])
     walk.script(read_script(text), depth=0, is_direct=True)
-    return Everything(tuple(walk.found), tuple(walk.redirects), tuple(dict.fromkeys(walk.doubts)))
+    return Everything(
+        tuple(walk.found),
+        tuple(walk.shells),
+        tuple(walk.redirects),
+        tuple(dict.fromkeys(walk.doubts)),
+    )
 
 
 def program_name(command: SimpleCommand) -> str | None:
     """File name of the program; None if unknown."""
     if not command.words or command.words[0].text is None:
         return None
-    return PurePosixPath(command.words[0].text).name
+    # `.` is a command whose path has no name.
+    return PurePosixPath(command.words[0].text).name or command.words[0].text
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
     found: list[FoundCommand]
+    shells: list[SimpleCommand]
     redirects: list[Redirect]
     doubts: list[str]
 
@@ -338,6 +353,7 @@ class _Walk:
         self.doubts.extend(_changed_environment(command))
         script = _shell_script(name, command)
         if script is not None:
+            self.shells.append(command)
             if not _is_plain_shell(command):
                 self.doubts.append(f"`{command.source}` is not a plain call of a shell")
             self.script(read_script(script), depth=depth + 1, is_direct=is_direct)
