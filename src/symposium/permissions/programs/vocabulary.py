@@ -400,8 +400,6 @@ class Meanings:
             self._special(kind, text, at, by)
 
     def _path(self, kind: WordKind, text: str, at: int, by: str) -> None:
-        if text == "-":
-            return
         if self._program.names_hosts and ":" in text:
             self._words.doubt(at, f"`{text}` can name another machine")
         self._words.use(kind, text, at, by)
