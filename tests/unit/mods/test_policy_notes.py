@@ -254,3 +254,25 @@ async def test_a_refused_question_that_names_no_call_is_shown_as_a_failed_one(
     assert (update["status"], update["kind"], update["title"]) == ("failed", "other", "git push")
     assert note is not None
     assert (note.rule, note.is_refusal) == ("no-push", True)
+
+
+@pytest.mark.requirement("policy.refusal-shown")
+async def test_each_note_is_a_tool_call_of_its_own(tmp_path: Path) -> None:
+    async with scene(tmp_path, FORBID) as it:
+        await it.editor.prompt("hello")
+        for _ in range(2):
+            await it.ask(PUSH)
+        await it.notes()
+        updates = [each["update"] for each in it.editor.updates.items]
+        names = [each["toolCallId"] for each in updates if read_note(each) is not None]
+
+    assert len(names) == len(set(names)) == 3
+
+
+@pytest.mark.requirement("policy.refusal-shown")
+async def test_a_refusal_outside_a_session_is_noted_in_none(tmp_path: Path) -> None:
+    async with scene(tmp_path, FORBID) as it:
+        with pytest.raises(RpcError):
+            await it.request("terminal/create", {"command": "git", "args": ["push"]})
+
+        assert await it.notes() == []

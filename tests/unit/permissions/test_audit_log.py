@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from localio.redaction import Redactor
-from symposium.permissions.audit_log import MAX_STORED, AuditLog
+from symposium.permissions.audit_log import MAX_STORED, AuditLog, Checkpoint, faults, utc_now
 
 NOW = "audit.ndjson"
 
@@ -295,3 +296,37 @@ def test_damaged_lines_hide_no_entry_and_an_empty_folder_is_intact(tmp_path: Pat
 
     assert [entry["chosen"] for entry in log.entries()] == ["option 0"]
     assert log_in(tmp_path / "empty").verify() == []
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_a_short_line_that_is_not_ours_ends_no_writer(tmp_path: Path) -> None:
+    (tmp_path / NOW).write_bytes(b"no JSON\n")
+    log_in(tmp_path).write({"chosen": "continues"})
+
+    assert [entry["chosen"] for entry in log_in(tmp_path).entries()] == ["continues"]
+
+
+@pytest.mark.requirement("stories.a-07-bounded")
+def test_a_copy_beside_the_log_is_neither_read_nor_deleted(tmp_path: Path) -> None:
+    copy = tmp_path / "audit.0-copy.ndjson"
+    copy.write_bytes(b"no JSON\n")
+    log = log_in(tmp_path, largest=1)
+    for number in range(MAX_STORED + 3):
+        log.write({"chosen": f"option {number}"})
+
+    assert log.verify() == []
+    assert copy.read_bytes() == b"no JSON\n"
+    assert len(list(tmp_path.glob("audit.0*.ndjson"))) == MAX_STORED + 1
+
+
+@pytest.mark.requirement("stories.a-07-verify")
+def test_a_checkpoint_before_the_first_line_needs_none() -> None:
+    assert faults([], Checkpoint(first=1, seq=0)) == []
+    assert faults([], Checkpoint(first=5, seq=4)) == []
+    (fault,) = faults([], Checkpoint(first=4, seq=4))
+    assert fault.place == "the first line"
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_times_are_in_utc_with_milliseconds() -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", utc_now())

@@ -10,7 +10,7 @@ import pytest
 
 from symposium.permissions.live_policy import OWN_FILE, LivePolicy
 from symposium.permissions.policy import MAX_BYTES, check_file, load_policy, prove, read_policy
-from symposium.permissions.rules import PolicyWorkspace, RunScript
+from symposium.permissions.rules import Access, PolicyWorkspace, RunScript, TouchFile
 from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation, Verdict, exists
 
 ROOT = Path(__file__).parents[3]
@@ -223,6 +223,20 @@ def test_example_matches_if_the_rule_matches_a_part_of_it(tmp_path: Path) -> Non
 @pytest.mark.requirement("policy.file-errors")
 def test_a_policy_of_comments_has_no_rules() -> None:
     assert read_policy("# none yet\n", "p.toml").rules == ()
+
+
+@pytest.mark.requirement("policy.files-and-tools")
+@pytest.mark.parametrize("access", ["read", "write"])
+def test_a_pattern_may_start_with_the_home_directory(access: str, tmp_path: Path) -> None:
+    text = f'[[rule]]\nname = "x"\neffect = "forbid"\n{access} = ["~/.ssh/*", "notes/~/*"]'
+    policy, workspace = read_policy(text, "p.toml"), PolicyWorkspace(tmp_path)
+
+    def rule(path: str) -> str | None:
+        return policy.judge([TouchFile(Access(access), path)], workspace).rule
+
+    assert rule(str(Path.home() / ".ssh" / "id_rsa")) == "x"
+    assert rule("notes/~/a") == "x"
+    assert rule(str(tmp_path / "~/.ssh/id_rsa")) is None
 
 
 @pytest.mark.requirement("policy.live")
