@@ -352,7 +352,11 @@ def _files(members: Mapping[str, Any], place: _Place) -> tuple[Access, tuple[str
             if not patterns:
                 hint = f'for example {access.value} = ["outside-workspace"]'
                 raise place.error(f"`{access.value}` names no files", hint, access.value)
-            return access, tuple(_home(pattern) for pattern in patterns)
+            try:
+                return access, tuple(_home(pattern) for pattern in patterns)
+            except RuntimeError as error:
+                what = f"`{access.value}` names the home directory of an unknown user"
+                raise place.error(what, "write its absolute path", access.value) from error
     return None
 
 

@@ -45,6 +45,7 @@ HINTS = (
     ("`write` names no files", 'for example write = ["outside-workspace"]'),
     ("`read` is not a list", 'for example read = ["…"]'),
     ("`match` is not a list", 'for example match = ["…"]'),
+    ("of an unknown user", "write its absolute path"),
     ("`tool` is not a string", 'for example tool = "ide::*"'),
     ("`anywhere` is not true or false", "write anywhere = true"),
 )
@@ -92,6 +93,11 @@ HINTS = (
         (
             GOOD + 'match = ["""\n[[rule]]\ncolour = 1\n"""]\n[[rule]]\nname = "y"\ncolour = 2\n',
             "line 11, column 1: rule 2 (`y`): unknown key `colour`",
+        ),
+        (GOOD.replace('"x"', '""'), "line 2, column 1: rule 1: it has no name"),
+        (
+            '[[rule]]\nname = "x"\neffect = "ask"\nread = ["a", "~no-such-user/b"]',
+            "line 4, column 1: rule 1 (`x`): `read` names the home directory of an unknown user",
         ),
         ("x = " + "[" * 20_000, "line 1, column 1: its values are nested too deeply"),
     ],
