@@ -105,7 +105,7 @@ class RegistryIndex:
             OSError: the address is a file that cannot be read.
         """
         if not _is_url(self._address):
-            path = Path(self._address).expanduser()
+            path = Path(os.path.expanduser(self._address))  # noqa: PTH111 - a user who does not exist is no error
             index = parse_index(path.read_bytes()[: MAX_INDEX + 1])
             return LoadedIndex(index, "file", path.stat().st_mtime, is_fresh=True)
         if (copy := self._cache.copy()) is not None:

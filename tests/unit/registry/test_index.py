@@ -164,6 +164,15 @@ async def test_copy_is_used_for_its_own_address_only(web: Web, tmp_path: Path) -
 
 
 @pytest.mark.requirement("registry.address")
+@pytest.mark.parametrize("address", ["~no-such-user/mine.json", "file://~no-such-user/mine.json"])
+def test_address_in_the_home_of_an_unknown_user_is_a_missing_file(
+    address: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        RegistryIndex(address, tmp_path / "cache").here()
+
+
+@pytest.mark.requirement("registry.address")
 async def test_address_may_be_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_bytes(BODY)
