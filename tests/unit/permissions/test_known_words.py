@@ -216,6 +216,28 @@ def test_every_move_to_an_unknown_directory_is_asked_with_its_relative_paths(
     assert any("(it changes to an unknown directory)" in each for each in reasons)
 
 
+@pytest.mark.requirement("policy.doubt-is-asked")
+@pytest.mark.parametrize("script", ["", "# ls", "cd src"])
+def test_a_script_without_commands_is_asked(script: str, tmp_path: Path) -> None:
+    assert [*map(str, judge(script, tmp_path).reasons)] == ["ask: nothing known (no rule matches)"]
+    assert POLICY.judge([], PolicyWorkspace(tmp_path)).effect is Effect.ASK
+
+
+@pytest.mark.requirement("policy.git-files")
+def test_files_of_git_are_read_without_a_question(tmp_path: Path) -> None:
+    assert judge("cat .git/HEAD", tmp_path).effect is Effect.ALLOW
+    assert judge("mytool .git/HEAD", tmp_path).effect is Effect.ASK
+
+
+@pytest.mark.requirement("policy.reads-and-writes")
+def test_a_script_that_an_interpreter_runs_is_judged_as_a_file(tmp_path: Path) -> None:
+    named = Rule("build", Effect.ALLOW, ("python", "scripts/build.py"))
+    secret = Rule("secret", Effect.FORBID, files=(Access.READ, ("scripts/*",)))
+
+    assert judge("python scripts/build.py", tmp_path, Policy((named,))).rule == "build"
+    assert judge("python scripts/build.py", tmp_path, Policy((named, secret))).rule == "secret"
+
+
 @pytest.mark.requirement("policy.unknown-directory")
 @pytest.mark.parametrize("option", ["-P", "-L", "--"])
 def test_options_of_cd_leave_its_directory_known(option: str, tmp_path: Path) -> None:

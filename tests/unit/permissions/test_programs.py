@@ -379,7 +379,8 @@ def test_the_vocabulary_has_bundles_of_flags_and_lists_of_operands() -> None:
             option_kinds(wrong)
     assert operand_kinds("read* write", 3) == (read, read, write)
     assert operand_kinds("value read* write", 1) == (write,)
-    assert operand_kinds("value read*", 0) == ()
+    assert operand_kinds("value read*", 0) == operand_kinds("value read* write", 0) == ()
+    assert operand_kinds("value read write*", 1) == (WordKind.VALUE,)
     assert operand_kinds("read write", 3) == (read, write, None)
 
 
@@ -396,6 +397,7 @@ def test_the_vocabulary_has_bundles_of_flags_and_lists_of_operands() -> None:
         ("s/a/b/w x", False),
         ("1!{e x\n}", False),
         ("s/[/]/w x/", False),
+        ("s/a/b/ ;s/a/b/\t;s/a/b/\n{s/a/b/}", True),
         ("s,a,b,;w x", False),
         ("s/a/b", False),
         ("s\na\nb\n", False),

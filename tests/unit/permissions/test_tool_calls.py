@@ -111,6 +111,7 @@ def test_an_edit_is_judged_by_every_file_that_it_names(
         ({"command": "ls", "env": [{"name": "LANG", "value": "C"}]}, Effect.ALLOW),
         ({"command": "ls", "args": "-l"}, Effect.ASK),
         ({"command": "ls", "cwd": ""}, Effect.ALLOW),
+        ({"command": "ls -l", "args": []}, Effect.ALLOW),
         ({"command": "ls", "args": ["/etc"], "cwd": "src"}, Effect.ASK),
         ({"command": "ls", "cwd": 5}, Effect.ALLOW),
     ],
@@ -133,6 +134,15 @@ def test_a_terminal_is_judged_with_its_directory_and_variables(
         ),
         ({"kind": "fetch", "title": "f", "locations": [{"path": "a"}]}, ToolAction("f", "fetch")),
         ({"content": [{"type": "diff", "path": "a"}]}, TouchFile(Access.WRITE, "a")),
+        (
+            {
+                "kind": "edit",
+                "rawInput": {"path": ["b"], "file": 7, "target": {"dir": ""}},
+                "locations": [{"path": ""}, {"path": 7}, {"path": "a"}],
+                "content": [{"type": "diff", "path": each} for each in ("", 7, None, "a")],
+            },
+            TouchFile(Access.WRITE, "a"),
+        ),
         (
             {
                 "kind": "read",
