@@ -84,7 +84,27 @@ def test_error_names_why_a_file_cannot_be_attached(
 @pytest.mark.requirement("cli.chat-files")
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("s", ["src/"]), ("src/", ["src/a.py"]), (".h", [".hidden"]), ("../", []), ("no/", [])],
+    [
+        ("s", ["src/"]),
+        ("li", ["link.txt"]),
+        ("src/.", []),
+        (
+            "",
+            [
+                "Makefile",
+                "binary.bin",
+                "large.txt",
+                "latin.txt",
+                "link.txt",
+                "src/",
+                "two words.txt",
+            ],
+        ),
+        ("src/", ["src/a.py"]),
+        (".h", [".hidden"]),
+        ("../", []),
+        ("no/", []),
+    ],
 )
 def test_paths_below_the_directory_are_completed(
     root: Path, typed: str, offered: list[str]

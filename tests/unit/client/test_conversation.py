@@ -1,6 +1,7 @@
 """A client's conversation with an agent: files, permissions, and timeouts."""
 
 import asyncio
+import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.transport import Transport
 from symposium.chain.blueprint import Blueprint, Served
 from symposium.chain.conductor import Settings
+from symposium.client import conversation as conversations
 from symposium.client.answers import ClientAnswers, PausableDeadline
 from symposium.client.conversation import ClientTurn, Conversation, ConversationConfig, converse
 from symposium.client.permissions import (
@@ -423,6 +425,38 @@ async def test_agent_is_canceled_when_a_turn_is_stopped(tmp_path: Path) -> None:
         running.stop()
 
     assert outcome.result() == "stopped"
+
+
+@pytest.mark.requirement("cli.exit-interrupted")
+async def test_stopped_turn_of_a_silent_agent_ends_after_its_grace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def turn(_: Connection) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    assert conversations.CANCEL_GRACE == 5
+    monkeypatch.setattr(conversations, "CANCEL_GRACE", 0.0)
+    agent = AskingAgent(turn)
+    async with talking(agent, DenyAll(), tmp_path) as conversation, asyncio.timeout(5):
+        running = ClientTurn(conversation, "one")
+        asyncio.get_running_loop().call_soon(running.stop)
+
+        assert await running.run("go") == "cancelled"
+
+
+@pytest.mark.requirement("cli.exit-interrupted")
+async def test_interrupts_have_their_earlier_handler_after_a_turn() -> None:
+    def handler(*_: object) -> None:
+        raise AssertionError
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with conversations.on_interrupt(asyncio.Event().set):
+            assert signal.getsignal(signal.SIGINT) is not handler
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.requirement("cli.exit-timeout")

@@ -43,6 +43,7 @@ def test_update_of_a_rule_is_read_as_a_note() -> None:
     update = {"sessionUpdate": "tool_call_update", "toolCallId": "7", "_meta": meta}
 
     assert read_event(update) == PolicyNote("refused", "no-push", is_refusal=True)
+    assert isinstance(read_event(update | {"_meta": {POLICY_META: {"rule": "x"}}}), ToolCall)
 
 
 @pytest.mark.requirement("cli.chat-tool-calls")
@@ -168,8 +169,10 @@ def test_usage_with_invalid_token_counts_is_ignored(
         (None, ""),
     ],
 )
-def test_invalid_cost_is_omitted(amount: Any, shown: str) -> None:
-    cost = {"amount": amount, "currency": "USD"}
+@pytest.mark.parametrize("currency", ["USD", None])
+def test_invalid_cost_is_omitted(amount: Any, shown: str, currency: str | None) -> None:
+    cost = {"amount": amount, "currency": currency}
+    shown = shown if currency else shown.partition(" ")[0]
     update = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}
 
     assert read_event(update) == TokenUsage(1, 2, shown)

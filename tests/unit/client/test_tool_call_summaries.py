@@ -57,6 +57,7 @@ def test_edit_with_a_path_as_title_shows_the_changed_lines() -> None:
             "delete /project/tree/../x",
         ),
         ({"title": "do it", "kind": "edit"}, "edit: do it"),
+        ({"kind": "read", "rawInput": {"path": 7, "file_path": "", "filePath": "a"}}, "read a"),
         ({"title": "the web", "kind": "fetch"}, "fetch: the web"),
         ({"title": "server/tool", "kind": "new"}, "do this: server/tool"),
         ({}, "do this: call 1"),

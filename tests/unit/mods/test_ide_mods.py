@@ -63,6 +63,41 @@ async def test_the_adapter_answers_for_an_editor_that_has_none(tmp_path: Path) -
 
 
 @pytest.mark.requirement("ide.adapter-stands-in")
+async def test_the_adapter_answers_for_sessions_while_they_are_open(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    answers: list[str] = []
+    old, new = tmp_path / "old", tmp_path / "new"
+
+    async def hover(session: str) -> None:
+        params = {"sessionId": session, "path": "a.py", "line": 1, "column": 1}
+        assert agent.connection is not None
+        try:
+            answers.append(str(await agent.connection.request("_symposium/ide/hover", params)))
+        except RpcError as error:
+            answers.append(str(error.data))
+
+    async def load(request: Request) -> dict[str, Any]:
+        await hover(request.params["sessionId"])
+        return {}
+
+    agent.requests |= {"session/load": load, "session/close": lambda _: {}}
+    agent.requests["session/fork"] = lambda _: {"sessionId": "forked"}
+    async with chain_of(IdeOpsAdapter(), agent=agent) as editor:
+        await editor.initialize()
+        for method, folder in (("session/load", old), ("session/fork", new)):
+            params: dict[str, Any] = {"sessionId": "s", "cwd": str(folder), "mcpServers": []}
+            await editor.connection.request(method, params)
+        await hover("s")
+        await hover("forked")
+        await editor.connection.request("session/close", {"sessionId": "s"})
+        await hover("s")
+
+    shown = [[str(each) in answer for each in (old, new)] for answer in answers]
+    assert shown == [[True, False], [True, False], [False, True], [False, False]]
+    assert "unknown_session" in answers[-1]
+
+
+@pytest.mark.requirement("ide.adapter-stands-in")
 @pytest.mark.parametrize("capabilities", [CAPABILITIES, HAS_IT])
 async def test_agent_learns_of_operations_in_either_case(
     capabilities: dict[str, Any],

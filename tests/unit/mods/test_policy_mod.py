@@ -1,5 +1,7 @@
 """The mod that answers by the user's rules, between an editor and agents of different habits."""
 
+import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -357,4 +359,45 @@ async def test_the_last_256_permitted_actions_of_a_session_are_remembered(tmp_pa
 
     assert [each.method for each in editor.asked.items[before:]] == [
         *("fs/write_text_file", "session/request_permission", "fs/write_text_file"),
+    ]
+
+
+@pytest.mark.requirement("policy.kept-before-yes")
+@pytest.mark.parametrize("script", ["git status", "git push -f", "make"])
+async def test_work_before_a_yes_ends_before_a_rule_allows(script: str, tmp_path: Path) -> None:
+    policy(tmp_path)
+    events: list[str] = []
+
+    async def before(call: Mapping[str, Any]) -> None:
+        await asyncio.sleep(0)
+        events.append(call["rawInput"]["command"])
+
+    agent = FakeAgent()
+    async with chain_of(PolicyMod(tmp_path / "policy.toml", before), agent=agent) as editor:
+        session = await editor.new_session(cwd=str(tmp_path))
+        await ask(agent, session, shaped("text", script))
+        events.append("answered")
+
+    assert events == (["git status", "answered"] if script == "git status" else ["answered"])
+
+
+@pytest.mark.requirement("policy.mod-holds")
+async def test_a_yes_does_not_hold_in_a_session_that_was_closed(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    workspace, outside = tmp_path / "workspace", str(tmp_path / "x")
+    workspace.mkdir()
+    agent.requests["session/close"] = agent.requests["session/load"] = lambda _: {}
+    async with chain_of(policy(tmp_path), agent=agent) as editor:
+        session = await editor_with_terminal(editor).new_session(cwd=str(workspace))
+        assert agent.connection is not None
+        await ask(agent, session, {"kind": "edit", "locations": [{"path": outside}]})
+        await editor.connection.request("session/close", {"sessionId": session})
+        params: dict[str, Any] = {"sessionId": session, "cwd": str(workspace), "mcpServers": []}
+        await editor.connection.request("session/load", params)
+        written = {"sessionId": session, "path": outside, "content": ""}
+        await agent.connection.request("fs/write_text_file", written)
+
+    question = "session/request_permission"
+    assert [each.method for each in editor.asked.items] == [
+        *(question, question, "fs/write_text_file"),
     ]

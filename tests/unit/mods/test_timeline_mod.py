@@ -185,3 +185,56 @@ def test_a_turn_starts_without_the_text_plan_and_calls_of_the_last_one() -> None
     assert [kind for kind, _ in observer.stopped("end_turn")] == ["said", "plan", "tool", "stop"]
     assert list(observer.stopped("cancelled")) == [("stop", {"reason": "cancelled"})]
     assert observer.held == 0
+
+
+@pytest.mark.requirement("timelines.no-replay-twice", "timelines.mod-keeps")
+async def test_calls_of_a_replay_and_of_a_closed_session_are_not_kept(tmp_path: Path) -> None:
+    agent = FakeAgent()
+    store = TimelineStore(tmp_path)
+
+    def call(session: str, title: str) -> None:
+        update = {"toolCallId": title, "title": title, "status": "completed"}
+        agent.update(session, {"sessionUpdate": "tool_call", **update})
+
+    async def question(session: str) -> None:
+        assert agent.connection is not None
+        params: dict[str, Any] = {"sessionId": session, "toolCall": {}, "options": []}
+        await agent.connection.request("session/request_permission", params)
+
+    def load(_: Request) -> dict[str, Any]:
+        call("s", "old")
+        return {}
+
+    agent.requests["session/load"] = load
+    agent.requests["session/close"] = lambda _: {}
+    async with chain_of(TimelineMod(store), agent=agent) as editor:
+        await editor.initialize()
+        params: dict[str, Any] = {"sessionId": "s", "cwd": "/", "mcpServers": []}
+        await editor.connection.request("session/load", params)
+        call("s", "new")
+        call("unknown", "odd")
+        await question("unknown")
+        await editor.connection.request("session/close", {"sessionId": "s"})
+        call("s", "late")
+        await question("s")
+
+    tools = [data["title"] for kind, data in entries_of(store, "s") if kind == "tool"]
+    assert tools == ["new"]
+    assert "permission" not in {kind for kind, _ in entries_of(store, "s")}
+
+
+@pytest.mark.requirement("timelines.mod-keeps")
+@pytest.mark.parametrize(
+    ("info", "name"),
+    [({"name": "a", "title": "An Agent"}, "An Agent"), ({"name": "a"}, "a"), (None, ""), (7, "")],
+)
+async def test_timeline_names_the_agent_by_its_title_or_name(
+    info: Any, name: str, tmp_path: Path
+) -> None:
+    agent = FakeAgent()
+    agent.requests["initialize"] = lambda _: {"protocolVersion": 1, "agentInfo": info}
+    store = TimelineStore(tmp_path)
+    async with chain_of(TimelineMod(store), agent=agent) as editor:
+        session = await editor.new_session()
+
+    assert entries_of(store, session)[0][1]["agent"] == name
