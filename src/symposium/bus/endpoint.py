@@ -133,6 +133,7 @@ class BusEndpoint:
         self._connect_timeout = connect_timeout
         self._pending: dict[str, Pending] = {}
         self._opening: Pending | None = None
+        self._final: Exception | None = None
         self._answering = HandlerTasks(answers, sender, send)
         self.disconnect_reason = ""
         """Why there is no connection; empty while connected."""
@@ -184,6 +185,8 @@ class BusEndpoint:
         return read_as(dict[str, int], outcome.data)["delivered"]
 
     async def _ask(self, envelope: Envelope, pending: Pending, timeout: float | None) -> BusOutcome:
+        if self._final is not None:
+            raise self._final
         pending.envelope = envelope
         pending.limit, pending.connect_timeout = timeout, self._connect_timeout
         self._pending[envelope.id] = pending
@@ -258,7 +261,8 @@ class BusEndpoint:
                 pending.restart_clock()
 
     def give_up(self, error: Exception) -> None:
-        """Fail every pending request: there will be no new connection."""
+        """Fail every request, also later ones: there will be no new connection."""
+        self._final = error
         for pending in self._pending.values():
             _fail(pending, error)
 

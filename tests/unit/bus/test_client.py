@@ -2,22 +2,37 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from msgspec import json
+from msgspec import UNSET, json
 from tests.support.event_listener import Mailbox
 
 from peerwire.jsonrpc.transport import Listener, OversizedLine, Transport
 from peerwire.transports.memory import ForwardingTransport, memory_pair
+from symposium.bus import client as client_module
+from symposium.bus import error_codes
 from symposium.bus.client import MAX_WAITING, BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions
-from symposium.bus.envelope import Sender, answer, read_envelope
-from symposium.bus.errors import BusUnreachableError
+from symposium.bus.daemon_start import DaemonOptions, PlaceError
+from symposium.bus.envelope import (
+    Address,
+    Envelope,
+    Sender,
+    answer,
+    read_envelope,
+    refusal,
+    write_envelope,
+)
+from symposium.bus.errors import (
+    BusError,
+    BusReconnectingError,
+    BusRefusedError,
+    BusUnreachableError,
+)
 from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
-from symposium.bus.messages.broker import Presence, Welcome, WindowKind
+from symposium.bus.messages.broker import DaemonStatus, Log, Presence, Welcome, WindowKind
 from symposium.bus.protocol import Role, payload_of
 
 
@@ -49,9 +64,12 @@ class FakeDaemon:
 
     Attributes:
         received: type and payload of each message.
+        envelopes: each message.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_refusing: bool = False) -> None:
+        self._is_refusing = is_refusing
+        self.envelopes: list[Envelope] = []
         self._end, other = memory_pair()
         self.transport = Held(other)
         self.received = Mailbox[tuple[str, Any]]()
@@ -63,7 +81,11 @@ class FakeDaemon:
             assert isinstance(line, bytes)
             said = read_envelope(line)
             self.received.add((said.type, json.decode(said.payload)))
-            reply = Welcome("c1") if said.type == "hello" else None
+            self.envelopes.append(said)
+            if self._is_refusing:
+                self._end.send(refusal(said.id, error_codes.BAD_HELLO, "no such protocol"))
+                continue
+            reply = Welcome("c1") if said.type == "hello" else {"delivered": 3}
             self._end.send(answer(said, payload_of(reply)))
 
     def writing_paused(self) -> None:
@@ -81,13 +103,13 @@ class FakeDaemon:
 
 
 class Dialing:
-    """Connects to the given daemons in turn; None refuses the connection.
+    """Connects to the given daemons in turn; None refuses the connection, an error is raised.
 
     Attributes:
         pauses: the seconds between attempts.
     """
 
-    def __init__(self, *daemons: FakeDaemon | None) -> None:
+    def __init__(self, *daemons: FakeDaemon | Exception | None) -> None:
         self._daemons = list(daemons)
         self.pauses: list[float] = []
         self.is_done = asyncio.Event()
@@ -97,6 +119,8 @@ class Dialing:
         daemon = self._daemons.pop(0)
         if daemon is None:
             raise ConnectionRefusedError("no daemon listens")
+        if isinstance(daemon, Exception):
+            raise daemon
         return daemon.transport
 
     async def pause(self, seconds: float) -> None:
@@ -174,3 +198,96 @@ async def test_connection_is_closed_when_the_daemon_stops_reading() -> None:
 
     assert not was_over
     assert hello == "hello"
+
+
+@pytest.mark.requirement("bus.client-errors")
+@pytest.mark.parametrize(
+    ("daemon", "text"),
+    [
+        (lambda: PlaceError("/run is open to other users", "chmod"), "open to other users"),
+        (lambda: FakeDaemon(is_refusing=True), "no such protocol"),
+    ],
+    ids=["unsafe directory", "refused hello"],
+)
+async def test_client_does_not_try_again_if_that_cannot_help(
+    daemon: Callable[[], FakeDaemon | Exception], text: str
+) -> None:
+    dialing = Dialing(daemon())
+    async with asyncio.timeout(10), dialing.client() as client:
+        for _ in ("while it connects", "after that"):
+            with pytest.raises(BusError, match=text):
+                await client.request(DaemonStatus())
+        with pytest.raises(BusError, match=text):
+            await client.ready()
+
+    assert dialing.pauses == []
+
+
+@pytest.mark.requirement("bus.one-budget")
+async def test_caller_of_a_client_can_shorten_its_wait() -> None:
+    async with asyncio.timeout(5), Dialing(None).client() as client:
+        with pytest.raises(BusReconnectingError):
+            await client.request(DaemonStatus(), timeout=0.001)
+
+
+@pytest.mark.requirement("bus.client-reconnects")
+async def test_client_is_not_ready_between_two_connections() -> None:
+    daemon = FakeDaemon()
+    dialing = Dialing(daemon)
+    async with asyncio.timeout(10), dialing.client() as client:
+        await client.ready()
+        await daemon.close()
+        await dialing.is_done.wait()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await client.ready()
+
+
+@pytest.mark.requirement("bus.addressed", "bus.acknowledged")
+async def test_announcements_of_a_client_reach_their_address() -> None:
+    daemon, message = FakeDaemon(), Log(level="info", message="m")
+    async with asyncio.timeout(10), Dialing(daemon).client() as client:
+        await client.ready()
+        client.announce(message, to=Address(connection="c1"))
+        delivered = await client.post(message, to=Address(connection="c2"))
+
+    _, announced, posted = daemon.envelopes
+    assert (announced.to, announced.ack) == (Address(connection="c1"), UNSET)
+    assert (posted.to, posted.ack) == (Address(connection="c2"), True)
+    assert delivered == 3
+
+
+@pytest.mark.requirement("bus.presence", "bus.client-reconnects")
+async def test_new_location_is_sent_at_once_and_repeated_after_a_reconnect() -> None:
+    first, second = FakeDaemon(), FakeDaemon()
+    old, new = (Presence(kind=WindowKind.EDITOR, taskspace_uuid=each) for each in ("old", "new"))
+    async with asyncio.timeout(10), Dialing(first, second).client(old) as client:
+        await client.ready()
+        at_once = len(first.envelopes)
+        await client.show(new)
+        shown = [json.decode(each.payload)["taskspace_uuid"] for each in first.envelopes[at_once:]]
+        await first.close()
+        said = [await second.received.next() for _ in range(2)]
+
+    assert "new" in shown
+    assert said[1] == ("presence", json.decode(payload_of(new)))
+
+
+@pytest.mark.requirement("bus.long-lines")
+async def test_message_above_the_limit_is_rejected_before_it_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    daemon = FakeDaemon()
+    async with asyncio.timeout(10), Dialing(daemon).client() as client:
+        await client.ready()
+        client.announce(Log(level="info", message="xx"))
+        for _ in range(2):
+            await daemon.received.next()
+        size = len(write_envelope(daemon.envelopes[1]))
+        monkeypatch.setattr(client_module, "MAX_LINE", size)
+        client.announce(Log(level="info", message="yy"))
+        with pytest.raises(BusRefusedError, match=f"at most {size} bytes, not {size + 1}"):
+            client.announce(Log(level="info", message="yyy"))
+        _, last = await daemon.received.next()
+
+    assert last["message"] == "yy"

@@ -18,7 +18,7 @@ from symposium.bus.envelope import (
     read_envelope,
     write_envelope,
 )
-from symposium.bus.errors import BusLostError, BusReconnectingError, BusRefusedError
+from symposium.bus.errors import BusEndedError, BusLostError, BusReconnectingError, BusRefusedError
 from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.agents import DeleteTaskspace, LogProgress
 from symposium.bus.messages.broker import DaemonStatus, Log, Progress
@@ -214,6 +214,43 @@ async def test_malformed_reply_is_an_error_that_names_the_request() -> None:
         exchange.take(answer(sent, Raw(b'"no object"')))
 
     assert "malformed reply to daemon_status" in str(errors[0])
+
+
+@pytest.mark.requirement("bus.odd-answers")
+async def test_malformed_response_is_an_error_with_its_own_code() -> None:
+    wire = Wire(is_up=True)
+    exchange = exchange_on(wire, connect_timeout=60.0)
+    async with asking(exchange, BusRefusedError) as errors:
+        id_ = read_envelope(wire.sent[0]).id
+        exchange.take(Envelope("response", id_, Sender("/"), Raw(b"[]")))
+
+    (error,) = errors
+    assert isinstance(error, BusRefusedError)
+    assert error.code == "bad_payload"
+    assert "malformed payload in response" in str(error)
+
+
+@pytest.mark.requirement("bus.client-meets-the-end")
+async def test_only_the_first_request_fails_when_the_connection_ends_before_its_response() -> None:
+    exchange = exchange_on(Wire(is_up=True), connect_timeout=60.0)
+    first: list[Exception] = []
+
+    async def begin() -> None:
+        try:
+            await exchange.first(DaemonStatus())
+        except BusEndedError as error:
+            first.append(error)
+
+    async with asking(exchange, BusLostError) as errors, asyncio.TaskGroup() as tasks:
+        exchange.broken()
+        tasks.create_task(begin())
+        await asyncio.sleep(0)
+        exchange.broken()
+        await asyncio.sleep(0)
+        assert errors == []
+        exchange.give_up(BusLostError("it does not come back", ""))
+
+    assert "closed the connection before it answered daemon_status" in str(first[0])
 
 
 @pytest.mark.requirement("bus.odd-answers")

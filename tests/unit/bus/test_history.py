@@ -36,6 +36,23 @@ def test_history_is_shown_without_secrets(scene: Scene) -> None:
     assert json.loads(found[0]["line"])["payload"]["message"] == "key [redacted]"
 
 
+@pytest.mark.requirement("bus.history-private")
+def test_secret_in_a_history_line_is_known_by_the_name_of_its_member(scene: Scene) -> None:
+    scene.say("mcp", "log", {"level": "info", "message": "m", "token": ["abc def"]})
+    (found,) = asked(scene)
+
+    assert json.loads(found["line"])["payload"]["token"] == ["[redacted]"]
+
+
+@pytest.mark.requirement("bus.history-bounds")
+def test_line_truncated_within_a_character_is_shown() -> None:
+    history = BusHistory()
+    history.add(0.0, "c", "c", b"x" + "\u00e9".encode() * MAX_STORED_LINE, is_legacy=False)
+    (entry,) = history
+
+    assert history.logged(entry).line.endswith("\u00e9\ufffd")
+
+
 @pytest.mark.requirement("bus.history-bounds")
 def test_long_line_is_truncated_with_its_size() -> None:
     scene = Scene()

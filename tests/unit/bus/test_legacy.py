@@ -242,6 +242,32 @@ def test_version_1_receives_an_error_if_no_other_peer_can_answer(scene: Scene, t
     assert "code" not in outcome
 
 
+@pytest.mark.requirement("bus.v1-refused-in-words")
+@pytest.mark.parametrize(
+    ("type_", "is_alone"),
+    [("delete_taskspace", False), ("reload_window", True), ("something_new", True)],
+    ids=["another peer may answer", "no request", "unknown type"],
+)
+def test_version_1_receives_no_error_if_it_expects_no_answer_or_another_peer_may_answer(
+    scene: Scene, type_: str, *, is_alone: bool
+) -> None:
+    if is_alone:
+        scene.leave("v2")
+    scene.say("v1", type_, TASK)
+
+    assert scene.types("v1") == [type_]
+
+
+@pytest.mark.requirement("bus.v1-crossing", "bus.cancelled")
+def test_cancellation_is_not_sent_to_version_1(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    request_id = scene.say("mcp", "get_selection")
+    scene.say("mcp", "cancel_request", {"request_id": request_id})
+
+    assert scene.code("mcp") == "cancelled"
+    assert scene.types("v1") == ["polo", "get_selection"]
+
+
 @pytest.mark.requirement("bus.no-role-no-levers", "bus.forged-response")
 def test_version_1_cannot_answer_what_version_2_was_asked(scene: Scene) -> None:
     scene.join("asker", "mcp-server")
