@@ -143,3 +143,26 @@ async def test_stalled_line_closes_only_its_own_connection(
                 data += await asyncio.get_running_loop().sock_recv(whole, 65536)
         whole.close()
         half.close()
+
+
+@pytest.mark.requirement("bus.half-lines")
+async def test_finished_line_ends_its_deadline_and_each_unfinished_one_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "IDLE_TIME", 0.02)
+    monkeypatch.setattr(connection_table, "HELLO_TIME", 600.0)
+    async with asyncio.timeout(30), board() as made:
+        finished, first, later = (connect(made) for _ in range(3))
+        await send(finished, HELLO + b"x")
+        await send(first, HELLO + b"xx")
+        while made.half_lines.total < 3:  # noqa: ASYNC110 - there is no event
+            await asyncio.sleep(0)
+        await send(finished, b"\n")
+        await send(later, HELLO + b"xxxx")
+        await until_cut(first)
+        await until_cut(later)
+
+        assert len(made.cuts) == 2
+        assert made.half_lines.total == 0
+        for client in (finished, first, later):
+            client.close()

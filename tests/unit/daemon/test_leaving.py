@@ -6,16 +6,20 @@ import socket
 from pathlib import Path
 
 import pytest
+from tests.support.event_listener import Mailbox
 
 from peerwire.transports.unix import connect_unix
 from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
 from symposium.bus.errors import BusError
+from symposium.bus.handlers import HandlerTable
+from symposium.daemon import server
 from symposium.daemon.instance_lock import (
     RunningError,
     acquire_instance_lock,
     remove_stale,
     starting,
 )
+from symposium.daemon.part import LocalPeer
 from symposium.daemon.server import Daemon, DaemonConfig
 
 
@@ -55,6 +59,53 @@ async def test_client_in_the_accept_queue_keeps_the_daemon_running(tmp_path: Pat
         daemon.stop()
         await running
 
+    assert not place.socket.exists()
+
+
+class Polled:
+    """A part that reports each time when the daemon asks whether it is busy."""
+
+    def __init__(self) -> None:
+        self.asked = Mailbox[None]()
+
+    def answers(self) -> HandlerTable:
+        return HandlerTable()
+
+    async def run(self, bus: LocalPeer) -> None:
+        del bus
+        await asyncio.Event().wait()
+
+    def is_busy(self) -> bool:
+        self.asked.add(None)
+        return False
+
+
+@pytest.mark.requirement("daemon.idle")
+async def test_daemon_is_idle_only_after_its_last_client_disconnected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "POLL_INTERVAL", 0.001)
+    place, clock, part = place_in(tmp_path), Clock(), Polled()
+    with starting(place):
+        acquire_instance_lock(place)
+        config = DaemonConfig(place, DaemonOptions(place.socket, None, 30), {"part": part}, clock)
+        daemon = Daemon(config)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(daemon.run())
+        visitor = connect_unix(place.socket)
+        while len(daemon.board.broker.peers) < 2:
+            await part.asked.next()
+        clock.now = 31
+        for _ in range(3):
+            await part.asked.next()
+        was_running = not running.done() and place.socket.exists()
+        visitor.close()
+        while len(daemon.board.broker.peers) > 1:
+            await part.asked.next()
+        clock.now = 62
+        await running
+
+    assert was_running
     assert not place.socket.exists()
 
 

@@ -20,6 +20,7 @@ from symposium.bus.messages.announcements import SessionNoted
 from symposium.bus.messages.tasks import NoteKind, SnapshotView
 from symposium.bus.messages.worktrees import Snapped, SnapshotTaskspace
 from symposium.config.paths import paths
+from symposium.sessions import budget
 from symposium.sessions import session_announcements as announcing
 from symposium.sessions.acp_server import AcpSessionServer
 from symposium.sessions.budget import BusBudget, SpendingMeter
@@ -43,6 +44,7 @@ class Bus:
         self.is_open = asyncio.Event()
         self.is_open.set()
         self.asked = asyncio.Event()
+        self.noted = asyncio.Event()
         self.entered = 0
 
     async def __aenter__(self) -> Self:
@@ -71,6 +73,7 @@ class Bus:
     async def post(self, note: SessionNoted) -> int:
         self._check()
         self.notes.append(note)
+        self.noted.set()
         return 1
 
     def reasons(self) -> list[str]:
@@ -282,6 +285,39 @@ async def test_session_announces_its_turns_and_its_end(
     numbers = [each.seq for each in server.bus.notes]
     assert numbers == sorted(numbers)
     assert {each.session for each in server.bus.notes} == {SPEC.id}
+
+
+@pytest.mark.requirement("tasks.spending")
+async def test_prompt_waits_while_the_budget_is_used_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "TICK", 0.001)
+    async with Server(tmp_path).running() as server:
+        server.bus.spent = BudgetChecked(is_over=True, text="2 of 2 turns")
+        server.give("hello")
+        await server.viewer.until("notice", 1)
+        before = [*server.viewer.of("prompt"), *server.bus.reasons()]
+        server.bus.spent = BudgetChecked(is_over=False, text="")
+        await server.ended()
+        notices = [each["text"] for each in server.viewer.of("notice")]
+
+    assert before == []
+    assert notices == ["paused: budget: 2 of 2 turns"]
+
+
+@pytest.mark.requirement("tasks.server-announces")
+async def test_note_is_sent_again_without_a_later_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcing, "RETRY", 0)
+    bus = Bus()
+    bus.problem = "gone"
+    async with asyncio.timeout(45), BusNotes(SPEC.id, cast("BusClient", bus)) as notes:
+        notes.event(1, "question", {"title": "may I?"})
+        for _ in range(5):
+            await asyncio.sleep(0)
+        bus.problem = ""
+        await bus.noted.wait()
+
+    assert [each.text for each in bus.notes] == ["may I?", ""]
 
 
 @pytest.mark.requirement("tasks.server-announces")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.processes import has_exited
 
 from peerwire.jsonrpc.handlers import Request
 from symposium.sessions import terminal_server
@@ -22,7 +24,7 @@ from symposium.sessions.session import (
     SessionSpec,
     Status,
 )
-from symposium.sessions.terminal_server import TerminalSessionServer
+from symposium.sessions.terminal_server import Scrollback, TerminalSessionServer
 
 
 class Viewer:
@@ -208,3 +210,43 @@ async def test_terminal_without_a_program_on_it_is_read_once(
     assert made.ended is not None
     assert made.ended.exit_code == 4
     assert (tmp_path / TERMINAL_LOG).read_bytes() == b"shown\r\n"
+
+
+@pytest.mark.requirement("agent-sessions.outlive")
+def test_scrollback_has_whole_lines_up_to_its_limit_and_keeps_nothing_older() -> None:
+    kept = Scrollback(10)
+    oldest = bytes(range(65, 75))
+    references = sys.getrefcount(oldest)
+    kept.add(oldest)
+    assert kept.end() == b"ABCDEFGHIJ"
+    kept.add(b"K\nLMN")
+    assert kept.end() == b"LMN"
+    kept.add(b"OPQRSTUVW")
+
+    assert sys.getrefcount(oldest) == references
+
+
+@pytest.mark.requirement("agent-sessions.outlive")
+async def test_saved_output_has_no_secrets_of_the_session_or_of_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INHERITED_TOKEN", "orange marmalade")
+    script = 'echo "$OWN_TOKEN, $INHERITED_TOKEN, $PLAIN"'
+    own = {"OWN_TOKEN": "purple elephants", "PLAIN": "shown as is"}
+    command = ("/bin/sh", "-c", script)
+    spec = SessionSpec("s", SessionKind.TERMINAL, command, str(tmp_path), env=own)
+    async with asyncio.timeout(45):
+        await TerminalSessionServer(spec, tmp_path).run(lambda _: None)
+
+    saved = (tmp_path / TERMINAL_LOG).read_bytes().rstrip()
+    assert saved == b"[redacted], [redacted], shown as is"
+
+
+@pytest.mark.requirement("agent-sessions.nothing-stays")
+async def test_process_in_the_background_is_killed_with_its_program(tmp_path: Path) -> None:
+    script = "trap '' HUP; sleep 600 & echo $!"
+    async with run_terminal(tmp_path, script):
+        pass
+    pid = int((tmp_path / TERMINAL_LOG).read_bytes())
+
+    assert has_exited(pid)

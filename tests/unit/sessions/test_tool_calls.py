@@ -53,6 +53,20 @@ def test_concurrent_call_is_not_first_and_a_new_turn_forgets_open_calls() -> Non
 
 
 @pytest.mark.requirement("snapshots.heard")
+@pytest.mark.parametrize(
+    "text",
+    [
+        line("agent_message_chunk", "1", title='"tool_call"'),
+        line("tool_call", "1").replace(b"session/update", b"session/other"),
+    ],
+    ids=["another update", "another method"],
+)
+def test_line_that_only_mentions_a_tool_call_is_ignored(text: bytes) -> None:
+    assert b'"tool_call' in text.replace(b"\\", b"")
+    assert OpenToolCalls().received(text) is None
+
+
+@pytest.mark.requirement("snapshots.heard")
 @given(st.binary())
 def test_malformed_line_is_ignored(text: bytes) -> None:
     assert OpenToolCalls().received(text + b'"tool_call') is None
