@@ -117,6 +117,21 @@ async def test_task_whose_worktree_is_missing_is_archived_and_restored_with_its_
     assert tree_of(Path(made.worktree)) == {"mine": ("file", b"committed")}
 
 
+@pytest.mark.requirement("taskspaces.removal-complete", "taskspaces.branch-kept")
+async def test_task_whose_worktree_git_no_longer_lists_is_deleted_completely(scene: Scene) -> None:
+    made = await scene.made()
+    tip = scene.commit(Path(made.worktree), "mine", "committed")
+    git("worktree", "remove", "--force", "--force", made.worktree, cwd=scene.clone)
+    await asyncio.to_thread(shutil.rmtree, file_of(made).parent)
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE, BranchAction.DROP)
+    is_left = there(made.worktree)
+    back = await scene.engine.trash.undo(made.id)
+
+    assert (is_left, back) == (False, (made, ()))
+    assert git("rev-parse", made.branch, cwd=Path(made.worktree)) == tip
+
+
 @pytest.mark.requirement("taskspaces.archive-synced")
 async def test_archive_is_synced_to_disk_before_the_deletion_continues(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
@@ -256,9 +271,9 @@ async def test_archive_is_removed_after_fourteen_days(place: Path) -> None:
     made = await full(scene)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
-    clock[0] += 13.9 * 86400
+    clock[0] += 14 * 86400
     early = await scene.engine.trash.collect()
-    clock[0] += 0.2 * 86400
+    clock[0] += 1
     late = await scene.engine.trash.collect()
 
     refs = git("for-each-ref", "refs/symposium", cwd=store_of(scene))

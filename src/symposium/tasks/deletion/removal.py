@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -198,6 +199,7 @@ async def _remove_worktree(taskspace: Taskspace, repository: Repository) -> None
     git, path = repository.git, Path(taskspace.worktree)
     listed = next((each for each in await worktrees(git) if each.path == path), None)
     if listed is None and not await _is_there(taskspace):
+        await asyncio.to_thread(_remove_empty, path)
         return
     if path == repository.root:
         raise TaskspaceError(f"{path} is the clone's own checkout", "it is never removed")
@@ -206,6 +208,12 @@ async def _remove_worktree(taskspace: Taskspace, repository: Repository) -> None
     if listed is not None:
         # Twice: it is locked.
         await git.ask("worktree", "remove", "--force", "--force", "--", str(path))
+
+
+def _remove_empty(path: Path) -> None:
+    """Remove the folder that the snapshot of a missing worktree has made."""
+    with suppress(OSError):
+        path.rmdir()
 
 
 def _remove_files(path: Path, aside: Path) -> None:
