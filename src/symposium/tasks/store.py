@@ -225,7 +225,6 @@ class TaskStore:
         self._pending: deque[_PendingWrite] = deque()
         try:
             make_private_directory(path.parent)
-            # Before SQLite creates it: the files beside it get the mode that it has then.
             path.touch(mode=0o600)
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY, isolation_level=None, check_same_thread=False
@@ -241,6 +240,8 @@ class TaskStore:
             raise TaskspaceError(f"cannot use {path}: {error}", hint) from error
 
     def _prepare(self) -> None:
+        # First: the files that SQLite makes beside it get the mode that it has then.
+        self.path.chmod(0o600)
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=FULL")
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -254,7 +255,6 @@ class TaskStore:
             self._write_pending(upgrade)
             if upgrade.error is not None:
                 raise upgrade.error
-        self.path.chmod(0o600)
 
     def close(self) -> None:
         """Close the database when the running query has ended."""
