@@ -386,10 +386,12 @@ async def test_new_task_of_the_same_name_leaves_the_path_of_an_archived_one(
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
     other = await scene.make()
+    archived = await scene.engine.get(made.id)
+    await scene.context.put(replace(archived, spawned=2))
     back, _ = await scene.engine.trash.undo(made.id)
 
     assert other.worktree != made.worktree
-    assert back.worktree == made.worktree
+    assert (back.worktree, back.spawned) == (made.worktree, 2)
     assert back.ports != other.ports
 
 
@@ -406,7 +408,8 @@ async def test_deletion_leaves_no_file_behind_when_its_caller_is_canceled(
     made = await scene.made()
     aside = place / "clone.tasks" / ".fix-login.removing"
     aside.symlink_to(place / "upstream")
-    kept = tree_of(place / "upstream")
+    (Path(made.worktree) / "link to a folder").symlink_to(place / "upstream")
+    kept, mode = tree_of(place / "upstream"), (place / "upstream").stat().st_mode
 
     async with asyncio.TaskGroup() as tasks:
         deleting = tasks.create_task(scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE))
@@ -419,11 +422,12 @@ async def test_deletion_leaves_no_file_behind_when_its_caller_is_canceled(
     assert not list((scene.clone / ".git" / "worktrees").glob("*"))
     assert "task/" not in git("config", "--local", "--list", cwd=scene.clone)
     assert tree_of(place / "upstream") == kept, "a link is removed, not its target"
+    assert (place / "upstream").stat().st_mode == mode
     assert Removed(made.id, is_archived=True) in scene.events
 
 
 class WatchedAgents(NoAgents):
-    """Agents that record, on stop, the removal events and whether the worktree exists.
+    """Agents that record, on stop, the removal events, the worktree, and the task's state.
 
     The first caller is canceled.
     """
@@ -432,10 +436,13 @@ class WatchedAgents(NoAgents):
         self.events: list[Event] = []
         self._worktree = worktree
         self.seen: list[tuple[list[Removing], bool]] = []
+        self.states: list[TaskState] = []
+        self.scene: Scene | None = None
 
     async def stop(self, taskspace: str) -> None:
         """Note it."""
-        del taskspace
+        assert self.scene is not None
+        self.states.append((await self.scene.engine.get(taskspace)).standing)
         removing = [each for each in self.events if isinstance(each, Removing)]
         self.seen.append((removing, (self._worktree / "README.md").exists()))
         if len(self.seen) == 1:
@@ -448,7 +455,7 @@ async def test_deletion_is_announced_before_the_agent_stops_and_files_go(
 ) -> None:
     agents = WatchedAgents(place / "clone.tasks" / "fix-login")
     scene = open_scene(place, EngineOptions(agents=agents))
-    agents.events = scene.events
+    agents.events, agents.scene = scene.events, scene
     made = await scene.make()
     (Path(made.worktree) / "work").write_text("x", encoding="utf-8")
     with pytest.raises(NotSafeError):
@@ -461,6 +468,7 @@ async def test_deletion_is_announced_before_the_agent_stops_and_files_go(
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
 
     assert agents.seen == [([Removing(made)], True), ([Removing(made)] * 2, True)]
+    assert agents.states == [TaskState.DELETING] * 2
     scene.engine.close()
 
 
@@ -555,6 +563,9 @@ async def test_task_on_a_branch_without_commits_is_archived_and_restored(scene: 
 @pytest.mark.requirement("taskspaces.nothing-kept")
 async def test_deletion_without_archive_writes_no_archive(scene: Scene) -> None:
     made = await full(scene)
+    partial = scene.root / "state" / "trash" / f"{made.id}.partial"
+    partial.mkdir(parents=True)
+    (partial / "of a killed deletion").touch()
     seen: list[str] = []
     options = EngineOptions(passed=seen.append)
     scene.engine.close()

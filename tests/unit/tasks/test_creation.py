@@ -199,6 +199,17 @@ async def test_name_with_unsafe_characters_is_refused(name: str, scene: Scene) -
 
 
 @pytest.mark.requirement("taskspaces.hostile-names")
+async def test_description_and_prompt_with_unsafe_characters_are_refused(scene: Scene) -> None:
+    for order in (
+        CreateRequest(scene.clone, "x", description="a\x1b[2J"),
+        CreateRequest(scene.clone, "x", task="a\x1b[2J"),
+    ):
+        with pytest.raises(RefusedNameError, match=r"control character U\+001B"):
+            await scene.engine.create(order)
+    assert await scene.engine.taskspaces() == []
+
+
+@pytest.mark.requirement("taskspaces.hostile-names")
 @pytest.mark.parametrize("name", ["../../etc", "--force", "a/b/../c", ".git", "…", "💣; rm -rf ~"])
 async def test_unusual_name_makes_a_safe_path(name: str, scene: Scene) -> None:
     made = await scene.make(name)

@@ -1,9 +1,10 @@
 """Protection of other worktrees, commits, the base, and the store."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from sqlite3 import Connection
+from sqlite3 import Connection, connect
 
 import pytest
 from tests.support.task_harness import (
@@ -21,6 +22,7 @@ from symposium.tasks.land import LandOptions
 from symposium.tasks.model import AbsentError, StageError, TaskspaceError
 from symposium.tasks.projects import open_project
 from symposium.tasks.store import ShieldedTasks
+from symposium.tasks.tables import STAGES
 
 
 def at_stage(place: Path, wanted: str, act: Callable[[], object]) -> Scene:
@@ -65,6 +67,28 @@ async def test_failure_is_reported_when_its_rollback_fails_too(place: Path) -> N
     (place / "moved").rename(clone)
     recovered = await scene.again().engine.start()
     assert recovered.lines == ("Fix login: its creation was rolled back",)
+
+
+@pytest.mark.requirement("taskspaces.failure-reported", "taskspaces.ended-at-start")
+async def test_failed_rollback_of_a_complete_worktree_is_finished_at_the_next_start(
+    place: Path,
+) -> None:
+    clone, moved = place / "clone", place / "moved"
+
+    def fail() -> None:
+        clone.rename(moved)
+        raise RuntimeError
+
+    scene = at_stage(place, "create.worktree", fail)
+    with pytest.raises(RuntimeError):
+        await scene.make()
+    moved.rename(clone)
+
+    recovered = await scene.again().engine.start()
+
+    assert recovered.lines == ("Fix login: its creation was rolled back",)
+    assert not there(place / "clone.tasks")
+    assert git("branch", "--list", "task/*", cwd=clone) == ""
 
 
 @pytest.mark.requirement("taskspaces.failure-reported")
@@ -125,6 +149,36 @@ async def test_ports_are_free_after_their_task_is_deleted(scene: Scene) -> None:
     assert first.ports is not None
     assert third.ports == first.ports
     assert second.ports != first.ports
+
+
+@pytest.mark.requirement("taskspaces.stages-told", "taskspaces.ended-at-start")
+async def test_each_stage_is_recorded_before_it_is_announced(place: Path) -> None:
+    recorded: dict[str, str | None] = {}
+
+    def passed(stage: str) -> None:
+        with closing(connect(place / "state" / "taskspaces.db")) as connection:
+            row = connection.execute("SELECT stage FROM operation").fetchone()
+        recorded[stage] = row and row[0]
+
+    scene = open_scene(place, EngineOptions(passed=passed))
+    made = await scene.make()
+    scene.commit(Path(made.worktree), "mine", "x")
+    scene.commit(scene.upstream, "theirs", "x")
+    await scene.engine.land(made.id, LandOptions())
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await scene.engine.trash.undo(made.id)
+    scene.engine.close()
+
+    kinds = {"create", "delete", "undo", "land"}
+    expected = {each: each for each in STAGES if each.partition(".")[0] in kinds}
+    without_row = dict.fromkeys(("create.ready", "delete.done", "undo.done"))
+    # These stages are announced only: a start repeats the work since the stage before.
+    earlier = {
+        "undo.metadata": "undo.restored",
+        "land.moved": "land.replayed",
+        "land.done": "land.forwarded",
+    }
+    assert recorded == {**expected, **without_row, **earlier}
 
 
 @pytest.mark.requirement("taskspaces.land-undo")

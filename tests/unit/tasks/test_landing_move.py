@@ -287,10 +287,13 @@ async def test_ignored_files_of_a_killed_landing_are_removed(
     scene: Scene, *, is_refreshed: bool
 ) -> None:
     made = await ignored_by_base(scene)
-    worktree = Path(made.worktree)
+    worktree, submodule = Path(made.worktree), f"160000,{'0123456789' * 4},sub"
+    git("update-index", "--add", "--cacheinfo", submodule, cwd=scene.upstream)
+    git("commit", "-qm", "a submodule", cwd=scene.upstream)
     before_all = state_of(made)
     _, before, after = await copied(scene, made)
     await note_move(scene, made, before, after)
+    (worktree / "sub").mkdir()
     (worktree / "a.log").write_text("theirs\n", encoding="utf-8")
     entry = git("ls-tree", after, "a.log", cwd=worktree).split()[2]
     git("update-index", "--add", "--cacheinfo", f"100644,{entry},a.log", cwd=worktree)
@@ -325,6 +328,21 @@ async def test_lock_of_a_killed_git_is_named_with_what_to_do(name: str, scene: S
     assert state_of(made) == before
     await asyncio.to_thread(lock.unlink)
     assert isinstance(await scene.engine.land(made.id, LandOptions()), Landed)
+
+
+@pytest.mark.requirement("taskspaces.land-locked")
+async def test_lock_of_another_git_on_the_index_stays_and_nothing_changes(scene: Scene) -> None:
+    made = await diverged(scene)
+    lock = scene.clone / ".git" / "worktrees" / Path(made.worktree).name / "index.lock"
+    before = state_of(made)
+    await asyncio.to_thread(lock.touch)
+
+    with pytest.raises(GitCommandError, match="read-tree") as caught:
+        await scene.engine.land(made.id, LandOptions())
+
+    assert str(lock) in caught.value.message
+    await asyncio.to_thread(lock.unlink)
+    assert state_of(made) == before
 
 
 async def copied(scene: Scene, made: Taskspace) -> tuple[Git, str, str]:

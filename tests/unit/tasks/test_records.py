@@ -479,15 +479,21 @@ async def test_task_file_of_a_parent_counts_its_children(scene: Scene, *, is_mad
     assert known.taskspace == await scene.engine.get(root.id)
 
 
-@pytest.mark.requirement("taskspaces.file-has-limits")
-async def test_task_file_has_new_limits(scene: Scene) -> None:
-    made = await scene.make()
-
-    await scene.engine.records.limit(made.id, Limits(minutes=90))
-
-    known = read_task_file(file_of(made))
-    assert known is not None
-    assert known.taskspace.limits == Limits(minutes=90)
+@pytest.mark.requirement("taskspaces.file-has-limits", "taskspaces.file-mirrors")
+async def test_task_file_has_each_change_of_a_task(scene: Scene) -> None:
+    made, records = await scene.made(), scene.engine.records
+    changes = (
+        records.limit(made.id, Limits(minutes=90)),
+        records.assign(made.id, "gemini"),
+        records.rename(made.id, "Mine"),
+        records.activate(made.id),
+        scene.engine.spawning.finish(made.id, "done"),
+    )
+    for change in changes:
+        changed = await change
+        known = read_task_file(file_of(made))
+        assert known is not None
+        assert known.taskspace == changed == await scene.engine.get(made.id)
 
 
 @pytest.mark.requirement("taskspaces.file-size")

@@ -11,7 +11,9 @@ import pytest
 from tests.support.task_harness import Scene, git, there, tree_of
 
 from symposium.tasks import tables
+from symposium.tasks.context import file_of
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests
+from symposium.tasks.files import read_task_file
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.setup import INTERRUPTED
 from symposium.tasks.tables import Operation, OperationKind, load, save, unfinished
@@ -38,7 +40,10 @@ async def begun(
     lines = (await again.engine.start()).lines
     assert await again.context.journal.read(unfinished) == []
     assert (await again.engine.start()).lines == ()
-    return again, await again.engine.get(task.id), lines
+    after = await again.engine.get(task.id)
+    assert (known := read_task_file(file_of(after))) is not None
+    assert known.taskspace == after
+    return again, after, lines
 
 
 @pytest.mark.requirement("taskspaces.ended-at-start")
@@ -237,6 +242,21 @@ async def test_deletion_request_is_announced_when_added_and_when_removed() -> No
     ]
     assert (other, answered, requests.pending()) == (0, 2, [])
     assert pending == [1, 0, 1, 1, 0, 0]
+
+
+@pytest.mark.requirement("taskspaces.delete-requests")
+async def test_decision_reaches_the_request_that_still_waits() -> None:
+    requests = Requests()
+    async with asyncio.TaskGroup() as tasks:
+        canceled, waiting = [tasks.create_task(requests.ask("one")) for _ in range(2)]
+        await asyncio.sleep(0)
+        expired = await requests.ask("one", expiry=0)
+        canceled.cancel()
+        answered = requests.decide("one", DeletionDecision.DELETED)
+
+    assert (answered, expired) == (1, DeletionDecision.EXPIRED)
+    assert canceled.cancelled()
+    assert waiting.result() is DeletionDecision.DELETED
 
 
 @pytest.mark.requirement("taskspaces.rollback-spares-others")

@@ -278,3 +278,19 @@ async def test_shutdown_waits_a_limited_time(monkeypatch: pytest.MonkeyPatch) ->
         released.set()
 
     assert is_left
+
+
+@pytest.mark.requirement("taskspaces.failure-reported")
+async def test_only_a_failed_rollback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    shielded = ShieldedTasks()
+
+    async def rollback(error: Exception | None) -> None:
+        if error is not None:
+            raise error
+
+    await shielded.after_failure(rollback(None))
+    quiet = list(caplog.records)
+    await shielded.after_failure(rollback(ValueError("no")))
+
+    assert quiet == []
+    assert [each.getMessage() for each in caplog.records] == ["a rollback failed: no"]
