@@ -24,7 +24,6 @@ from peerwire.errors import INVALID_REQUEST, RpcError
 from peerwire.jsonrpc import messages as wire
 from peerwire.jsonrpc.messages import Batch, Malformed, Message
 from symposium.bridge.dialects import without_bridge_keys
-from symposium.bridge.endpoint import http_declaration
 from symposium.bridge.http_server import (
     IDLE,
     IDLE_UNPROVEN,

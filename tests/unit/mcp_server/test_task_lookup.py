@@ -15,9 +15,7 @@ from symposium.bus.errors import (
     BusUnreachableError,
 )
 from symposium.bus.messages.agents import TaskspaceInfo, TaskspaceState
-from symposium.documents.boot import TaskContext
 from symposium.documents.first_prompt import TaskContext
-from symposium.mcp_server.contents import ToolOffering
 from symposium.mcp_server.location import AgentLocation, written_down
 from symposium.mcp_server.offering import ToolOffering
 from symposium.mcp_server.server_context import ServerContext

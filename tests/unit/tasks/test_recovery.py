@@ -11,14 +11,14 @@ import pytest
 from tests.support.task_harness import Scene, git, there, tree_of
 
 from symposium.tasks import tables
-from symposium.tasks.context import file_of
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision, Requests
-from symposium.tasks.files import read_task_file
+from symposium.tasks.engine_context import file_of
 from symposium.tasks.model import Taskspace, TaskState
 from symposium.tasks.setup import INTERRUPTED
 from symposium.tasks.tables import Operation, OperationKind, load, save, unfinished
 from symposium.tasks.task_discovery import check_all
 from symposium.tasks.task_environment import is_unused
+from symposium.tasks.task_files import read_task_file
 
 
 def move(before: str, after: str) -> None:

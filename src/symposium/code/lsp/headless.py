@@ -22,11 +22,6 @@ from peerwire.errors import (
 )
 from peerwire.jsonrpc.transport import Transport
 from symposium.code.ide_operations import (
-from symposium.code.lsp.documents import UnreadableFileError, first_file
-from symposium.code.lsp.framing import spawn_framed
-from symposium.code.lsp.server import LanguageServer, UnexpectedResponseError
-from symposium.code.lsp.servers import SERVERS, ServerSpec, launch_of
-from symposium.code.operations import (
     DIAGNOSTICS,
     FIND_DEFINITIONS,
     FIND_REFERENCES,
@@ -45,9 +40,9 @@ from symposium.code.operations import (
     SymbolDefinition,
     Symbols,
 )
-from symposium.code.lsp.documents import first_file
+from symposium.code.lsp.documents import UnreadableFileError, first_file
 from symposium.code.lsp.framing import spawn_framed
-from symposium.code.lsp.server import LanguageServer
+from symposium.code.lsp.server import LanguageServer, UnexpectedResponseError
 from symposium.code.lsp.servers import SERVERS, ServerSpec, launch_of
 from symposium.code.query.functions import At, IdeError
 
