@@ -112,6 +112,7 @@ def fault_of(encoded: object) -> RpcError | None:
         case Refuse(error):
             return error
         case Forward():
+            # Of a notification, which is dropped: no one reads this error.
             return RpcError(INTERNAL_ERROR)
         case _:
             return None

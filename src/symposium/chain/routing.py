@@ -1,4 +1,7 @@
-"""Route messages between two links. No I/O, no tasks, no clock.
+"""Route messages between two links.
+
+It does not know what a method means, which peer a link is, transports, or clocks; tasks start
+through `OrderedQueues`.
 
 A *span* lies between two links and holds the in-process mods between them. Each of its two
 directions is a `Route`. A chain without out-of-process mods is one span; each out-of-process mod
@@ -12,7 +15,7 @@ splits it in two.
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET
 
@@ -47,6 +50,9 @@ from symposium.chain.mod import (
 )
 from symposium.chain.ordering import OrderedQueues, QueuedItem, session_key
 
+NOT_WAITED: Final = -1
+"""In place of the stop at which a message has already waited."""
+
 
 class Route:
     """One direction of a span: its mods in order, and its far end.
@@ -78,30 +84,39 @@ class Route:
         self.queues = queues
         self.length = len(mods)
         handlers = [
-            {one.method: one.handler for one in reversed(wanted) if one.direction is direction}
-            for wanted in mods
+            {
+                # Reversed: the first handler of a method wins.
+                interception.method: interception.handler
+                for interception in reversed(interceptions)
+                if interception.direction is direction
+            }
+            for interceptions in mods
         ]
         self.steps: dict[str, tuple[Step, ...]] = {}
         for method in {method for by_method in handlers for method in by_method}:
-            meets = [by_method.get(method, by_method.get(EVERY_METHOD)) for by_method in handlers]
+            by_position = [
+                by_method.get(method, by_method.get(EVERY_METHOD)) for by_method in handlers
+            ]
             self.steps[method] = tuple(
                 Step(position, handler, names[position] if names else "")
-                for position, handler in enumerate(meets)
+                for position, handler in enumerate(by_position)
                 if handler is not None
             )
         self.other = self.steps.pop(EVERY_METHOD, ())
 
-    def take(self, message: ChainMessage, call: ModCall | None = None, *, after: int = -1) -> None:
+    def take(
+        self, message: ChainMessage, call: ModCall | None = None, *, after: int = BEFORE_ALL
+    ) -> None:
         """Continue with a message after the mod at `after`; a request has a call."""
         if self.queues.idle and after == BEFORE_ALL and (call is None or not call.is_settled):
             self._send_at_once(message, call)
         else:
-            self._send_in_order(message, call, after, BEFORE_ALL)
+            self._send_in_order(message, call, after, NOT_WAITED)
 
-    def return_answer(self, call: ModCall, answer: Answer, *, after: int = -1) -> None:
+    def return_answer(self, call: ModCall, answer: Answer, *, after: int = BEFORE_ALL) -> None:
         """Forward an answer to its asker, after everything sent before it."""
         if not self.queues.idle:
-            self._return_in_order(call, answer, after, BEFORE_ALL)
+            self._return_in_order(call, answer, after, NOT_WAITED)
         elif not call.thens:
             call.give(answer)
         else:
@@ -121,7 +136,7 @@ class Route:
                     call.thens.append((step, outcome))
             else:
                 if self._apply_outcome(outcome, step, message, call):
-                    self._send_in_order(message, call, step.position, BEFORE_ALL)
+                    self._send_in_order(message, call, step.position, NOT_WAITED)
                 return
         self._deliver(message, call)
 
@@ -134,20 +149,21 @@ class Route:
             message: the message.
             call: its call; None for a notification.
             after: position of the last mod that it has passed.
-            cleared: stop at which it has already waited.
+            cleared: stop at which it has already waited, or `NOT_WAITED`.
         """
         if call is not None and call.is_settled:
             return
         queues = self.queues
-        was_idle = queues.idle or (call is not None and call.is_urgent)
+        is_urgent = call is not None and call.is_urgent
+        waits_nowhere = queues.idle or is_urgent
         steps = self.steps.get(message.method, self.other)
-        if not was_idle:
+        if not waits_nowhere:
             steps = _with_stops(steps, queues.stops())
         for step in steps:
             position = step.position
             if position <= after:
                 continue
-            if not was_idle and position != cleared:
+            if not waits_nowhere and position != cleared:
                 resume = partial(self._send_in_order, message, call, position - 1, position)
                 item = QueuedItem(session_key(message), message.size, resume)
                 if queues.queue_if_blocked(position, item):
@@ -155,16 +171,18 @@ class Route:
             outcome = guarded(step.mod, step.handler, message, message)
             if not self._apply_outcome(outcome, step, message, call):
                 return
-            if was_idle and not queues.idle and not (call is not None and call.is_urgent):
+            if waits_nowhere and not queues.idle and not is_urgent:
                 # This mod sent a message that another mod now holds.
-                self._send_in_order(message, call, position, BEFORE_ALL)
+                self._send_in_order(message, call, position, NOT_WAITED)
                 return
         self._deliver(message, call)
 
     def _apply_outcome(
         self, outcome: Any, step: Step, message: ChainMessage, call: ModCall | None
     ) -> bool:
-        """Apply the outcome of a mod; returns whether the message continues at once."""
+        """Apply the outcome of a mod; return whether the message continues at once."""
+        # In this order: most outcomes are a `Forward`; None for a notification means the same; the
+        # other outcomes end the message here, as does any value that is no awaitable.
         if type(outcome) is Forward:
             return self._forward(outcome, step, message, call)
         if type(checked_outcome(step.mod, outcome, message)) is Forward:
@@ -188,7 +206,7 @@ class Route:
         if type(outcome) is not Forward:
             self._end_here(outcome, step, message, call)
         elif self._forward(outcome, step, message, call):
-            self._send_in_order(message, call, step.position, BEFORE_ALL)
+            self._send_in_order(message, call, step.position, NOT_WAITED)
 
     def _forward(
         self, outcome: Forward, step: Step, message: ChainMessage, call: ModCall | None
@@ -203,7 +221,7 @@ class Route:
         if method is None:
             return True
         # Later mods intercept the new name.
-        self._send_in_order(message, call, step.position, BEFORE_ALL)
+        self._send_in_order(message, call, step.position, NOT_WAITED)
         return False
 
     def _end_here(
@@ -216,7 +234,7 @@ class Route:
             attach_task(self.queues.spawn(rest), call, rest, outcome.work)
         elif call is not None:
             answer = answer_of(step.mod, outcome, message)
-            call.settle(answer, after=_mirrored(self, step.position))
+            call.settle(answer, after=self._mirrored(step.position))
 
     async def _answer_later(
         self,
@@ -228,7 +246,7 @@ class Route:
         outcome = await guarded_wait(step.mod, work, message)
         if call is not None:
             answer = answer_of(step.mod, outcome, message)
-            call.settle(answer, after=_mirrored(self, step.position))
+            call.settle(answer, after=self._mirrored(step.position))
 
     def _deliver(self, message: ChainMessage, call: ModCall | None) -> None:
         fault: RpcError | None = None
@@ -248,10 +266,10 @@ class Route:
 
     def _return_at_once(self, call: ModCall, answer: Answer, after: int) -> None:
         """Fast path of an answer while no mod holds anything."""
-        queues, last = self.queues, _mirrored(self, call.place)
+        queues, last = self.queues, self._mirrored(call.place)
         while call.thens:
             step, passed = call.thens[-1]
-            position = _mirrored(self, step.position)
+            position = self._mirrored(step.position)
             if not after < position < last:
                 break
             call.thens.pop()
@@ -264,7 +282,7 @@ class Route:
             after = position
             if not queues.idle:
                 # This mod sent a message that another mod now holds.
-                self._return_in_order(call, answer, after, BEFORE_ALL)
+                self._return_in_order(call, answer, after, NOT_WAITED)
                 return
         call.give(answer)
 
@@ -277,7 +295,7 @@ class Route:
                 if self.queues.queue_if_blocked(position, item):
                     return
             after = position
-            if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
+            if call.thens and self._mirrored(call.thens[-1][0].position) == position:
                 step, passed = call.thens.pop()
                 function = answer_handler(passed, answer)
                 revision: Any = guarded(step.mod, function, answer, call.message)
@@ -289,8 +307,8 @@ class Route:
 
     def _next_stop(self, call: ModCall, after: int) -> int | None:
         """Next mod on the way back that waits for this answer or holds messages."""
-        waiting = [_mirrored(self, step.position) for step, _ in call.thens[-1:]]
-        last = _mirrored(self, call.place)
+        waiting = [self._mirrored(step.position) for step, _ in call.thens[-1:]]
+        last = self._mirrored(call.place)
         ahead = [at for at in (*waiting, *self.queues.stops()) if after < at < last]
         return min(ahead, default=None)
 
@@ -299,21 +317,20 @@ class Route:
             close_unstarted(revision)
             call.give(answer)
             return
-        position = _mirrored(self, step.position)
+        position = self._mirrored(step.position)
 
         async def rest() -> None:
             revision_now = await guarded_wait(step.mod, revision, call.message)
-            self._return_in_order(call, revised(answer, revision_now), position, BEFORE_ALL)
+            self._return_in_order(call, revised(answer, revision_now), position, NOT_WAITED)
 
         task = self.queues.run_in_order(position, session_key(call.message), rest())
         task.add_done_callback(lambda _: close_unstarted(revision))
         # Cancelled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
-
-def _mirrored(route: Route, position: int) -> int:
-    """Position of the same mod on the way back."""
-    return route.length - 1 - position
+    def _mirrored(self, position: int) -> int:
+        """Position of the same mod on the way back."""
+        return self.length - 1 - position
 
 
 def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
