@@ -1,4 +1,4 @@
-"""Routes messages between peers: lines in, deliveries out. No I/O.
+"""Route messages between peers: lines in, deliveries out. No I/O.
 
 It does not know sockets: the daemon carries out the actions that it returns. Only the daemon uses
 this module; every other program uses `bus/client.py`.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
 from peerwire.jsonrpc.transport import OversizedLine
 from symposium.bus import error_codes
@@ -73,14 +73,34 @@ from symposium.bus.routing import (
 _UNSEEN: Final = frozenset({"presence", "who", "history", "daemon_status"})
 """Message types left out of the history."""
 
-_Route: TypeAlias = Callable[[BusPeer, bytes, Envelope, MessageSpec, float], Sequence[Action]]
-"""Handler of a message type: sender, line, envelope, spec, time."""
+
+class _Received(Struct, frozen=True, gc=False):
+    """A message, for the handler of its type.
+
+    Attributes:
+        peer: its sender.
+        text: its line.
+        envelope: the decoded line.
+        about: its type.
+        now: time of arrival, in seconds since the epoch.
+    """
+
+    peer: BusPeer
+    text: bytes
+    envelope: Envelope
+    about: MessageSpec
+    now: float
+
+
+_Route: TypeAlias = Callable[[_Received], Sequence[Action]]
+"""Handler of a message type."""
 
 
 class Broker:
     """The connections of one bus and their open requests.
 
-    Every method returns the actions that the caller must carry out.
+    Methods that handle a message or an end return the actions that the caller must carry out. Their
+    parameter `now` is the system time, in seconds since the epoch, for texts and the history.
 
     Args:
         clock: monotonic clock for timeouts; unlike the system clock, it is never set.
@@ -111,7 +131,7 @@ class Broker:
         }
 
     def connected(self, connection: str, socket_kind: SocketKind, now: float) -> None:
-        """Add a peer; `now` is always in seconds since the epoch."""
+        """Add a peer."""
         self.peers.add(BusPeer(connection, socket_kind, now, connection))
 
     def disconnected(self, connection: str) -> list[Action]:
@@ -163,13 +183,13 @@ class Broker:
             return self._without_hello(peer, text, envelope, now)
         peer.sender = envelope.sender
         type_ = envelope.type
-        seen = None if type_ in _UNSEEN else self._remember(peer, text, now)
-        if type_ in peer.may:
+        copy = None if type_ in _UNSEEN else self._remember(peer, text, now)
+        if type_ in peer.allowed_types:
             take, about = self._routes[type_]
-            actions = take(peer, text, envelope, about, now)
+            actions = take(_Received(peer, text, envelope, about, now))
         else:
             actions = refuse_type(peer, envelope, self._types)
-        return actions if seen is None else [seen, *actions]
+        return actions if copy is None else [copy, *actions]
 
     def _without_hello(
         self, peer: BusPeer, text: bytes, envelope: Envelope, now: float
@@ -180,9 +200,9 @@ class Broker:
             reason = "send hello first; a peer without a role cannot send anything else"
             return [refuse(peer, envelope.id, error_codes.HELLO_REQUIRED, reason)]
         peer.sender = envelope.sender
-        seen = self._remember(peer, text, now)
+        copy = self._remember(peer, text, now)
         actions = self._from_legacy(peer, text, envelope, now)
-        return actions if seen is None else [seen, *actions]
+        return actions if copy is None else [copy, *actions]
 
     # -- malformed messages
 
@@ -193,12 +213,12 @@ class Broker:
             return [refuse(peer, id_of(text), error_codes.BAD_MESSAGE, reason)]
         if text.startswith(b"#"):
             return self._legacy.control(peer, text)
-        seen = self._remember(peer, text, now)
+        copy = self._remember(peer, text, now)
         actions = self._legacy.relay(text)
-        return actions if seen is None else [seen, *actions]
+        return actions if copy is None else [copy, *actions]
 
     def _remember(self, peer: BusPeer, text: bytes, now: float) -> Action | None:
-        """Add to the history; returns the copy for subscribers of the traffic, if any."""
+        """Add to the history; return the copy for subscribers of the traffic, if any."""
         self.history.add(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         watchers = self.peers.subscribers(EVERYTHING)
         if not watchers:
@@ -218,28 +238,25 @@ class Broker:
             case _:
                 return self._ask if about.budget else self._announce
 
-    def _is_for_broker(
-        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
-    ) -> Sequence[Action]:
-        del text, about
+    def _is_for_broker(self, received: _Received) -> Sequence[Action]:
+        peer, envelope = received.peer, received.envelope
         try:
-            return self.requests.take(peer, envelope, now)
+            return self.requests.take(peer, envelope, received.now)
         except PayloadError as error:
             return [refuse(peer, envelope.id, error_codes.BAD_PAYLOAD, f"{envelope.type}: {error}")]
 
-    def _ask(
-        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
-    ) -> list[Action]:
+    def _ask(self, received: _Received) -> list[Action]:
+        peer, envelope, about = received.peer, received.envelope, received.about
         if self.open.get(envelope.id) is not None:
             reason = "a request with this id is already open; use a new id"
             return [refuse(peer, envelope.id, error_codes.DUPLICATE, reason)]
         if self.open.count_of(peer.id) >= MAX_OPEN:
             reason = f"this peer already has {MAX_OPEN} open requests; wait for their responses"
             return [refuse(peer, envelope.id, error_codes.TOO_MANY, reason)]
-        chosen = assign(about, envelope, peer, self.peers, now)
+        chosen = assign(about, envelope, peer, self.peers, received.now)
         if chosen is not None:
             answerers: tuple[str, ...] = (chosen.id,)
-            line = stamped(text, envelope, peer.stamp)
+            line = stamped(received.text, envelope, peer.stamp)
         elif about.version == 1 and not peer.is_legacy and envelope.to is UNSET:
             answerers, line = self.peers.legacy(), version_one(envelope)
         else:
@@ -258,51 +275,47 @@ class Broker:
                 deadline=since + about.budget,
             )
         )
-        known = None
+        decoded = None
         if chosen is not None and chosen.role is Role.DAEMON:
-            known = msgspec.structs.replace(envelope, from_=peer.id)
-        actions: list[Action] = [Deliver(answerers, line, known)]
+            decoded = msgspec.structs.replace(envelope, from_=peer.id)
+        actions: list[Action] = [Deliver(answerers, line, decoded)]
         if about.is_public and chosen is not None:
-            hearers = self.peers.subscribers(about.type)
-            others = tuple(each for each in hearers if each not in {peer.id, chosen.id})
+            subscribers = self.peers.subscribers(about.type)
+            others = tuple(each for each in subscribers if each not in {peer.id, chosen.id})
             actions += [Deliver(others, line)] if others else []
         return actions
 
-    def _announce(
-        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
-    ) -> Sequence[Action]:
-        del now
+    def _announce(self, received: _Received) -> Sequence[Action]:
+        peer, envelope, about = received.peer, received.envelope, received.about
         legacy: tuple[str, ...] = ()
         if envelope.to is UNSET:
-            hearers = self.peers.subscribers(about.type)
+            receivers = self.peers.subscribers(about.type)
             if about.version == 1 and not peer.is_legacy:
                 legacy = self.peers.legacy()
         else:
             # An addressed peer receives the announcement without a subscription.
-            hearers = self.peers.meant(envelope.to)
+            receivers = self.peers.meant(envelope.to)
         actions: list[Action] = []
-        if hearers:
-            actions.append(Deliver(hearers, stamped(text, envelope, peer.stamp)))
+        if receivers:
+            actions.append(Deliver(receivers, stamped(received.text, envelope, peer.stamp)))
         if legacy:
             actions.append(Deliver(legacy, version_one(envelope)))
         if envelope.ack is True:
-            data = Raw(b'{"delivered":%d}' % (len(hearers) + len(legacy)))
+            data = Raw(b'{"delivered":%d}' % (len(receivers) + len(legacy)))
             actions.append(Deliver((peer.id,), answer(envelope, data)))
         return actions
 
-    def _to_requester(
-        self, peer: BusPeer, text: bytes, envelope: Envelope, about: MessageSpec, now: float
-    ) -> Sequence[Action]:
-        del about, now
+    def _to_requester(self, received: _Received) -> Sequence[Action]:
+        peer, envelope = received.peer, received.envelope
         is_response = envelope.type == "response"
         request_id = envelope.id if is_response else _about_request(envelope)
         request = self.open.get(request_id)
         if request is None or peer.id not in request.answerers:
             return refuse_answer(peer, envelope, request)
         if not is_response:
-            return [Deliver((request.asker,), stamped(text, envelope, peer.stamp))]
+            return [Deliver((request.asker,), stamped(received.text, envelope, peer.stamp))]
         self.open.answered(request, self._clock())
-        return self._to_asker(request, stamped(text, envelope, peer.stamp))
+        return self._to_asker(request, stamped(received.text, envelope, peer.stamp))
 
     def _to_asker(self, request: OpenRequest, line: bytes) -> list[Action]:
         asker = self.peers.get(request.asker)
@@ -328,7 +341,7 @@ class Broker:
         plain = msgspec.structs.replace(envelope, to=UNSET)
         # If no peer of version 2 handles it, one of version 1 may, so do not reject it first.
         if not about.budget or assign(about, plain, peer, self.peers, now) is not None:
-            actions += take(peer, text, plain, about, now)
+            actions += take(_Received(peer, text, plain, about, now))
         return actions
 
 

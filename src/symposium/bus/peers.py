@@ -57,7 +57,7 @@ class BusPeer:
         sender: last sender in its messages.
         role: its role.
         is_legacy: whether it speaks version 1.
-        may: message types that it may send.
+        allowed_types: message types that it may send.
         has_forged: whether it answered a request of another peer.
         only: its id as a list of receivers.
         stamp: prefix that marks its lines.
@@ -77,7 +77,7 @@ class BusPeer:
     sender: Sender | None = None
     role: Role = Role.LEGACY
     is_legacy: bool = False
-    may: frozenset[str] = frozenset()
+    allowed_types: frozenset[str] = frozenset()
     has_forged: bool = False
     only: tuple[str] = field(init=False)
     stamp: bytes = field(init=False)
@@ -91,7 +91,7 @@ class BusPeer:
         """Apply a `hello`: name, role, and permissions."""
         self.hello, self.name, self.role = hello, hello.name, hello.role
         self.is_legacy = False
-        self.may = sendable_by(hello.role)
+        self.allowed_types = sendable_by(hello.role)
         self.subscribes = hello.subscribes
 
     @property

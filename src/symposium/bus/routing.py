@@ -1,7 +1,7 @@
-"""Choice of the window for a message, open requests, and the actions of the broker.
+"""The window of a message, the open requests, and the actions of the broker.
 
-In the reference, each window compares path strings for itself. Here the broker chooses one window,
-by components of canonical paths. No I/O, no tasks, no clock; it does not know what a message says.
+A window is chosen by components of canonical paths (bus §1.9). No I/O, no tasks, no clock; it does
+not know what a message says.
 """
 
 from collections.abc import Iterable
@@ -51,24 +51,24 @@ class Window:
     focused: float = 0.0
 
 
-def window_for(place: MessageOrigin, windows: Iterable[Window]) -> Window | None:
-    """The window for a message from this location; None if none matches.
+def window_for(origin: MessageOrigin, windows: Iterable[Window]) -> Window | None:
+    """The window for a message from this origin; None if none matches.
 
     First a window that shows the sender's taskspace; then the owner of its terminal; then the
     windows with the innermost folder that contains its directory. A tie goes to the last focused
     window, then to the first one. If no window owns the terminal, the directory decides.
     """
     known = list(windows)
-    of_taskspace = [each for each in known if is_same_taskspace(each.taskspace, place.taskspace)]
+    of_taskspace = [each for each in known if is_same_taskspace(each.taskspace, origin.taskspace)]
     if of_taskspace:
         return (
-            _owner(place, of_taskspace)
-            or _latest(_innermost(place, of_taskspace))
+            _owner(origin, of_taskspace)
+            or _latest(_innermost(origin, of_taskspace))
             or _latest(of_taskspace)
         )
     # A window that shows another taskspace must not receive this sender's messages.
-    free = [each for each in known if place.taskspace is None or each.taskspace is None]
-    return _owner(place, free) or _latest(_innermost(place, free))
+    free = [each for each in known if origin.taskspace is None or each.taskspace is None]
+    return _owner(origin, free) or _latest(_innermost(origin, free))
 
 
 def is_same_taskspace(one: str | None, other: str | None) -> bool:
@@ -83,14 +83,14 @@ def depth(directory: Parts | None, folders: Iterable[Parts]) -> int:
     return max((len(each) for each in folders if directory[: len(each)] == each), default=-1)
 
 
-def _owner(place: MessageOrigin, windows: list[Window]) -> Window | None:
-    if not place.shell_pid:
+def _owner(origin: MessageOrigin, windows: list[Window]) -> Window | None:
+    if not origin.shell_pid:
         return None
-    return _latest([each for each in windows if place.shell_pid in each.terminals])
+    return _latest([each for each in windows if origin.shell_pid in each.terminals])
 
 
-def _innermost(place: MessageOrigin, windows: list[Window]) -> list[Window]:
-    depths = [depth(place.directory, each.folders) for each in windows]
+def _innermost(origin: MessageOrigin, windows: list[Window]) -> list[Window]:
+    depths = [depth(origin.directory, each.folders) for each in windows]
     best = max(depths, default=-1)
     if best < 0:
         return []
@@ -178,9 +178,9 @@ class OpenBusRequests:
 
     def __init__(self) -> None:
         self._open: dict[str, OpenRequest] = {}
-        self._of: dict[str, int] = {}
+        self._count_by_asker: dict[str, int] = {}
         self._deadlines: list[tuple[float, str]] = []
-        self.took: dict[str, ResponseTime] = {}
+        self.response_times: dict[str, ResponseTime] = {}
         """Response times by message type."""
 
     def __len__(self) -> int:
@@ -191,29 +191,30 @@ class OpenBusRequests:
 
     def count_of(self, asker: str) -> int:
         """Number of open requests of one sender."""
-        return self._of.get(asker, 0)
+        return self._count_by_asker.get(asker, 0)
 
     def add(self, request: OpenRequest) -> None:
         self._open[request.id] = request
-        self._of[request.asker] = self._of.get(request.asker, 0) + 1
+        self._count_by_asker[request.asker] = self._count_by_asker.get(request.asker, 0) + 1
         heappush(self._deadlines, (request.deadline, request.id))
 
     def answered(self, request: OpenRequest, now: float) -> None:
         """Remove a request and record its response time."""
         self.close(request)
-        took = self.took.setdefault(request.type, ResponseTime())
-        took.count += 1
-        took.total += now - request.since
-        took.worst = max(took.worst, now - request.since)
+        times = self.response_times.setdefault(request.type, ResponseTime())
+        times.count += 1
+        times.total += now - request.since
+        times.worst = max(times.worst, now - request.since)
 
     def close(self, request: OpenRequest) -> None:
         """Remove a request without a response time."""
         del self._open[request.id]
-        left = self._of[request.asker] - 1
+        left = self._count_by_asker[request.asker] - 1
         if left:
-            self._of[request.asker] = left
+            self._count_by_asker[request.asker] = left
         else:
-            del self._of[request.asker]
+            del self._count_by_asker[request.asker]
+        # Drop deadlines of closed requests once they outnumber the open ones.
         if len(self._deadlines) > 2 * len(self._open) + MAX_OPEN:
             self._deadlines = [(each.deadline, each.id) for each in self._open.values()]
             self._deadlines.sort()

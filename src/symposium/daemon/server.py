@@ -256,7 +256,7 @@ class Daemon:
             handles=tuple(sorted(self._handled)),
             parts=tuple(self._setting.parts),
             cuts=tuple(self.board.cuts),
-            latencies=latencies(broker.open.took),
+            latencies=latencies(broker.open.response_times),
         )
 
 

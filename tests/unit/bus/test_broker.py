@@ -426,7 +426,7 @@ def test_response_times_are_measured_by_type(scene: Scene) -> None:
         scene.uptime += seconds
         scene.answer("app", scene.received("app")[-1])
 
-    took = scene.broker.open.took["signal_user"]
+    took = scene.broker.open.response_times["signal_user"]
     assert (took.count, took.total, took.worst) == (2, 2.0, 1.5)
 
 

@@ -48,5 +48,5 @@ def test_response_times_of_a_message_type_are_counted_added_and_compared() -> No
         waiting.add(each)
         waiting.answered(each, took)
 
-    took = waiting.took["marco"]
+    took = waiting.response_times["marco"]
     assert (took.count, took.total, took.worst) == (3, 6.0, 3.0)
