@@ -27,12 +27,8 @@ from peerwire.jsonrpc.handlers import Handlers, Request
 from peerwire.jsonrpc.messages import (
     NULL_ID,
     Batch,
-    BatchReply,
     Malformed,
     Message,
-    ReplyTarget,
-    Send,
-    SingleReply,
     error_body,
     error_response,
     id_key,
@@ -40,6 +36,7 @@ from peerwire.jsonrpc.messages import (
     result_response,
     rpc_error,
 )
+from peerwire.jsonrpc.replies import BatchReply, ReplyTarget, Send, SingleReply
 from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.jsonrpc.values import decode_value, encode_value
 

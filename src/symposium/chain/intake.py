@@ -20,14 +20,8 @@ from peerwire.errors import (
     RpcError,
 )
 from peerwire.jsonrpc import messages as wire
-from peerwire.jsonrpc.messages import (
-    Batch,
-    BatchReply,
-    Malformed,
-    Message,
-    ReplyTarget,
-    SingleReply,
-)
+from peerwire.jsonrpc.messages import Batch, Malformed, Message
+from peerwire.jsonrpc.replies import BatchReply, ReplyTarget, SingleReply
 from peerwire.jsonrpc.transport import OversizedLine
 from peerwire.jsonrpc.values import Body
 from symposium.chain.calls import SHUTTING_DOWN, ModCall

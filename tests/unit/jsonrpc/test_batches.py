@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from peerwire.errors import RpcError
 from peerwire.jsonrpc.connection import Connection
 from peerwire.jsonrpc.handlers import Handlers, Request
-from peerwire.jsonrpc.messages import BatchReply, SingleReply
+from peerwire.jsonrpc.replies import BatchReply, SingleReply
 from peerwire.testing import LinePeer, Recorder, facing_bytes, running
 from peerwire.transports.memory import MemoryTransport, memory_pair
 
