@@ -26,9 +26,16 @@ QUOTED_LINE: Final = 1024
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _ID_STARTS: Final = frozenset(b'"-0123456789n')
 _STRUCTURE_STARTS: Final = frozenset(b"{[n")
+"""First bytes of params; some peers write null for a method without any."""
+
 _PIECE: Final = 64 * 1024
+"""Bytes of a line that are checked at a time."""
+
 _SHORT: Final = 128
+"""Maximum characters of a text in the cache of JSON strings."""
+
 _KEPT: Final = 512
+"""Maximum texts in the cache of JSON strings."""
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -117,6 +124,7 @@ def _by_first_character(start: str, line: bytes) -> Incoming:
         case "{":
             return _from_members(members(line))
         case _:
+            # Raises for a line that is no JSON at all, which is another error.
             decode_value(line)
             data = {"line": quote(line), "reason": "not a JSON object"}
             return Malformed(RpcError(INVALID_REQUEST, data), answer=True)

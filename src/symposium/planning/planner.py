@@ -1,7 +1,7 @@
 """Choose the adapters of a chain, their order, and the capabilities it offers; no I/O.
 
 Adapters come before all components, so only the editor or other adapters can meet their needs
-(acp-host §3.3, steps 2, 3, and 6).
+(acp-host §3.3, steps 2, 3, and 6). This module does not know programs, transports, or config files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,7 +113,11 @@ def plan(
 
 
 class _Planner:
-    """State of one call of `plan`."""
+    """State of one call of `plan`.
+
+    A component may use the primitives of components before it (`_provided_by`). An adapter comes
+    before all components, so it may use only those of the editor and of adapters (`_available`).
+    """
 
     def __init__(self, offered: Iterable[str], adapters: Sequence[ChainEntry]) -> None:
         self._adapters = adapters
@@ -130,16 +134,16 @@ class _Planner:
         Raises:
             MissingCapabilityError: a need of a required component cannot be met.
         """
-        needed: list[tuple[ChainEntry, str]] = []
+        added: list[tuple[ChainEntry, str]] = []
         missing: list[str] = []
         for primitive in component.needs.requires:
-            so_far = [adapter for adapter, _ in needed]
-            have = set(self._provided_by) | provided(so_far)
-            found = [] if primitive in have else self._supply(primitive, so_far, frozenset())
+            so_far = [adapter for adapter, _ in added]
+            present = set(self._provided_by) | provided(so_far)
+            found = [] if primitive in present else self._supply(primitive, so_far, frozenset())
             if found is None:
                 missing.append(primitive)
             else:
-                needed += [(adapter, primitive) for adapter in found]
+                added += [(adapter, primitive) for adapter in found]
         if missing and not component.needs.is_optional:
             raise MissingCapabilityError(component.id, missing[0])
         if missing:
@@ -147,12 +151,12 @@ class _Planner:
             names = ", ".join(missing)
             self._reasons.append(f"{component.id} is left out: nothing provides {names}")
             return
-        for adapter, primitive in needed:
+        for adapter, primitive in added:
             why = f"{adapter.id} is added: {component.id} needs {primitive}, the editor has none"
             self._take(adapter, self._chosen, why)
             self._available |= set(adapter.needs.provides)
-        have = [f"{name} from {self._provided_by[name]}" for name in component.needs.requires]
-        why = ", ".join(have) or "it needs nothing"
+        sources = [f"{name} from {self._provided_by[name]}" for name in component.needs.requires]
+        why = ", ".join(sources) or "it needs nothing"
         self._take(component, self._components, f"{component.id} is in the chain: {why}")
 
     def explain(self, adapter: ChainEntry) -> None:
@@ -261,7 +265,7 @@ def before_agent(params: Mapping[str, Any], version: str) -> dict[str, Any]:
     return to_editor({}, own, version)["agentCapabilities"]
 
 
-def _with(capabilities: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+def _with(capabilities: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
     # Keep an existing version, because it defines the meaning of the other members.
     version = declared(capabilities).get("version", VERSION)
-    return with_capabilities(capabilities, {"version": version, **ours})
+    return with_capabilities(capabilities, {"version": version, **added})
