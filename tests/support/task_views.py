@@ -11,7 +11,7 @@ from symposium.registry.index import registry_context
 from symposium.sessions.session import SessionStore
 from symposium.tasks.engine import Engine
 from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
-from symposium.tasks.handlers.inbox import TaskInbox
+from symposium.tasks.handlers.inbox import InboxSources, TaskInbox
 from symposium.tasks.handlers.landing import LandingHandlers
 from symposium.tasks.handlers.live_sessions import LiveSessions
 from symposium.tasks.handlers.overlap_watch import OverlapWatcher
@@ -52,7 +52,8 @@ def serve(
     live = live or LiveSessions(store)
     agents = agents_of(store, registry_context(environment), live, Path("/nowhere"))
     trust, budgets = SetUpTrust(TrustStore(folder)), Budgets(engine, store)
-    inbox = TaskInbox(engine, store, trust, budgets, SnoozedItems(folder / "put-off.json"), live)
+    snoozed = SnoozedItems(folder / "put-off.json")
+    inbox = TaskInbox(InboxSources(engine, store, trust, budgets, snoozed, live))
     viewing = TaskViewing(engine, agents, live, OverlapWatcher(engine), budgets)
     worktrees = WorktreeHandlers(engine, agents)
     landing = LandingHandlers(engine, agents, inbox.resolving)

@@ -22,7 +22,7 @@ from symposium.tasks.engine_context import EngineContext
 from symposium.tasks.events import Event, Removed, Removing
 from symposium.tasks.handlers.agent_messages import AgentMessageHandlers, ChildTaskHandlers
 from symposium.tasks.handlers.approvals import Budgets, SetUpTrust
-from symposium.tasks.handlers.inbox import TaskInbox
+from symposium.tasks.handlers.inbox import InboxSources, TaskInbox
 from symposium.tasks.handlers.landing import LandingHandlers
 from symposium.tasks.handlers.live_sessions import LiveSessions
 from symposium.tasks.handlers.notifications import Notifying
@@ -77,7 +77,8 @@ class Taskspaces:
         self._keep_files_current = engine_context.keep_files_current
         budgets = Budgets(self._engine, self._store)
         snoozed = SnoozedItems(home / "inbox-put-off.json")
-        inbox = TaskInbox(self._engine, self._store, trust, budgets, snoozed, self._live)
+        sources = InboxSources(self._engine, self._store, trust, budgets, snoozed, self._live)
+        inbox = TaskInbox(sources)
         self._overlaps = OverlapWatcher(self._engine)
         viewing = TaskViewing(self._engine, self._agents, self._live, self._overlaps, budgets)
         self._notifying = Notifying(self._engine, inbox, home, self._watchers)

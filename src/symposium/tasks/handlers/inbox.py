@@ -55,39 +55,44 @@ class Settled:
     answer: str
 
 
-class TaskInbox:
-    """The inbox of all tasks.
+@dataclass(frozen=True, slots=True)
+class InboxSources:
+    """Parts of the daemon that the inbox reads and changes.
 
-    Args:
+    Attributes:
         engine: the taskspaces.
         store: the sessions of their agents.
         trust: store of trusted content.
         budgets: limits on spending.
         snoozed: items without notifications.
         live: the running sessions of their agents.
+    """
+
+    engine: Engine
+    store: SessionStore
+    trust: SetUpTrust
+    budgets: Budgets
+    snoozed: SnoozedItems
+    live: LiveSessions
+
+
+class TaskInbox:
+    """The inbox of all tasks.
 
     Attributes:
         on_change: called when an item was answered or snoozed.
         resolving: landings whose conflicts an agent resolves.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        store: SessionStore,
-        trust: SetUpTrust,
-        budgets: Budgets,
-        snoozed: SnoozedItems,
-        live: LiveSessions,
-    ) -> None:
-        self._engine = engine
-        self._store = store
-        self._set_ups = SetUpQuestions(engine, trust)
-        self._budgets = budgets
-        self._snoozed = snoozed
-        self._finished = FinishedTurns(store, snoozed)
-        self.resolving = Resolving(engine, store, live)
-        self._live = live
+    def __init__(self, sources: InboxSources) -> None:
+        self._engine = engine = sources.engine
+        self._store = store = sources.store
+        self._set_ups = SetUpQuestions(engine, sources.trust)
+        self._budgets = sources.budgets
+        self._snoozed = sources.snoozed
+        self._finished = FinishedTurns(store, sources.snoozed)
+        self.resolving = Resolving(engine, store, sources.live)
+        self._live = sources.live
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         self.on_change: Callable[[], None] = _ignore
 
