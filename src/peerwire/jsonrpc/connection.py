@@ -52,8 +52,6 @@ class Connection:
         self._error: Exception | None = None
         self._ended = asyncio.Event()
 
-    # -- lifecycle
-
     @property
     def error(self) -> Exception | None:
         """Error that broke the connection; None while it is open or after a clean end."""
@@ -81,8 +79,6 @@ class Connection:
     async def drain(self) -> None:
         """Wait until the peer has read most of the messages, to limit the backlog."""
         await self._transport.drain()
-
-    # -- sending
 
     async def request(
         self, method: str, params: Any = None, *, on_result: Callable[[Any], None] | None = None
@@ -124,8 +120,6 @@ class Connection:
         if self._transport.backlog > self._max_backlog and self._ending is None:
             reason = f"the peer has left more than {self._max_backlog} bytes unread"
             self.ended(ConnectionClosedError(reason))
-
-    # -- events of the transport
 
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Handle lines of the peer, in order."""

@@ -111,9 +111,6 @@ def _members_without_values(spec: str) -> str:
     return msgspec.json.encode(members).decode()
 
 
-# -- shell words
-
-
 def _from_words(spec: str) -> Command:
     try:
         words = shlex.split(spec)
@@ -146,9 +143,6 @@ def _with_program(command: Command, spec: str) -> Command:
             "write its name there"
         )
     return command
-
-
-# -- JSON
 
 
 def _from_json(spec: str) -> Command:

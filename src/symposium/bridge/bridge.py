@@ -136,8 +136,6 @@ class Bridge(Mod):
             endpoint.close()
         self._endpoints.clear()
 
-    # -- the handshake
-
     @from_client(INITIALIZE)
     def _initialize(self, message: ChainMessage) -> Forward:
         del message
@@ -148,8 +146,6 @@ class Bridge(Mod):
         self._way = choose_way(self._mode, result)
         self._is_second_version = is_second_version(result)
         return None if self._way is McpDelivery.NATIVE else Reply(advertising(result))
-
-    # -- sessions
 
     @from_client(*SETUP_METHODS)
     def _set_up(self, message: ChainMessage) -> Outcome | Awaitable[Outcome]:
@@ -216,8 +212,6 @@ class Bridge(Mod):
             endpoint = self._endpoints.pop(server_id, None)
             if endpoint is not None and self._tasks is not None:
                 self._tasks.create_task(log_failures("an endpoint", endpoint.aclose))
-
-    # -- messages of the servers' owners
 
     @from_client(MESSAGE)
     def _message(self, message: ChainMessage) -> Outcome:

@@ -100,8 +100,6 @@ class Dialects(Mod):
         if self._mode == "auto" and speaks_first_era(answer.result):
             self._agent = MCP_ERAS[McpDialect.SACP]
 
-    # -- declarations, on their way to the agent
-
     @from_client(*SETUP_METHODS)
     def declare(self, message: ChainMessage) -> Outcome:
         """Rewrite every declaration to the version of the agent's side."""
@@ -140,8 +138,6 @@ class Dialects(Mod):
         self._urls[url] = named
         rest = {name: value for name, value in entry.items() if name not in {"type", "serverId"}}
         return {"type": "http", **rest, "url": url, "headers": []}
-
-    # -- from the agent's side to the owner
 
     @from_agent(*CONNECTS)
     def connect(self, message: ChainMessage) -> Outcome:
@@ -244,8 +240,6 @@ class Dialects(Mod):
         if era.disconnect:
             self.client.notify(era.disconnect, written)
         return Reply({}) if message.is_request else Drop()
-
-    # -- from the owner to the agent's side
 
     @from_client(*MESSAGES)
     def forward_to_agent(self, message: ChainMessage) -> Outcome:

@@ -125,8 +125,6 @@ class HttpEndpoint:
         for client in clients.values():
             await client.aclose()
 
-    # -- one connection
-
     def _connected(self, sock: socket.socket) -> None:
         if not self._connections.has_room():
             _log.warning("refused a connection to an MCP server: %d are open", MAX_CONNECTIONS)
@@ -171,8 +169,6 @@ class HttpEndpoint:
                 await self._delete(conversation, request)
             case _:
                 await conversation.answer(_NOT_ALLOWED, [("Allow", "POST, GET, DELETE")])
-
-    # -- one request
 
     async def _post(self, conversation: HttpConversation, request: h11.Request) -> None:
         try:

@@ -213,8 +213,6 @@ class McpHttpSession:
         """Whether it has an open stream, or is connecting to its server."""
         return self._get is not None or bool(self._posts) or self._opening.locked()
 
-    # -- from the agent
-
     async def ready(self) -> Tunnel:
         """Return the tunnel; open it first if necessary.
 
@@ -288,8 +286,6 @@ class McpHttpSession:
         self.close()
         if self._tunnel is not None:
             await self._tunnel.aclose()
-
-    # -- from the server's owner
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Send a request to the client and wait for the result.

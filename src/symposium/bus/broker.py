@@ -204,8 +204,6 @@ class Broker:
         actions = self._from_legacy(peer, text, envelope, now)
         return actions if copy is None else [copy, *actions]
 
-    # -- malformed messages
-
     def _unreadable(self, peer: BusPeer, text: bytes, now: float, reason: str) -> Sequence[Action]:
         if not text:
             return ()
@@ -226,8 +224,6 @@ class Broker:
         passed = passed_by(now, peer.id, peer.name, text, is_legacy=peer.is_legacy)
         news = Traffic(passed=self.history.logged(passed))
         return Deliver(watchers, write_envelope(envelope_of(news, DAEMON_SENDER)))
-
-    # -- well-formed messages
 
     def _route_of(self, about: MessageSpec) -> _Route:
         match about.target:
@@ -322,8 +318,6 @@ class Broker:
         if asker is None:
             return []
         return [Deliver((asker.id,), version_one_response(line) if asker.is_legacy else line)]
-
-    # -- version 1
 
     def _from_legacy(
         self, peer: BusPeer, text: bytes, envelope: Envelope, now: float

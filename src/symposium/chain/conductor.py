@@ -261,8 +261,6 @@ class Conductor:
         """The open chain; None before the response to `initialize`."""
         return self._chain
 
-    # -- opening
-
     def _new_gate(self) -> ClosedRoute:
         queues = (self._stage.queues_for(self.client), self._stage.queues_for(self.client))
         return ClosedRoute(queues, is_proxy=self._settings.is_proxy, on_initialize=self._initialize)
@@ -308,8 +306,6 @@ class Conductor:
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
 
-    # -- the end of the client or of a component
-
     def link_ended(self, link: Link, error: Exception | None) -> None:
         """Handle the client's end."""
         del link, error
@@ -328,8 +324,6 @@ class Conductor:
         elif self._chain is not None:
             self._failure = self._failure or death
             self._over.set()
-
-    # -- closing
 
     async def _end(self) -> None:
         self._is_ending = True

@@ -173,16 +173,12 @@ class Link:
         """Bytes that wait for the peer, here and in its transport."""
         return self.transport.backlog + self.from_predecessor.size + self.from_successor.size
 
-    # -- requests to the peer
-
     def ask(self, waiter: Waiter) -> bytes:
         """New id on this connection; its response goes to `waiter`."""
         self.last_id += 1
         key = b"%d" % self.last_id
         self.asked[key] = waiter
         return key
-
-    # -- flow control
 
     def hold(self, reason: object) -> None:
         """Stop reading this peer until every reason is removed."""
@@ -223,8 +219,6 @@ class Link:
             feeder.release(self)
         for writer in self.writers:
             writer.release(self._pressure)
-
-    # -- requests of the peer
 
     def serve(self, call: ModCall) -> None:
         """Register a request of this peer."""

@@ -122,8 +122,6 @@ class Route:
         else:
             self._return_at_once(call, answer, after)
 
-    # -- toward the far end
-
     def _send_at_once(self, message: ChainMessage, call: ModCall | None) -> None:
         """Fast path of a message while no mod holds anything."""
         queues = self.queues
@@ -261,8 +259,6 @@ class Route:
             call.fail(fault)
         else:
             self.far.ask(call)
-
-    # -- back to the requester
 
     def _return_at_once(self, call: ModCall, answer: Answer, after: int) -> None:
         """Fast path of an answer while no mod holds anything."""

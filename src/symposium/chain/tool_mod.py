@@ -72,8 +72,6 @@ class ToolMod(Mod):
         mcp = [self._before(own, method, answer) for method, answer in answers]
         return [*setup, *ends, *mcp, *own]
 
-    # -- combined with the mod's own handlers: the chain calls one handler per method
-
     def _with(
         self, own: list[Interception], direction: Direction, method: str, ours: Handler
     ) -> Interception:
@@ -96,8 +94,6 @@ class ToolMod(Mod):
             return outcome if is_ours or theirs is None else theirs(message)
 
         return Interception(Direction.TO_CLIENT, method, handle)
-
-    # -- toward the agent
 
     def _declare(self, message: ChainMessage) -> Outcome:
         params = message.params
@@ -146,8 +142,6 @@ class ToolMod(Mod):
         for connection_id, (server, _) in list(self._connections.items()):
             if server.server_id in gone:
                 self._end(connection_id)
-
-    # -- from the agent
 
     def _connect(self, message: ChainMessage) -> Outcome:
         server = self._server(_member(message, "serverId"))

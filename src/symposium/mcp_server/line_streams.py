@@ -114,8 +114,6 @@ class LineStreams(Generic[_Item]):
         """Start reading from the transport."""
         self._transport.start(self)
 
-    # -- called by the transport
-
     def lines_received(self, lines: Sequence[bytes | OversizedLine]) -> None:
         """Queue valid messages, and answer malformed lines."""
         for line in lines:
@@ -138,8 +136,6 @@ class LineStreams(Generic[_Item]):
         del error
         self._is_over = True
         self._something.set()
-
-    # -- called by the SDK
 
     async def receive(self) -> _Item:
         """Return the next message.

@@ -158,8 +158,6 @@ class AgentRestart:
     def end(self) -> None:
         self._sessions.clear()
 
-    # -- restarting
-
     async def _run(self) -> None:
         try:
             while self._sessions:
@@ -226,8 +224,6 @@ class AgentRestart:
             self._connection.write(update_line(session.id, text))
         state.release_answers()
         state.resume_waiting()
-
-    # -- giving up
 
     def _stop(self) -> None:
         sessions, self._sessions = self._sessions, []

@@ -91,8 +91,6 @@ class ConfigAgent(EditorConnection):
     def _initialized(self) -> None:
         self._router.open()
 
-    # -- ends of links and chains
-
     def link_ended(self, link: Link, error: Exception | None) -> None:
         """Handle the end of the editor's input."""
         del link, error
@@ -110,8 +108,6 @@ class ConfigAgent(EditorConnection):
             self._recovery.chain_died(chain, chain.death)
         for gate in (chain.end.gate, chain.to_agent):
             gate.open_all()
-
-    # -- shutdown
 
     async def _end(self) -> None:
         self._router.close()

@@ -114,8 +114,6 @@ class Supervisor:
             chain.on_empty = lambda: self._empty(chain)
         return outcome if caught.error is None else _start_error(caught.error)
 
-    # -- stopping
-
     def _died(self, chain: OpenChain, death: RpcError) -> None:
         if chain.death is not None:
             return

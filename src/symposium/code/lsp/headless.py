@@ -274,8 +274,6 @@ class Headless:
             _log.warning("unexpected response of a language server to %s", method, exc_info=error)
             raise failed(f"unexpected response: {error}", "ide_odd_answer") from error
 
-    # -- operations
-
     async def _symbols(self, params: object, root: Path) -> Symbols:
         name = _read(params, NamedSymbol).name
         found: list[SymbolDefinition] = []
@@ -309,8 +307,6 @@ class Headless:
         return DiagnosticsReport(
             await self.pool.ask(spec, root, lambda server: server.diagnostics(path))
         )
-
-    # -- choice of the server
 
     def _place(self, params: object, root: Path) -> tuple[ServerSpec, Path, tuple[int, int]]:
         place = _read(params, Place)

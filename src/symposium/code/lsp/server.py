@@ -294,8 +294,6 @@ class LanguageServer:
         with reading_response():
             return [diagnostic(self._documents, uri, item) for item in items]
 
-    # -- requests
-
     def _configuration(self, request: Request) -> list[Any]:
         return [self._settings.get(item.get("section")) for item in request.params["items"]]
 
@@ -324,8 +322,6 @@ class LanguageServer:
                     await self._news.after(seen)
         self._is_warm = True
         return await self.connection.request(method, params) or []
-
-    # -- conversion of results
 
     async def _symbol(self, entry: Any) -> SymbolDefinition:
         with reading_response():

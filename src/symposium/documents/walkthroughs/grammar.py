@@ -168,9 +168,6 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-# -- blocks
-
-
 def _block_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
     for token in tokens:
         if token.type == "fence" and (kind := token.info.strip()) in KINDS:
@@ -292,9 +289,6 @@ def _note(state: StateBlock, line: int, message: str) -> None:
     note = Note(message, line + 1)
     if note not in notes and len(notes) < _MAX_NOTES:
         notes.append(note)
-
-
-# -- links
 
 
 def _loose_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls it so
