@@ -204,7 +204,7 @@ _DEEPEST: Final = 5
 
 
 class Refs:
-    """Reads the refs of one clone; rereads packed refs only after a change."""
+    """Read the refs of one clone; reread packed refs only after a change."""
 
     def __init__(self, common: Path) -> None:
         self._common = common

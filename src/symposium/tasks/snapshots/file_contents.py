@@ -32,7 +32,7 @@ class PendingReads:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotReading:
-    """Reads files below a folder.
+    """Read files below a folder.
 
     Attributes:
         objects: receives their content.

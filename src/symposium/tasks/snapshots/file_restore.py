@@ -39,7 +39,7 @@ from symposium.tasks.snapshots.objects import (
     entries_of,
     id_of_file,
 )
-from symposium.tasks.snapshots.store import Store, large_blob, write_blobs
+from symposium.tasks.snapshots.store import Store, large_blob, small_blobs
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -101,7 +101,7 @@ async def restore_files(store: Store, mirror: Mirror, tree: str, aside: Path) ->
     packed = [each for each in plan.writes if store.objects.loose_size(each.id) is None]
     for start in range(0, len(packed), _AT_ONCE):
         some = packed[start : start + _AT_ONCE]
-        data = await write_blobs(store, list(dict.fromkeys(each.id for each in some)))
+        data = await small_blobs(store, list(dict.fromkeys(each.id for each in some)))
         await asyncio.to_thread(work.write_all, [each for each in some if each.id in data], data)
         for each in some:
             if each.id not in data:
@@ -189,7 +189,7 @@ def _gone(plan: _Plan, path: str, known: File | Folder) -> None:
 
 
 class _Restore:
-    """Writes below one folder."""
+    """Write below one folder."""
 
     def __init__(self, root: Path, aside: Path, algorithm: str) -> None:
         self.notes: list[str] = []

@@ -69,7 +69,7 @@ class FolderStates:
 
 
 class FolderReader:
-    """Reads folders, one at a time."""
+    """Read folders, one at a time."""
 
     def __init__(self) -> None:
         buffer = bytearray(_SIZE * _AT_ONCE)

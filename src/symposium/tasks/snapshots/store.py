@@ -427,7 +427,7 @@ def copy_packs(
         sync_path(target)
 
 
-async def write_blobs(store: Store, wanted: list[str]) -> dict[str, bytes]:
+async def small_blobs(store: Store, wanted: list[str]) -> dict[str, bytes]:
     """Read small packed blobs; use `large_blob` for the large ones."""
     asked = "".join(f"{id_}\n" for id_ in wanted).encode()
     done = await store.git().ask(
