@@ -175,7 +175,7 @@ def node_at(root: Node, where: str) -> Node:
 
 
 class _Reader:
-    """Reads one text by recursive descent."""
+    """Read one text by recursive descent."""
 
     def __init__(self, text: str) -> None:
         self._text = text

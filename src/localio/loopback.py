@@ -59,7 +59,7 @@ def has_token(headers: Mapping[bytes, bytes], token: str) -> bool:
 
 
 class LoopbackPort:
-    """Accepts connections on a free port until closed."""
+    """Accept connections on a free port until closed."""
 
     def __init__(self, on_connection: Callable[[socket.socket], None]) -> None:
         self._on_connection = on_connection

@@ -84,7 +84,7 @@ def second_of(moment: str | float) -> str:
 
 
 def day_of(moment: str | float) -> str:
-    """Day of a moment; see `minute_of`."""
+    """Local date of a moment, as `2026-11-24`; see `minute_of`."""
     return _shown(moment, "%Y-%m-%d")
 
 

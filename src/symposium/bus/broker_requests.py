@@ -139,7 +139,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BrokerRequests:
-    """Handles requests to the broker; changes its routing tables."""
+    """Handle requests to the broker; change its routing tables."""
 
     def __init__(
         self, peers: Peers, history: BusHistory, open_: OpenBusRequests, boot: str

@@ -118,7 +118,7 @@ class Bus(Protocol):
 
 
 class BusEndpoint:
-    """Sends messages with `send`, receives them with `take`; `run` owns the tasks."""
+    """Send messages with `send`, receive them with `take`; `run` owns the tasks."""
 
     def __init__(
         self,

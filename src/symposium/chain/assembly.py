@@ -125,7 +125,7 @@ TRACE: Final = "trace"
 
 
 class Watcher(Protocol):
-    """Records every message of a traced chain, on each leg between two neighbors."""
+    """Record every message of a traced chain, on each leg between two neighbors."""
 
     def leg(self, upper: str, lower: str) -> Mod:
         """A mod that records the messages between these two components."""

@@ -213,7 +213,7 @@ class Settings(ChainSettings, frozen=True):
 
 
 class Conductor:
-    """Serves one client with one chain; `run` owns all its processes and tasks.
+    """Serve one client with one chain; `run` owns all its processes and tasks.
 
     Attributes:
         client: the link to the client.

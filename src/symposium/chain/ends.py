@@ -132,7 +132,7 @@ INITIALIZE_METHODS = frozenset({INITIALIZE, *PROXY_INITIALIZE})
 
 
 class PlainEnd:
-    """Sends plain messages to a peer: to the client as its agent, else as its client."""
+    """Send plain messages to a peer: to the client as its agent, else as its client."""
 
     def __init__(self, link: Link, initializer: Initializer | None = None) -> None:
         self._link = link
@@ -203,7 +203,7 @@ def to_conductor(era: Era) -> Names:
 
 
 class SuccessorEnd:
-    """Sends envelopes to a peer: to a proxy as its successor, or to a conductor as its proxy."""
+    """Send envelopes to a peer: to a proxy as its successor, or to a conductor as its proxy."""
 
     def __init__(self, link: Link, names: Callable[[Era], Names] = to_proxy) -> None:
         self._link = link

@@ -115,7 +115,7 @@ AS_PROXY: Final[tuple[Dialect | None, ...]] = ATTEMPTS
 
 
 class Initializer:
-    """Sends `initialize` to one component in each supported form, until an answer or timeout."""
+    """Send `initialize` to one component in each supported form, until an answer or timeout."""
 
     def __init__(self, selection: VersionSelection, *, dialects: Sequence[Dialect | None]) -> None:
         self._selection = selection

@@ -40,7 +40,7 @@ SESSION_SERVER_FAILURES: Final = 4
 """Failures of an agent of a session server after which it is not restarted, in the same time."""
 
 RUN_MODE: Final = RestartPolicy(max_failures=RUN_MODE_FAILURES)
-"""The agent is restarted after two failures within five minutes; then the user decides (A-4)."""
+"""The agent is restarted after each of two failures in five minutes, then the user decides."""
 
 SESSION_SERVER: Final = RestartPolicy(max_failures=SESSION_SERVER_FAILURES)
 """The agent is restarted after each of three failures within five minutes (users A-4)."""

@@ -48,7 +48,7 @@ Tap: TypeAlias = Callable[[Transport, int, str], Transport]
 
 
 class ComponentTasks:
-    """Starts the components and tasks of a chain."""
+    """Start the components and tasks of a chain."""
 
     def __init__(
         self,

@@ -134,7 +134,7 @@ class TraceRecorder:
 
 
 class Leg(Mod):
-    """Records the messages between two neighbors, in both directions."""
+    """Record the messages between two neighbors, in both directions."""
 
     def __init__(self, recorder: TraceRecorder, upper: str, lower: str) -> None:
         self._recorder = recorder

@@ -110,7 +110,7 @@ def _import_msgspec() -> None:
 
 
 class _OnDemandFinder:
-    """Finds the modules of `ON_DEMAND`; all others are found as usual."""
+    """Find the modules of `ON_DEMAND`; all others are found as usual."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

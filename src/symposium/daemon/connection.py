@@ -13,7 +13,7 @@ Lines = Sequence[bytes | OversizedLine]
 
 
 class DaemonLinkOwner(Protocol):
-    """Receives the events of a link."""
+    """Receive the events of a link."""
 
     def received(self, link: "DaemonLink", lines: Lines) -> None:
         """Handle lines from a client, in order."""
@@ -119,7 +119,7 @@ EndConnection = Callable[[DaemonLink, str], None]
 
 
 class BacklogLimiter:
-    """Tracks slow links, and disconnects those that are too slow."""
+    """Track slow links, and disconnect those that are too slow."""
 
     def __init__(self, cut: EndConnection) -> None:
         self._cut = cut

@@ -1,4 +1,4 @@
-"""Carries out what the broker decides: lines from links to links, and the ends of links."""
+"""Carry out what the broker decides: lines from links to links, and the ends of links."""
 
 import asyncio
 import logging

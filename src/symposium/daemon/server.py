@@ -37,7 +37,7 @@ from symposium.daemon.part import PART_GRACE, LocalPeer, Part
 
 
 class IdleTimer:
-    """Tracks idleness by counting clients; with a timeout of 0, the daemon never exits itself."""
+    """Track idleness by counting clients; with a timeout of 0, the daemon never exits itself."""
 
     def __init__(self, timeout: float, now: float) -> None:
         self._timeout = timeout or inf
@@ -288,7 +288,7 @@ def exit_now() -> None:
 
 
 class RealPaths:
-    """Resolves canonical paths; results are reused for `CACHE_SECONDS` seconds.
+    """Resolve canonical paths; results are reused for `CACHE_SECONDS` seconds.
 
     Args:
         clock: current time in seconds.

@@ -248,7 +248,7 @@ _OVER: Final = frozenset({"completed", "failed"})
 
 
 class TurnObserver:
-    """Observes one session.
+    """Observe one session.
 
     Attributes:
         held: number of stored characters of the agent's text in this turn.

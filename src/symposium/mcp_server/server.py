@@ -152,7 +152,7 @@ class _Sdk(Server[Any]):
 
 
 class _Requests:
-    """Answers requests from the first part that knows the requested name."""
+    """Answer requests from the first part that knows the requested name."""
 
     def __init__(self, parts: Sequence[ToolPart], clients: _Clients) -> None:
         self._parts = parts

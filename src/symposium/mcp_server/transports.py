@@ -136,7 +136,7 @@ class ServingError(SymposiumError):
 
 @dataclass(frozen=True, slots=True)
 class HttpListener:
-    """Address of a server.
+    """Listening socket of a server, and the token that clients must send.
 
     Attributes:
         token: required of clients.

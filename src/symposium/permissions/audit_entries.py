@@ -40,7 +40,7 @@ def decided_by_user(_: Mapping[str, Any]) -> str:
 
 
 class PermissionObserver(Mod):
-    """Observes permission requests and their answers; changes nothing."""
+    """Observe permission requests and their answers; change nothing."""
 
     def __init__(self, agent: str, record: RecordEntry, chooser: Chooser = decided_by_user) -> None:
         self._agent = agent
@@ -114,7 +114,7 @@ def _recording(secrets: Sequence[str]) -> RecordEntry:
 
 
 class _Record:
-    """Writes entries in batches with a short delay, so that answers do not wait for the disk.
+    """Write entries in batches with a short delay, so that answers do not wait for the disk.
 
     Args:
         secrets: values to remove.

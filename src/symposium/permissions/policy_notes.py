@@ -43,7 +43,7 @@ def read_note(update: Mapping[str, Any]) -> PolicyNote | None:
 
 
 class NoteWriter:
-    """Sends notes about the rules to the client of one chain.
+    """Send notes about the rules to the client of one chain.
 
     Args:
         mod: the mod whose client is notified.

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class ConfigAgent(EditorConnection):
-    """Serves one editor. `run` owns every chain and task behind it."""
+    """Serve one editor. `run` owns every chain and task behind it."""
 
     def __init__(
         self, editor: Transport, settings: RunSettings, offers: OfferSource | None = None

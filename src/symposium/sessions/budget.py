@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Budget(Protocol):
-    """Reports whether a budget is used up."""
+    """Report whether a budget is used up."""
 
     async def exceeded(self) -> str | None:
         """Describe the exceeded limit; None if there is budget left, or it is unknown."""

@@ -290,7 +290,7 @@ def _no_answer(session: str, when: str) -> NoAnswerError:
 
 
 class AgentSessions:
-    """Starts and stops the agents of tasks as sessions, for the engine.
+    """Start and stop the agents of tasks as sessions, for the engine.
 
     Args:
         store: the user's sessions.

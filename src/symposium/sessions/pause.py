@@ -31,7 +31,7 @@ writer again. It exits at once if the last line it read was empty.
 
 
 class ProcessPauser:
-    """Pauses one program at a time.
+    """Pause one program at a time.
 
     Args:
         on_late: called when a program continues after the time limit.

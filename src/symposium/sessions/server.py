@@ -64,7 +64,7 @@ CLOSE_TIMEOUT: Final = 2.0
 
 
 class SessionSocket:
-    """Accepts viewers of a session server.
+    """Accept viewers of a session server.
 
     Args:
         path: of the socket; an existing file is a leftover, since this process has the lock.

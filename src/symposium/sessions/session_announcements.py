@@ -57,7 +57,7 @@ class Notes(Protocol):
 
 
 class NoNotes:
-    """Announces nothing: for a session without a task."""
+    """Announce nothing: for a session without a task."""
 
     async def __aenter__(self) -> object:
         return self
@@ -75,7 +75,7 @@ class NoNotes:
 
 
 class BusNotes:
-    """Announces events over the bus; sends each note until it is delivered.
+    """Announce events over the bus; send each note until it is delivered.
 
     Args:
         session: its id.

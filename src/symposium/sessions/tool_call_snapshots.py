@@ -34,7 +34,7 @@ class Listening:
 
 
 class ToolCallHooks(Protocol):
-    """Saves the worktree before tools run."""
+    """Save the worktree before tools run."""
 
     @property
     def has_changed(self) -> bool:
@@ -64,7 +64,7 @@ class ToolCallHooks(Protocol):
 
 
 class NoSnapshots:
-    """Takes no snapshots: for an agent without a task."""
+    """Take no snapshots: for an agent without a task."""
 
     has_changed = False
 

@@ -1,4 +1,4 @@
-"""Moves a clean worktree and its branch from one commit to another; can undo it after a kill.
+"""Move a clean worktree and its branch from one commit to another; can undo it after a kill.
 
 The files come first, the branch last: a kill leaves the branch at one of the two commits. A file
 that git does not track stops the move, also an ignored one, which git would overwrite.

@@ -1,4 +1,4 @@
-"""Creates tasks in stages, and undoes a failed creation."""
+"""Create tasks in stages, and undo a failed creation."""
 
 import asyncio
 import shutil

@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class Agents(Protocol):
-    """Starts and stops the agents of tasks."""
+    """Start and stop the agents of tasks."""
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
         """Start the agent in the worktree.
@@ -70,7 +70,7 @@ class Agents(Protocol):
 
 
 class SetupApproval(Protocol):
-    """Asks the user before commands from a repository run."""
+    """Ask the user before commands from a repository run."""
 
     async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
         """Whether these commands may run; an answer is remembered for exactly this content."""
@@ -78,7 +78,7 @@ class SetupApproval(Protocol):
 
 
 class NoAgents:
-    """Starts no agent: for a user who attaches one by hand."""
+    """Start no agent: for a user who attaches one by hand."""
 
     async def start(self, taskspace: Taskspace, env: Mapping[str, str]) -> None:
         """Do nothing."""
@@ -102,7 +102,7 @@ class NoAgents:
 
 
 class NoTrust:
-    """Allows nothing: commands from a repository are shown and not run."""
+    """Allow nothing: commands from a repository are shown and not run."""
 
     async def allows(self, project: str, digest: str, commands: Sequence[str]) -> bool:
         """Return False for all commands."""

@@ -1,4 +1,4 @@
-"""Lands a task's branch: trial merge, rebase or merge, checks, fast-forward.
+"""Land a task's branch: trial merge, rebase or merge, check, fast-forward.
 
 Nothing is forced. Each step can be repeated, so a second landing continues after a kill.
 """

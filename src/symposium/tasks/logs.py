@@ -87,7 +87,7 @@ class GuidanceEntry:
 
 
 class GuidanceLog:
-    """Records the texts that agents have read."""
+    """Record the texts that agents have read."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""Finds conflicts between live tasks, uncommitted work included (users.md B-10)."""
+"""Find conflicts between live tasks, uncommitted work included (users.md B-10)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ class _Side:
 
 
 class OverlapDetector:
-    """Compares tasks of one clone; unchanged ones are not compared again."""
+    """Compare tasks of one clone; unchanged ones are not compared again."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""Opens projects: a clone, a seed project, a checkout with `.symposium`."""
+"""Open projects: a clone, a seed project, a checkout with `.symposium`."""
 
 import asyncio
 import shutil

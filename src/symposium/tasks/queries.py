@@ -1,4 +1,4 @@
-"""Finds tasks by index: a page of the list, one by its name, a family, tasks that need you."""
+"""Find tasks by index: a page of the list, one by its name, a family, tasks that need you."""
 
 import json
 from collections.abc import Collection, Sequence

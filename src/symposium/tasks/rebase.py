@@ -1,4 +1,4 @@
-"""Copies the commits of a branch onto another commit, as `git rebase` does, without running it.
+"""Copy the commits of a branch onto another commit, as `git rebase` does, without running it.
 
 Only objects are written here: no ref, index, or file of a worktree changes (`branch_move.py`).
 The options and the order of `git rebase` are those of its default backend: merge commits are left

@@ -1,4 +1,4 @@
-"""Copies files into a worktree, and runs its setup commands."""
+"""Copy files into a worktree, and run its setup commands."""
 
 import asyncio
 import os

@@ -98,7 +98,7 @@ def _least(wanted: _Number | None, have: _Number | None) -> _Number | None:
 
 
 class Spawning:
-    """Creates child tasks and waits for them."""
+    """Create child tasks and wait for them."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""Finds tasks in the journal and on the disk, and orphaned worktrees of a clone."""
+"""Find tasks in the journal and on the disk, and orphaned worktrees of a clone."""
 
 import asyncio
 import json
@@ -108,7 +108,7 @@ async def _with_base(taskspace: Taskspace, opened: OpenProject, base: BaseBranch
 
 
 async def _take_root(context: EngineContext, project: Project) -> list[Taskspace]:
-    """The task of the checkout itself, which an embedded project may have (§3.1)."""
+    """Load the task of the checkout itself, if any (bus-mcp-taskspaces §3.1)."""
     known = await asyncio.to_thread(read_task_file, project.tasks / ROOT_FILE)
     if known is None:
         return []

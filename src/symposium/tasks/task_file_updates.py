@@ -1,4 +1,4 @@
-"""Limits writes of each `taskspace.json`: at most one a second for lines of its log.
+"""Limit writes of each `taskspace.json`: at most one a second for lines of its log.
 
 The journal is authoritative; an outdated file is written within a second, or after the next
 start of the daemon.

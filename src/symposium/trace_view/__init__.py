@@ -1,1 +1,1 @@
-"""Reads a recorded trace and shows it in a terminal or as a page."""
+"""Read a recorded trace and show it in a terminal or as a page."""

@@ -32,7 +32,7 @@
   const span = (value) => Math.abs(value) < 1 ? `${(value * 1000).toFixed(1)}ms` : `${value.toFixed(2)}s`;
   const mateOf = (at) => rows[at][KIND] === RESPONSE ? rows[at][ANSWERS] : answerOf.get(at) ?? -1;
   const leg = (row) => [place[row[FROM]], place[row[TO]]].sort((a, b) => a - b).join("-");
-  // One colour for a request, its answer, and their other legs; red is for errors.
+  // One color for a request, its answer, and their other legs; red is for errors.
   const hue = (row) => {
     let number = parseInt(row[ID], 10);
     if (Number.isNaN(number)) number = [...row[ID]].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) % 9973, 7);

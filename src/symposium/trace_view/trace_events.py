@@ -324,7 +324,7 @@ def short_line(text: str, limit: int = MAX_PREVIEW) -> str:
 
 
 def preview(event: Event) -> str:
-    """Summary of a message in a few words; empty without a short one."""
+    """Summary of a message in a few words; empty if nothing short describes it."""
     try:
         body = decode_value(event.body)
     except ValueError:

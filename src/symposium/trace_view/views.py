@@ -213,7 +213,7 @@ class TraceLine:
 
 
 class TraceListing:
-    """Draws events, one after the other."""
+    """Draw events, one after the other."""
 
     def __init__(self, lanes: Sequence[str], glyphs: Glyphs, *, width: int | None = None) -> None:
         self._places = {name: place for place, name in enumerate(lanes)}

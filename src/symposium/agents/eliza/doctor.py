@@ -1,4 +1,4 @@
-"""What our Eliza listens for and says. Data only; script.py has the notation.
+"""Eliza's keywords and answers. Data only; script.py has the notation.
 
 The most general pattern of a keyword stands last, since the first that fits is taken. The first
 answer of each rule is the one that deterministic conversations begin with.

@@ -1,4 +1,4 @@
-"""What our Eliza has to say about computers, Rust and Python; a part of the script in doctor.py."""
+"""Eliza's answers about computers, Rust, and Python; part of the script in doctor.py."""
 
 PROGRAMMING = """\
 50: computer computers machine machines laptop robot

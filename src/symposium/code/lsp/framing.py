@@ -35,7 +35,7 @@ def frame(body: bytes) -> bytes:
 
 
 class Frames:
-    """Splits a byte stream into message bodies."""
+    """Split a byte stream into message bodies."""
 
     def __init__(self, *, max_body: int = MAX_BODY) -> None:
         self._buffer = bytearray()

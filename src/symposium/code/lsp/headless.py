@@ -96,7 +96,7 @@ class _Slot:
 
 
 class ServerPool:
-    """Runs language servers; `run` owns them."""
+    """Run language servers; `run` owns them."""
 
     def __init__(self, settings: PoolSettings) -> None:
         self._settings = settings

@@ -263,7 +263,7 @@ def describe(origin: Origin) -> str:
 
 
 class SourceFinder:
-    """Finds sources of one ecosystem for one project.
+    """Find sources of one ecosystem for one project.
 
     Args:
         packages: the ecosystem.

@@ -10,7 +10,7 @@ from symposium.documents.references import ReferenceStore
 
 
 class ReferencesPart:
-    """Stores references; MCP servers read the same file."""
+    """Store references; MCP servers read the same file."""
 
     def __init__(self, store: ReferenceStore) -> None:
         self._store = store

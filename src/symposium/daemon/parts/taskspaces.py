@@ -45,7 +45,7 @@ POLL_INTERVAL: Final = 1.0
 
 
 class Taskspaces:
-    """Creates the engine when the daemon runs, not before.
+    """Create the engine when the daemon runs, not before.
 
     Args:
         context: of the daemon.

@@ -173,7 +173,7 @@ class Excerpt:
 
 @dataclass(slots=True)
 class Excerpts:
-    """Reads excerpts from the files of a workspace; each file is read once."""
+    """Read excerpts from the files of a workspace; each file is read once."""
 
     workspace: DialectWorkspace
     _files: dict[Path, Sequence[str]] = field(default_factory=dict[Path, Sequence[str]])

@@ -194,7 +194,7 @@ MAX_REPEATED = 8
 AGAIN = "`list` shows the agents again."
 
 
-async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) -> Agent | None:
+async def choose_agent(talk: Dialog, catalog: MenuPort, *, way_out: WayOut) -> Agent | None:
     """Offer the agents until the user chooses one; None if the user leaves.
 
     A long list is shown once: after a typo, the user learns how to see it again. It is
@@ -202,7 +202,7 @@ async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) ->
     """
     is_shown = is_fresh = False
     while True:
-        choices = await catalogue.agents(is_fresh=is_fresh)
+        choices = await catalog.agents(is_fresh=is_fresh)
         if not is_shown:
             if choices.warning is not None:
                 talk.say(f"Warning: {choices.warning}")
@@ -214,7 +214,7 @@ async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) ->
         is_asked = text.lower() in SHOWS
         if at is None and not is_number(text) and not is_asked:
             # The agent may be newer than the list.
-            choices = await catalogue.agents(is_fresh=True)
+            choices = await catalog.agents(is_fresh=True)
             at = _chosen(text, choices.agents)
         if at is not None:
             talk.say(f"Agent set to {code(choices.agents[at].name)}.")
@@ -222,7 +222,7 @@ async def choose_agent(talk: Dialog, catalogue: MenuPort, *, way_out: WayOut) ->
         is_fresh = is_asked
         is_shown = len(choices.agents) > MAX_REPEATED and not is_asked and not talk.is_first_turn
         if not is_asked:
-            answer = await catalogue.own_answer(text)
+            answer = await catalog.own_answer(text)
             said = _no_agent(talk, text, choices.agents, way_out) if answer is None else answer
             # An answer is a separate screen, a refusal one line.
             gap = " " if answer is None else "\n"
@@ -243,10 +243,10 @@ def _no_agent(talk: Dialog, text: str, agents: Sequence[AgentChoice], way_out: W
     return keep_question(talk, text) or unknown
 
 
-async def choose_mod(talk: Dialog, catalogue: MenuPort, taken: Sequence[str]) -> ModEntry | None:
+async def choose_mod(talk: Dialog, catalog: MenuPort, taken: Sequence[str]) -> ModEntry | None:
     """Offer more mods until the user chooses one; None if the user leaves."""
     while True:
-        choices = await catalogue.mods()
+        choices = await catalog.mods()
         if choices.warning is not None:
             talk.say(f"Warning: {choices.warning}")
         left = [each for each in choices.mods if each.name not in taken]

@@ -1,4 +1,4 @@
-"""Finds unpushed commits and unfinished operations of a worktree."""
+"""Find unpushed commits and unfinished operations of a worktree."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Removes a task in stages: its archive is complete before anything is deleted."""
+"""Remove a task in stages: its archive is complete before anything is deleted."""
 
 import asyncio
 import shutil

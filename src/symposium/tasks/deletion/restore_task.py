@@ -1,4 +1,4 @@
-"""Restores archived tasks, and removes expired archives."""
+"""Restore archived tasks, and remove expired archives."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Runs all checks before a deletion, including processes and open windows."""
+"""Run all checks before a deletion, including processes and open windows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -82,7 +82,7 @@ _TRUST_CHOICES: Final = (
 
 
 class SetUpQuestions:
-    """Asks whether setup commands may run, and applies the answer.
+    """Ask whether setup commands may run, and apply the answer.
 
     Args:
         engine: the taskspaces.
@@ -199,7 +199,7 @@ _SECONDS: Final = 60.0
 
 
 class Budgets:
-    """Adds up the spending that session servers record.
+    """Add up the spending that session servers record.
 
     Args:
         engine: the taskspaces.

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class Resolving:
-    """Gives agents the prompt, checks the result, and asks the user.
+    """Give agents the prompt, check the result, and ask the user.
 
     Args:
         engine: the taskspaces.

@@ -72,7 +72,7 @@ _OPEN: Final = frozenset({TaskState.READY, TaskState.FINISHED})
 
 
 class FinishedTurns:
-    """Finds finished turns in the records of session servers.
+    """Find finished turns in the records of session servers.
 
     A review, a landing or the end of the task settles one. A later turn that changes something is
     another.

@@ -54,7 +54,7 @@ NO_AGENT: Final = AgentNow()
 
 
 class SessionServers:
-    """Asks session servers, and remembers the ones that did not answer.
+    """Ask session servers, and remember the ones that did not answer.
 
     Args:
         store: store of sessions.
@@ -199,7 +199,7 @@ class LiveSessions:
         return [id_ for id_ in ids if self._store.state(id_).status is Status.EXITED]
 
     def _is_running(self, id_: str) -> bool:
-        """Whether its server lives; drops the state of a dead one."""
+        """Whether its session server runs; forget its state if it has exited."""
         if self._store.is_kept(id_):
             self._ended.pop(id_, None)
             self._known.setdefault(id_, NO_AGENT)

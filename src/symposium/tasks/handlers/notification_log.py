@@ -46,7 +46,7 @@ class _NotifiedFile(msgspec.Struct):
 
 
 class NotificationLog:
-    """Decides which items to notify about now; time is passed in, it has no clock.
+    """Decide which items to notify about now; time is passed in, it has no clock.
 
     Args:
         file: stores the notified items and their times across restarts of the daemon.

@@ -170,7 +170,7 @@ Tell = Callable[[Channels, Sequence[TaskNotice]], Awaitable[bool]]
 
 
 class Notifying:
-    """Runs the command or webhook of the user while no client is connected.
+    """Run the command or webhook of the user while no client is connected.
 
     Args:
         engine: the taskspaces.
@@ -189,7 +189,7 @@ class Notifying:
         self._watchers = watchers
 
     async def run(self) -> None:
-        """Send desktop notifications of new inbox items until canceled."""
+        """Run the user's command or webhook for new inbox items until canceled."""
         while True:
             try:
                 await self.look(time.time(), notify)

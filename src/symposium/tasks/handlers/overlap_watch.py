@@ -1,4 +1,4 @@
-"""Watches live tasks, and reports once when two change the same lines (users B-10)."""
+"""Watch live tasks, and report once when two change the same lines (users B-10)."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ Pause = Callable[[float], Awaitable[None]]
 
 
 class OverlapWatcher:
-    """Checks repeatedly while a project has at least two live tasks.
+    """Check repeatedly while a project has at least two live tasks.
 
     Args:
         engine: the taskspaces.

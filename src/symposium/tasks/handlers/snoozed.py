@@ -13,7 +13,7 @@ REMEMBERED: Final = 1000
 
 
 class SnoozedItems:
-    """Stores snoozed items across restarts of the daemon.
+    """Store snoozed items across restarts of the daemon.
 
     Args:
         file: the file for them.

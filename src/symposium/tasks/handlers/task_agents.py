@@ -1,4 +1,4 @@
-"""Starts the agents of tasks, with their environment and mods.
+"""Start the agents of tasks, with their environment and mods.
 
 The environment is in memory only. After a restart of the daemon, agents get that of the daemon.
 """
@@ -93,7 +93,7 @@ class Environments:
 
 
 class TaskSecrets:
-    """Redacts the secrets of a task's agent in texts about the task.
+    """Redact the secrets of a task's agent in texts about the task.
 
     Args:
         store: store of sessions.
@@ -166,7 +166,7 @@ _NEVER_BEGAN: Final = (126, 127)
 
 
 class TaskAgents:
-    """Starts and stops agents for the engine.
+    """Start and stop agents for the engine.
 
     Args:
         store: store of sessions.

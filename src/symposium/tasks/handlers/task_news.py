@@ -1,4 +1,4 @@
-"""Announces changes of tasks, logs, snapshots, and the inbox, so that clients need not poll."""
+"""Announce changes of tasks, log, snapshots, and the inbox, so that clients need not poll."""
 
 import asyncio
 import logging
@@ -56,7 +56,7 @@ class Announcer(Protocol):
 
 
 class TaskNews:
-    """Turns events of the engine and of sessions into announcements.
+    """Turn events of the engine and of sessions into announcements.
 
     Args:
         engine: the tasks.

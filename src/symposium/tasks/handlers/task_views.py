@@ -156,7 +156,7 @@ MAX_LOOKS: Final = 4
 
 
 class TaskViewing:
-    """Makes views of tasks.
+    """Make views of tasks.
 
     Args:
         engine: the tasks.
