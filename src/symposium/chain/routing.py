@@ -232,7 +232,7 @@ class Route:
             attach_task(self.queues.spawn(rest), call, rest, outcome.work)
         elif call is not None:
             answer = answer_of(step.mod, outcome, message)
-            call.settle(answer, after=self._mirrored(step.position))
+            call.settle(answer, after=_mirrored(self, step.position))
 
     async def _answer_later(
         self,
@@ -244,7 +244,7 @@ class Route:
         outcome = await guarded_wait(step.mod, work, message)
         if call is not None:
             answer = answer_of(step.mod, outcome, message)
-            call.settle(answer, after=self._mirrored(step.position))
+            call.settle(answer, after=_mirrored(self, step.position))
 
     def _deliver(self, message: ChainMessage, call: ModCall | None) -> None:
         fault: RpcError | None = None
@@ -262,10 +262,10 @@ class Route:
 
     def _return_at_once(self, call: ModCall, answer: Answer, after: int) -> None:
         """Fast path of an answer while no mod holds anything."""
-        queues, last = self.queues, self._mirrored(call.place)
+        queues, last = self.queues, _mirrored(self, call.place)
         while call.thens:
             step, passed = call.thens[-1]
-            position = self._mirrored(step.position)
+            position = _mirrored(self, step.position)
             if not after < position < last:
                 break
             call.thens.pop()
@@ -291,7 +291,7 @@ class Route:
                 if self.queues.queue_if_blocked(position, item):
                     return
             after = position
-            if call.thens and self._mirrored(call.thens[-1][0].position) == position:
+            if call.thens and _mirrored(self, call.thens[-1][0].position) == position:
                 step, passed = call.thens.pop()
                 function = answer_handler(passed, answer)
                 revision: Any = guarded(step.mod, function, answer, call.message)
@@ -303,8 +303,8 @@ class Route:
 
     def _next_stop(self, call: ModCall, after: int) -> int | None:
         """Next mod on the way back that waits for this answer or holds messages."""
-        waiting = [self._mirrored(step.position) for step, _ in call.thens[-1:]]
-        last = self._mirrored(call.place)
+        waiting = [_mirrored(self, step.position) for step, _ in call.thens[-1:]]
+        last = _mirrored(self, call.place)
         ahead = [at for at in (*waiting, *self.queues.stops()) if after < at < last]
         return min(ahead, default=None)
 
@@ -313,7 +313,7 @@ class Route:
             close_unstarted(revision)
             call.give(answer)
             return
-        position = self._mirrored(step.position)
+        position = _mirrored(self, step.position)
 
         async def rest() -> None:
             revision_now = await guarded_wait(step.mod, revision, call.message)
@@ -324,9 +324,10 @@ class Route:
         # Cancelled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
-    def _mirrored(self, position: int) -> int:
-        """Position of the same mod on the way back."""
-        return self.length - 1 - position
+
+def _mirrored(route: Route, position: int) -> int:
+    """Position of the same mod on the way back."""
+    return route.length - 1 - position
 
 
 def _with_stops(steps: tuple[Step, ...], stops: list[int]) -> list[Step]:
