@@ -105,6 +105,7 @@ def test_generated_pages_are_current_and_follow_their_sources(copy: Path) -> Non
     example = copy / "examples" / "shout.py"
     append(example, "\n# More.\n")
     replace_once(copy / ".importlinter", "    (engine)\n", "    (engine)\n    (sample)\n")
+    (copy / "src" / "symposium" / "tasks" / "sample.py").write_text("", encoding="utf-8")
     handshake = copy / "src" / "symposium" / "chain" / "handshake.py"
     replace_once(handshake, "INITIALIZE_TIMEOUT: Final = 60.0", "INITIALIZE_TIMEOUT: Final = 600.0")
 
@@ -113,6 +114,7 @@ def test_generated_pages_are_current_and_follow_their_sources(copy: Path) -> Non
     assert sorted(written.stdout.splitlines()) == [
         "wrote ARCHITECTURE.md",
         "wrote docs/design/layers.md",
+        "wrote docs/design/layout.md",
         "wrote docs/reference/limits.md",
         "wrote docs/tutorial/write-a-mod.md",
     ]
