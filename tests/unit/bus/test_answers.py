@@ -5,6 +5,7 @@ import pytest
 from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.agents import LogProgress
 from symposium.bus.messages.announcements import SnapshotTaken
+from symposium.bus.messages.broker import Traffic
 from symposium.bus.messages.worktrees import SnapshotTaskspace
 
 
@@ -42,3 +43,13 @@ def test_tables_with_the_same_handler_cannot_be_joined() -> None:
 
     with pytest.raises(ValueError, match="two handlers for snapshot_taskspace"):
         one.extend(two)
+
+
+@pytest.mark.requirement("bus.subscriptions", "bus.traffic")
+def test_peer_subscribes_to_what_it_handles_and_to_the_traffic_by_its_own_name() -> None:
+    answers = HandlerTable()
+    answers.on_announcement(SnapshotTaken, handle)
+    answers.on_announcement(Traffic, handle)
+    answers.on_request(SnapshotTaskspace, handle)
+
+    assert answers.subscribes == {"snapshot_taken", "*"}

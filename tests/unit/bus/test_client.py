@@ -224,10 +224,16 @@ async def test_client_does_not_try_again_if_that_cannot_help(
 
 
 @pytest.mark.requirement("bus.one-budget")
-async def test_caller_of_a_client_can_shorten_its_wait() -> None:
-    async with asyncio.timeout(5), Dialing(None).client() as client:
+@pytest.mark.parametrize(("settings", "caller"), [(0.001, None), (60.0, 0.001)])
+async def test_settings_and_the_caller_of_a_client_limit_its_wait(
+    settings: float, caller: float | None
+) -> None:
+    dialing = Dialing(None)
+    who = Identity(Role.EDITOR, "editor", Sender("/here"))
+    limited = ClientSettings(dial=dialing.dial, pause=dialing.pause, connect_timeout=settings)
+    async with asyncio.timeout(5), BusClient(who, None, limited) as client:
         with pytest.raises(BusReconnectingError):
-            await client.request(DaemonStatus(), timeout=0.001)
+            await client.request(DaemonStatus(), timeout=caller)
 
 
 @pytest.mark.requirement("bus.client-reconnects")
@@ -244,14 +250,17 @@ async def test_client_is_not_ready_between_two_connections() -> None:
 
 
 @pytest.mark.requirement("bus.addressed", "bus.acknowledged")
-async def test_announcements_of_a_client_reach_their_address() -> None:
+async def test_messages_of_a_client_reach_their_address() -> None:
     daemon, message = FakeDaemon(), Log(level="info", message="m")
     async with asyncio.timeout(10), Dialing(daemon).client() as client:
         await client.ready()
         client.announce(message, to=Address(connection="c1"))
+        with pytest.raises(BusRefusedError, match="malformed reply"):
+            await client.request(DaemonStatus(), to=Address(connection="c3"))
         delivered = await client.post(message, to=Address(connection="c2"))
 
-    _, announced, posted = daemon.envelopes
+    _, announced, asked, posted = daemon.envelopes
+    assert asked.to == Address(connection="c3")
     assert (announced.to, announced.ack) == (Address(connection="c1"), UNSET)
     assert (posted.to, posted.ack) == (Address(connection="c2"), True)
     assert delivered == 3

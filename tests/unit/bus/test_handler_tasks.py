@@ -11,7 +11,8 @@ from tests.support.event_listener import Mailbox
 from symposium.bus.envelope import Envelope, Sender, envelope_of
 from symposium.bus.handlers import HandlerTable, HandlerTasks, RequestContext
 from symposium.bus.messages.agents import DeleteTaskspace
-from symposium.bus.messages.broker import CancelRequest
+from symposium.bus.messages.broker import CancelRequest, Goodbye
+from symposium.bus.messages.editor import FileRange, FindAllReferences
 
 US = Sender("/here")
 
@@ -28,20 +29,25 @@ class Working:
     Attributes:
         began: ids of requests whose handlers started.
         ended: how each ended, by the id of its request.
+        answers: all responses.
         kept: the tasks of the handlers.
     """
 
     def __init__(self) -> None:
         answers = HandlerTable()
         answers.on_request(DeleteTaskspace, self._work)
+        answers.on_request(FindAllReferences, self._find)
+        answers.on_announcement(Goodbye, self._note)
         self.tasks = HandlerTasks(answers, US, self._send)
         self.began = Mailbox[str]()
         self.ended: dict[str, str] = {}
+        self.answers: list[Envelope] = []
         self.kept: list[weakref.ref[asyncio.Task[object]]] = []
         self.release = asyncio.Event()
 
     def _send(self, answer: Envelope) -> bool:
         self.ended[answer.id] = "answered"
+        self.answers.append(answer)
         return True
 
     async def _work(self, message: DeleteTaskspace, asked: RequestContext) -> object:
@@ -54,6 +60,14 @@ class Working:
             self.ended[asked.id] = "canceled"
             raise
         return {"unused": message.taskspace_uuid}
+
+    async def _find(self, message: FindAllReferences, asked: RequestContext) -> list[FileRange]:
+        del message, asked
+        return []
+
+    async def _note(self, message: Goodbye, asked: RequestContext) -> None:
+        del message
+        self.ended[asked.id] = "noted"
 
     def ask(self, id_: str) -> None:
         """Start a handler for a request of this id."""
@@ -118,3 +132,26 @@ async def test_task_of_a_handler_is_not_kept_after_its_response() -> None:
 
     assert working.ended == {"a": "answered", "b": "answered"}
     assert kept == [None, None]
+
+
+@pytest.mark.requirement("bus.acknowledged")
+async def test_announcement_reaches_its_handler_and_has_no_response() -> None:
+    working = Working()
+    async with working.running():
+        working.tasks.start(Envelope("goodbye", "bye", US))
+        await pass_turns()
+        found = dict(working.ended)
+
+    assert found == {"bye": "noted"}
+    assert working.answers == []
+
+
+@pytest.mark.requirement("bus.acknowledged")
+async def test_reply_may_be_a_list() -> None:
+    working = Working()
+    async with working.running():
+        working.tasks.start(envelope_of(FindAllReferences(symbol="x"), US))
+        await pass_turns()
+
+    (answer,) = working.answers
+    assert bytes(answer.payload) == b'{"success":true,"data":[]}'

@@ -115,3 +115,18 @@ def test_watcher_receives_each_message_once_without_secrets(scene: Scene) -> Non
     passed = seen["payload"]["passed"]
     assert (passed["by"], passed["name"]) == ("mcp", "mcp")
     assert SECRET not in passed["line"]
+
+
+@pytest.mark.requirement("bus.traffic")
+@pytest.mark.parametrize(
+    "line", [b'{"type":"polo","id":"i","sender":{"workingDirectory":"/"}}', b"unreadable"]
+)
+def test_traffic_of_version_1_is_shown_and_still_relayed(scene: Scene, line: bytes) -> None:
+    scene.say("me", "subscribe", {"types": ["*"]})
+    scene.legacy("v1", "v2")
+    scene.raw["me"].clear()
+    scene.write("v1", line)
+
+    (seen,) = scene.received("me")
+    assert (seen["type"], seen["payload"]["passed"]["line"]) == ("traffic", line.decode())
+    assert scene.raw["v2"] == [line]

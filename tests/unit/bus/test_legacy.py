@@ -298,3 +298,29 @@ def test_peer_of_the_compat_socket_speaks_version_2_after_hello(scene: Scene) ->
     assert scene.raw["v1"] == []
     scene.write("v1", b"#identify:x")
     assert scene.code("v1") == "bad_message"
+
+
+@pytest.mark.requirement("bus.addressed", "bus.no-handler")
+def test_addressed_request_is_not_sent_to_version_1(scene: Scene) -> None:
+    scene.join("mcp", "mcp-server")
+    scene.say("mcp", "get_selection", to={"connection": "none"})
+
+    assert scene.code("mcp") == "no_handler"
+    assert scene.types("v1") == ["polo"]
+
+
+@pytest.mark.requirement("bus.v1-control")
+def test_name_of_a_peer_that_is_not_utf_8_is_shown(scene: Scene) -> None:
+    scene.write("v1", b"#identify:\xff")
+    scene.write("v1", LINE)
+
+    assert dump(scene, "v2")[0]["from_identifier"] == "\ufffd"
+
+
+@pytest.mark.requirement("bus.v1-relay")
+def test_peer_that_connects_later_receives_the_next_line(scene: Scene) -> None:
+    scene.write("v1", LINE)
+    scene.legacy("v3")
+    scene.write("v1", LINE)
+
+    assert scene.raw["v3"] == [LINE]

@@ -71,6 +71,11 @@ def test_of_several_folders_in_one_window_the_best_counts() -> None:
     assert chosen(place("/a/b"), window("one", "/a"), window("two", "/z", "/a/b")) == "two"
 
 
+@pytest.mark.requirement("bus.route-longest")
+def test_of_two_folders_of_one_window_that_hold_the_directory_the_inner_one_counts() -> None:
+    assert chosen(place("/a/b"), window("one", "/a"), window("two", "/", "/a/b")) == "two"
+
+
 @pytest.mark.requirement("bus.route-pid")
 def test_of_two_windows_on_a_folder_the_one_with_the_terminal_wins() -> None:
     first, second = window("first", "/a", focused=9), window("second", "/a", pids=(7, 8))

@@ -149,7 +149,7 @@ async def test_stalled_line_closes_only_its_own_connection(
 async def test_finished_line_ends_its_deadline_and_each_unfinished_one_has_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connection, "IDLE_TIME", 0.02)
+    monkeypatch.setattr(connection, "IDLE_TIME", 0.05)
     monkeypatch.setattr(connection_table, "HELLO_TIME", 600.0)
     async with asyncio.timeout(30), board() as made:
         finished, first, later = (connect(made) for _ in range(3))
@@ -158,6 +158,9 @@ async def test_finished_line_ends_its_deadline_and_each_unfinished_one_has_its_o
         while made.half_lines.total < 3:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0)
         await send(finished, b"\n")
+        due = asyncio.get_running_loop().time() + 0.02
+        while asyncio.get_running_loop().time() < due:  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0)
         await send(later, HELLO + b"xxxx")
         await until_cut(first)
         await until_cut(later)

@@ -42,6 +42,15 @@ def common(tmp_path: Path) -> Path:
     return common
 
 
+@pytest.mark.requirement("snapshots.damaged-clone", "snapshots.branch-bytes")
+def test_damage_is_known_where_paths_or_files_are_not_utf_8(common: Path, tmp_path: Path) -> None:
+    write(tmp_path / "one", **{".git": b"gitdir: /\xff\n"})
+    write(common, HEAD=b"\xfe\n")
+
+    found = damage(tmp_path / "one", common, common / "worktrees" / "admin")
+    assert os.fsencode(found) == b"gitdir: /\xff\n\n\xfe\n"
+
+
 @pytest.mark.requirement("snapshots.damaged-clone")
 @pytest.mark.parametrize(
     ("link", "problem"),

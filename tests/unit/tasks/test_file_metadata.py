@@ -3,6 +3,7 @@
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from symposium.tasks.snapshots.file_metadata import Folder, Mirror, decode, encode
@@ -24,3 +25,17 @@ def test_saved_files_do_not_depend_on_the_order_in_which_folders_were_read() -> 
     assert one == other
     assert encode(decode(Path("/worktree"), one)) == one
     assert encode(mirror("a", "b")) != one
+
+
+@pytest.mark.requirement("snapshots.saved-when-changed")
+def test_saved_folder_without_its_parent_is_left_out() -> None:
+    known = mirror("a", "b")
+    inner = known.top.entries["a"]
+    assert isinstance(inner, Folder)
+    inner.entries["deep"] = Folder("deep", inner, MODE)
+    version, rows, unkept = msgspec.msgpack.decode(encode(known))
+    left = [row for row in rows if row[0] != "a"]
+    found = decode(Path("/worktree"), msgspec.msgpack.encode((version, left, unkept)))
+
+    assert len(left) == len(rows) - 1
+    assert [each.path for each in found.top.below()] == ["", "b"]

@@ -4,8 +4,9 @@ import asyncio
 import os
 import resource
 import shutil
+import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ STEPS: tuple[tuple[type, str], ...] = (
     (Objects, "sync"),
 )
 DAYS_AGO = 5 * 86400
+
+
+def texts_of(paths: Iterable[str]) -> list[str]:
+    return [Path(each).read_text(encoding="utf-8") for each in paths]
 
 
 @pytest.fixture
@@ -243,6 +248,32 @@ async def test_undo_keeps_a_file_that_changed_after_the_snapshot(
     assert b"late" in [
         text for _, text in tree_of(Path(note.rpartition("moved to ")[2]).parent).values()
     ]
+
+
+@pytest.mark.requirement("snapshots.unheld", "snapshots.undo")
+@pytest.mark.parametrize("text", ["kept", "late"])
+async def test_file_that_appears_during_an_undo_is_moved_unless_it_is_the_saved_one(
+    text: str, scene: Scene, made: Taskspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(made.worktree) / "new"
+    file.write_text("kept", encoding="utf-8")
+    file.chmod(0o640)
+    await scene.engine.history.snapshot(made.id, "tool call")
+    git("repack", "-adq", cwd=store_of(scene))
+    file.unlink()
+    prepare = file_restore.restore_files
+
+    async def late(*values: Any) -> list[str]:
+        file.write_text(text, encoding="utf-8")
+        return await prepare(*values)
+
+    monkeypatch.setattr("symposium.tasks.snapshots.restore.restore_files", late)
+    restored = await scene.engine.history.undo(made.id)
+
+    assert file.read_text(encoding="utf-8") == "kept"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    moved = [each.rpartition("moved to ")[2] for each in restored.notes if "in the way" in each]
+    assert texts_of(moved) == (["late"] if text == "late" else [])
 
 
 @pytest.mark.requirement("snapshots.unheld")

@@ -8,7 +8,9 @@ import pytest
 from tests.support.task_harness import Scene, attempt, git, store_of
 
 from symposium.tasks.model import Taskspace
+from symposium.tasks.snapshots.clone_state import Refs
 from symposium.tasks.snapshots.snapshot_values import SnapshotTarget
+from symposium.tasks.snapshots.subject import SnapshotTarget
 
 OURS = "refs/symposium/"
 HIDDEN = "uploadpack.hideRefs"
@@ -41,6 +43,22 @@ async def test_clone_has_no_ref_object_or_setting_of_a_snapshot(scene: Scene) ->
     assert git("log", "--all", "--format=%s", cwd=scene.clone) == "first"
     assert "symposium" not in git("config", "--local", "--list", cwd=scene.clone)
     assert [each for each in kept(scene) if each in objects_in(scene.clone)] == []
+
+
+@pytest.mark.requirement("snapshots.refs")
+async def test_refs_of_a_clone_that_only_git_can_read_are_read_without_symposiums(
+    place: Path,
+) -> None:
+    clone = place / "clone"
+    for name in ("tags/v1", "symposium/snap/one"):
+        git("update-ref", f"refs/{name}", "HEAD", cwd=clone)
+    plain = await Refs(clone / ".git").read()
+    (clone / ".git" / "reftable").mkdir()
+    by_git = await Refs(clone / ".git").read()
+
+    assert "refs/tags/v1" in plain
+    assert by_git.keys() == plain.keys()
+    assert [name for name in by_git if name.startswith(OURS)] == []
 
 
 @pytest.mark.requirement("snapshots.not-pushed")

@@ -288,21 +288,6 @@ async def test_concurrent_snapshots_are_serialized(scene: Scene, made: Taskspace
     assert len({task.result().ref for task in taken}) == 1
 
 
-@pytest.mark.requirement("snapshots.seeded")
-async def test_file_marked_assume_unchanged_is_saved(scene: Scene) -> None:
-    made = await scene.made()
-    worktree = Path(made.worktree)
-    git("update-index", "--assume-unchanged", "README.md", cwd=worktree)
-    (worktree / "README.md").write_text("hidden work\n", encoding="utf-8")
-    await scene.engine.history.snapshot(made.id, "tool call")
-
-    (worktree / "README.md").write_text("gone\n", encoding="utf-8")
-    os.truncate(worktree / "src/app.py", 0)
-    await scene.engine.history.undo(made.id)
-
-    assert (worktree / "README.md").read_text(encoding="utf-8") == "hidden work\n"
-
-
 @pytest.mark.requirement("snapshots.each-state")
 async def test_state_is_saved_when_a_task_is_created_adopted_resumed_and_landed(
     scene: Scene,
