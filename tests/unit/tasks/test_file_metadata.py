@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from symposium.tasks.snapshots.file_metadata import Folder, Mirror, decode, encode
+from symposium.tasks.snapshots.mirror import File, Folder, Mirror, decode, encode
 
 MODE = stat.S_IFDIR | 0o755
 
@@ -32,10 +33,12 @@ def test_saved_folder_without_its_parent_is_left_out() -> None:
     known = mirror("a", "b")
     inner = known.top.entries["a"]
     assert isinstance(inner, Folder)
-    inner.entries["deep"] = Folder("deep", inner, MODE)
+    inner.entries["deep"] = deep = Folder("deep", inner, MODE)
+    deep.entries["file"] = File(stat.S_IFREG | 0o644, 1)
     version, rows, unkept = msgspec.msgpack.decode(encode(known))
     left = [row for row in rows if row[0] != "a"]
     found = decode(Path("/worktree"), msgspec.msgpack.encode((version, left, unkept)))
 
     assert len(left) == len(rows) - 1
     assert [each.path for each in found.top.below()] == ["", "b"]
+    assert found.top.entries.keys() == {"b"}

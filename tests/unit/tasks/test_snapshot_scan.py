@@ -86,6 +86,12 @@ class Scanned:
         return found
 
 
+def blob_of(size: int) -> str:
+    """The id of a file that `write` makes."""
+    content = b"blob %d\0" % size + b"x" * size
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
 @pytest.fixture
 def scanned(tmp_path: Path) -> Scanned:
     return Scanned(tmp_path)
@@ -106,6 +112,35 @@ def test_ignored_build_folder_is_saved_once_no_build_recreates_it(scanned: Scann
     assert before == {"pkg/build/tracked", "pkg/node_modules/a"}
     assert scanned.saved() == {*before, "!pkg/target/out"}
     assert scanned.mirror.unkept == {}
+
+
+@pytest.mark.requirement("snapshots.ignored-work")
+def test_change_in_a_folder_that_a_build_recreates_is_not_read(scanned: Scanned) -> None:
+    scanned.ignored = {"node_modules"}
+    scanned.write("node_modules/a/b", "c")
+    scanned.look()
+    scanned.write("node_modules/new", "node_modules/a/new", size=7)
+    scanned.look(Noticed({"node_modules": {"new", "a"}, "node_modules/a": {"new"}}))
+
+    assert scanned.saved() == {"c"}
+    assert not scanned.objects.has(blob_of(7))
+
+
+@pytest.mark.requirement("snapshots.permissions")
+@pytest.mark.parametrize("is_noticed", [True, False])
+@pytest.mark.parametrize("folder", ["", "in", "in/deep"])
+def test_new_mode_of_a_folder_is_part_of_the_next_tree(
+    scanned: Scanned, folder: str, *, is_noticed: bool
+) -> None:
+    scanned.write("in/deep/a")
+    trees: list[str] = []
+    for mode in (0o755, 0o711, 0o755):
+        (scanned.root / folder).chmod(mode)
+        where, _, name = folder.rpartition("/")
+        scanned.look(Noticed({where: {name}}) if trees and is_noticed else None)
+        trees.append(scanned.mirror.build(scanned.objects, lambda _: None))
+
+    assert trees[0] == trees[2] != trees[1]
 
 
 @pytest.mark.requirement("snapshots.inside")
@@ -160,8 +195,7 @@ def test_uppermost_ignored_folder_has_the_limit_and_other_files_have_none(
         "log": "git ignores it, and it has 2 files, 202 bytes",
         "big": "git ignores it, and it has 101 bytes",
     }
-    left_out = hashlib.sha1(b"blob 15\0" + b"x" * 15, usedforsecurity=False).hexdigest()
-    assert not scanned.objects.has(left_out), "nothing of it is read"
+    assert not scanned.objects.has(blob_of(15)), "nothing of it is read"
 
 
 @pytest.mark.requirement("snapshots.ignored-work")
