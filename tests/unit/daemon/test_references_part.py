@@ -1,11 +1,12 @@
 """The daemon's part for references, through its handler."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.task_views import asked
 
 from symposium.bus.envelope import Sender
-from symposium.bus.handlers import RequestContext
 from symposium.bus.messages.editor import StoreReference
 from symposium.bus.protocol import Ack
 from symposium.daemon.part import PartContext
@@ -18,7 +19,7 @@ async def test_reference_is_stored_with_the_taskspace_of_its_sender(tmp_path: Pa
     part = references.spec.make(PartContext(tmp_path, tmp_path / "socket"))
     store = part.answers().requests["store_reference"]
     for key, taskspace in (("one", "t1"), ("two", None)):
-        context = RequestContext("1", Sender("/", taskspace), "c1", lambda *_: None)
+        context = replace(asked(), sender=Sender("/", taskspace))
         assert await store(StoreReference(key=key, value={"a": key}), context) == Ack()
 
     found = [ReferenceStore(tmp_path).get(key) for key in ("one", "two")]

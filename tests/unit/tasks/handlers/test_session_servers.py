@@ -10,10 +10,12 @@ import pytest
 from tests.support.session_servers import Servers
 
 from symposium.config.paths import paths
+from symposium.registry.index import registry_context
 from symposium.sessions.client import DESCRIBE, NoAnswerError, reach
-from symposium.sessions.session import SessionStore
+from symposium.sessions.session import ServerSessionState, SessionStore, Status
 from symposium.tasks.handlers import live_sessions
-from symposium.tasks.handlers.live_sessions import NO_AGENT, SessionServers
+from symposium.tasks.handlers.live_sessions import NO_AGENT, LiveSessions, SessionServers
+from symposium.tasks.handlers.task_agents import TaskAgents
 
 WORKING: Final[dict[str, Any]] = {
     "acpSession": "one",
@@ -26,6 +28,10 @@ IDLE: Final[dict[str, Any]] = {**WORKING, "working": False}
 
 async def idle() -> Any:
     return IDLE
+
+
+async def working() -> Any:
+    return WORKING
 
 
 @pytest.fixture
@@ -109,3 +115,17 @@ async def test_server_that_did_not_answer_gets_less_time_for_the_next_query(
     assert second[1].no_answer_since == first[1].no_answer_since != ""
     servers.ended(hangs)
     assert await asking.now(hangs) == NO_AGENT
+
+
+@pytest.mark.requirement("tasks.landed-is-safe")
+async def test_only_a_session_server_that_has_finished_its_prompts_counts_as_idle(
+    servers: Servers, tmp_path: Path
+) -> None:
+    places = registry_context({"SYMPOSIUM_HOME": str(tmp_path / "home")})
+    agents = TaskAgents(servers.store, places, LiveSessions(servers.store), Path("/nowhere"))
+    ids = [servers.answering(each) for each in (idle, working)]
+    for id_ in ids:
+        servers.store.write_state(id_, ServerSessionState(Status.RUNNING, 7))
+
+    assert [await agents.idle_process(id_) for id_ in ids] == [7, None]
+    assert await agents.idle_process(str(uuid4())) is None

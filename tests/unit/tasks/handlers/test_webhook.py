@@ -271,14 +271,15 @@ def test_invalid_webhook_address_is_not_used(
 
 
 @pytest.mark.requirement("tasks.notify-command", "tasks.webhook")
-async def test_failed_command_does_not_count_as_notified(
+async def test_failed_channel_does_not_count_as_notified(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     notices = grouped([ITEM], {})
     words = ("sh", "-c", 'cat > "$1"; exit 3', "{task}", str(tmp_path / "text"))
     assert not await notify(Channels(("/no/such/program",)), [])
     assert not await notify(Channels(words), notices)
-    assert caplog.messages[1:] == ["the command of `notify` exited with 3"]
+    assert not await notify(Channels(webhook="http://127.0.0.1:1/"), [])
+    assert caplog.messages[1] == "the command of `notify` exited with 3"
     assert caplog.messages[0].startswith("cannot start the command of `notify`: ")
     assert (tmp_path / "text").read_bytes() == payload(notices)
     assert await notify(Channels(("true",)), [])
