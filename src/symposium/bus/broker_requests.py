@@ -289,7 +289,7 @@ class BrokerRequests:
                 or asked.taskspace_uuid.lower().encode() in each.line.lower()
             )
         ]
-        return [self._history.logged(each) for each in found[-asked.last or None :]]
+        return [self._history.logged(each) for each in found[-asked.last :]]
 
     def _cancel(self, peer: BusPeer, envelope: Envelope, now: float) -> list[Action]:
         del now
