@@ -217,6 +217,9 @@ async def test_damaged_archive_is_refused_and_stays(scene: Scene) -> None:
     (trash / "added").touch()
     await refuse()
     (trash / "added").unlink()
+    await asyncio.to_thread(shutil.rmtree, trash)
+    await scene.engine.trash.purge(made.id)
+    assert await scene.engine.taskspaces() == []
 
     hint = "its commits may still be in the store of the clone's snapshots"
     names = "work.bundle", "files.tar", "changes.patch", "a file was added"
@@ -293,6 +296,10 @@ async def test_only_an_archived_task_is_deleted_for_good_also_without_its_clone(
     for wrong in (scene.engine.trash.purge(made.id), scene.engine.trash.undo(made.id)):
         with pytest.raises(TaskspaceError, match="'Fix login' is not archived"):
             await wrong
+    await scene.context.put(replace(made, standing=TaskState.CREATING))
+    with pytest.raises(TaskspaceError, match="'Fix login' is creating"):
+        await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    await scene.context.put(made)
     assert there(made.worktree)
     aside = Path(made.worktree).with_name(".fix-login.removing")
     aside.touch()
@@ -597,6 +604,7 @@ async def test_killed_deletion_without_archive_finishes_at_the_next_start(place:
 
     scene = open_scene(place, EngineOptions(passed=killed))
     made = await full(scene)
+    git("branch", "--move", "renamed", cwd=Path(made.worktree))
     with pytest.raises(KilledError):
         await scene.engine.trash.delete(
             made.id, DeletionConsent.ARCHIVE, keeping=ArchiveMode.NOTHING

@@ -15,7 +15,7 @@ from tests.support.task_harness import GIT, EngineOptions, Scene, attempt, git, 
 
 from localio.git import Git
 from symposium.config.git import stand_ins
-from symposium.tasks.deletion import process_checks, worktree_checks
+from symposium.tasks.deletion import archive, process_checks, worktree_checks
 from symposium.tasks.deletion.commit_checks import of_operations
 from symposium.tasks.deletion.process_checks import Running, family_of, running_in
 from symposium.tasks.deletion.safety_report import DeletionReport, Finding, Risk, Unknown
@@ -361,6 +361,7 @@ async def test_pushed_repository_in_an_ignored_folder_is_safe(
     report = await report_on(scene, made)
 
     assert Risk.SUBMODULE not in counts(report)
+    assert await archive.ignored_work(made) == []
     assert all(not finding.loses for finding in report.findings)
 
 

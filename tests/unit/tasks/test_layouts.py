@@ -295,11 +295,14 @@ async def test_task_of_a_directory_is_found_by_path_alone(scene: Scene) -> None:
 
     inside = locate(Path(made.worktree) / "src")
     beside = locate(scene.root / "clone.tasks")
+    home = locate(file_of(made).parent)
 
     assert inside is not None
     assert (inside.project, inside.taskspace) == (scene.clone, made.id)
     assert beside is not None
     assert beside.taskspace is None
+    assert home is not None
+    assert home.project == scene.clone
     assert locate(scene.clone) is None
     assert await scene.engine.find(Path(made.worktree) / "src") == made
     assert await scene.engine.find(scene.clone) is None
