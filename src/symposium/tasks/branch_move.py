@@ -188,8 +188,11 @@ async def take_back(git: Git, before: str, after: str) -> None:
     moved = await git.run(*_MOVE, after, before, timeout=_CHECKOUT_TIMEOUT)
     if moved.code:
         # It was interrupted while it wrote: git treats its own new files as untracked.
-        await _remove_new(git, after, changes)
-        if (await git.run("diff-index", "--cached", "--quiet", before, "--")).code:
+        removed = await _remove_new(git, after, changes)
+        if not await _is_index_of(git, before):
+            # First the entries of the new files: `read-tree` fails where one has replaced a file.
+            await git.ask("update-index", "--force-remove", "-z", "--stdin", stdin=removed)
+        if not await _is_index_of(git, before):
             await git.ask(*_MOVE, after, before, timeout=_CHECKOUT_TIMEOUT)
     await git.run("update-index", "-q", "--refresh")
     listed = await git.ask("diff-files", "--name-only", "-z", "--ignore-submodules=all")
@@ -249,16 +252,25 @@ def _files_below(top: Path, path: str) -> Iterable[str]:
             yield str((Path(folder) / name).relative_to(top))
 
 
-async def _remove_new(git: Git, after: str, changes: list[_Change]) -> None:
-    """Remove the files that only `after` has, if git wrote them."""
+async def _is_index_of(git: Git, commit: str) -> bool:
+    return not (await git.run("diff-index", "--cached", "--quiet", commit, "--")).code
+
+
+async def _remove_new(git: Git, after: str, changes: list[_Change]) -> bytes:
+    """Remove the files that only `after` has, if git wrote them; returns the paths for git."""
+    removed: list[str] = []
     for each in changes:
         is_new = each.mode_before == _NO_FILE and each.mode_after != _SUBMODULE
         if is_new and await _is_written(git, after, each):
             await asyncio.to_thread(_remove, git.directory / each.path, git.directory)
+            removed.append(each.path)
+    return b"".join(os.fsencode(path) + b"\0" for path in removed)
 
 
 def _remove(file: Path, top: Path) -> None:
-    file.unlink(missing_ok=True)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        # A folder above it may still be the file that was there before.
+        file.unlink()
     folder = file.parent
     with suppress(OSError):
         # Stop at the first folder that has another file in it.

@@ -27,6 +27,9 @@ async def diverged(scene: Scene) -> Taskspace:
     (upstream / "README.md").unlink()
     (upstream / "link").unlink()
     (upstream / "link").symlink_to("src")
+    (upstream / "src/tool.sh").unlink()
+    (upstream / "src/tool.sh").mkdir()
+    (upstream / "src/tool.sh/within").write_text("in the place of a file\n", encoding="utf-8")
     (upstream / "deep/er").mkdir(parents=True)
     (upstream / "deep/er/new").write_text("new\n" * 2000, encoding="utf-8")
     scene.commit(upstream, "theirs", "theirs\n")
@@ -426,11 +429,14 @@ async def test_kill_at_any_write_is_undone_at_the_next_start(part: int, scene: S
     await note_move(scene, made, before, after)
     writes = [
         lambda: (worktree / lock).write_bytes(b"half"),
-        (worktree / "README.md").unlink,
+        lambda: [(worktree / each).unlink() for each in ("README.md", "src/tool.sh")],
         lambda: (worktree / "theirs").write_text("", encoding="utf-8"),
         lambda: (worktree / "src/app.py").write_text("app\n" * 500, encoding="utf-8"),
-        lambda: (worktree / "deep/er").mkdir(parents=True),
-        lambda: (worktree / "deep/er/new").write_text("new\n" * 2000, encoding="utf-8"),
+        lambda: [(worktree / each).mkdir(parents=True) for each in ("deep/er", "src/tool.sh")],
+        lambda: [
+            (worktree / "deep/er/new").write_text("new\n" * 2000, encoding="utf-8"),
+            (worktree / "src/tool.sh/within").write_text("in the", encoding="utf-8"),
+        ],
         (worktree / "link").unlink,
         lambda: (worktree / "link").symlink_to("src"),
     ]
