@@ -237,13 +237,17 @@ async def test_symbolic_link_in_place_of_the_tasks_folder_is_refused(scene: Scen
 
 
 @pytest.mark.requirement("taskspaces.hostile-paths")
-async def test_broken_link_at_the_path_of_a_worktree_is_avoided(scene: Scene) -> None:
-    (scene.root / "clone.tasks").mkdir()
+async def test_link_folder_file_and_branch_with_the_name_of_a_task_are_avoided(
+    scene: Scene,
+) -> None:
+    (scene.root / "clone.tasks" / "fix-login-2").mkdir(parents=True)
     (scene.root / "clone.tasks" / "fix-login").symlink_to("/nowhere")
+    (scene.root / "clone.tasks" / "fix-login-3").touch()
+    git("branch", "task/fix-login-4", cwd=scene.clone)
 
     made = await scene.make()
 
-    assert Path(made.worktree).name == "fix-login-2"
+    assert (Path(made.worktree).name, made.branch) == ("fix-login-5", "task/fix-login-5")
 
 
 @pytest.mark.requirement("taskspaces.hostile-paths")

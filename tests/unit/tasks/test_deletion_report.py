@@ -64,6 +64,7 @@ async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
     worktree = Path(made.worktree)
     (worktree / "README.md").write_text("changed", encoding="utf-8")
     (worktree / "src/app.py").unlink()
+    (worktree / "a staged file").touch()
     git("add", "-A", cwd=worktree)
     for name in ("new one", "new\ntwo", "new three"):
         (worktree / name).write_text("x", encoding="utf-8")
@@ -74,14 +75,14 @@ async def test_files_outside_commits_are_counted_by_kind(scene: Scene) -> None:
 
     report = await report_on(scene, made)
 
-    assert counts(report) == {Risk.UNCOMMITTED: 2, Risk.UNTRACKED: 3, Risk.IGNORED: 1}
+    assert counts(report) == {Risk.UNCOMMITTED: 3, Risk.UNTRACKED: 3, Risk.IGNORED: 1}
     assert report.lines == (
-        "uncommitted changes in 2 files: README.md, src/app.py",
+        "uncommitted changes in 3 files: README.md, a staged file, src/app.py",
         "3 untracked files: new two, new one, new three",
         "1 ignored file that no build recreates, 5 bytes: secret/key",
     )
     assert [each.samples for each in report.findings] == [
-        ("README.md", "src/app.py"),
+        ("README.md", "a staged file", "src/app.py"),
         ("new\ntwo", "new one", "new three"),
         ("secret/key",),
     ]
@@ -388,10 +389,10 @@ async def test_build_folder_counts_as_work_where_nothing_is_built(
 async def test_operation_in_progress_is_reported(kind: str, scene: Scene) -> None:
     made = await scene.made()
     worktree = Path(made.worktree)
-    scene.commit(worktree, "README.md", "ours")
+    scene.commit(worktree, "a file", "ours")
     git("branch", "mine", cwd=worktree)
     git("reset", "-q", "--hard", "HEAD~1", cwd=worktree)
-    scene.commit(worktree, "README.md", "theirs")
+    scene.commit(worktree, "a file", "theirs")
     attempt(kind, "mine", cwd=worktree)
 
     report = await report_on(scene, made)
@@ -400,6 +401,7 @@ async def test_operation_in_progress_is_reported(kind: str, scene: Scene) -> Non
     details = [each.detail for each in report.findings if each.risk is Risk.OPERATION]
     assert f"a {kind} is in progress" in details
     assert "1 file in conflict" in details
+    assert ("a file",) in [each.samples for each in report.findings]
 
 
 @pytest.mark.requirement("taskspaces.report-operations")

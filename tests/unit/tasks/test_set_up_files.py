@@ -73,12 +73,16 @@ SAMPLES = [
     ),
     (
         ".conductor/settings.toml",
-        '[scripts]\nsetup = "pnpm i"\nrun = "pnpm dev"\narchive = "./down.sh"\n',
+        (
+            '[scripts]\nsetup = "pnpm i"\nrun = "pnpm dev"\narchive = "./down.sh"\n'
+            '[files]\ncopy = [".env"]\n'
+        ),
         Recipe(
             ".conductor/settings.toml",
             setup=("pnpm i",),
             run=("pnpm dev",),
             teardown=("./down.sh",),
+            copy=(".env",),
         ),
     ),
     (
@@ -89,28 +93,30 @@ SAMPLES = [
     (
         ".config/wt.toml",
         (
-            'post-create = "npm ci"\npost-start = "npm run dev"\npre-merge = "npm test"\n'
-            'post-switch = "x"\n[pre-remove]\na = "one"\nb = "two"\n'
+            'post-create = "npm ci"\npre-start = "make"\npost-start = "npm run dev"\n'
+            'pre-merge = "npm test"\npost-switch = "x"\npre-commit = "y"\n'
+            '[pre-remove]\na = "one"\nb = "two"\n'
         ),
         Recipe(
             ".config/wt.toml",
-            setup=("npm ci",),
+            setup=("npm ci", "make"),
             run=("npm run dev",),
             check=("npm test",),
             teardown=("one", "two"),
-            notes=("post-switch is not run",),
+            notes=("post-switch is not run", "pre-commit is not run"),
         ),
     ),
     (
         ".devcontainer/devcontainer.json",
         (
-            '{// a comment\n"image": "x", "onCreateCommand": {"a": "one", "b": ["two", "it\'s"]},'
-            '"postCreateCommand": "three",}'
+            '{// a comment\n"image": "x", "build": {}, "features": {},'
+            '"onCreateCommand": {"a": "one", "b": ["two", "it\'s"]},'
+            '"updateContentCommand": "update", "postCreateCommand": "three",}'
         ),
         Recipe(
             ".devcontainer/devcontainer.json",
-            setup=("one", "two 'it'\"'\"'s'", "three"),
-            notes=("image is for containers",),
+            setup=("one", "two 'it'\"'\"'s'", "update", "three"),
+            notes=tuple(f"{key} is for containers" for key in ("image", "build", "features")),
         ),
     ),
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from symposium.tasks.files import Known, Project, read_task_file, task_file_text
 from symposium.tasks.model import Category, Layout, LogEntry, Taskspace, TaskState
 from symposium.tasks.task_files import Known, read_task_file, task_file_text
 
@@ -126,3 +127,18 @@ UNUSABLE: list[Any] = [
 def test_task_file_with_unusable_content_is_ignored(document: Any, tmp_path: Path) -> None:
     assert read_task_file(write(tmp_path / "home", document)) is None
     assert read_task_file(write(tmp_path / "other", {"id": ID})) is not None
+
+
+@pytest.mark.requirement("taskspaces.hostile-paths")
+@pytest.mark.parametrize("id_", [ID, ID.replace("1", "a").capitalize()])
+def test_file_or_link_with_the_name_of_a_task_folder_is_ignored(id_: str, tmp_path: Path) -> None:
+    project = Project(tmp_path, tmp_path, Layout.PROJECT, "repo")
+    (tmp_path / f"task-{id_}").touch()
+    (tmp_path / f"taskspace-{id_}").symlink_to(tmp_path)
+
+    assert project.existing() == []
+    assert project.places(id_.lower(), "").home == tmp_path / f"task-{id_.lower()}"
+    (tmp_path / f"task-{id_}").unlink()
+    (tmp_path / f"task-{id_}").mkdir()
+    assert project.existing() == [(id_.lower(), tmp_path / f"task-{id_}")]
+    assert project.places(id_.lower(), "").home == tmp_path / f"task-{id_}"
