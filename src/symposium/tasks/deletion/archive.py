@@ -279,7 +279,7 @@ def read_archive(trash: Path) -> Manifest:
     except (OSError, msgspec.MsgspecError) as error:
         raise TaskspaceError(f"the archive {trash} cannot be read: {error}", "") from error
     if sums != manifest.sums:
-        changed = sorted(name for name in manifest.sums if sums.get(name) != manifest.sums[name])
+        changed = [name for name in manifest.sums if sums.get(name) != manifest.sums[name]]
         reason = f"the archive {trash} is damaged: {', '.join(changed) or 'a file was added'}"
         raise TaskspaceError(
             reason, "its commits may still be in the store of the clone's snapshots"
