@@ -21,6 +21,8 @@ from tests.support.task_harness import (
     tree_of,
 )
 
+from symposium.tasks.context import NoAgents, file_of
+from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion import archive
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction
 from symposium.tasks.deletion.trash import DeletionConsent, DeletionDecision
@@ -254,6 +256,18 @@ async def test_branch_is_deleted_only_if_pushed_or_requested(
     assert left == expected[action]
     held = git("rev-parse", f"refs/symposium/trash/{own.id}/branch", cwd=store_of(scene))
     assert held == tip
+
+
+@pytest.mark.requirement("taskspaces.branch-kept")
+async def test_branch_that_its_local_base_has_is_deleted(scene: Scene) -> None:
+    git("branch", "local", cwd=scene.clone)
+    made = await scene.engine.create(CreateRequest(scene.clone, "x", base="local"))
+    tip = scene.commit(Path(made.worktree), "mine", "x")
+    git("branch", "--force", "local", tip, cwd=scene.clone)
+
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+
+    assert git("branch", "--list", made.branch, cwd=scene.clone) == ""
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")

@@ -58,7 +58,13 @@ def test_only_time_and_turns_count_when_the_cost_is_unknown() -> None:
 
 @pytest.mark.requirement("tasks.budget")
 def test_extension_is_added_to_the_limits() -> None:
+    all_kinds = Limits(costs=USD3, minutes=20.0, turns=30)
+
     assert raised(Limits(costs=USD3), read_budget("2usd,10min")) == Limits(costs={"usd": 5.0})
+    assert raised(all_kinds, read_budget("10min")) == replace(all_kinds, minutes=30.0)
+    assert raised(all_kinds, read_budget("2usd,5turns")) == Limits(
+        costs={"usd": 5.0}, minutes=20.0, turns=35
+    )
     assert reckon(replace(PARENT, limits=Limits()), [PARENT], {}) is None
 
 

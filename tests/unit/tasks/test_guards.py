@@ -22,7 +22,7 @@ from symposium.tasks.land import LandOptions
 from symposium.tasks.model import AbsentError, StageError, TaskspaceError
 from symposium.tasks.projects import open_project
 from symposium.tasks.store import ShieldedTasks
-from symposium.tasks.tables import STAGES
+from symposium.tasks.tables import STAGES, unfinished
 
 
 def at_stage(place: Path, wanted: str, act: Callable[[], object]) -> Scene:
@@ -165,6 +165,7 @@ async def test_each_stage_is_recorded_before_it_is_announced(place: Path) -> Non
     scene.commit(Path(made.worktree), "mine", "x")
     scene.commit(scene.upstream, "theirs", "x")
     await scene.engine.land(made.id, LandOptions())
+    left = await scene.context.journal.read(unfinished)
     await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
     await scene.engine.trash.undo(made.id)
     scene.engine.close()
@@ -179,6 +180,7 @@ async def test_each_stage_is_recorded_before_it_is_announced(place: Path) -> Non
         "land.done": "land.forwarded",
     }
     assert recorded == {**expected, **without_row, **earlier}
+    assert left == []
 
 
 @pytest.mark.requirement("taskspaces.land-undo")

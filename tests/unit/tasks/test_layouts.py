@@ -292,6 +292,9 @@ async def test_embedded_project_keeps_its_tasks_in_the_checkout(scene: Scene) ->
 @pytest.mark.requirement("taskspaces.location")
 async def test_task_of_a_directory_is_found_by_path_alone(scene: Scene) -> None:
     made = await scene.make()
+    unreadable = scene.root / "clone.tasks" / ".symposium" / f"task-{ID}" / "taskspace.json"
+    unreadable.parent.mkdir()
+    unreadable.write_text("{", encoding="utf-8")
 
     inside = locate(Path(made.worktree) / "src")
     beside = locate(scene.root / "clone.tasks")

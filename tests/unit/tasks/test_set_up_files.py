@@ -26,7 +26,7 @@ SAMPLES = [
         ".symposium/workspace.toml",
         (
             'copy = [".env"]\nlink = ["data"]\nsetup = "make"\nrun = "serve"\n'
-            'check = ["make test"]\nteardown = ["make down"]\n'
+            'check = ["make test", " "]\nteardown = ["make down"]\n'
             'ports = 3\nodd = 1\n[env]\nMODE = "dev"\n'
         ),
         Recipe(
@@ -198,6 +198,11 @@ def test_hostile_nesting_is_refused_at_once(source: str, text: str) -> None:
         ('[env]\nA = "a\\u0000b"', r"'A=a\x00b' has a NUL character"),
         ('[env]\n"A=B" = "c"', "'A=B' is not a name of a variable"),
         ('[env]\n"" = "c"', "'' is not a name of a variable"),
+        ("check = 5", "`check` must be a command, or a list of commands"),
+        ("teardown = [5]", "`teardown` must be a command, or a list of commands"),
+        ("copy = true", "expected a list of strings"),
+        ("ports = 0", "`ports` must be a number from 1 to 10"),
+        ("ports = 11", "`ports` must be a number from 1 to 10"),
     ],
 )
 def test_text_that_no_program_accepts_is_refused(text: str, reason: str, tmp_path: Path) -> None:
@@ -426,3 +431,11 @@ async def test_endless_command_with_much_output_times_out(
 
     assert failure is not None
     assert "timed out after" in failure.text
+
+
+@pytest.mark.requirement("taskspaces.set-up-formats")
+def test_highest_number_of_ports_counts() -> None:
+    files = tuple(Recipe(str(count), ports=count) for count in (2, 7, None, 5))
+
+    assert SetUpRecipe(files).ports == 7
+    assert SetUpRecipe(files[2:3]).ports is None
