@@ -27,3 +27,22 @@ def test_version_error_without_an_answered_version_reaches_the_editor_unchanged(
         initialize.check(asked(1), Answer(error=error), "agent")
 
     assert raised.value is error
+
+
+@pytest.mark.requirement("run-mode.version-sentence")
+@pytest.mark.parametrize(
+    ("highest", "promised", "answered", "has_hint"),
+    [(2, 1, 2, True), (1, 1, 2, False), (2, None, 2, False), (1, 1, 1, True)],
+)
+def test_version_error_says_to_reconnect_if_that_would_help(
+    highest: int, promised: int | None, answered: int, *, has_hint: bool
+) -> None:
+    initialize = EditorInitialize(asked(highest))
+    initialize.promised = promised
+    data = {"reason": "protocol_version_mismatch", "answered": answered}
+
+    with pytest.raises(RpcError) as raised:
+        initialize.check(asked(1), Answer(error=RpcError(INTERNAL_ERROR, data)), "agent")
+
+    assert ("hint" in raised.value.data) is has_hint
+    assert {**raised.value.data, "hint": 0} == {**data, "hint": 0}

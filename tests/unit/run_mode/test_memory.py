@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.run_mode.sessions import MAX_DIGEST, MAX_PROMPT, Transcript
+from symposium.run_mode.sessions import MAX_ANSWER, MAX_DIGEST, MAX_PROMPT, Transcript
 
 
 def chunk(text: str, session: str = "s") -> bytes:
@@ -41,6 +41,18 @@ def test_digest_keeps_the_start_of_long_prompts_and_the_end_of_long_answers() ->
     assert f"User: {'Q' * MAX_PROMPT}[…]\n" in digest
     assert digest.endswith("AAend\n")
     assert len(digest) < MAX_DIGEST
+
+
+@pytest.mark.requirement("stories.a-05-digest")
+def test_texts_of_exactly_the_limit_are_complete_in_the_digest() -> None:
+    memory = Transcript()
+    memory.turn_ended("Q" * MAX_PROMPT, [chunk("A" * MAX_ANSWER)], "s")
+    memory.turn_ended("Q" * (MAX_PROMPT + 1), [chunk("A" * (MAX_ANSWER + 1))], "s")
+
+    first, second = "Q" * MAX_PROMPT, "A" * MAX_ANSWER
+    assert memory.digest() == (
+        f"User: {first}\n\nAgent: {second}\n\nUser: {first}[…]\n\nAgent: […]{second}\n"
+    )
 
 
 @pytest.mark.requirement("stories.a-05-digest")

@@ -1,8 +1,12 @@
-"""Numbers that a user types in a menu."""
+"""Numbers that a user types in a menu, and the reasons that dialogs show."""
+
+from typing import Any
 
 import pytest
 
-from symposium.run_mode.menu.pickers import numbered
+from peerwire.errors import AUTH_REQUIRED, RpcError
+from symposium.run_mode.menu.pickers import choices_line, numbered
+from symposium.run_mode.menu.waiting import reason_of
 
 
 @pytest.mark.requirement("run-mode.menu-move-invalid")
@@ -17,3 +21,25 @@ from symposium.run_mode.menu.pickers import numbered
 )
 def test_number_from_one_to_the_count_is_an_index(text: str, index: int | None) -> None:
     assert numbered(text, 3) == index
+
+
+@pytest.mark.requirement("run-mode.menu-numbers")
+def test_line_of_choices_lists_only_what_is_possible() -> None:
+    assert choices_line(0) == "You can type `SAVE`, `CANCEL`, `A`, `M`."
+    assert choices_line(1) == (
+        "You can type `SAVE`, `CANCEL`, `A`, `1`, `move X to Y`, `M`, `remove X`."
+    )
+
+
+@pytest.mark.requirement("stories.a-11-told")
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ({"details": "no token"}, "Log in: no token"),
+        ({"message": "no token"}, "Log in: no token"),
+        ("no token", "Log in: no token"),
+        *((data, "Log in") for data in (None, "", {}, {"details": 3}, ["x"], {"other": "x"})),
+    ],
+)
+def test_reason_for_a_login_has_the_text_of_the_agent(data: Any, reason: str) -> None:
+    assert reason_of(RpcError(AUTH_REQUIRED, data, message="Log in")) == reason
