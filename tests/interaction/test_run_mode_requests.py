@@ -80,3 +80,46 @@ async def test_agent_that_names_no_session_is_reported_again(tmp_path: Path) -> 
         texts, _ = await it.said(turn)
 
         assert "session_without_id" in "".join(texts)
+
+
+@pytest.mark.requirement("run-mode.fork")
+async def test_error_of_a_fork_is_for_the_editor(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        it.editor.ask(1, "session/fork", {"sessionId": "s"})
+        agent.refuse(await agent.read(), INTERNAL_ERROR, "busy")
+        answer = await it.editor.read()
+        assert (answer["id"], answer["error"]["data"]) == (1, "busy")
+        it.prompt("continue")
+        assert (await agent.read())["params"]["sessionId"] == "s"
+
+
+@pytest.mark.requirement("run-mode.mending-broken")
+async def test_file_that_broke_meanwhile_is_saved_before_it_is_replaced(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        await it.begin()
+        await it.say("/symposium:config")
+        await it.say("1")
+        it.write_config("{ broken")
+        assert "changed on disk" in "".join(await it.say("save"))
+        assert it.config.read_text() == "{ broken"
+        kept = it.config.with_name("config.jsonc.broken")
+        assert str(kept) in "".join(await it.say("save"))
+        assert kept.read_text() == "{ broken"
+        assert '"claude"' in it.config.read_text()
+
+
+@pytest.mark.requirement("stories.a-04-gives-up", "stories.a-04-stopped")
+async def test_failures_from_before_a_retry_of_the_user_do_not_count(tmp_path: Path) -> None:
+    async with run_mode_harness(tmp_path, CONFIG) as it:
+        agent = await it.begin()
+        await agent.hang_up()
+        for number in (2, 3):
+            agent = await it.chain(number)
+            agent.refuse(await agent.read(), INTERNAL_ERROR, "broken")
+        assert "failed 3 times" in str(await it.editor.read())
+        it.prompt("/symposium:retry")
+        for number in (4, 5):
+            agent = await it.chain(number)
+            agent.refuse(await agent.read(), INTERNAL_ERROR, "broken")
+        await it.initialized_agent(6)

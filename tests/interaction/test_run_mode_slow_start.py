@@ -184,6 +184,8 @@ async def test_failed_start_gives_the_reason_and_keeps_the_prompt(tmp_path: Path
         assert answer["result"] == END
         assert texts[0].startswith("**This session has no agent yet.**")
         assert texts[1] == f"{MESSAGE_SAVED}\n\n"
+        it.prompt("again", session)
+        assert (await (await it.chain(2)).read())["method"] == "initialize"
 
 
 @pytest.mark.requirement("run-mode.own-commands-never-kept")
