@@ -25,7 +25,7 @@ from symposium.cli.task_agents import (
     no_agent,
     offered_environment,
 )
-from symposium.cli.tasks import ask, is_interactive, task_line
+from symposium.cli.tasks import ask, echo_plain, is_interactive, task_line
 from symposium.cli.terminal import ask_line
 from symposium.config.git import stand_ins
 from symposium.errors import SpecError
@@ -96,9 +96,9 @@ async def make_task(message: CreateTaskspace, *, as_json: bool) -> int:
         print_json(to_builtins(made))
     else:
         click.echo(task_line(made))
-        click.echo(f"  {made.worktree}  on {made.branch}")
+        echo_plain(f"  {made.worktree}  on {made.branch}")
     if made.reason:
-        click.echo(made.reason, err=True)
+        echo_plain(made.reason, err=True)
     if left := await left_behind(Path(message.project), made.base):
         click.echo(left, err=True)
     if made.agent is None:
@@ -154,7 +154,7 @@ async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) ->
         click.echo(problem, err=True)
     click.echo(task_line(made))
     if made.reason:
-        click.echo(made.reason, err=True)
+        echo_plain(made.reason, err=True)
     if made.agent is None:
         click.echo(no_agent(made), err=True)
     return ExitCode.RUNTIME if made.standing == "setup-failed" else ExitCode.OK
@@ -164,7 +164,7 @@ async def _trusted(task: TaskView) -> str:
     """Print what is trusted and return its digest: a later change is not trusted."""
     shown = await ask(ShowTaskspace(taskspace_uuid=task.id))
     for line in shown.recipe:
-        click.echo(f"trusted: {line}", err=True)
+        echo_plain(f"trusted: {line}", err=True)
     return shown.digest
 
 
@@ -199,7 +199,7 @@ async def remove_task(
     if as_json:
         print_json({"removed": True, "report": to_builtins(report), "lines": removal.lines})
     else:
-        click.echo("\n".join(removal.lines))
+        echo_plain("\n".join(removal.lines))
     return ExitCode.OK
 
 
@@ -219,14 +219,14 @@ async def _remove_archive(
     if as_json:
         print_json({"removed": True, "report": None, "lines": lines})
     elif lines:
-        click.echo("\n".join(lines))
+        echo_plain("\n".join(lines))
     return ExitCode.OK
 
 
 def _show(task: TaskView, report: SafetyReport) -> None:
-    click.echo(f"{task.name}: " + ("nothing would be lost" if report.is_safe else "not safe"))
+    echo_plain(f"{task.name}: " + ("nothing would be lost" if report.is_safe else "not safe"))
     for line in report.lines:
-        click.echo(f"- {line}")
+        echo_plain(f"- {line}")
 
 
 async def _agrees(question: str, *, as_json: bool) -> bool:

@@ -15,7 +15,7 @@ from symposium.bus.messages.worktrees import LandingShown, LandTaskspace, ShowLa
 from symposium.cli.agent_views import print_json
 from symposium.cli.exit_codes import ExitCode
 from symposium.cli.task_agents import offered_environment
-from symposium.cli.tasks import ask, find_task
+from symposium.cli.tasks import ask, echo_plain, find_task
 from symposium.planning.chain_spec import check_policy
 
 POLL_INTERVAL: Final = 0.5
@@ -65,7 +65,7 @@ async def land_task(order: LandOrder) -> int:
     is_resolving = landing.outcome == "resolving"
     shown = to_builtins(landing)
     if not order.as_json:
-        click.echo("\n".join(landing.lines))
+        echo_plain("\n".join(landing.lines))
     if is_resolving and order.is_awaited:
         landed = await _decided(found)
         shown |= {"outcome": "landed" if landed else "not_landed", "commit": landed or None}

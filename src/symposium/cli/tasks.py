@@ -12,7 +12,8 @@ import click
 from msgspec import to_builtins
 
 from localio.git import open_repository
-from localio.text import minute_of, one_line, second_of
+from localio.text import minute_of, one_line, plain_text, second_of
+from symposium.bus.activities import WAITS_FOR_USER, Activity
 from symposium.bus.activity_words import WAITS_FOR_USER, Activity
 from symposium.bus.client import BusClient
 from symposium.bus.messages.agents import SIGNS, ProgressCategory
@@ -69,6 +70,11 @@ async def ask(message: BusRequest[_Answer], socket: Path | None = None) -> _Answ
         return await _ask(client, message)
 
 
+def echo_plain(text: str, *, err: bool = False) -> None:
+    """Print a text that an agent or a repository may have made, without control characters."""
+    click.echo(plain_text(text), err=err)
+
+
 def undone_lines(task: str, undone: Undone) -> tuple[str, ...]:
     """Describe what an undo has restored, and the command that reverses it."""
     again = f"`symposium task undo {task[:8]} --to {undone.before.ref}` reverses this undo"
@@ -107,7 +113,7 @@ async def _ask(client: BusClient, message: BusRequest[_Answer]) -> _Answer:
     def news(progress: Progress) -> None:
         is_counted = progress.done is not None and progress.total is not None
         count = f" ({progress.done:.0f}/{progress.total:.0f})" if is_counted else ""
-        click.echo(f"… {progress.message}{count}", err=True)
+        echo_plain(f"… {progress.message}{count}", err=True)
 
     await client.ready()
     return await client.request(message, on_progress=news)
@@ -184,9 +190,9 @@ def show_task(shown: TaskShown) -> None:
         ("snapshots", str(len(shown.snapshots))),
     ):
         if value:
-            click.echo(f"  {label:12} {value}")
+            echo_plain(f"  {label:12} {value}")
     for entry in shown.log:
-        click.echo(f"  {minute_of(entry.at)} {category_text(entry.category):9} {entry.message}")
+        echo_plain(f"  {minute_of(entry.at)} {category_text(entry.category):9} {entry.message}")
 
 
 def category_text(category: str) -> str:
@@ -274,7 +280,7 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
         shown = await repository.ask("diff", "--no-index", *form, *color, "--", os.devnull, name)
         click.echo(shown.shown, nl=False)
     for name in (*names[MAX_NEW:], *(name for name in new if name.endswith("/"))):
-        click.echo(f"new, not shown: {name}", err=True)
+        echo_plain(f"new, not shown: {name}", err=True)
     return ExitCode.OK
 
 

@@ -18,7 +18,7 @@ WIDTH: Final = 200
 def exit_reason(error: Exception) -> str:
     """Explain an error in one or two sentences, the most useful first."""
     if not isinstance(error, StepError) or not isinstance(error.reason, RpcError):
-        return str(error)
+        return plain_text(str(error))
     found = as_object(error.reason.data)
     match found.get("reason"):
         case "component_start_failed":
@@ -26,7 +26,7 @@ def exit_reason(error: Exception) -> str:
         case "component_exited":
             return _exit(found)
         case _:
-            return str(error)
+            return plain_text(str(error))
 
 
 def _exit(found: Mapping[str, Any]) -> str:

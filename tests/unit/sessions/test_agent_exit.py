@@ -26,6 +26,11 @@ EXITED = {"reason": "component_exited", "argv": ["agent", "a b"]}
             ended(reason="component_start_failed", detail="no \x1b[31msuch file"),
             "no ␛[31msuch file",
         ),
+        (SymposiumError("no \x1b[31mrules", ""), "no ␛[31mrules"),
+        (
+            StepError("session/prompt", RpcError(INTERNAL_ERROR, None, message="no \x1b[2J")),
+            "session/prompt: no ␛[2J",
+        ),
         (ended(**EXITED, exitCode=0), "`agent 'a b'` exited with code 0"),
         (ended(**EXITED, signal="SIGKILL", exitCode=-9), "`agent 'a b'` was killed by SIGKILL"),
         (ended(**EXITED), "`agent 'a b'` closed its output"),

@@ -44,6 +44,7 @@ from symposium.sessions.session import SessionKind, SessionSpec, SessionStore, S
 from symposium.tasks.spawning import TERMINAL
 
 _WIDTH = 60
+_REASON_WIDTH = 200
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -143,7 +144,7 @@ def list_sessions(*, is_all: bool, as_json: bool) -> int:
         return ExitCode.OK
     for spec, state in rows:
         shown = one_line(spec.title or shlex.join(_words(spec)), width=_WIDTH)
-        reason = f"  ({state.reason})" if state.reason else ""
+        reason = f"  ({one_line(state.reason, width=_REASON_WIDTH)})" if state.reason else ""
         click.echo(f"{spec.id}  {state.status.value:8}  {spec.kind.value:8}  {shown}{reason}")
     if hidden := len(everything) - len(rows):
         click.echo(f"{hidden} more of deleted tasks; --all lists them.", err=True)

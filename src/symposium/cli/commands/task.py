@@ -35,6 +35,7 @@ from symposium.cli.tasks import (
     category_text,
     conflict_lines,
     doing,
+    echo_plain,
     find_and_show,
     find_task,
     open_editor,
@@ -310,7 +311,7 @@ def log(task: str, add: str | None, category: str, lines: int, *, as_json: bool)
             words = f"symposium task attach --no-follow {shown.taskspace.id[:8]}"
             click.echo(f"The log is empty; `{words}` shows what the agent said.", err=True)
         for entry in shown.log:
-            click.echo(f"{second_of(entry.at)}  {category_text(entry.category):9}  {entry.message}")
+            echo_plain(f"{second_of(entry.at)}  {category_text(entry.category):9}  {entry.message}")
         return ExitCode.OK
 
     return doing(work)
@@ -432,7 +433,7 @@ def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> 
         if as_json:
             print_json(shown)
         else:
-            click.echo("\n".join(lines))
+            echo_plain("\n".join(lines))
         return ExitCode.OK
 
     return doing(work)
@@ -453,7 +454,7 @@ def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
             print_json(to_builtins(found))
             return ExitCode.OK
         for line in (*found.lines, *(f"no task: {each}" for each in found.orphans)):
-            click.echo(line)
+            echo_plain(line)
         if not found.lines:
             click.echo("Nothing to remove.", err=True)
         elif not is_applied:
