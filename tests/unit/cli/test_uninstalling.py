@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from symposium.__main__ import main
 from symposium.cli.chat_input import history_file
 from symposium.cli.uninstalling import Installation, find_installation, remove_installation
+from symposium.config.editor_settings import EditorReceipt, Receipts, digest
 from symposium.config.paths import Paths, paths
 from symposium.sessions import client
 from symposium.sessions.session import (
@@ -168,3 +169,25 @@ async def test_files_stay_after_a_failure_and_links_are_removed_without_their_ta
     assert [each.exists() for each in (alone.parent, shared, shared.parent)] == [False, False, True]
     assert (was_kept, done) == ([True, True], [])
     assert [each.exists() for each in (target, link, file)] == [True, False, False]
+
+
+@pytest.mark.requirement("cli.uninstall", "cli.uninstall-repeatable")
+async def test_files_stay_while_settings_of_an_editor_cannot_be_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPOSIUM_HOME", str(tmp_path / "home"))
+    places, settings = paths(), tmp_path / "settings.json"
+    written = '{"agent_servers": {"Symposium": {"command": "symposium"}}}'
+    settings.write_text(written.replace("symposium", "mine"), encoding="utf-8")
+    receipt = EditorReceipt(str(settings), digest(written), "{}", {"command": "symposium"})
+    Receipts(places.home / "editors").write("zed", receipt)
+    found = Installation(["zed"], [], [], [], [], [places.home])
+
+    (failure,) = await remove_installation(found, places)
+    was_kept = places.home.exists()
+    settings.write_text(written, encoding="utf-8")
+    repeated = await remove_installation(found, places)
+
+    assert failure.startswith(f"settings of zed: {settings}: ")
+    assert (was_kept, repeated, places.home.exists()) == (True, [], False)
+    assert settings.read_text(encoding="utf-8") == "{}"

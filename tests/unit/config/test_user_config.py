@@ -490,6 +490,18 @@ def test_changed_broken_config_is_not_replaced(path: Path) -> None:
 
 
 @pytest.mark.requirement("config.save-read-only")
+def test_broken_config_that_is_read_only_is_not_replaced(path: Path) -> None:
+    write(path, "{ broken")
+    path.chmod(0o400)
+    with pytest.raises(ConfigError) as caught:
+        save_replacement(path, Config("x"), b"{ broken")
+
+    assert str(caught.value) == f"cannot replace {path}: it is read-only ({path}); {UNCHANGED}"
+    assert path.read_text() == "{ broken"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.requirement("config.save-read-only")
 def test_error_names_the_config_that_cannot_be_replaced(path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         save_replacement(path, Config("x"), None)
