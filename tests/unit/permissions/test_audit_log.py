@@ -330,3 +330,12 @@ def test_a_checkpoint_before_the_first_line_needs_none() -> None:
 @pytest.mark.requirement("stories.a-07-record")
 def test_times_are_in_utc_with_milliseconds() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", utc_now())
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_a_written_log_leaves_no_file_open(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    before = len([*Path("/proc/self/fd").iterdir()])
+    filled(tmp_path, 3)
+
+    assert len([*Path("/proc/self/fd").iterdir()]) == before

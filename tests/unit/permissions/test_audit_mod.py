@@ -1,7 +1,8 @@
 """Recorder of permission requests: timing and content of entries."""
 
+import atexit
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,33 @@ def test_an_entry_says_what_was_chosen_and_who_decided(
     assert (entry["outcome"], entry["chosen"], entry["by"]) == (outcome, chosen, by)
     assert (entry["agent"], entry["sessionId"]) == ("agent", "s")
     assert entry["toolCall"] == {"title": "rm x"}
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_pending_decisions_are_written_when_the_process_ends(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_exit: list[Callable[[], None]] = []
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+
+    async def run(_: SetClock) -> None:
+        (component,) = with_audit("agent", [])()
+        assert isinstance(component.mod, PermissionObserver)
+        ask(component.mod, selected())
+
+    on_set_clock(run)
+    assert written(folder) == []
+    at_exit[0]()
+    assert [each["by"] for each in written(folder)] == ["user"]
+
+
+@pytest.mark.requirement("stories.a-07-record")
+def test_nothing_is_created_for_a_process_without_a_decision(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_exit: list[Callable[[], None]] = []
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+    with_audit("agent", [])
+    at_exit[0]()
+
+    assert list(folder.iterdir()) == []

@@ -66,6 +66,12 @@ def test_a_forbidden_command_is_found_behind_every_wrapper(tmp_path: Path) -> No
     assert [each for each in scripts if judge(each, tmp_path).rule != "no-force"] == []
 
 
+@pytest.mark.requirement("policy.no-way-around")
+@pytest.mark.parametrize("options", ["-c --", "-c -", "-c -- ", "-x -c -", "+x -c --"])
+def test_a_script_behind_the_end_of_options_is_found(options: str, tmp_path: Path) -> None:
+    assert judge(f"bash {options} '-x; git push -f'", tmp_path).rule == "no-force"
+
+
 @pytest.mark.requirement("policy.command-words")
 def test_a_rule_on_the_dot_command_matches_it(tmp_path: Path) -> None:
     rule = Rule("no-source", Effect.FORBID, (".",))
@@ -227,6 +233,50 @@ def test_a_script_without_commands_is_asked(script: str, tmp_path: Path) -> None
 def test_files_of_git_are_read_without_a_question(tmp_path: Path) -> None:
     assert judge("cat .git/HEAD", tmp_path).effect is Effect.ALLOW
     assert judge("mytool .git/HEAD", tmp_path).effect is Effect.ASK
+
+
+@pytest.mark.requirement("policy.reads-and-writes", "policy.unknown-directory")
+@pytest.mark.parametrize(
+    ("script", "rule"),
+    [
+        ("git -C sub diff secret", "below"),
+        ("tar cf a.tar -C sub secret", "below"),
+        ("tar cf a.tar top -C sub", "above"),
+        ("git diff secret", "git"),
+        ("tar cf a.tar secret", "tar"),
+    ],
+)
+def test_paths_are_judged_in_the_directory_that_an_option_enters(
+    script: str, rule: str, tmp_path: Path
+) -> None:
+    rules = (
+        Rule("git", Effect.ALLOW, ("git",)),
+        Rule("tar", Effect.ALLOW, ("tar",)),
+        Rule("write", Effect.ALLOW, files=(Access.WRITE, (INSIDE,))),
+        Rule("below", Effect.FORBID, files=(Access.READ, (str(tmp_path / "sub/secret"),))),
+        Rule("above", Effect.FORBID, files=(Access.READ, (str(tmp_path / "top"),))),
+    )
+
+    assert judge(script, tmp_path, Policy(rules)).rule == rule
+
+
+@pytest.mark.requirement("policy.named-words")
+def test_a_pattern_in_a_rule_names_no_word(tmp_path: Path) -> None:
+    rules = (Rule("any", Effect.ALLOW, ("mytool", "*")), Rule("fast", Effect.ALLOW, ("ls", "--x")))
+
+    assert judge("mytool build", tmp_path, Policy(rules)).effect is Effect.ALLOW
+    assert judge("mytool --evil", tmp_path, Policy(rules)).effect is Effect.ASK
+    assert judge("mytool /etc/x", tmp_path, Policy(rules)).effect is Effect.ASK
+    assert judge("ls --x", tmp_path, Policy(rules)).effect is Effect.ALLOW
+
+
+@pytest.mark.requirement("policy.named-words")
+def test_an_option_of_a_rule_names_its_word_but_not_the_program(tmp_path: Path) -> None:
+    rule = Rule("x", Effect.ALLOW, ("mytool",), options=("--fast", "--slow"))
+
+    assert judge("mytool --fast", tmp_path, Policy((rule,))).effect is Effect.ALLOW
+    assert judge("mytool --fast --evil", tmp_path, Policy((rule,))).effect is Effect.ASK
+    assert judge("mytool x", tmp_path, Policy((rule,))).effect is Effect.ASK
 
 
 @pytest.mark.requirement("policy.reads-and-writes")

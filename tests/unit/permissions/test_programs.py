@@ -134,6 +134,7 @@ def test_every_program_of_the_tables_has_an_ordinary_command() -> None:
         ("mytool .env", Effect.ASK),
         ("sed s/a/b/ locked/x", Effect.ALLOW),
         ("cp locked/x a", Effect.ALLOW),
+        ("tar tf locked/a.tar", Effect.ALLOW),
         ("cat a", Effect.ALLOW),
     ],
 )
@@ -402,6 +403,9 @@ def test_the_vocabulary_has_bundles_of_flags_and_lists_of_operands() -> None:
         ("s/a/b", False),
         ("s\na\nb\n", False),
         ("\\\na\nd", False),
+        ("\\,a,d", True),
+        (":a;e x", False),
+        ("b a;w x", False),
         ("/a", False),
         ("/[/]/w x", False),
         ("M", True),
@@ -458,7 +462,9 @@ def test_other_devices_and_a_file_named_as_a_stream_need_a_rule(
 
 
 @pytest.mark.requirement("policy.known-options")
-@pytest.mark.parametrize("words", ["/etc/passwd", "notes /etc/passwd", "-x /etc/passwd"])
+@pytest.mark.parametrize(
+    "words", ["/etc/passwd", "notes /etc/passwd", "-x /etc/passwd", "-v /etc/passwd"]
+)
 def test_files_behind_a_program_text_are_judged(words: str, tmp_path: Path) -> None:
     judgement = judge(f"awk '{{print}}' {words}", tmp_path)
 

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symposium.permissions.trust_store import MAX_LINES, Question, consent_text, difference
+from symposium.permissions.trust_store import (
+    MAX_LINES,
+    Question,
+    consent_text,
+    decision_on,
+    difference,
+)
 from symposium.permissions.trusted_content import (
     MAX_EFFECTS,
     EffectKind,
@@ -36,6 +42,23 @@ def test_every_command_server_variable_and_link_has_its_line() -> None:
     assert "reaches: https://a" in shown
     assert "sets: A" in shown
     assert "follows: r.toml -> /etc/x (outside the workspace)" in shown
+
+
+@pytest.mark.requirement("trust.change-asks-again", "trust.screen-says-all")
+def test_changed_content_is_shown_with_its_changes() -> None:
+    before = decision_on(item(), "trusted", 1.0)
+    shown = consent_text([Question(item(), before, "-old\n+new"), Question(item())])
+
+    assert shown.split("\n") == [
+        "r.toml (recommendations, changed, sha256 2d711642b726)",
+        "  starts nothing",
+        "  changed since you trusted it:",
+        "    -old",
+        "    +new",
+        "",
+        "r.toml (recommendations, new, sha256 2d711642b726)",
+        "  starts nothing",
+    ]
 
 
 @given(st.lists(st.builds(TrustEffect, st.sampled_from(KINDS), st.text()), max_size=5))

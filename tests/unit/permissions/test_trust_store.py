@@ -50,6 +50,15 @@ def test_other_content_or_another_place_is_another_question(
     assert [each.item for each in asked.questions([item(), other])] == [other]
 
 
+@pytest.mark.requirement("trust.private-and-whole")
+def test_the_first_decision_creates_the_home(tmp_path: Path) -> None:
+    home = tmp_path / "config" / "symposium"
+    store(home).grant([item()])
+
+    assert store(home).is_trusted(item())
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
 @pytest.mark.requirement("trust.change-asks-again")
 def test_a_changed_byte_is_shown_against_what_was_trusted(tmp_path: Path) -> None:
     asked = store(tmp_path)
