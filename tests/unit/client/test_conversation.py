@@ -1,7 +1,6 @@
 """A client's conversation with an agent: files, permissions, and timeouts."""
 
 import asyncio
-import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -445,20 +444,6 @@ async def test_stopped_turn_of_a_silent_agent_ends_after_its_grace(
         assert await running.run("go") == "cancelled"
 
 
-@pytest.mark.requirement("cli.exit-interrupted")
-async def test_interrupts_have_their_earlier_handler_after_a_turn() -> None:
-    def handler(*_: object) -> None:
-        raise AssertionError
-
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        with conversations.on_interrupt(asyncio.Event().set):
-            assert signal.getsignal(signal.SIGINT) is not handler
-        assert signal.getsignal(signal.SIGINT) is handler
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.requirement("cli.exit-timeout")
 async def test_wait_ends_with_the_chain_and_keeps_its_own_timeout(tmp_path: Path) -> None:
     async def expire() -> None:
@@ -473,6 +458,14 @@ async def test_wait_ends_with_the_chain_and_keeps_its_own_timeout(tmp_path: Path
         conversation.over()
         with pytest.raises(ConnectionClosedError, match="the chain has ended"):
             await conversation.until_ended(asyncio.Event().wait())
+
+
+@pytest.mark.requirement("cli.conversation")
+async def test_opened_session_is_reported_with_its_answer(tmp_path: Path) -> None:
+    opened: list[str] = []
+    async with talking(AskingAgent(str), DenyAll(), tmp_path) as conversation:
+        assert await conversation.new_session(opened.append) == "one"
+        assert (opened, conversation.opened) == (["one"], {"sessionId": "one"})
 
 
 @pytest.mark.requirement("cli.conversation")

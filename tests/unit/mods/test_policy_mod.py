@@ -138,11 +138,12 @@ async def test_a_question_that_names_a_tool_call_by_its_id_alone_is_understood(
         ],
         [],
         [{"name": "Yes", "kind": "allow_once"}],
+        [{"optionId": 7, "name": "Yes", "kind": "allow_once"}],
     ],
-    ids=["only-always", "two-of-a-kind", "none", "without-id"],
+    ids=["only-always", "two-of-a-kind", "none", "without-id", "number-as-id"],
 )
 async def test_a_rule_chooses_nothing_it_cannot_tell_apart(
-    options: list[dict[str, str]], tmp_path: Path
+    options: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     agent = FakeAgent()
     async with chain_of(policy(tmp_path), agent=agent) as editor:
