@@ -13,7 +13,6 @@ from msgspec import to_builtins
 
 from localio.git import open_repository
 from localio.text import minute_of, one_line, plain_text, second_of
-from symposium.bus.activities import WAITS_FOR_USER, Activity
 from symposium.bus.activity_words import WAITS_FOR_USER, Activity
 from symposium.bus.client import BusClient
 from symposium.bus.messages.agents import SIGNS, ProgressCategory

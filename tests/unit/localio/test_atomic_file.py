@@ -92,7 +92,7 @@ def test_error_of_a_failed_replacement_names_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("config.save-atomic")
-def test_text_is_read_with_its_line_ends_and_a_missing_file_is_none(tmp_path: Path) -> None:
+def test_text_is_read_with_its_line_ends_and_none_without_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a\r\nb\r")
 
     assert read_text(tmp_path / "file") == "a\r\nb\r"

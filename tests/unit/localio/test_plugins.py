@@ -1,5 +1,6 @@
 """Plugins of a package, found by their modules."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def test_names_are_those_of_the_modules_in_their_order(
     for name in ("__init__", "_private", "b_a", "b1", "import_", "a"):
         (package / f"{name}.py").touch()
     (package / "two.py").write_text("one, other = 1, 2\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
     assert names_in("own_plugins") == ["a", "b-a", "b1", "import", "two"]
     assert has_module("own_plugins", "b-a")

@@ -44,7 +44,7 @@ def test_text_for_a_terminal_has_no_control_characters(text: str, shown: str) ->
 
 
 @pytest.mark.requirement("approvals.exact-text")
-def test_line_has_at_most_its_width() -> None:
+def test_line_is_cut_to_its_width() -> None:
     assert one_line("  a \n b\tc  ", width=7) == "  a b c"
     assert one_line("  a \n b\tc  ", width=6) == "  a b…"
     assert clipped("a\tb\nc", width=7) == "a   b c"

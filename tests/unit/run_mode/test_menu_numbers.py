@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from peerwire.errors import AUTH_REQUIRED, RpcError
+from symposium.run_mode.menu.login import reason_of
 from symposium.run_mode.menu.pickers import choices_line, numbered
-from symposium.run_mode.menu.waiting import reason_of
 
 
 @pytest.mark.requirement("run-mode.menu-move-invalid")

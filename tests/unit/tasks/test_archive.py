@@ -21,7 +21,6 @@ from tests.support.task_harness import (
     tree_of,
 )
 
-from symposium.tasks.context import NoAgents, file_of
 from symposium.tasks.creation import CreateRequest
 from symposium.tasks.deletion import archive
 from symposium.tasks.deletion.removal import ArchiveMode, BranchAction

@@ -6,8 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from symposium.tasks.snapshots.file_metadata import Folder, Mirror, decode, encode
-from symposium.tasks.snapshots.mirror import File, Folder, Mirror, decode, encode
+from symposium.tasks.snapshots.file_metadata import File, Folder, Mirror, decode, encode
 
 MODE = stat.S_IFDIR | 0o755
 

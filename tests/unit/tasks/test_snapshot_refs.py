@@ -10,7 +10,6 @@ from tests.support.task_harness import Scene, attempt, git, store_of
 from symposium.tasks.model import Taskspace
 from symposium.tasks.snapshots.clone_state import Refs
 from symposium.tasks.snapshots.snapshot_values import SnapshotTarget
-from symposium.tasks.snapshots.subject import SnapshotTarget
 
 OURS = "refs/symposium/"
 HIDDEN = "uploadpack.hideRefs"

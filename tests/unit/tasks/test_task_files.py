@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from symposium.tasks.files import Known, Project, read_task_file, task_file_text
 from symposium.tasks.model import Category, Layout, LogEntry, Taskspace, TaskState
-from symposium.tasks.task_files import Known, read_task_file, task_file_text
+from symposium.tasks.task_files import Known, Project, read_task_file, task_file_text
 
 ID = "11111111-2222-4333-8444-555555555555"
 AT = "2026-01-01T00:00:00Z"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from symposium.tasks.file_updates import MIN_INTERVAL, FileUpdates
+from symposium.tasks.task_file_updates import MIN_INTERVAL, FileUpdates
 
 
 class Clock:
