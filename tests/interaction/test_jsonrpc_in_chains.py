@@ -86,6 +86,7 @@ async def test_batch_passes_message_by_message_and_is_answered_in_one_array() ->
             (1, {"sessions": [1]}),
             (2, {"sessions": [2]}),
         ]
+        assert it.conductor.client.open == {}
 
 
 @pytest.mark.requirement("jsonrpc.order-replay-before-response")
