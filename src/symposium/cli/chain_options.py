@@ -8,6 +8,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from localio.text import plain_text
 from peerwire.jsonrpc.transport import Transport
 from symposium.catalog import may_be_id
 from symposium.chain.conductor import Settings
@@ -92,7 +93,7 @@ def agent_spec(written: str | None, *, option: str = "--agent") -> str | None:
         raise SystemExit(code)
     (chosen,) = found
     if chosen.note:
-        click.echo(chosen.note, err=True)
+        click.echo(plain_text(chosen.note), err=True)
     return chosen.spec
 
 

@@ -197,7 +197,8 @@ def is_whole(item: InboxItem) -> bool:
 def short_text(item: InboxItem) -> Sequence[str]:
     """Format the subject of an item: one line, or each command in full on its own line."""
     if not is_whole(item):
-        return [f"  {item.name}: {one_line(item.text, width=WIDTH)}"]
+        name = one_line(item.name, width=WIDTH)
+        return [f"  {name}: {one_line(item.text, width=WIDTH)}"]
     head, *asked = item.text.split("\n")
     lines = [f"  {piece}" for piece in pieces(f"{item.name}: {head}", width=WIDTH)]
     for line in asked:

@@ -23,6 +23,7 @@ from localio.files import write_whole
 from localio.http import INDEX_TIME, FetchError
 from localio.http_cache import CachedCopy, HttpCache
 from localio.processes import look_up, usual_path
+from localio.text import plain_text
 from peerwire.transports.command import Command
 from symposium.config.paths import paths
 from symposium.errors import SpecError, SymposiumError
@@ -62,7 +63,7 @@ class LoadedIndex:
 
     def describe(self) -> str:
         """One line for the user: which copy, how old, and why not a newer one."""
-        return self._which() + (f"; {self.problem}" if self.problem else "")
+        return self._which() + (f"; {plain_text(self.problem)}" if self.problem else "")
 
     def in_short(self) -> str:
         """Same as `describe`, without the reason; empty if the index is up to date."""

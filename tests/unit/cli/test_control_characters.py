@@ -14,8 +14,15 @@ from tests.support.answering_daemon import AnsweringPart, answering
 from symposium.__main__ import main
 from symposium.bus.messages.tasks import (
     AdoptTaskspace,
+    AnswerInbox,
     CreateTaskspace,
     FindTaskspace,
+    Inbox,
+    InboxAnswered,
+    InboxCall,
+    InboxChoice,
+    InboxItem,
+    ListInbox,
     ListTaskspaces,
     RetryTaskspace,
     ShowTaskspace,
@@ -68,6 +75,9 @@ TASK = TaskView(
     last=TaskLog(1, AT, "info", BAD),
 )
 SNAPSHOT = SnapshotView("refs/1", 1_800_000_000.0, BAD, "t", "c")
+CHOICE = InboxChoice(BAD, BAD, "allow_once")
+CALL = InboxCall(kind=BAD, title=BAD, lines=(BAD,))
+ITEM = InboxItem("permission:5:1", "permission", TASK.id, BAD, AT, BAD, (CHOICE,), CALL)
 SHOWN = TaskShown(
     taskspace=TASK,
     log=(TaskLog(1, AT, "info", BAD),),
@@ -91,6 +101,8 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Answeri
         RemoveTaskspace: Removal(lines=(BAD,)),
         UndoTaskspace: Undone(now=SNAPSHOT, before=SNAPSHOT, lines=(BAD,)),
         CollectTaskspaces: Collected(lines=(BAD,), orphans=(BAD,)),
+        ListInbox: Inbox(items=(ITEM,)),
+        AnswerInbox: InboxAnswered(text=BAD),
     }
     with answering(replies, tmp_path) as (part, socket):
         part.progress = [(BAD, 1, 3)]
@@ -123,6 +135,19 @@ def test_task_command_prints_no_control_characters(words: list[str]) -> None:
 
     assert SHOWN_BAD in text
     assert sorted({each for each in text if each != "\n" and not each.isprintable()}) == []
+
+
+@pytest.mark.requirement("cli.plain-terminal")
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "words", [["inbox"], ["inbox", "show", "1"], ["inbox", "answer", "1", "x"], ["up"]]
+)
+def test_inbox_prints_no_control_characters(words: list[str]) -> None:
+    CliRunner().invoke(main, ["inbox"])
+    done = CliRunner().invoke(main, words)
+
+    assert SHOWN_BAD in done.stdout
+    assert done.stdout.replace("\n", "").isprintable()
 
 
 @pytest.mark.requirement("cli.plain-terminal")

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -126,6 +127,7 @@ async def test_snapshot_is_used_without_network_and_copy(tmp_path: Path) -> None
     assert loaded.origin == "snapshot"
     assert loaded.index.agents
     assert "update failed" in loaded.describe()
+    assert replace(loaded, problem="no \x1b[2J").describe().endswith("; no ␛[2J")
 
 
 @pytest.mark.requirement("registry.offline")

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from localio.errors import ExplainedError
 from localio.processes import find_program, reachable
-from localio.text import near_names
+from localio.text import near_names, plain_text
 from peerwire.transports.command import Command, parse_command, shown
 from symposium.catalog import agent_names
 from symposium.cli.agent_views import (
@@ -198,7 +198,7 @@ def test(agent_id: str, *, timeout: float, as_json: bool, address: str | None) -
     async def work() -> int:
         obtained = await _obtained(agent_id, registry)
         if obtained.note:
-            click.echo(obtained.note, err=True)
+            click.echo(plain_text(obtained.note), err=True)
         wanted = await reachable(obtained.command, registry.env)
         shaken = await probe_agent(wanted, seconds=timeout)
         if as_json:
@@ -297,7 +297,7 @@ async def _obtained(agent_id: str, registry: RegistryContext) -> StartCommand:
 
 def _tell(agent_id: str, obtained: StartCommand, *, as_json: bool) -> None:
     if obtained.note:
-        click.echo(obtained.note, err=True)
+        click.echo(plain_text(obtained.note), err=True)
     if as_json:
         receipt = obtained.receipt
         print_json(

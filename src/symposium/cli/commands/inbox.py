@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 from msgspec import to_builtins
 
-from localio.text import clipped, minute_of, pieces
+from localio.text import clipped, minute_of, one_line, pieces
 from symposium.bus.messages.tasks import AnswerInbox, InboxItem, ListInbox, PutOffInbox
 from symposium.cli.agent_views import print_json
 from symposium.cli.app import CommandGroup
@@ -26,7 +26,7 @@ from symposium.cli.inbox_items import (
 )
 from symposium.cli.options import example
 from symposium.cli.task_agents import environment_to_start
-from symposium.cli.tasks import ask, doing
+from symposium.cli.tasks import ask, doing, echo_plain
 
 LINES_SHOWN = 12
 """Lines of a change or a script that the list shows."""
@@ -112,7 +112,7 @@ def answer(item: str, answer: str, *, as_json: bool) -> int:
         if as_json:
             print_json({"item": found, "answer": said, "text": outcome})
         else:
-            click.echo(outcome)
+            echo_plain(outcome)
         return ExitCode.OK
 
     return doing(work)
@@ -131,7 +131,7 @@ def later(item: str, *, as_json: bool) -> int:
         if as_json:
             print_json({"item": found, "text": outcome})
         else:
-            click.echo(outcome)
+            echo_plain(outcome)
         return ExitCode.OK
 
     return doing(work)
@@ -165,7 +165,7 @@ def _print_whole(item: InboxItem) -> None:
 def _print_choices(item: InboxItem) -> None:
     if item.put_off_at:
         click.echo(f"  snoozed since {minute_of(item.put_off_at)}")
-    choices = ", ".join(f"{each.id} ({each.name})" for each in item.choices)
+    choices = ", ".join(one_line(f"{each.id} ({each.name})", width=WIDTH) for each in item.choices)
     click.echo(f"  answer: {choices}{FREE.get(item.kind, '')}")
 
 

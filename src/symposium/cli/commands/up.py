@@ -14,7 +14,7 @@ from symposium.cli.exit_codes import ExitCode
 from symposium.cli.inbox_items import short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import offered_environment
-from symposium.cli.tasks import ask, doing, sessions, task_line
+from symposium.cli.tasks import ask, doing, echo_plain, sessions, task_line
 from symposium.sessions.client import DESCRIBE, POLL_INTERVAL, reach
 from symposium.sessions.session import SessionError, SessionKind
 
@@ -48,7 +48,7 @@ def command(*, is_dry: bool, as_json: bool) -> int:
         for each in before:
             click.echo(then_and_now(each, after.get(each.id)))
             if outcomes.get(each.id):
-                click.echo(f"  {outcomes[each.id]}")
+                echo_plain(f"  {outcomes[each.id]}")
         for item in waiting:
             click.echo("\n".join([item.id, *short_text(item)]))
         return ExitCode.OK
