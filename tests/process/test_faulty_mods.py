@@ -12,6 +12,7 @@ import pytest
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 MOD = """
+import sys
 from symposium import ChainMessage, Forward, Mod, from_agent, from_client, run_mod
 
 class Mine(Mod):

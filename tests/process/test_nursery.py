@@ -433,6 +433,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 TWO_MODULES: Final = {
     "test_begins.py": """
+import signal
 def test_begins():
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
     ends = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGUSR1)]
@@ -440,6 +441,7 @@ def test_begins():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 """,
     "test_changes.py": """
+import signal
 def test_changes():
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 """,

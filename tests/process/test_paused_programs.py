@@ -20,6 +20,7 @@ PARENT: Final = "sleep 60 & setsid sleep 60 & echo $!; wait"
 
 PAUSER: Final = """
 import asyncio, sys
+from symposium.sessions.pause import ProcessPauser
 async def hold():
     async with ProcessPauser(print) as halting:
         halting.pause(int(sys.argv[1]))

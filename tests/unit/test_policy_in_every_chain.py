@@ -84,6 +84,7 @@ def test_no_chain_is_built_when_the_policy_is_invalid(
 
 
 STARTING = """
+import sys
 from symposium.cli.commands import run, run_with
 from symposium.planning.chain_spec import check_policy, read_chain
 check_policy()

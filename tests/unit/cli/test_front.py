@@ -9,6 +9,7 @@ import pytest
 from localio.text import one_line, plain_text
 
 LISTING: Final = """
+import sys
 from symposium.__main__ import main
 try:
     main(sys.argv[1:], prog_name="symposium")

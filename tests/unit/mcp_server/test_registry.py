@@ -20,6 +20,7 @@ from symposium.mcp_server.tool import Hints, ToolAnswer, ToolInvocation, tool
 
 TWIN = '''
 from msgspec import Struct
+from symposium.mcp_server.tool import Hints, ToolAnswer, ToolInvocation, tool
 
 class Params(Struct):
     pass
