@@ -312,8 +312,8 @@ class GitRepository:
         call = _Call(self.top, argv, environment, b"", words[0])
         return await _run(call, seconds=QUESTION_TIMEOUT, max_bytes=MAX_BYTES)
 
-    async def output(self, *words: str) -> str:
-        """Run git and return its output.
+    async def checked(self, *words: str) -> GitResult:
+        """Run git as `ask` does, and check its exit code.
 
         Raises:
             GitCommandError: its exit code is not 0.
@@ -322,7 +322,11 @@ class GitRepository:
         answer = await self.ask(*words)
         if answer.code:
             raise GitCommandError(words[:1], answer.code, answer.said)
-        return answer.shown
+        return answer
+
+    async def output(self, *words: str) -> str:
+        """Run git and return its output for display; see `checked` for the errors."""
+        return (await self.checked(*words)).shown
 
 
 async def open_repository(folder: Path, stand_ins: StandIns) -> GitRepository:

@@ -216,7 +216,7 @@ def _words(options: DaemonOptions) -> Sequence[str]:
 def _from_anywhere(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Environment with absolute paths, independent of the current directory."""
     named = {name: environment[name] for name in _PLACES if environment.get(name)}
-    settled = {name: str(Path(place).expanduser().absolute()) for name, place in named.items()}
+    settled = {name: os.path.abspath(os.path.expanduser(place)) for name, place in named.items()}  # noqa: PTH100, PTH111 - a user who does not exist is no error
     return {**environment, **settled}
 
 

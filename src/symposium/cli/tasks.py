@@ -6,12 +6,12 @@ import shlex
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 from msgspec import to_builtins
 
-from localio.git import open_repository
+from localio.git import GitResult, open_repository
 from localio.text import minute_of, one_line, plain_text, second_of
 from symposium.bus.activity_words import WAITS_FOR_USER, Activity
 from symposium.bus.client import BusClient
@@ -264,23 +264,58 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
     worktree = Path(task.worktree)
     _check_there(worktree)
     repository = await open_repository(worktree, stand_ins())
-    form = ["--no-ext-diff", "--no-textconv", *(["--stat"] if is_stat else [])]
-    color = ["--color"] if sys.stdout.isatty() and "NO_COLOR" not in os.environ else []
+    form = ["--no-ext-diff", "--no-textconv", "--no-color", *(["--stat"] if is_stat else [])]
     since = ["--merge-base", task.base] if task.base else ["HEAD"]
     if not task.base:
         click.echo("base branch unknown; showing only uncommitted changes", err=True)
-    click.echo(
-        await repository.output("diff", *form, *color, *since, "--"),
-        nl=False,
-    )
+    _echo_diff(await repository.checked("diff", *form, *since, "--"))
     new = (await repository.output("ls-files", "-z", "--others", "--exclude-standard")).split("\0")
     names = [name for name in new if name and not name.endswith("/")]
     for name in names[:MAX_NEW]:
-        shown = await repository.ask("diff", "--no-index", *form, *color, "--", os.devnull, name)
-        click.echo(shown.shown, nl=False)
+        _echo_diff(await repository.ask("diff", "--no-index", *form, "--", os.devnull, name))
     for name in (*names[MAX_NEW:], *(name for name in new if name.endswith("/"))):
         echo_plain(f"new, not shown: {name}", err=True)
     return ExitCode.OK
+
+
+def _echo_diff(diff: GitResult) -> None:
+    """Print a diff unchanged, for other programs; in a terminal escaped, and colored as by git."""
+    if sys.stdout.isatty():
+        is_colored = "NO_COLOR" not in os.environ
+        for line in diff_lines(diff.shown):
+            click.secho(line.text, fg=line.color, bold=line.is_bold, color=is_colored)
+    else:
+        # As bytes: click removes escape sequences from text that is not for a terminal.
+        click.echo(diff.out, nl=False)
+    if diff.is_cut:
+        echo_plain(f"the diff is cut after {len(diff.out):,} bytes; see it with git diff", err=True)
+
+
+class DiffLine(NamedTuple):
+    """One line of a diff, safe for terminals."""
+
+    text: str
+    color: str | None = None
+    is_bold: bool | None = None
+
+
+def diff_lines(text: str) -> Iterator[DiffLine]:
+    """Escape the lines of a diff, and choose their colors.
+
+    Git's own colors are not used: files of an agent may contain sequences that hide text, and they
+    look the same.
+    """
+    is_head = True
+    for line in plain_text(text.replace("\r\n", "␍\n")).splitlines():
+        if line.startswith("diff --git "):
+            is_head = True
+        if line.startswith("@@ "):
+            is_head = False
+            yield DiffLine(line, "cyan")
+        elif is_head:
+            yield DiffLine(line, is_bold=None if line.startswith(" ") else True)
+        else:
+            yield DiffLine(line, {"+": "green", "-": "red"}.get(line[:1]))
 
 
 def _check_there(worktree: Path) -> None:

@@ -71,7 +71,8 @@ class RemoteRecommendations:
         if not self._is_url:
             try:
                 text = Path(self._address).expanduser().read_bytes()[: MAX_BYTES + 1].decode()
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
+                # RuntimeError: the address is in the home of a user who does not exist.
                 raise RecommendationError(f"{self._address}: {error}", "") from error
             return read_recommendations(text, "remote")
         copy = self._cache.copy()

@@ -1,6 +1,8 @@
 """Text of agents and repositories on the terminal: no control characters."""
 
+import io
 import json
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 from tests.support.answering_daemon import AnsweringPart, answering
+from tests.support.git_repository import GitRepository
 
 from symposium.__main__ import main
 from symposium.bus.messages.tasks import (
@@ -158,6 +161,54 @@ def test_deletion_of_an_archive_prints_no_control_characters(engine: AnsweringPa
 
     assert done.stdout.rstrip("\n").isprintable()
     assert SHOWN_BAD in done.stdout
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def hidden_line(engine: AnsweringPart, tmp_path: Path) -> str:
+    """A task whose file hides a line in a terminal; the content of the file."""
+    content = "one\n\x1b[8mtwo\x1b[A\r\n"
+    repository = GitRepository(tmp_path / "tree")
+    repository.write("a.txt", "one\n")
+    repository.commit()
+    (tmp_path / "tree" / "a.txt").write_bytes(content.encode())
+    here = replace(TASK, worktree=str(repository.path), base="main")
+    engine.set(FindTaskspace, Tasks(taskspaces=(here,), total=1))
+    return content
+
+
+@pytest.mark.requirement("cli.diff-plain")
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_diff_in_a_terminal_shows_control_characters_as_symbols(
+    hidden_line: str, no_color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del hidden_line
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(sys, "stdout", shown := Terminal())
+    code = main(["task", "diff", "x"], standalone_mode=False)
+
+    *head, hunk, kept, added = shown.getvalue().splitlines()
+    text = "+␛[8mtwo␛[A␍"
+    assert code in {0, None}
+    assert [line.removeprefix("\x1b[1m").split(" ")[0] for line in head] == [
+        *("diff", "index", "---", "+++")
+    ]
+    assert "@@ -1 +1,2 @@" in hunk
+    assert " one" in kept
+    assert added == (f"\x1b[32m{text}\x1b[0m" if not no_color else text)
+
+
+@pytest.mark.requirement("cli.diff-plain")
+def test_diff_in_a_pipe_is_unchanged(hidden_line: str) -> None:
+    shown = CliRunner().invoke(main, ["task", "diff", "x"]).stdout_bytes
+    added = hidden_line.encode().partition(b"\n")[2]
+
+    assert shown.endswith(b"@@ -1 +1,2 @@\n one\n+" + added)
 
 
 @pytest.mark.requirement("agent-sessions.listed")
